@@ -1,0 +1,49 @@
+package io.multihead.internal;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Argument checks and the wording of their messages: {@code name: what it is; what was needed}.
+ *
+ * <p>Messages are built only on failure, so that a passing check allocates nothing.
+ */
+public final class Checks {
+    private Checks() {}
+
+    /** Returns {@code value}, or fails naming {@code argument} when it is null. */
+    public static <T> T notNull(@Nullable T value, String argument) {
+        if (value == null) {
+            throw new NullPointerException(argument + ": null; expected a value");
+        }
+        return value;
+    }
+
+    /** Fails unless {@code value >= least}. */
+    public static long atLeast(long value, long least, String argument) {
+        if (value < least) {
+            throw fail(argument, String.valueOf(value), "expected at least " + least);
+        }
+        return value;
+    }
+
+    /** Fails unless {@code 0 <= value < limit}. */
+    public static long index(long value, long limit, String argument) {
+        if (value < 0 || value >= limit) {
+            throw fail(argument, String.valueOf(value), "expected 0 to " + (limit - 1));
+        }
+        return value;
+    }
+
+    /** Narrows a size that must fit a Java array, or fails naming it. */
+    public static int fitsInt(long value, String argument) {
+        if (value < 0 || value > Integer.MAX_VALUE - 8) {
+            throw fail(argument, String.valueOf(value), "expected 0 to " + (Integer.MAX_VALUE - 8));
+        }
+        return (int) value;
+    }
+
+    /** The exception for an illegal argument: {@code argument: actual; expected}. */
+    public static IllegalArgumentException fail(String argument, String actual, String expected) {
+        return new IllegalArgumentException(argument + ": " + actual + "; " + expected);
+    }
+}

@@ -1,0 +1,114 @@
+package io.multihead.tensor;
+
+import io.multihead.internal.Checks;
+import java.util.Arrays;
+
+/**
+ * The sizes of a tensor's axes, outermost first. Immutable and thread-safe.
+ *
+ * <p>A size may be 0 (an empty tensor); a shape without axes is a scalar with one element. Sizes and the number of
+ * elements are {@code long}, so a tensor may exceed 2<sup>31</sup> elements.
+ */
+public final class Shape {
+    private final long[] dims;
+    private final long elements;
+
+    private Shape(long[] dims) {
+        this.dims = dims;
+        long product = 1;
+        for (int axis = 0; axis < dims.length; axis++) {
+            Checks.atLeast(dims[axis], 0, "shape axis " + axis);
+            try {
+                product = Math.multiplyExact(product, dims[axis]);
+            } catch (ArithmeticException overflow) {
+                throw Checks.fail("shape", Arrays.toString(dims), "expected fewer than 2^63 elements");
+            }
+        }
+        this.elements = product;
+    }
+
+    /**
+     * A shape with these sizes, outermost axis first.
+     *
+     * @param dims one size per axis, each at least 0
+     * @return the shape
+     * @throws IllegalArgumentException if a size is negative or the product overflows a {@code long}
+     */
+    public static Shape of(long... dims) {
+        return new Shape(dims.clone());
+    }
+
+    /**
+     * The number of axes.
+     *
+     * @return the rank, 0 for a scalar
+     */
+    public int rank() {
+        return dims.length;
+    }
+
+    /**
+     * The size of one axis; a negative axis counts from the end.
+     *
+     * @param axis from {@code -rank()} to {@code rank() - 1}
+     * @return the size of that axis
+     * @throws IllegalArgumentException if there is no such axis
+     */
+    public long dim(int axis) {
+        return dims[axis(axis)];
+    }
+
+    /**
+     * The number of elements: the product of all sizes, 1 for a scalar.
+     *
+     * @return the number of elements
+     */
+    public long elements() {
+        return elements;
+    }
+
+    /**
+     * The sizes as a fresh array.
+     *
+     * @return a copy that the caller owns
+     */
+    public long[] toArray() {
+        return dims.clone();
+    }
+
+    /** Resolves a possibly negative axis. */
+    int axis(int axis) {
+        int resolved = axis < 0 ? axis + dims.length : axis;
+        if (resolved < 0 || resolved >= dims.length) {
+            throw Checks.fail("axis", String.valueOf(axis), "expected an axis of shape " + this);
+        }
+        return resolved;
+    }
+
+    /** Row-major strides in elements. */
+    long[] denseStrides() {
+        long[] strides = new long[dims.length];
+        long step = 1;
+        for (int axis = dims.length - 1; axis >= 0; axis--) {
+            strides[axis] = step;
+            step *= Math.max(1, dims[axis]);
+        }
+        return strides;
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof Shape shape && Arrays.equals(dims, shape.dims);
+    }
+
+    @Override
+    public int hashCode() {
+        return Arrays.hashCode(dims);
+    }
+
+    /** The sizes in brackets, as in {@code [2, 8, 128, 64]}. */
+    @Override
+    public String toString() {
+        return Arrays.toString(dims);
+    }
+}

@@ -1,0 +1,145 @@
+package io.multihead.tensor;
+
+import io.multihead.internal.Checks;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/** The arithmetic of views: which strides a reshaped or repeated view has, and whether views share elements. */
+final class Strides {
+    private Strides() {}
+
+    /** The sizes with a single -1 replaced by what the other sizes leave. */
+    static long[] resolve(long[] dims, Shape from) {
+        long[] resolved = dims.clone();
+        int open = -1;
+        long known = 1;
+        for (int axis = 0; axis < dims.length; axis++) {
+            if (dims[axis] == -1 && open < 0) {
+                open = axis;
+            } else {
+                known = Math.multiplyExact(known, Checks.atLeast(dims[axis], 0, "reshape axis " + axis));
+            }
+        }
+        if (open >= 0 && known > 0 && from.elements() % known == 0) {
+            resolved[open] = from.elements() / known;
+            known = from.elements();
+        }
+        if (known != from.elements() || (open >= 0 && resolved[open] == -1)) {
+            throw Checks.fail("reshape", Arrays.toString(dims), "expected as many elements as shape " + from);
+        }
+        return resolved;
+    }
+
+    /** Strides of a view with {@code target}'s sizes, or null when the elements' order allows none. */
+    static long @Nullable [] reshaped(Shape shape, long[] strides, Shape target) {
+        if (shape.elements() == 0) {
+            return target.denseStrides();
+        }
+        long[] result = target.denseStrides();
+        int from = shape.rank() - 1;
+        int to = target.rank() - 1;
+        while (to >= 0) {
+            while (from >= 0 && shape.dim(from) == 1) {
+                from--;
+            }
+            if (target.dim(to) == 1) {
+                to--;
+                continue;
+            }
+            // One run: the fewest trailing axes on both sides that hold equally many elements.
+            long step = strides[from];
+            long taken = shape.dim(from);
+            long given = 1;
+            while (given != taken) {
+                if (given < taken) {
+                    result[to] = step * given;
+                    given *= target.dim(to--);
+                } else {
+                    long expected = strides[from] * shape.dim(from);
+                    do {
+                        from--;
+                    } while (shape.dim(from) == 1);
+                    if (strides[from] != expected) {
+                        return null;
+                    }
+                    taken *= shape.dim(from);
+                }
+            }
+            from--;
+        }
+        return result;
+    }
+
+    /** Strides of {@code shape} repeated to {@code target}: 0 along every repeated axis. */
+    static long[] broadcast(Shape shape, long[] strides, Shape target) {
+        int added = target.rank() - shape.rank();
+        long[] result = new long[target.rank()];
+        for (int axis = 0; axis < shape.rank(); axis++) {
+            long wanted = added < 0 ? -1 : target.dim(axis + added);
+            if (added < 0 || (shape.dim(axis) != wanted && shape.dim(axis) != 1)) {
+                throw Checks.fail("broadcast", "shape " + shape, "cannot be repeated to " + target);
+            }
+            result[axis + added] = shape.dim(axis) == wanted ? strides[axis] : 0;
+        }
+        return result;
+    }
+
+    /**
+     * Whether every element has its own storage: sorted by stride, each axis steps over all that the finer axes reach.
+     */
+    static boolean distinct(Shape shape, long[] strides) {
+        if (shape.elements() == 0) {
+            return true;
+        }
+        for (int axis = 0; axis < strides.length; axis++) {
+            if (shape.dim(axis) > 1 && strides[axis] <= reachBelow(shape, strides, axis)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** How far the axes with finer strides than {@code axis} (ties: later axes) reach. */
+    private static long reachBelow(Shape shape, long[] strides, int axis) {
+        long reach = 0;
+        for (int other = 0; other < strides.length; other++) {
+            boolean finer = strides[other] < strides[axis] || (strides[other] == strides[axis] && other > axis);
+            if (other != axis && shape.dim(other) > 1 && finer) {
+                reach += (shape.dim(other) - 1) * strides[other];
+            }
+        }
+        return reach;
+    }
+
+    /**
+     * Whether two views whose ranges touch share no element because, modulo some common period, they live on different
+     * residues: slices of one wider row.
+     *
+     * @param distance first element of the second view minus first element of the first
+     */
+    static boolean interleaved(Shape a, long[] stridesA, Shape b, long[] stridesB, long distance) {
+        for (int axis = 0; axis < stridesA.length; axis++) {
+            long period = stridesA[axis];
+            if (a.dim(axis) > 1 && period > 1) {
+                long widthA = residueWidth(a, stridesA, period);
+                long widthB = residueWidth(b, stridesB, period);
+                long shift = Math.floorMod(distance, period);
+                if (widthA > 0 && widthB > 0 && shift >= widthA && shift + widthB <= period) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    /** How many neighbouring residues modulo {@code period} a view occupies; 0 when it cannot be said. */
+    private static long residueWidth(Shape shape, long[] strides, long period) {
+        long width = 1;
+        for (int axis = 0; axis < strides.length; axis++) {
+            if (shape.dim(axis) > 1 && strides[axis] % period != 0) {
+                width += (shape.dim(axis) - 1) * strides[axis];
+            }
+        }
+        return width <= period ? width : 0;
+    }
+}

@@ -1,0 +1,447 @@
+package io.multihead.tensor;
+
+import io.multihead.internal.Checks;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A strided view of numbers in a {@link MemorySegment}: native, memory-mapped or a Java array.
+ *
+ * <p>A tensor owns nothing. Whoever made the segment, or the arena given to {@link #allocate}, owns the memory; after its
+ * arena is closed, every access fails with the JDK's own {@link IllegalStateException}, and access to a confined arena from
+ * another thread with {@link WrongThreadException}. Views ({@link #permute}, {@link #slice}, {@link #select},
+ * {@link #reshape}) share the memory and copy nothing.
+ *
+ * <p>The view itself is immutable and thread-safe; its elements are plain memory, so concurrent reads are safe and writes
+ * need the caller's synchronisation. Offsets and strides are in elements and {@code long}.
+ */
+public final class Tensor {
+    private final MemorySegment memory;
+    private final DType dtype;
+    private final Shape shape;
+    private final long offset;
+    private final long[] strides;
+    /** The Java array behind the memory, or null for native memory; with the byte range it decides overlap. */
+    private final @Nullable Object heapBase;
+
+    private final long firstByte;
+    private final long lastByte;
+
+    private Tensor(MemorySegment memory, DType dtype, Shape shape, long offset, long[] strides) {
+        this.memory = memory;
+        this.dtype = dtype;
+        this.shape = shape;
+        this.offset = offset;
+        this.strides = strides;
+        this.heapBase = memory.heapBase().orElse(null);
+        long last = offset + reach(shape, strides);
+        this.firstByte = memory.address() + offset * dtype.bytes();
+        this.lastByte = memory.address() + (last + 1) * dtype.bytes() - 1;
+    }
+
+    /**
+     * A dense row-major view of the start of {@code memory}.
+     *
+     * @param memory where the elements lie; needs no alignment
+     * @param dtype how one element is stored
+     * @param shape the sizes
+     * @return the view, which shares the memory
+     * @throws IllegalArgumentException if the memory is too small
+     */
+    public static Tensor view(MemorySegment memory, DType dtype, Shape shape) {
+        return view(memory, dtype, shape, 0, shape.denseStrides());
+    }
+
+    /**
+     * A strided view of {@code memory}.
+     *
+     * @param memory where the elements lie; needs no alignment
+     * @param dtype how one element is stored
+     * @param shape the sizes
+     * @param offset index of the first element, in elements from the start of the memory
+     * @param strides elements between neighbours, one per axis, at least 0; 0 repeats one element along an axis
+     * @return the view, which shares the memory
+     * @throws IllegalArgumentException if a stride or the offset is negative or an element would lie outside the memory
+     */
+    public static Tensor view(MemorySegment memory, DType dtype, Shape shape, long offset, long... strides) {
+        Checks.notNull(memory, "memory");
+        Checks.notNull(dtype, "dtype");
+        Checks.notNull(shape, "shape");
+        Checks.atLeast(offset, 0, "offset");
+        if (strides.length != shape.rank()) {
+            throw Checks.fail("strides", Arrays.toString(strides), "expected one per axis of shape " + shape);
+        }
+        for (int axis = 0; axis < strides.length; axis++) {
+            Checks.atLeast(strides[axis], 0, "stride of axis " + axis);
+        }
+        requireInside(memory, dtype, shape, offset, strides);
+        return new Tensor(memory, dtype, shape, offset, strides.clone());
+    }
+
+    /**
+     * A dense view of a Java array, without a copy.
+     *
+     * @param values the elements, row-major
+     * @param dims the sizes; none means one axis as long as the array
+     * @return the view, which shares the array
+     * @throws IllegalArgumentException if the array is shorter than the shape
+     */
+    public static Tensor of(float[] values, long... dims) {
+        Shape shape = dims.length == 0 ? Shape.of(values.length) : Shape.of(dims);
+        return view(MemorySegment.ofArray(values), DType.F32, shape);
+    }
+
+    /**
+     * A new dense tensor of zeros, aligned to 64 bytes.
+     *
+     * @param arena owns the memory; closing it ends the tensor
+     * @param dtype how one element is stored
+     * @param shape the sizes
+     * @return the tensor
+     */
+    public static Tensor allocate(Arena arena, DType dtype, Shape shape) {
+        Checks.notNull(arena, "arena");
+        return view(arena.allocate(Math.multiplyExact(shape.elements(), (long) dtype.bytes()), 64), dtype, shape);
+    }
+
+    /**
+     * Where the elements lie.
+     *
+     * @return the whole segment that this view was made over
+     */
+    public MemorySegment memory() {
+        return memory;
+    }
+
+    /**
+     * How one element is stored.
+     *
+     * @return the element type
+     */
+    public DType dtype() {
+        return dtype;
+    }
+
+    /**
+     * The sizes.
+     *
+     * @return the shape
+     */
+    public Shape shape() {
+        return shape;
+    }
+
+    /**
+     * The number of axes.
+     *
+     * @return the rank
+     */
+    public int rank() {
+        return shape.rank();
+    }
+
+    /**
+     * The size of one axis; a negative axis counts from the end.
+     *
+     * @param axis from {@code -rank()} to {@code rank() - 1}
+     * @return the size of that axis
+     */
+    public long dim(int axis) {
+        return shape.dim(axis);
+    }
+
+    /**
+     * Elements between neighbours along one axis; a negative axis counts from the end.
+     *
+     * @param axis from {@code -rank()} to {@code rank() - 1}
+     * @return the stride in elements
+     */
+    public long stride(int axis) {
+        return strides[shape.axis(axis)];
+    }
+
+    /**
+     * Index of the first element, in elements from the start of {@link #memory()}.
+     *
+     * @return the offset in elements
+     */
+    public long offset() {
+        return offset;
+    }
+
+    /**
+     * Whether the elements follow each other row-major without gaps.
+     *
+     * @return true for a dense view, and for one without elements
+     */
+    public boolean isDense() {
+        long step = 1;
+        for (int axis = strides.length - 1; axis >= 0; axis--) {
+            if (shape.dim(axis) != 1 && strides[axis] != step) {
+                return shape.elements() == 0;
+            }
+            step *= shape.dim(axis);
+        }
+        return true;
+    }
+
+    /**
+     * One element, widened exactly.
+     *
+     * @param index one position per axis
+     * @return the element
+     * @throws IllegalArgumentException if an index is outside its axis
+     */
+    public double get(long... index) {
+        return dtype.read(memory, position(index) * dtype.bytes());
+    }
+
+    /**
+     * Stores one element, rounded to {@link #dtype()}.
+     *
+     * @param value the number
+     * @param index one position per axis
+     * @throws IllegalArgumentException if an index is outside its axis
+     */
+    public void set(double value, long... index) {
+        dtype.write(memory, position(index) * dtype.bytes(), value);
+    }
+
+    /**
+     * This tensor with its axes in another order: axis {@code i} of the view is axis {@code axes[i]} of this one.
+     *
+     * @param axes every axis once
+     * @return a view of the same memory
+     * @throws IllegalArgumentException if {@code axes} is not a permutation
+     */
+    public Tensor permute(int... axes) {
+        long[] dims = new long[rank()];
+        long[] steps = new long[rank()];
+        boolean[] seen = new boolean[rank()];
+        if (axes.length != rank()) {
+            throw Checks.fail("axes", Arrays.toString(axes), "expected every axis of shape " + shape + " once");
+        }
+        for (int i = 0; i < axes.length; i++) {
+            int axis = shape.axis(axes[i]);
+            if (seen[axis]) {
+                throw Checks.fail("axes", Arrays.toString(axes), "expected every axis of shape " + shape + " once");
+            }
+            seen[axis] = true;
+            dims[i] = shape.dim(axis);
+            steps[i] = strides[axis];
+        }
+        return new Tensor(memory, dtype, Shape.of(dims), offset, steps);
+    }
+
+    /**
+     * The part of this tensor with positions {@code from} to {@code to - 1} along one axis.
+     *
+     * @param axis the axis; negative counts from the end
+     * @param from first position
+     * @param to one past the last position
+     * @return a view of the same memory
+     * @throws IllegalArgumentException unless {@code 0 <= from <= to <= dim(axis)}
+     */
+    public Tensor slice(int axis, long from, long to) {
+        int at = shape.axis(axis);
+        if (from < 0 || to < from || to > shape.dim(at)) {
+            throw Checks.fail("slice", from + " to " + to, "expected a range within axis " + axis + " of " + shape);
+        }
+        long[] dims = shape.toArray();
+        dims[at] = to - from;
+        return new Tensor(memory, dtype, Shape.of(dims), to == from ? offset : offset + from * strides[at], strides);
+    }
+
+    /**
+     * The part of this tensor at one position of an axis, without that axis.
+     *
+     * @param axis the axis; negative counts from the end
+     * @param index the position
+     * @return a view of the same memory, one rank lower
+     * @throws IllegalArgumentException if the position is outside the axis
+     */
+    public Tensor select(int axis, long index) {
+        int at = shape.axis(axis);
+        Checks.index(index, shape.dim(at), "index of axis " + axis);
+        return new Tensor(
+                memory,
+                dtype,
+                Shape.of(without(shape.toArray(), at)),
+                offset + index * strides[at],
+                without(strides, at));
+    }
+
+    /**
+     * This tensor with other sizes and the same elements in row-major order.
+     *
+     * @param dims the new sizes; one of them may be -1 and is then derived
+     * @return a view of the same memory
+     * @throws IllegalArgumentException if the number of elements differs, or the strides allow no view: copy to a dense
+     *     tensor first, with {@link #copyTo}
+     */
+    public Tensor reshape(long... dims) {
+        Shape target = Shape.of(Strides.resolve(dims, shape));
+        long[] steps = Strides.reshaped(shape, strides, target);
+        if (steps == null) {
+            throw Checks.fail(
+                    "reshape",
+                    "shape " + shape + " with strides " + Arrays.toString(strides),
+                    "no view of shape " + target + " exists; copyTo a dense tensor first");
+        }
+        return new Tensor(memory, dtype, target, offset, steps);
+    }
+
+    /**
+     * This tensor repeated, without a copy, along axes of size 1 and along new leading axes.
+     *
+     * @param dims the wanted sizes, aligned with this shape from the right
+     * @return a read-mostly view of the same memory in which repeated elements share storage
+     * @throws IllegalArgumentException if a size other than 1 differs
+     */
+    public Tensor broadcast(long... dims) {
+        Shape target = Shape.of(dims);
+        return new Tensor(memory, dtype, target, offset, Strides.broadcast(shape, strides, target));
+    }
+
+    /**
+     * Copies every element into {@code target}, converting as it goes.
+     *
+     * @param target a tensor of the same shape that does not overlap this one
+     * @throws IllegalArgumentException if the shapes differ or the memory overlaps
+     */
+    public void copyTo(Tensor target) {
+        if (!shape.equals(target.shape)) {
+            throw Checks.fail("target", "shape " + target.shape, "expected " + shape);
+        }
+        if (overlaps(target)) {
+            throw Checks.fail("target", "overlaps the source", "expected memory of its own");
+        }
+        if (dtype == target.dtype && isDense() && target.isDense()) {
+            long bytes = shape.elements() * dtype.bytes();
+            MemorySegment.copy(memory, offset * dtype.bytes(), target.memory, target.offset * dtype.bytes(), bytes);
+            return;
+        }
+        copyAxis(target, 0, offset, target.offset);
+    }
+
+    /**
+     * A dense converted copy.
+     *
+     * @param arena owns the new memory
+     * @param as the element type of the copy
+     * @return the copy
+     */
+    public Tensor copy(Arena arena, DType as) {
+        Tensor result = allocate(arena, as, shape);
+        copyTo(result);
+        return result;
+    }
+
+    /**
+     * The elements as a new Java array, row-major, each rounded to f32.
+     *
+     * @return an array that the caller owns
+     * @throws IllegalArgumentException if there are too many elements for an array
+     */
+    public float[] toArray() {
+        float[] values = new float[Checks.fitsInt(shape.elements(), "elements")];
+        copyTo(of(values, shape.toArray()));
+        return values;
+    }
+
+    /**
+     * Whether writing this tensor could change an element of {@code other}. Interleaved slices of one buffer, such as the
+     * query, key and value parts of a fused projection, do not overlap.
+     *
+     * @param other another view
+     * @return true unless the two are known to share no element
+     */
+    public boolean overlaps(Tensor other) {
+        if (heapBase != other.heapBase || shape.elements() == 0 || other.shape.elements() == 0) {
+            return false;
+        }
+        if (lastByte < other.firstByte || other.lastByte < firstByte) {
+            return false;
+        }
+        if (dtype.bytes() != other.dtype.bytes() || (firstByte - other.firstByte) % dtype.bytes() != 0) {
+            return true;
+        }
+        long distance = (other.firstByte - firstByte) / dtype.bytes();
+        return !Strides.interleaved(shape, strides, other.shape, other.strides, distance);
+    }
+
+    /**
+     * Whether two positions of this view may share one element, as after {@link #broadcast}.
+     *
+     * @return false when every element is known to have its own storage
+     */
+    public boolean overlapsItself() {
+        return !Strides.distinct(shape, strides);
+    }
+
+    /** The shape, element type and strides, not the elements. */
+    @Override
+    public String toString() {
+        return dtype + " " + shape + (isDense() ? "" : " strides " + Arrays.toString(strides));
+    }
+
+    private long position(long... index) {
+        if (index.length != rank()) {
+            throw Checks.fail("index", Arrays.toString(index), "expected one position per axis of shape " + shape);
+        }
+        long position = offset;
+        for (int axis = 0; axis < index.length; axis++) {
+            if (index[axis] < 0 || index[axis] >= shape.dim(axis)) {
+                throw Checks.fail("index", Arrays.toString(index), "expected a position inside shape " + shape);
+            }
+            position += index[axis] * strides[axis];
+        }
+        return position;
+    }
+
+    private void copyAxis(Tensor target, int axis, long from, long to) {
+        if (axis == rank()) {
+            target.dtype.write(target.memory, to * target.dtype.bytes(), dtype.read(memory, from * dtype.bytes()));
+            return;
+        }
+        for (long i = 0; i < shape.dim(axis); i++) {
+            copyAxis(target, axis + 1, from + i * strides[axis], to + i * target.strides[axis]);
+        }
+    }
+
+    private static long[] without(long[] values, int at) {
+        long[] rest = new long[values.length - 1];
+        System.arraycopy(values, 0, rest, 0, at);
+        System.arraycopy(values, at + 1, rest, at, rest.length - at);
+        return rest;
+    }
+
+    /** Distance of the farthest element from the first, in elements; -1 when there is none. */
+    private static long reach(Shape shape, long[] strides) {
+        if (shape.elements() == 0) {
+            return -1;
+        }
+        long reach = 0;
+        for (int axis = 0; axis < strides.length; axis++) {
+            reach = Math.addExact(reach, Math.multiplyExact(shape.dim(axis) - 1, strides[axis]));
+        }
+        return reach;
+    }
+
+    private static void requireInside(MemorySegment memory, DType dtype, Shape shape, long offset, long[] strides) {
+        long available = memory.byteSize() / dtype.bytes();
+        try {
+            if (Math.addExact(offset, reach(shape, strides)) < available && offset <= available) {
+                return;
+            }
+        } catch (ArithmeticException overflow) {
+            // falls through: a position beyond 2^63 is certainly outside
+        }
+        throw Checks.fail(
+                "memory",
+                memory.byteSize() + " bytes (" + available + " of " + dtype + ")",
+                "too small for shape " + shape + " with offset " + offset + " and strides " + Arrays.toString(strides));
+    }
+}

@@ -1,0 +1,10 @@
+/** Multi-head attention on the CPU, in pure Java. */
+module io.multihead {
+    requires jdk.incubator.vector;
+    requires static org.jspecify;
+
+    exports io.multihead.attention;
+    exports io.multihead.compute;
+    exports io.multihead.gemm;
+    exports io.multihead.tensor;
+}
