@@ -1,0 +1,76 @@
+package io.multihead.internal.kernel;
+
+import static io.multihead.internal.kernel.Lanes.COUNT;
+import static io.multihead.internal.kernel.Lanes.FLOATS;
+import static io.multihead.internal.kernel.Lanes.PANEL;
+
+import jdk.incubator.vector.FloatVector;
+import jdk.incubator.vector.VectorOperators;
+
+/**
+ * The exponential of the softmax.
+ *
+ * <p>{@code e^x = 2^n * e^r} with {@code n = round(x / ln 2)} and {@code |r| <= ln 2 / 2} (Cody and Waite's reduction in two
+ * parts), {@code e^r} by a minimax polynomial of degree 6. Error at most 1 ulp on {@code [-87.33, 0]}, {@code e^0 = 1};
+ * below, where the result would be subnormal, 0. NaN stays NaN.
+ */
+public final class Exp {
+    /** Below this, {@code e^x} is not a normal f32 and becomes 0. */
+    public static final float LOWEST = -87.33654f;
+
+    private static final float LOG2_E = 1.4426950408889634f;
+    /** {@code 1.5 * 2^23 + 127}: adding it rounds to an integer and leaves the biased exponent in the low bits. */
+    private static final float ROUND_AND_BIAS = 12582912f + 127f;
+
+    private static final float LN2_HIGH = 0.693359375f;
+    private static final float LN2_LOW = -2.12194440e-4f;
+    private static final float C6 = 0.0013821236f;
+    private static final float C5 = 0.008368666f;
+    private static final float C4 = 0.04166826f;
+    private static final float C3 = 0.16666521f;
+    private static final float C2 = 0.49999994f;
+
+    private Exp() {}
+
+    /**
+     * {@code row[i] = e^(row[i] - shift)} in place, and the sums of the results by position modulo 32.
+     *
+     * <p>The 32 partial sums make the order of additions the same for every lane width. They are replaced by
+     * {@code partial * keep + sum}.
+     *
+     * @param length a multiple of 32
+     * @param shift subtracted first; at least every element that is not NaN
+     * @param keep factor of what the partial sums held before
+     */
+    public static void shifted(float[] row, int at, int length, float shift, float[] partial, int p0, float keep) {
+        for (int slot = 0; slot < PANEL; slot += COUNT) {
+            FloatVector sum = FloatVector.zero(FLOATS);
+            for (int i = slot; i < length; i += PANEL) {
+                FloatVector x = FloatVector.fromArray(FLOATS, row, at + i).sub(shift);
+                FloatVector biased =
+                        x.fma(FloatVector.broadcast(FLOATS, LOG2_E), FloatVector.broadcast(FLOATS, ROUND_AND_BIAS));
+                FloatVector n = biased.sub(ROUND_AND_BIAS);
+                FloatVector r = n.fma(FloatVector.broadcast(FLOATS, -LN2_HIGH), x);
+                r = n.fma(FloatVector.broadcast(FLOATS, -LN2_LOW), r);
+                FloatVector p = FloatVector.broadcast(FLOATS, C6).fma(r, FloatVector.broadcast(FLOATS, C5));
+                p = p.fma(r, FloatVector.broadcast(FLOATS, C4));
+                p = p.fma(r, FloatVector.broadcast(FLOATS, C3));
+                p = p.fma(r, FloatVector.broadcast(FLOATS, C2));
+                // (1 + r) + (rounding error of 1 + r) + r^2 p: one rounding fewer than Horner to the end, and monotone
+                FloatVector one = r.add(1f);
+                FloatVector rest = r.sub(one.sub(1f));
+                p = r.mul(r).fma(p, rest).add(one);
+                FloatVector power = biased.viewAsIntegralLanes()
+                        .lanewise(VectorOperators.LSHL, 23)
+                        .viewAsFloatingLanes()
+                        .reinterpretAsFloats();
+                p = p.mul(power);
+                p = p.blend(0f, x.compare(VectorOperators.LT, LOWEST));
+                p.intoArray(row, at + i);
+                sum = sum.add(p);
+            }
+            FloatVector before = FloatVector.fromArray(FLOATS, partial, p0 + slot);
+            before.fma(FloatVector.broadcast(FLOATS, keep), sum).intoArray(partial, p0 + slot);
+        }
+    }
+}

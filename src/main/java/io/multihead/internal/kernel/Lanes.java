@@ -1,0 +1,59 @@
+package io.multihead.internal.kernel;
+
+import jdk.incubator.vector.FloatVector;
+import jdk.incubator.vector.VectorShape;
+import jdk.incubator.vector.VectorSpecies;
+
+/** The one vector width of this JVM, and the sizes that follow from it. */
+public final class Lanes {
+    /** Overrides the preferred width, in bits (128, 256 or 512), so that tests cover machines they do not run on. */
+    public static final String PROPERTY = "io.multihead.lanes";
+
+    static final VectorSpecies<Float> FLOATS = species();
+
+    /** f32 lanes in one vector. */
+    public static final int COUNT = FLOATS.length();
+
+    /** Columns of one panel: two vectors of 16 lanes, four of 8, eight of 4. */
+    public static final int PANEL = 32;
+
+    /** Largest depth of one multiplication: keys of one block, or columns of A that are multiplied at a time. */
+    public static final int DEPTH = 256;
+
+    /**
+     * Floats from one row of the left operand to the next. A constant, so that C2 addresses all rows of a tile from one
+     * register; more than {@link #DEPTH}, so that the rows do not fall into the same cache sets.
+     */
+    public static final int ROW = 288;
+
+    /**
+     * Rows of the tall tile, and what scratch rows are padded to. The tall tile needs 32 vector registers: with 16 it
+     * spills, and the low tile reaches 0.91 of the FMA peak where the tall one reaches 0.57 (with {@code UseAVX=2}).
+     */
+    public static final int TALL_ROWS = 8;
+
+    /** Rows of the low tile. */
+    public static final int LOW_ROWS = 4;
+
+    /** Whether the machine has registers enough for the tall tile. */
+    static final boolean TALL = COUNT == 16 || System.getProperty("os.arch", "").equals("aarch64");
+
+    private Lanes() {}
+
+    /** The smallest multiple of {@code step}, a power of two or not, that holds {@code size}. */
+    public static int roundUp(int size, int step) {
+        return (size + step - 1) / step * step;
+    }
+
+    private static VectorSpecies<Float> species() {
+        String bits = System.getProperty(PROPERTY);
+        if (bits == null) {
+            VectorSpecies<Float> preferred = FloatVector.SPECIES_PREFERRED;
+            return preferred.vectorBitSize() > 512 ? FloatVector.SPECIES_512 : preferred;
+        }
+        return switch (bits) {
+            case "128", "256", "512" -> VectorSpecies.of(float.class, VectorShape.forBitSize(Integer.parseInt(bits)));
+            default -> throw new IllegalStateException(PROPERTY + ": " + bits + "; expected 128, 256 or 512");
+        };
+    }
+}

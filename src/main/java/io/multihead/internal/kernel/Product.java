@@ -1,0 +1,86 @@
+package io.multihead.internal.kernel;
+
+import static io.multihead.internal.kernel.Lanes.COUNT;
+import static io.multihead.internal.kernel.Lanes.LOW_ROWS;
+import static io.multihead.internal.kernel.Lanes.PANEL;
+import static io.multihead.internal.kernel.Lanes.ROW;
+import static io.multihead.internal.kernel.Lanes.TALL;
+import static io.multihead.internal.kernel.Lanes.TALL_ROWS;
+
+/**
+ * A block product {@code C = A * B} or {@code C += A * B} in scratch: names its three operands, then covers C with tiles of
+ * {@link MicroKernel}. One instance per thread.
+ *
+ * <p>It works on whole tiles: A and C must have room up to the next multiple of {@link Lanes#TALL_ROWS} rows, and C up to the
+ * next multiple of {@link Lanes#PANEL} columns. What the spare rows of A hold reaches only spare rows of C.
+ */
+public final class Product {
+    private final float[] sum = new float[TALL_ROWS * PANEL];
+    private float[] a = new float[0];
+    private int a0;
+    private float[] b = a;
+    private int b0;
+    private int panelStride;
+    private float[] c = a;
+    private int c0;
+    private int ldc;
+
+    /** A product whose operands are named before each use. */
+    public Product() {}
+
+    /** A: rows {@link Lanes#ROW} floats apart. */
+    public Product left(float[] rows, int at) {
+        a = rows;
+        a0 = at;
+        return this;
+    }
+
+    /** B: panels {@code [k][32]}, {@code stride} floats apart. */
+    public Product right(float[] panels, int at, int stride) {
+        b = panels;
+        b0 = at;
+        panelStride = stride;
+        return this;
+    }
+
+    /** C: rows {@code stride} floats apart. */
+    public Product into(float[] rows, int at, int stride) {
+        c = rows;
+        c0 = at;
+        ldc = stride;
+        return this;
+    }
+
+    /**
+     * Multiplies.
+     *
+     * @param rows rows of A and C
+     * @param columns columns of C; B has as many, rounded up to whole panels
+     * @param depth columns of A, rows of B
+     * @param add whether the product is added to what C holds
+     */
+    public void multiply(int rows, int columns, int depth, boolean add) {
+        for (int column = 0; column < columns; column += 2 * COUNT) {
+            int panel = b0 + column / PANEL * panelStride + column % PANEL;
+            for (int row = 0; row < rows; ) {
+                int high = TALL && rows - row > LOW_ROWS ? TALL_ROWS : LOW_ROWS;
+                int to = c0 + row * ldc + column;
+                if (add) {
+                    tile(high, row, panel, depth, sum, 0, PANEL);
+                    MicroKernel.add(sum, 0, c, to, ldc, high);
+                } else {
+                    tile(high, row, panel, depth, c, to, ldc);
+                }
+                row += high;
+            }
+        }
+    }
+
+    private void tile(int high, int row, int panel, int depth, float[] to, int t0, int stride) {
+        if (high == TALL_ROWS) {
+            MicroKernel.tile8(a, a0 + row * ROW, b, panel, depth, to, t0, stride);
+        } else {
+            MicroKernel.tile4(a, a0 + row * ROW, b, panel, depth, to, t0, stride);
+        }
+    }
+}

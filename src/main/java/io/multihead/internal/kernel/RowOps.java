@@ -1,0 +1,87 @@
+package io.multihead.internal.kernel;
+
+import static io.multihead.internal.kernel.Lanes.COUNT;
+import static io.multihead.internal.kernel.Lanes.FLOATS;
+import static io.multihead.internal.kernel.Lanes.PANEL;
+
+import jdk.incubator.vector.FloatVector;
+import jdk.incubator.vector.VectorMask;
+import jdk.incubator.vector.VectorOperators;
+
+/**
+ * Element-wise passes over one row of scratch. Every length is a multiple of 32, so there are no tails.
+ */
+public final class RowOps {
+    private RowOps() {}
+
+    /** The largest element; NaN is passed over, and a row of nothing but NaN gives minus infinity. */
+    public static float max(float[] row, int at, int length) {
+        FloatVector low = FloatVector.broadcast(FLOATS, Float.NEGATIVE_INFINITY);
+        FloatVector high = low;
+        for (int i = 0; i < length; i += PANEL) {
+            for (int lane = 0; lane < PANEL; lane += 2 * COUNT) {
+                // compare and blend: lanewise MAX must order -0 and NaN and takes five instructions
+                FloatVector a = FloatVector.fromArray(FLOATS, row, at + i + lane);
+                low = low.blend(a, a.compare(VectorOperators.GT, low));
+                FloatVector b = FloatVector.fromArray(FLOATS, row, at + i + lane + COUNT);
+                high = high.blend(b, b.compare(VectorOperators.GT, high));
+            }
+        }
+        return low.blend(high, high.compare(VectorOperators.GT, low)).reduceLanes(VectorOperators.MAX);
+    }
+
+    /** {@code row *= factor}. */
+    public static void scale(float[] row, int at, int length, float factor) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector.fromArray(FLOATS, row, at + i).mul(factor).intoArray(row, at + i);
+        }
+    }
+
+    /** {@code row /= divisor}, and -0 becomes +0. */
+    public static void divide(float[] row, int at, int length, float divisor) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector.fromArray(FLOATS, row, at + i).div(divisor).add(0f).intoArray(row, at + i);
+        }
+    }
+
+    /** {@code row += factor * other}, rounded once. */
+    public static void addScaled(float[] row, int at, int length, float[] other, float factor) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector.fromArray(FLOATS, other, i)
+                    .fma(FloatVector.broadcast(FLOATS, factor), FloatVector.fromArray(FLOATS, row, at + i))
+                    .intoArray(row, at + i);
+        }
+    }
+
+    /** Minus infinity where {@code flags} is zero, or where it is not zero with {@code dropSet}. */
+    public static void mask(float[] row, int at, int length, float[] flags, int f0, boolean dropSet) {
+        for (int i = 0; i < length; i += COUNT) {
+            VectorMask<Float> set = FloatVector.fromArray(FLOATS, flags, f0 + i).compare(VectorOperators.NE, 0f);
+            VectorMask<Float> drop = dropSet ? set : set.not();
+            FloatVector.fromArray(FLOATS, row, at + i)
+                    .blend(Float.NEGATIVE_INFINITY, drop)
+                    .intoArray(row, at + i);
+        }
+    }
+
+    /** {@code row += bias}; a bias of minus infinity masks whatever the row holds, NaN too. */
+    public static void addBias(float[] row, int at, int length, float[] bias, int b0) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector b = FloatVector.fromArray(FLOATS, bias, b0 + i);
+            FloatVector.fromArray(FLOATS, row, at + i)
+                    .add(b)
+                    .blend(Float.NEGATIVE_INFINITY, b.compare(VectorOperators.EQ, Float.NEGATIVE_INFINITY))
+                    .intoArray(row, at + i);
+        }
+    }
+
+    /** Sum of 32 partial sums, always by the same tree. */
+    public static float total(float[] partial, int p0) {
+        for (int width = PANEL / 2; width > 0; width /= 2) {
+            for (int i = 0; i < width; i++) {
+                partial[p0 + i] += partial[p0 + i + width];
+            }
+        }
+        return partial[p0];
+    }
+}
