@@ -1,0 +1,91 @@
+package io.multihead.gemm;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/** What must hold before a multiplication writes anything. */
+final class GemmChecks {
+    private GemmChecks() {}
+
+    static void requireMatrix(Tensor tensor, String argument) {
+        if (Checks.notNull(tensor, argument).rank() < 2) {
+            throw Checks.fail(argument, "shape " + tensor.shape(), "expected [..., rows, columns]");
+        }
+    }
+
+    static Tensor transposed(Tensor matrix) {
+        int rank = matrix.rank();
+        int[] axes = new int[rank];
+        for (int axis = 0; axis < rank; axis++) {
+            axes[axis] = axis;
+        }
+        axes[rank - 2] = rank - 1;
+        axes[rank - 1] = rank - 2;
+        return matrix.permute(axes);
+    }
+
+    static void requireOperands(Compute cpu, Tensor a, @Nullable Tensor b, @Nullable PackedWeights packed, Tensor c) {
+        requireMatrix(c, "c");
+        requireBatch(a, c, "a");
+        long depth = a.dim(-1);
+        if (a.dim(-2) != c.dim(-2)) {
+            throw Checks.fail("a", "shape " + a.shape(), "expected " + c.dim(-2) + " rows, as in c " + c.shape());
+        }
+        if (b != null) {
+            requireBatch(b, c, "b");
+            requireRight(b.dim(-2), b.dim(-1), depth, c, "shape " + b.shape());
+            requireApart(cpu, b, c, "b");
+        } else if (packed != null) {
+            requireRight(packed.inputs(), packed.outputs(), depth, c, "packed");
+        }
+        requireApart(cpu, a, c, "a");
+        cpu.requireAccess(c, "c");
+        if (c.memory().isReadOnly()) {
+            throw Checks.fail("c", "read-only memory", "expected memory that can be written");
+        }
+        if (c.overlapsItself()) {
+            throw Checks.fail("c", c.toString(), "expected every element to have its own storage");
+        }
+    }
+
+    static void requireBias(Compute cpu, Tensor c, @Nullable Tensor bias) {
+        if (bias != null) {
+            if (bias.dim(0) != c.dim(-1)) {
+                throw Checks.fail(
+                        "bias", "shape " + bias.shape(), "expected [" + c.dim(-1) + "], as in c " + c.shape());
+            }
+            requireApart(cpu, bias, c, "bias");
+        }
+    }
+
+    private static void requireRight(long inputs, long outputs, long depth, Tensor c, String what) {
+        if (inputs != depth || outputs != c.dim(-1)) {
+            throw Checks.fail(
+                    "b",
+                    what + " with " + inputs + " rows and " + outputs + " columns",
+                    "expected " + depth + " rows as a has columns, and " + c.dim(-1) + " columns, as in c "
+                            + c.shape());
+        }
+    }
+
+    /** Leading axes must broadcast to those of C. */
+    private static void requireBatch(Tensor operand, Tensor c, String argument) {
+        int missing = c.rank() - operand.rank();
+        for (int axis = 0; axis < operand.rank() - 2; axis++) {
+            long size = operand.dim(axis);
+            if (missing < 0 || (size != 1 && size != c.dim(axis + missing))) {
+                throw Checks.fail(
+                        argument, "shape " + operand.shape(), "expected batch axes as in c " + c.shape() + ", or 1");
+            }
+        }
+    }
+
+    private static void requireApart(Compute cpu, Tensor operand, Tensor c, String argument) {
+        cpu.requireAccess(operand, argument);
+        if (c.overlaps(operand)) {
+            throw Checks.fail("c", "overlaps " + argument, "expected memory of its own");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+package io.multihead.gemm;
+
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The rest of {@code C = alpha * op(A) * op(B) + beta * C + bias}. Immutable and thread-safe.
+ *
+ * @param transposeA whether the last two axes of A are swapped first
+ * @param transposeB whether the last two axes of B are swapped first
+ * @param alpha factor of the product
+ * @param beta factor of what C held before; 0 means that C is not read, so it may hold NaN
+ * @param bias {@code [columns]}, added to every row; null for none
+ */
+public record GemmOptions(
+        boolean transposeA,
+        boolean transposeB,
+        float alpha,
+        float beta,
+        @Nullable Tensor bias) {
+    /** {@code C = A * B}. */
+    public static final GemmOptions DEFAULT = new GemmOptions(false, false, 1f, 0f, null);
+
+    /** Checks the bias. */
+    public GemmOptions {
+        if (bias != null && bias.rank() != 1) {
+            throw Checks.fail("bias", bias.toString(), "expected one axis");
+        }
+    }
+
+    /**
+     * These options with the last two axes of A swapped first, or not.
+     *
+     * @param transposed whether to swap
+     * @return changed options
+     */
+    public GemmOptions withTransposeA(boolean transposed) {
+        return new GemmOptions(transposed, transposeB, alpha, beta, bias);
+    }
+
+    /**
+     * These options with the last two axes of B swapped first, or not.
+     *
+     * @param transposed whether to swap
+     * @return changed options
+     */
+    public GemmOptions withTransposeB(boolean transposed) {
+        return new GemmOptions(transposeA, transposed, alpha, beta, bias);
+    }
+
+    /**
+     * These options with other factors.
+     *
+     * @param newAlpha factor of the product
+     * @param newBeta factor of what C held before
+     * @return changed options
+     */
+    public GemmOptions withFactors(float newAlpha, float newBeta) {
+        return new GemmOptions(transposeA, transposeB, newAlpha, newBeta, bias);
+    }
+
+    /**
+     * These options with a bias for every row.
+     *
+     * @param newBias {@code [columns]}, or null for none
+     * @return changed options
+     */
+    public GemmOptions withBias(@Nullable Tensor newBias) {
+        return new GemmOptions(transposeA, transposeB, alpha, beta, newBias);
+    }
+}
