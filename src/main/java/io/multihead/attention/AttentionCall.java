@@ -1,0 +1,109 @@
+package io.multihead.attention;
+
+import io.multihead.compute.Compute;
+import io.multihead.compute.Workspace;
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One call of attention: its arguments, sizes and division into units. A unit is a run of query rows that share one
+ * key/value head; with grouped heads, the rows of all query heads of the group follow each other, so each key is read once
+ * per group. Filled by {@link Attention}, read by the threads.
+ */
+final class AttentionCall implements Compute.Job {
+    /** Most rows of one unit: packing a key block is then 1/16 of multiplying with it, and the rows' state fits L2. */
+    private static final int MOST_ROWS = 512;
+
+    /** Most rows of one unit when all their scores are held. */
+    private static final int MOST_WHOLE_ROWS = 4 * QueryRows.TILE;
+
+    /** Units per thread below which units are made smaller, so that threads end together. */
+    private static final int UNITS_PER_THREAD = 4;
+
+    final MaskPlan mask = new MaskPlan();
+    long batches;
+    long heads;
+    long kvHeads;
+    long group;
+    long queries;
+    long keys;
+    int headDim;
+    int valueDim;
+    float scale;
+    private int rowsPerUnit;
+    private long unitsPerGroup;
+    private @Nullable Tensor query;
+    private @Nullable Tensor key;
+    private @Nullable Tensor value;
+    private @Nullable AttentionOutputs outputs;
+
+    /** Takes checked arguments. */
+    void bind(Tensor newQuery, Tensor newKey, Tensor newValue, AttentionOutputs newOutputs) {
+        query = newQuery;
+        key = newKey;
+        value = newValue;
+        outputs = newOutputs;
+        batches = newQuery.dim(0);
+        heads = newQuery.dim(1);
+        kvHeads = newKey.dim(1);
+        group = kvHeads == 0 ? 0 : heads / kvHeads;
+        queries = newQuery.dim(2);
+        keys = newKey.dim(2);
+        headDim = (int) newQuery.dim(3);
+        valueDim = (int) newValue.dim(3);
+    }
+
+    /** Divides the rows into units; results do not depend on how. */
+    long divide(int threads) {
+        long rows = group * queries;
+        long groups = batches * kvHeads;
+        if (rows == 0 || groups == 0) {
+            return 0;
+        }
+        int most = outputs().weights() == null ? MOST_ROWS : MOST_WHOLE_ROWS;
+        long units = Math.ceilDiv(rows, (long) most);
+        if (threads > 1) {
+            units = Math.max(units, Math.ceilDiv((long) threads * UNITS_PER_THREAD, groups));
+        }
+        long size = Math.ceilDiv(Math.ceilDiv(rows, units), (long) QueryRows.TILE) * QueryRows.TILE;
+        rowsPerUnit = (int) Math.min(size, most);
+        unitsPerGroup = Math.ceilDiv(rows, (long) rowsPerUnit);
+        return unitsPerGroup * groups;
+    }
+
+    /** Later rows first: under a causal mask they cost most, and a long unit should not come last. */
+    @Override
+    public void run(long unit, Workspace scratch) {
+        long groups = batches * kvHeads;
+        long firstRow = (unitsPerGroup - 1 - unit / groups) * rowsPerUnit;
+        long rows = Math.min(rowsPerUnit, group * queries - firstRow);
+        QueryRows queryRows = scratch.job(Workspace.ATTENTION, QueryRows::new);
+        queryRows.attend(this, scratch.packer(), unit % groups, firstRow, (int) rows);
+    }
+
+    Tensor query() {
+        return Checks.notNull(query, "query");
+    }
+
+    Tensor key() {
+        return Checks.notNull(key, "key");
+    }
+
+    Tensor value() {
+        return Checks.notNull(value, "value");
+    }
+
+    AttentionOutputs outputs() {
+        return Checks.notNull(outputs, "outputs");
+    }
+
+    /** Forgets the caller's tensors. */
+    void clear() {
+        mask.clear();
+        query = null;
+        key = null;
+        value = null;
+        outputs = null;
+    }
+}

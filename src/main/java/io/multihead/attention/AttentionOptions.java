@@ -1,0 +1,62 @@
+package io.multihead.attention;
+
+import io.multihead.internal.Checks;
+import java.util.OptionalDouble;
+
+/**
+ * How scores are scaled and which of them count. Immutable and thread-safe.
+ *
+ * @param mask which keys a query sees, and what is added to their scores
+ * @param scale what scores are multiplied with; empty means {@code 1 / sqrt(headDim)} (Vaswani et al. 2017, section 3.2.1)
+ */
+public record AttentionOptions(Mask mask, OptionalDouble scale) {
+    /** Every query sees every key; scale {@code 1 / sqrt(headDim)}. */
+    public static final AttentionOptions DEFAULT = new AttentionOptions(Mask.NONE, OptionalDouble.empty());
+
+    /** Causal, aligned bottom-right as {@link Mask#CAUSAL}; scale {@code 1 / sqrt(headDim)}. */
+    public static final AttentionOptions CAUSAL = DEFAULT.withMask(Mask.CAUSAL);
+
+    /**
+     * Checks the parts.
+     *
+     * @throws IllegalArgumentException if the scale is not finite
+     */
+    public AttentionOptions {
+        Checks.notNull(mask, "mask");
+        Checks.notNull(scale, "scale");
+        if (scale.isPresent() && !Double.isFinite(scale.getAsDouble())) {
+            throw Checks.fail("scale", String.valueOf(scale.getAsDouble()), "expected a finite number");
+        }
+    }
+
+    /**
+     * These options with another mask.
+     *
+     * @param newMask the mask
+     * @return changed options
+     */
+    public AttentionOptions withMask(Mask newMask) {
+        return new AttentionOptions(newMask, scale);
+    }
+
+    /**
+     * These options with another scale.
+     *
+     * @param newScale what scores are multiplied with
+     * @return changed options
+     * @throws IllegalArgumentException if the scale is not finite
+     */
+    public AttentionOptions withScale(double newScale) {
+        return new AttentionOptions(mask, OptionalDouble.of(newScale));
+    }
+
+    /**
+     * The scale for a head of this size.
+     *
+     * @param headDim elements of one query
+     * @return the explicit scale, or {@code 1 / sqrt(headDim)}
+     */
+    public double scaleFor(long headDim) {
+        return scale.isPresent() ? scale.getAsDouble() : 1.0 / Math.sqrt(Math.max(1, headDim));
+    }
+}

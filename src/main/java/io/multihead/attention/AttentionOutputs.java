@@ -1,0 +1,52 @@
+package io.multihead.attention;
+
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Where attention writes its results. The caller owns all memory; no two of the tensors may overlap.
+ *
+ * @param output {@code [batch, queryHeads, queries, valueDim]}
+ * @param logSumExp {@code [batch, queryHeads, queries]}: the natural logarithm of the softmax denominator, minus infinity
+ *     for a query that sees no key; null when not wanted
+ * @param weights {@code [batch, queryHeads, queries, keys]}: the softmax itself, which makes attention take the
+ *     materialising path; null when not wanted
+ */
+public record AttentionOutputs(
+        Tensor output, @Nullable Tensor logSumExp, @Nullable Tensor weights) {
+    /** Checks that there is an output. */
+    public AttentionOutputs {
+        Checks.notNull(output, "output");
+    }
+
+    /**
+     * The attention output alone.
+     *
+     * @param output {@code [batch, queryHeads, queries, valueDim]}
+     * @return outputs without log-sum-exp and weights
+     */
+    public static AttentionOutputs of(Tensor output) {
+        return new AttentionOutputs(output, null, null);
+    }
+
+    /**
+     * These outputs with log-sum-exp.
+     *
+     * @param tensor {@code [batch, queryHeads, queries]}
+     * @return changed outputs
+     */
+    public AttentionOutputs withLogSumExp(Tensor tensor) {
+        return new AttentionOutputs(output, tensor, weights);
+    }
+
+    /**
+     * These outputs with attention weights.
+     *
+     * @param tensor {@code [batch, queryHeads, queries, keys]}
+     * @return changed outputs
+     */
+    public AttentionOutputs withWeights(Tensor tensor) {
+        return new AttentionOutputs(output, logSumExp, tensor);
+    }
+}

@@ -1,0 +1,139 @@
+package io.multihead.attention;
+
+import io.multihead.internal.Checks;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import java.util.List;
+import java.util.stream.Stream;
+
+/**
+ * Which keys a query sees, and what is added to its scores. Immutable; tensors given to it are shared, not copied, and
+ * must stay unchanged while attention runs.
+ *
+ * <p>Polarity is in the name: {@link #keep} keeps where the tensor is not zero, {@link #drop} drops there. Masks combine
+ * with {@link #and}: a key must pass all of them, and biases add up. A key that is masked does not exist: nothing in its
+ * key or value, not even NaN, reaches the output. A query that sees no key has output 0, weights 0 and log-sum-exp minus
+ * infinity.
+ *
+ * <p>Every tensor of a mask broadcasts, aligned from the right, over {@code (batch, queryHeads, queries, keys)}.
+ */
+public final class Mask {
+    /** Every query sees every key. */
+    public static final Mask NONE = new Mask(List.of());
+
+    /**
+     * Causal, aligned bottom-right: of {@code Lq} queries and {@code Lk} keys, query {@code i} sees the keys
+     * {@code j <= i + Lk - Lq}. This is what a cache needs: the last query sees every key.
+     */
+    public static final Mask CAUSAL = new Mask(List.of(new Part(Kind.CAUSAL_BOTTOM_RIGHT, null, null)));
+
+    /** Causal, aligned top-left as in PyTorch: query {@code i} sees the keys {@code j <= i}. */
+    public static final Mask CAUSAL_TOP_LEFT = new Mask(List.of(new Part(Kind.CAUSAL_TOP_LEFT, null, null)));
+
+    private final List<Part> parts;
+
+    private Mask(List<Part> parts) {
+        this.parts = parts;
+    }
+
+    /**
+     * Keeps a score where the tensor is not zero, as a boolean {@code attn_mask} of PyTorch's
+     * {@code scaled_dot_product_attention}.
+     *
+     * @param tensor I8, broadcast over (batch, queryHeads, queries, keys)
+     * @return the mask
+     * @throws IllegalArgumentException if the tensor is not I8 or has more than four axes
+     */
+    public static Mask keep(Tensor tensor) {
+        return of(Kind.KEEP, requireFlags(tensor));
+    }
+
+    /**
+     * Drops a score where the tensor is not zero, as the boolean masks of PyTorch's {@code nn.MultiheadAttention}.
+     *
+     * @param tensor I8, broadcast over (batch, queryHeads, queries, keys)
+     * @return the mask
+     * @throws IllegalArgumentException if the tensor is not I8 or has more than four axes
+     */
+    public static Mask drop(Tensor tensor) {
+        return of(Kind.DROP, requireFlags(tensor));
+    }
+
+    /**
+     * Adds to the scaled scores; minus infinity drops a key.
+     *
+     * @param tensor any floating type, broadcast over (batch, queryHeads, queries, keys)
+     * @return the mask
+     * @throws IllegalArgumentException if the tensor is I8 or has more than four axes
+     */
+    public static Mask bias(Tensor tensor) {
+        if (!Checks.notNull(tensor, "bias").dtype().isFloating()) {
+            throw Checks.fail("bias", tensor.toString(), "expected a floating element type; keep or drop take I8");
+        }
+        return of(Kind.BIAS, requireRank(tensor, "bias"));
+    }
+
+    /**
+     * Key padding: batch {@code b} has {@code lengths[b]} keys, and the rest of its keys does not exist.
+     *
+     * @param lengths one per batch, or a single one for all
+     * @return the mask
+     * @throws IllegalArgumentException if a length is negative
+     */
+    public static Mask keyLengths(long... lengths) {
+        for (long length : lengths) {
+            Checks.atLeast(length, 0, "keyLengths");
+        }
+        return new Mask(List.of(new Part(Kind.KEY_LENGTHS, null, lengths.clone())));
+    }
+
+    /**
+     * Both masks: a key must pass both, biases add up.
+     *
+     * @param other another mask
+     * @return the combination
+     */
+    public Mask and(Mask other) {
+        return new Mask(
+                Stream.concat(parts.stream(), other.parts.stream()).distinct().toList());
+    }
+
+    List<Part> parts() {
+        return parts;
+    }
+
+    /** What one part of a mask does. */
+    enum Kind {
+        KEEP,
+        DROP,
+        BIAS,
+        KEY_LENGTHS,
+        CAUSAL_BOTTOM_RIGHT,
+        CAUSAL_TOP_LEFT
+    }
+
+    /** One part: a kind with its tensor or its lengths, where it has them. */
+    @SuppressWarnings("ArrayRecordComponent") // private to the package and never compared by content
+    record Part(
+            Kind kind,
+            @org.jspecify.annotations.Nullable Tensor tensor,
+            long @org.jspecify.annotations.Nullable [] lengths) {}
+
+    private static Mask of(Kind kind, Tensor tensor) {
+        return new Mask(List.of(new Part(kind, tensor, null)));
+    }
+
+    private static Tensor requireFlags(Tensor tensor) {
+        if (Checks.notNull(tensor, "mask").dtype() != DType.I8) {
+            throw Checks.fail("mask", tensor.toString(), "expected I8, not zero for true");
+        }
+        return requireRank(tensor, "mask");
+    }
+
+    private static Tensor requireRank(Tensor tensor, String name) {
+        if (tensor.rank() > 4) {
+            throw Checks.fail(name, tensor.toString(), "expected at most (batch, heads, queries, keys)");
+        }
+        return tensor;
+    }
+}

@@ -1,0 +1,323 @@
+package io.multihead.attention;
+
+import static io.multihead.internal.kernel.Lanes.DEPTH;
+import static io.multihead.internal.kernel.Lanes.PANEL;
+import static io.multihead.internal.kernel.Lanes.ROW;
+import static io.multihead.internal.kernel.Lanes.TALL_ROWS;
+
+import io.multihead.internal.Checks;
+import io.multihead.internal.kernel.Exp;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.Packer;
+import io.multihead.internal.kernel.Product;
+import io.multihead.internal.kernel.RowOps;
+import io.multihead.internal.kernel.Scratch;
+import io.multihead.tensor.Tensor;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The state of one unit's query rows while key blocks pass: online softmax (Milakov and Gimelshein 2018; Dao et al. 2022,
+ * algorithm 1). Belongs to one thread.
+ *
+ * <p>Per row: running maximum m, sum of exponentials l (as 32 partial sums), unnormalised output O. For each key block
+ * {@code S = Q K^T}, {@code m' = max(m, max S)}, {@code P = e^(S - m')}, {@code l = l e^(m - m') + sum P},
+ * {@code O = O e^(m - m') + P V}. Key blocks are aligned at key 0 and a row's arithmetic never looks at other rows, so
+ * results do not depend on tiles, units, threads or batch mates.
+ */
+final class QueryRows {
+    /** Rows that pass a key block together: their scores, 48 x 256, stay in L1 and L2. */
+    static final int TILE = 48;
+
+    private static final int TILE_FLOATS = TILE * ROW;
+
+    private final Product product = new Product();
+    private final KeyBlock block = new KeyBlock();
+    private final float[] rescale = new float[Lanes.roundUp(TILE, PANEL)];
+    private final float[] staging = new float[DEPTH];
+    private final float[] unused = new float[PANEL];
+    private final MaskPlan.Place place = new MaskPlan.Place();
+    private float[] scores = new float[0];
+    private float[] queryRows = new float[0];
+    private float[] output = new float[0];
+    private float[] maximum = new float[0];
+    private float[] sums = new float[0];
+    private long[] limits = new long[0];
+
+    private AttentionCall call;
+    private Packer packer;
+    private long batch;
+    private long kvHead;
+    private long firstRow;
+    private int rows;
+    private int paddedRows;
+    private int wide;
+
+    QueryRows() {}
+
+    /** Computes the output of rows {@code firstRow} on of one group of query heads. */
+    void attend(AttentionCall newCall, Packer newPacker, long groupIndex, long newFirstRow, int newRows) {
+        call = newCall;
+        packer = newPacker;
+        batch = groupIndex / call.kvHeads;
+        kvHead = groupIndex % call.kvHeads;
+        firstRow = newFirstRow;
+        rows = newRows;
+        load();
+        long limit = 0;
+        for (int row = 0; row < rows; row++) {
+            limit = Math.max(limit, limits[row]);
+        }
+        Tensor weights = call.outputs().weights();
+        if (weights == null) {
+            attendTiled(limit);
+        } else {
+            attendWhole(limit);
+        }
+        normalise();
+        write(weights);
+        call = null;
+        packer = null;
+    }
+
+    /** Keys pass in blocks; a tile's scores are gone when the next block comes. */
+    private void attendTiled(long limit) {
+        scores = Scratch.atLeast(scores, TILE_FLOATS);
+        for (long firstKey = 0; firstKey < limit; firstKey += DEPTH) {
+            int blockKeys = (int) Math.min(DEPTH, limit - firstKey);
+            block.packKeys(call, packer, batch, kvHead, firstKey, blockKeys);
+            block.packValues(call, packer, batch, kvHead, firstKey, blockKeys);
+            for (int tile = 0; tile < rows; tile += TILE) {
+                int keys = keysOf(tile, firstKey, blockKeys);
+                if (keys > 0) {
+                    score(tile, firstKey, keys, 0);
+                    raiseMaximum(tile, keys, 0);
+                    exponentiate(tile, keys, 0);
+                    accumulate(tile, keys, 0, blockKeys);
+                }
+            }
+        }
+    }
+
+    /** All scores first, then softmax over whole rows: for callers who want the weights. */
+    private void attendWhole(long limit) {
+        long size = Math.ceilDiv(call.keys, (long) DEPTH) * Math.ceilDiv(rows, TILE) * TILE_FLOATS;
+        scores = Scratch.atLeast(scores, Checks.fitsInt(size, "keys"));
+        for (long firstKey = 0; firstKey < limit; firstKey += DEPTH) {
+            int blockKeys = (int) Math.min(DEPTH, limit - firstKey);
+            block.packKeys(call, packer, batch, kvHead, firstKey, blockKeys);
+            for (int tile = 0; tile < rows; tile += TILE) {
+                int keys = keysOf(tile, firstKey, blockKeys);
+                if (keys > 0) {
+                    score(tile, firstKey, keys, scoresOf(tile, firstKey));
+                    raiseMaximum(tile, keys, scoresOf(tile, firstKey));
+                }
+            }
+        }
+        Arrays.fill(rescale, 1f);
+        for (long firstKey = 0; firstKey < limit; firstKey += DEPTH) {
+            int blockKeys = (int) Math.min(DEPTH, limit - firstKey);
+            block.packValues(call, packer, batch, kvHead, firstKey, blockKeys);
+            for (int tile = 0; tile < rows; tile += TILE) {
+                int keys = keysOf(tile, firstKey, blockKeys);
+                if (keys > 0) {
+                    exponentiate(tile, keys, scoresOf(tile, firstKey));
+                    accumulate(tile, keys, scoresOf(tile, firstKey), blockKeys);
+                }
+            }
+        }
+    }
+
+    /** Where a tile's scores of one key block lie when all are held. */
+    private int scoresOf(int tile, long firstKey) {
+        return ((int) (firstKey / DEPTH) * Math.ceilDiv(rows, TILE) + tile / TILE) * TILE_FLOATS;
+    }
+
+    /** How many keys of the block some row of the tile sees, counted from the block's first. */
+    private int keysOf(int tile, long firstKey, int blockKeys) {
+        long most = 0;
+        for (int row = tile; row < Math.min(tile + TILE, rows); row++) {
+            most = Math.max(most, limits[row]);
+        }
+        return (int) Math.min(blockKeys, most - firstKey);
+    }
+
+    private int countOf(int tile) {
+        return Math.min(TILE, rows - tile);
+    }
+
+    private long headOf(int row) {
+        return kvHead * call.group + (firstRow + row) / call.queries;
+    }
+
+    private long queryOf(int row) {
+        return (firstRow + row) % call.queries;
+    }
+
+    /** Packs the queries, scaled, in chunks of headDim, and resets the state. */
+    private void load() {
+        paddedRows = Lanes.roundUp(rows, TALL_ROWS) + TALL_ROWS;
+        wide = Lanes.roundUp(call.valueDim, PANEL);
+        queryRows = Scratch.atLeast(queryRows, Math.ceilDiv(Math.max(1, call.headDim), DEPTH) * paddedRows * ROW);
+        output = Scratch.atLeast(output, paddedRows * wide);
+        maximum = Scratch.atLeast(maximum, paddedRows);
+        sums = Scratch.atLeast(sums, paddedRows * PANEL);
+        limits = limits.length >= rows ? limits : new long[rows];
+        Arrays.fill(output, 0, rows * wide, 0f);
+        Arrays.fill(maximum, 0, rows, Float.NEGATIVE_INFINITY);
+        Arrays.fill(sums, 0, rows * PANEL, 0f);
+        Tensor query = call.query();
+        for (int row = 0; row < rows; ) {
+            int run = runOf(row);
+            long at = start(query, row);
+            for (int d = 0; d < call.headDim; d += DEPTH) {
+                int depth = Math.min(DEPTH, call.headDim - d);
+                int to = (d / DEPTH * paddedRows + row) * ROW;
+                packer.read(
+                        query,
+                        at + d * query.stride(3),
+                        query.stride(2),
+                        query.stride(3),
+                        run,
+                        depth,
+                        queryRows,
+                        to,
+                        ROW);
+                for (int r = 0; r < run; r++) {
+                    RowOps.scale(queryRows, to + r * ROW, Lanes.roundUp(depth, PANEL), call.scale);
+                }
+            }
+            for (int r = 0; r < run; r++) {
+                limits[row + r] = call.mask.visibleKeys(batch, queryOf(row + r));
+            }
+            row += run;
+        }
+    }
+
+    /** {@code S = scale * Q K^T}, masked. */
+    private void score(int tile, long firstKey, int keys, int at) {
+        int count = countOf(tile);
+        for (int d = 0; d < call.headDim; d += DEPTH) {
+            int depth = Math.min(DEPTH, call.headDim - d);
+            product.left(queryRows, (d / DEPTH * paddedRows + tile) * ROW)
+                    .right(block.keyPanels(), d * DEPTH, depth * PANEL)
+                    .into(scores, at, ROW)
+                    .multiply(count, keys, depth, d > 0);
+        }
+        if (call.headDim == 0) {
+            Arrays.fill(scores, at, at + count * ROW, 0f);
+        }
+        int padded = Lanes.roundUp(keys, PANEL);
+        for (int r = 0; r < count; r++) {
+            int row = tile + r;
+            int visible = (int) Math.max(0, Math.min(keys, limits[row] - firstKey));
+            if (visible > 0 && call.mask.hasTensors()) {
+                place.set(batch, headOf(row), queryOf(row), firstKey);
+                call.mask.apply(packer, scores, at + r * ROW, staging, place, visible);
+            }
+            if (visible < padded) {
+                Arrays.fill(scores, at + r * ROW + visible, at + r * ROW + padded, Float.NEGATIVE_INFINITY);
+            }
+        }
+    }
+
+    /** {@code m' = max(m, max S)}, and {@code e^(m - m')} for what was summed under the old maximum. */
+    private void raiseMaximum(int tile, int keys, int at) {
+        int padded = Lanes.roundUp(keys, PANEL);
+        for (int r = 0; r < countOf(tile); r++) {
+            float before = maximum[tile + r];
+            float after = Math.max(before, RowOps.max(scores, at + r * ROW, padded));
+            maximum[tile + r] = after;
+            rescale[r] = before == after ? 0f : before - after;
+        }
+        Exp.shifted(rescale, 0, rescale.length, 0f, unused, 0, 0f);
+    }
+
+    /** {@code P = e^(S - m')}, {@code l = l e^(m - m') + sum P}, {@code O = O e^(m - m')}. */
+    private void exponentiate(int tile, int keys, int at) {
+        int padded = Lanes.roundUp(keys, PANEL);
+        for (int r = 0; r < countOf(tile); r++) {
+            int o = (tile + r) * wide;
+            if (rescale[r] != 1f) {
+                RowOps.scale(output, o, wide, rescale[r]);
+            }
+            if (block.hasStrays()) {
+                block.addStrays(scores, at + r * ROW, keys, output, o, wide);
+            }
+            // a row that has seen no key keeps m = -inf; shifting by 0 makes its masked scores 0, and NaN stays NaN
+            float shift = maximum[tile + r] == Float.NEGATIVE_INFINITY ? 0f : maximum[tile + r];
+            Exp.shifted(scores, at + r * ROW, padded, shift, sums, (tile + r) * PANEL, rescale[r]);
+        }
+    }
+
+    /** {@code O = O + P V}. */
+    private void accumulate(int tile, int keys, int at, int blockKeys) {
+        product.left(scores, at)
+                .right(block.valuePanels(), 0, blockKeys * PANEL)
+                .into(output, tile * wide, wide)
+                .multiply(countOf(tile), call.valueDim, keys, true);
+    }
+
+    /** {@code O / l}; a row that saw no key becomes 0. */
+    private void normalise() {
+        for (int row = 0; row < rows; row++) {
+            float sum = RowOps.total(sums, row * PANEL);
+            if (sum == 0f) {
+                Arrays.fill(output, row * wide, (row + 1) * wide, 0f);
+            } else {
+                RowOps.divide(output, row * wide, wide, sum);
+            }
+        }
+    }
+
+    /** Writes head by head, since a unit's rows may belong to several query heads. */
+    private void write(@Nullable Tensor weights) {
+        Tensor to = call.outputs().output();
+        Tensor lse = call.outputs().logSumExp();
+        for (int row = 0; row < rows; ) {
+            int run = runOf(row);
+            packer.write(output, row * wide, wide, run, call.valueDim, to, start(to, row), to.stride(2), to.stride(3));
+            if (weights != null) {
+                for (int r = row; r < row + run; r++) {
+                    writeWeights(weights, r);
+                }
+            }
+            if (lse != null) {
+                for (int r = row; r < row + run; r++) {
+                    maximum[r] = (float) (maximum[r] + Math.log(sums[r * PANEL]));
+                }
+                packer.write(maximum, row, 1, run, 1, lse, start(lse, row), lse.stride(2), 1);
+            }
+            row += run;
+        }
+    }
+
+    private void writeWeights(Tensor weights, int row) {
+        int tile = row / TILE * TILE;
+        float sum = sums[row * PANEL];
+        for (long firstKey = 0; firstKey < call.keys; firstKey += DEPTH) {
+            int blockKeys = (int) Math.min(DEPTH, call.keys - firstKey);
+            int held = sum == 0f ? 0 : Math.max(0, keysOf(tile, firstKey, blockKeys));
+            int at = scoresOf(tile, firstKey) + (row - tile) * ROW;
+            if (held > 0) {
+                RowOps.divide(scores, at, Lanes.roundUp(held, PANEL), sum);
+            }
+            Arrays.fill(scores, at + held, at + blockKeys, 0f);
+            long to = start(weights, row) + firstKey * weights.stride(3);
+            packer.write(scores, at, ROW, 1, blockKeys, weights, to, 0, weights.stride(3));
+        }
+    }
+
+    /** How many rows from this one on belong to the same query head. */
+    private int runOf(int row) {
+        return (int) Math.min(rows - row, call.queries - queryOf(row));
+    }
+
+    /** Position of a row's first element in a tensor {@code [batch, queryHeads, queries, ...]}. */
+    private long start(Tensor tensor, int row) {
+        return tensor.offset()
+                + batch * tensor.stride(0)
+                + headOf(row) * tensor.stride(1)
+                + queryOf(row) * tensor.stride(2);
+    }
+}

@@ -1,0 +1,103 @@
+package io.multihead.attention;
+
+import io.multihead.compute.Compute;
+import io.multihead.compute.Workspace;
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Fused scale, mask and softmax over the last axis: {@code p_j = e^(s_j - m) / sum_k e^(s_k - m)} with
+ * {@code s = scale * scores + bias} and {@code m = max s}.
+ *
+ * <p>Scores have one to four axes, aligned from the right with {@code (batch, heads, queries, keys)}, any strides and element
+ * types; arithmetic is f32. Masked scores do not exist, whatever they hold; a row without any gives 0, its logarithm and
+ * log-sum-exp are minus infinity. The default scale is 1.
+ *
+ * <p>Thread-safe; same bits for any number of threads; a warm call allocates nothing.
+ */
+public final class Softmax {
+    private Softmax() {}
+
+    /**
+     * Computes the softmax of every row.
+     *
+     * @param cpu threads and scratch
+     * @param scores {@code [..., keys]}
+     * @param output the same shape, written; may be {@code scores} itself
+     * @param logSumExp the same shape without the last axis, written; null when not wanted
+     * @param options mask and scale
+     * @throws IllegalArgumentException if shapes do not fit or memory overlaps otherwise; nothing has been written then
+     */
+    public static void forward(
+            Compute cpu, Tensor scores, Tensor output, @Nullable Tensor logSumExp, AttentionOptions options) {
+        run(cpu, scores, output, logSumExp, options, false);
+    }
+
+    /**
+     * Computes the logarithm of the softmax of every row, {@code s_j - logSumExp}.
+     *
+     * @param cpu threads and scratch
+     * @param scores {@code [..., keys]}
+     * @param output the same shape, written; may be {@code scores} itself
+     * @param logSumExp the same shape without the last axis, written; null when not wanted
+     * @param options mask and scale
+     * @throws IllegalArgumentException if shapes do not fit or memory overlaps otherwise; nothing has been written then
+     */
+    public static void logForward(
+            Compute cpu, Tensor scores, Tensor output, @Nullable Tensor logSumExp, AttentionOptions options) {
+        run(cpu, scores, output, logSumExp, options, true);
+    }
+
+    private static void run(
+            Compute cpu,
+            Tensor scores,
+            Tensor output,
+            @Nullable Tensor logSumExp,
+            AttentionOptions options,
+            boolean logarithm) {
+        Checks.notNull(cpu, "cpu");
+        requireShapes(scores, output, logSumExp);
+        cpu.requireAccess(scores, "scores");
+        AttentionChecks.requireWritable(cpu, output, "output");
+        if (output != scores) {
+            AttentionChecks.requireApart(output, "output", scores, "scores");
+        }
+        if (logSumExp != null) {
+            AttentionChecks.requireWritable(cpu, logSumExp, "logSumExp");
+            AttentionChecks.requireApart(logSumExp, "logSumExp", scores, "scores");
+            AttentionChecks.requireApart(logSumExp, "logSumExp", output, "output");
+        }
+        Workspace scratch = cpu.take();
+        SoftmaxCall call = scratch.job(Workspace.ATTENTION + 2, SoftmaxCall::new);
+        try {
+            call.bind(scores, output, logSumExp, options, logarithm);
+            call.mask.requireUsable(cpu, output, "output");
+            cpu.run(call, call.divide(cpu.parallelism()), scratch);
+        } finally {
+            call.clear();
+            cpu.giveBack(scratch);
+        }
+    }
+
+    private static void requireShapes(Tensor scores, Tensor output, @Nullable Tensor logSumExp) {
+        int rank = Checks.notNull(scores, "scores").rank();
+        if (rank < 1 || rank > 4) {
+            throw Checks.fail("scores", "shape " + scores.shape(), "expected one to four axes");
+        }
+        if (!Checks.notNull(output, "output").shape().equals(scores.shape())) {
+            throw Checks.fail("output", "shape " + output.shape(), "expected " + scores.shape() + ", as scores");
+        }
+        Checks.fitsInt(scores.dim(-1), "keys");
+        boolean fits = logSumExp == null || logSumExp.rank() == rank - 1;
+        for (int axis = 0; fits && logSumExp != null && axis < rank - 1; axis++) {
+            fits = logSumExp.dim(axis) == scores.dim(axis);
+        }
+        if (!fits) {
+            throw Checks.fail(
+                    "logSumExp",
+                    "shape " + logSumExp.shape(),
+                    "expected scores' " + scores.shape() + " without the last axis");
+        }
+    }
+}
