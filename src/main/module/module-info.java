@@ -6,5 +6,6 @@ module io.multihead {
     exports io.multihead.attention;
     exports io.multihead.compute;
     exports io.multihead.gemm;
+    exports io.multihead.reference;
     exports io.multihead.tensor;
 }

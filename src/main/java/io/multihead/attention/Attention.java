@@ -70,7 +70,7 @@ public final class Attention {
             call.bind(query, key, value, outputs);
             call.mask.bind(options.mask(), call.batches, call.heads, call.queries, call.keys);
             AttentionChecks.requireOutputs(cpu, call);
-            call.scale = (float) options.scaleFor(call.headDim);
+            call.setScale((float) options.scaleFor(call.headDim));
             cpu.run(call, call.divide(cpu.parallelism()), scratch);
         } finally {
             call.clear();

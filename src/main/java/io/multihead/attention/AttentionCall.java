@@ -30,7 +30,10 @@ final class AttentionCall implements Compute.Job {
     long keys;
     int headDim;
     int valueDim;
+    /** What scores are multiplied with, more than 0; the sign, or a scale of 0, goes into {@link #queryFactor}. */
     float scale;
+
+    float queryFactor;
     private int rowsPerUnit;
     private long unitsPerGroup;
     private @Nullable Tensor query;
@@ -52,6 +55,16 @@ final class AttentionCall implements Compute.Job {
         keys = newKey.dim(2);
         headDim = (int) newQuery.dim(3);
         valueDim = (int) newValue.dim(3);
+    }
+
+    void setScale(float newScale) {
+        scale = newScale == 0f ? 1f : Math.abs(newScale);
+        queryFactor = Math.signum(newScale);
+    }
+
+    /** What the exponential still has to multiply scores with. */
+    float scoreScale() {
+        return mask.hasBias() ? 1f : scale;
     }
 
     /** Divides the rows into units; results do not depend on how. */

@@ -22,6 +22,7 @@ final class MaskPlan {
     private int tensorCount;
     private long[][] lengths = new long[1][];
     private int lengthsCount;
+    private boolean bias;
     private boolean bottomRight;
     private boolean topLeft;
 
@@ -37,6 +38,7 @@ final class MaskPlan {
         sizes[3] = keys;
         tensorCount = 0;
         lengthsCount = 0;
+        bias = false;
         bottomRight = false;
         topLeft = false;
         List<Mask.Part> parts = mask.parts();
@@ -70,6 +72,11 @@ final class MaskPlan {
     /** Whether tensors must be applied to every score. */
     boolean hasTensors() {
         return tensorCount > 0;
+    }
+
+    /** Whether something is added to scores, which must then be scaled before. */
+    boolean hasBias() {
+        return bias;
     }
 
     /** Fails if the threads cannot read a tensor of the mask, or an output overlaps one. */
@@ -150,6 +157,7 @@ final class MaskPlan {
             strides = Arrays.copyOf(strides, 2 * AXES * tensorCount);
         }
         tensors[tensorCount] = part;
+        bias |= part.kind() == Mask.Kind.BIAS;
         int missing = AXES - tensor.rank();
         for (int axis = 0; axis < AXES; axis++) {
             long size = axis < missing ? 1 : tensor.dim(axis - missing);

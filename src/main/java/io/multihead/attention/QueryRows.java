@@ -40,6 +40,7 @@ final class QueryRows {
     private float[] scores = new float[0];
     private float[] queryRows = new float[0];
     private float[] output = new float[0];
+    private float[] lost = new float[0];
     private float[] maximum = new float[0];
     private float[] sums = new float[0];
     private long[] limits = new long[0];
@@ -154,7 +155,7 @@ final class QueryRows {
         return (firstRow + row) % call.queries;
     }
 
-    /** Packs the queries, scaled, in chunks of headDim, and resets the state. */
+    /** Packs the queries in chunks of headDim, and resets the state. */
     private void load() {
         paddedRows = Lanes.roundUp(rows, TALL_ROWS) + TALL_ROWS;
         wide = Lanes.roundUp(call.valueDim, PANEL);
@@ -163,7 +164,9 @@ final class QueryRows {
         maximum = Scratch.atLeast(maximum, paddedRows);
         sums = Scratch.atLeast(sums, paddedRows * PANEL);
         limits = limits.length >= rows ? limits : new long[rows];
+        lost = Scratch.atLeast(lost, paddedRows * wide);
         Arrays.fill(output, 0, rows * wide, 0f);
+        Arrays.fill(lost, 0, rows * wide, 0f);
         Arrays.fill(maximum, 0, rows, Float.NEGATIVE_INFINITY);
         Arrays.fill(sums, 0, rows * PANEL, 0f);
         Tensor query = call.query();
@@ -183,8 +186,8 @@ final class QueryRows {
                         queryRows,
                         to,
                         ROW);
-                for (int r = 0; r < run; r++) {
-                    RowOps.scale(queryRows, to + r * ROW, Lanes.roundUp(depth, PANEL), call.scale);
+                for (int r = 0; call.queryFactor != 1f && r < run; r++) {
+                    RowOps.scale(queryRows, to + r * ROW, Lanes.roundUp(depth, PANEL), call.queryFactor);
                 }
             }
             for (int r = 0; r < run; r++) {
@@ -194,7 +197,7 @@ final class QueryRows {
         }
     }
 
-    /** {@code S = scale * Q K^T}, masked. */
+    /** {@code S = Q K^T}, masked; scaled already if a bias is added to it, else by the exponential. */
     private void score(int tile, long firstKey, int keys, int at) {
         int count = countOf(tile);
         for (int d = 0; d < call.headDim; d += DEPTH) {
@@ -212,6 +215,9 @@ final class QueryRows {
             int row = tile + r;
             int visible = (int) Math.max(0, Math.min(keys, limits[row] - firstKey));
             if (visible > 0 && call.mask.hasTensors()) {
+                if (call.mask.hasBias()) {
+                    RowOps.scale(scores, at + r * ROW, padded, call.scale);
+                }
                 place.set(batch, headOf(row), queryOf(row), firstKey);
                 call.mask.apply(packer, scores, at + r * ROW, staging, place, visible);
             }
@@ -230,7 +236,7 @@ final class QueryRows {
             maximum[tile + r] = after;
             rescale[r] = before == after ? 0f : before - after;
         }
-        Exp.shifted(rescale, 0, rescale.length, 0f, unused, 0, 0f);
+        Exp.shifted(rescale, 0, rescale.length, call.scoreScale(), 0f, unused, 0, 0f);
     }
 
     /** {@code P = e^(S - m')}, {@code l = l e^(m - m') + sum P}, {@code O = O e^(m - m')}. */
@@ -240,13 +246,14 @@ final class QueryRows {
             int o = (tile + r) * wide;
             if (rescale[r] != 1f) {
                 RowOps.scale(output, o, wide, rescale[r]);
+                RowOps.scale(lost, o, wide, rescale[r]);
             }
             if (block.hasStrays()) {
                 block.addStrays(scores, at + r * ROW, keys, output, o, wide);
             }
             // a row that has seen no key keeps m = -inf; shifting by 0 makes its masked scores 0, and NaN stays NaN
             float shift = maximum[tile + r] == Float.NEGATIVE_INFINITY ? 0f : maximum[tile + r];
-            Exp.shifted(scores, at + r * ROW, padded, shift, sums, (tile + r) * PANEL, rescale[r]);
+            Exp.shifted(scores, at + r * ROW, padded, call.scoreScale(), shift, sums, (tile + r) * PANEL, rescale[r]);
         }
     }
 
@@ -255,17 +262,20 @@ final class QueryRows {
         product.left(scores, at)
                 .right(block.valuePanels(), 0, blockKeys * PANEL)
                 .into(output, tile * wide, wide)
-                .multiply(countOf(tile), call.valueDim, keys, true);
+                .accumulate(countOf(tile), call.valueDim, keys, lost);
     }
 
-    /** {@code O / l}; a row that saw no key becomes 0. */
+    /**
+     * {@code O / l}; a row that saw no key becomes 0. What compensation still holds is added first, so that blocks which add
+     * nothing to a row leave its bits alone.
+     */
     private void normalise() {
         for (int row = 0; row < rows; row++) {
             float sum = RowOps.total(sums, row * PANEL);
             if (sum == 0f) {
                 Arrays.fill(output, row * wide, (row + 1) * wide, 0f);
             } else {
-                RowOps.divide(output, row * wide, wide, sum);
+                RowOps.divide(output, lost, row * wide, wide, sum);
             }
         }
     }
@@ -284,7 +294,7 @@ final class QueryRows {
             }
             if (lse != null) {
                 for (int r = row; r < row + run; r++) {
-                    maximum[r] = (float) (maximum[r] + Math.log(sums[r * PANEL]));
+                    maximum[r] = (float) ((double) call.scoreScale() * maximum[r] + Math.log(sums[r * PANEL]));
                 }
                 packer.write(maximum, row, 1, run, 1, lse, start(lse, row), lse.stride(2), 1);
             }

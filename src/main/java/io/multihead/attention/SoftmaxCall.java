@@ -82,7 +82,7 @@ final class SoftmaxCall implements Compute.Job {
             if (logarithm) {
                 System.arraycopy(row, 0, staging, 0, padded);
             }
-            Exp.shifted(row, 0, padded, shift, sum, 0, 0f);
+            Exp.shifted(row, 0, padded, 1f, shift, sum, 0, 0f);
             float total = RowOps.total(sum, 0);
             finish(row, staging, padded, shift, total);
             Tensor to = Checks.notNull(output, "output");

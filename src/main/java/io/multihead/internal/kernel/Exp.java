@@ -33,20 +33,24 @@ public final class Exp {
     private Exp() {}
 
     /**
-     * {@code row[i] = e^(row[i] - shift)} in place, and the sums of the results by position modulo 32.
+     * {@code row[i] = e^(scale * (row[i] - shift))} in place, and the sums of the results by position modulo 32.
      *
      * <p>The 32 partial sums make the order of additions the same for every lane width. They are replaced by
      * {@code partial * keep + sum}.
      *
      * @param length a multiple of 32
-     * @param shift subtracted first; at least every element that is not NaN
+     * @param scale more than 0
+     * @param shift at least every element that is not NaN
      * @param keep factor of what the partial sums held before
      */
-    public static void shifted(float[] row, int at, int length, float shift, float[] partial, int p0, float keep) {
+    public static void shifted(
+            float[] row, int at, int length, float scale, float shift, float[] partial, int p0, float keep) {
         for (int slot = 0; slot < PANEL; slot += COUNT) {
             FloatVector sum = FloatVector.zero(FLOATS);
             for (int i = slot; i < length; i += PANEL) {
-                FloatVector x = FloatVector.fromArray(FLOATS, row, at + i).sub(shift);
+                // subtract first: the largest element becomes exactly 0 and its exponential exactly 1
+                FloatVector x =
+                        FloatVector.fromArray(FLOATS, row, at + i).sub(shift).mul(scale);
                 FloatVector biased =
                         x.fma(FloatVector.broadcast(FLOATS, LOG2_E), FloatVector.broadcast(FLOATS, ROUND_AND_BIAS));
                 FloatVector n = biased.sub(ROUND_AND_BIAS);

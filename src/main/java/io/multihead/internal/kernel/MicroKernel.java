@@ -113,13 +113,32 @@ final class MicroKernel {
     }
 
     /** C += T for a tile T of rows that are one panel apart. */
-    static void add(float[] t, int t0, float[] c, int c0, int ldc, int rows) {
+    static void add(float[] t, float[] c, int c0, int ldc, int rows) {
         for (int row = 0; row < rows; row++) {
             for (int lane = 0; lane < 2 * COUNT; lane += COUNT) {
-                FloatVector sum = FloatVector.fromArray(FLOATS, c, c0 + row * ldc + lane);
-                sum.add(FloatVector.fromArray(FLOATS, t, t0 + row * PANEL + lane))
-                        .intoArray(c, c0 + row * ldc + lane);
+                int at = c0 + row * ldc + lane;
+                FloatVector tile = FloatVector.fromArray(FLOATS, t, row * PANEL + lane);
+                FloatVector.fromArray(FLOATS, c, at).add(tile).intoArray(c, at);
             }
+        }
+    }
+
+    /** C += T as {@link #add}, with what rounding loses kept in {@code lost} and added the next time (Kahan 1965). */
+    static void addCompensated(float[] t, float[] c, float[] lost, int c0, int ldc, int rows) {
+        for (int row = 0; row < rows; row++) {
+            int at = c0 + row * ldc;
+            FloatVector left = FloatVector.fromArray(FLOATS, c, at);
+            FloatVector right = FloatVector.fromArray(FLOATS, c, at + COUNT);
+            FloatVector leftTile =
+                    FloatVector.fromArray(FLOATS, t, row * PANEL).add(FloatVector.fromArray(FLOATS, lost, at));
+            FloatVector rightTile = FloatVector.fromArray(FLOATS, t, row * PANEL + COUNT)
+                    .add(FloatVector.fromArray(FLOATS, lost, at + COUNT));
+            FloatVector leftSum = left.add(leftTile);
+            FloatVector rightSum = right.add(rightTile);
+            leftTile.sub(leftSum.sub(left)).intoArray(lost, at);
+            rightTile.sub(rightSum.sub(right)).intoArray(lost, at + COUNT);
+            leftSum.intoArray(c, at);
+            rightSum.intoArray(c, at + COUNT);
         }
     }
 }

@@ -15,6 +15,9 @@ import static io.multihead.internal.kernel.Lanes.TALL_ROWS;
  * next multiple of {@link Lanes#PANEL} columns. What the spare rows of A hold reaches only spare rows of C.
  */
 public final class Product {
+    /** Products of one chain of {@link #accumulate}. */
+    public static final int CHAIN = 64;
+
     private final float[] sum = new float[TALL_ROWS * PANEL];
     private float[] a = new float[0];
     private int a0;
@@ -52,35 +55,62 @@ public final class Product {
     }
 
     /**
-     * Multiplies.
+     * {@code C = A * B}, or {@code C += A * B} with {@code add}.
      *
      * @param rows rows of A and C
      * @param columns columns of C; B has as many, rounded up to whole panels
      * @param depth columns of A, rows of B
-     * @param add whether the product is added to what C holds
      */
     public void multiply(int rows, int columns, int depth, boolean add) {
         for (int column = 0; column < columns; column += 2 * COUNT) {
-            int panel = b0 + column / PANEL * panelStride + column % PANEL;
+            int panel = panel(column);
             for (int row = 0; row < rows; ) {
-                int high = TALL && rows - row > LOW_ROWS ? TALL_ROWS : LOW_ROWS;
+                int high = high(rows - row);
                 int to = c0 + row * ldc + column;
                 if (add) {
-                    tile(high, row, panel, depth, sum, 0, PANEL);
-                    MicroKernel.add(sum, 0, c, to, ldc, high);
+                    tile(high, a0 + row * ROW, panel, depth, sum, 0, PANEL);
+                    MicroKernel.add(sum, c, to, ldc, high);
                 } else {
-                    tile(high, row, panel, depth, c, to, ldc);
+                    tile(high, a0 + row * ROW, panel, depth, c, to, ldc);
                 }
                 row += high;
             }
         }
     }
 
-    private void tile(int high, int row, int panel, int depth, float[] to, int t0, int stride) {
+    /**
+     * {@code C += A * B} in chains of {@link #CHAIN} products, whose sums are added with compensation: the error stays that
+     * of one short chain, however many products follow each other.
+     *
+     * @param lost of the same layout as C: what rounding has lost so far
+     */
+    public void accumulate(int rows, int columns, int depth, float[] lost) {
+        for (int column = 0; column < columns; column += 2 * COUNT) {
+            int panel = panel(column);
+            for (int row = 0; row < rows; ) {
+                int high = high(rows - row);
+                for (int k = 0; k < depth; k += CHAIN) {
+                    tile(high, a0 + row * ROW + k, panel + k * PANEL, Math.min(CHAIN, depth - k), sum, 0, PANEL);
+                    MicroKernel.addCompensated(sum, c, lost, c0 + row * ldc + column, ldc, high);
+                }
+                row += high;
+            }
+        }
+    }
+
+    private int panel(int column) {
+        return b0 + column / PANEL * panelStride + column % PANEL;
+    }
+
+    private static int high(int rows) {
+        return TALL && rows > LOW_ROWS ? TALL_ROWS : LOW_ROWS;
+    }
+
+    private void tile(int high, int from, int panel, int depth, float[] to, int t0, int stride) {
         if (high == TALL_ROWS) {
-            MicroKernel.tile8(a, a0 + row * ROW, b, panel, depth, to, t0, stride);
+            MicroKernel.tile8(a, from, b, panel, depth, to, t0, stride);
         } else {
-            MicroKernel.tile4(a, a0 + row * ROW, b, panel, depth, to, t0, stride);
+            MicroKernel.tile4(a, from, b, panel, depth, to, t0, stride);
         }
     }
 }

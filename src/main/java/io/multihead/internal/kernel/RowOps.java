@@ -37,6 +37,15 @@ public final class RowOps {
         }
     }
 
+    /** {@code row = (row + rest) / divisor}, and -0 becomes +0. */
+    public static void divide(float[] row, float[] rest, int at, int length, float divisor) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector sum =
+                    FloatVector.fromArray(FLOATS, row, at + i).add(FloatVector.fromArray(FLOATS, rest, at + i));
+            sum.div(divisor).add(0f).intoArray(row, at + i);
+        }
+    }
+
     /** {@code row /= divisor}, and -0 becomes +0. */
     public static void divide(float[] row, int at, int length, float divisor) {
         for (int i = 0; i < length; i += COUNT) {

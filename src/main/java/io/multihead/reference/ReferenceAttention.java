@@ -1,0 +1,155 @@
+package io.multihead.reference;
+
+import io.multihead.tensor.Tensor;
+
+/**
+ * Scaled dot-product attention (Vaswani et al. 2017, equation 1) as plain loops in {@code double}.
+ *
+ * <p>Query {@code [batch, queryHeads, queries, headDim]}, key {@code [batch, keyHeads, keys, headDim]}, value {@code [batch,
+ * keyHeads, keys, valueDim]}; query head {@code h} uses key head {@code h / (queryHeads / keyHeads)}.
+ */
+public final class ReferenceAttention {
+    private static final double U = 0x1p-24;
+
+    private final double[] query;
+    private final double[] key;
+    private final double[] value;
+    private final double scale;
+    private final ScoreRule rule;
+    private final int batches;
+    private final int heads;
+    private final int kvHeads;
+    private final int queries;
+    private final int keys;
+    private final int headDim;
+    private final int valueDim;
+
+    private ReferenceAttention(Tensor query, Tensor key, Tensor value, double scale, ScoreRule rule) {
+        this.query = Values.of(query);
+        this.key = Values.of(key);
+        this.value = Values.of(value);
+        this.scale = scale;
+        this.rule = rule;
+        batches = (int) query.dim(0);
+        heads = (int) query.dim(1);
+        kvHeads = (int) key.dim(1);
+        queries = (int) query.dim(2);
+        keys = (int) key.dim(2);
+        headDim = (int) query.dim(3);
+        valueDim = (int) value.dim(3);
+    }
+
+    /**
+     * What attention yields, and by-products that say how far an f32 computation may be off.
+     *
+     * @param output {@code [batch, queryHeads, queries, valueDim]}, row-major
+     * @param logSumExp {@code [batch, queryHeads, queries]}
+     * @param weights {@code [batch, queryHeads, queries, keys]}
+     * @param errorScale per output element, the condition-aware bound B of {@link Tolerance}
+     * @param maxScore the largest absolute score that any query sees
+     */
+    @SuppressWarnings("ArrayRecordComponent")
+    public record Result(double[] output, double[] logSumExp, double[] weights, double[] errorScale, double maxScore) {}
+
+    /**
+     * Computes attention.
+     *
+     * @param query {@code [batch, queryHeads, queries, headDim]}
+     * @param key {@code [batch, keyHeads, keys, headDim]}
+     * @param value {@code [batch, keyHeads, keys, valueDim]}
+     * @param scale what scores are multiplied with
+     * @param rule masks and biases
+     * @return the results as new arrays
+     */
+    public static Result forward(Tensor query, Tensor key, Tensor value, double scale, ScoreRule rule) {
+        return new ReferenceAttention(query, key, value, scale, rule).all();
+    }
+
+    private Result all() {
+        int rows = batches * heads * queries;
+        Result result = new Result(
+                new double[rows * valueDim], new double[rows], new double[rows * keys], new double[rows * valueDim], 0);
+        double maxScore = 0;
+        int row = 0;
+        for (int b = 0; b < batches; b++) {
+            for (int h = 0; h < heads; h++) {
+                for (int i = 0; i < queries; i++) {
+                    maxScore = Math.max(maxScore, row(b, h, i, row++, result));
+                }
+            }
+        }
+        return new Result(result.output, result.logSumExp, result.weights, result.errorScale, maxScore);
+    }
+
+    /** One query; returns its largest absolute score. */
+    private double row(int b, int h, int i, int row, Result result) {
+        double[] score = new double[keys];
+        double[] kappa = new double[keys];
+        double max = Double.NEGATIVE_INFINITY;
+        double largest = 0;
+        for (int j = 0; j < keys; j++) {
+            score[j] = score(b, h, i, j, kappa);
+            max = Math.max(max, score[j]); // NaN wins, as it should
+            if (score[j] != Double.NEGATIVE_INFINITY) {
+                largest = Math.max(largest, Math.abs(score[j]));
+            }
+        }
+        double sum = 0;
+        for (int j = 0; j < keys; j++) {
+            sum += score[j] == Double.NEGATIVE_INFINITY ? 0 : Math.exp(score[j] - max);
+        }
+        result.logSumExp[row] = sum == 0 ? Double.NEGATIVE_INFINITY : max + Math.log(sum);
+        for (int j = 0; j < keys; j++) {
+            result.weights[row * keys + j] = score[j] == Double.NEGATIVE_INFINITY ? 0 : Math.exp(score[j] - max) / sum;
+        }
+        for (int d = 0; d < valueDim; d++) {
+            element((b * kvHeads + kvHead(h)) * keys, row, d, score, kappa, result);
+        }
+        return largest;
+    }
+
+    private double score(int b, int h, int i, int j, double[] kappa) {
+        int q = ((b * heads + h) * queries + i) * headDim;
+        int k = ((b * kvHeads + kvHead(h)) * keys + j) * headDim;
+        double dot = 0;
+        double absolute = 0;
+        for (int d = 0; d < headDim; d++) {
+            double product = query[q + d] * key[k + d];
+            dot += product;
+            absolute += Math.abs(product);
+        }
+        double scaled = dot * scale;
+        double score = rule.apply(b, h, i, j, scaled);
+        // a bias is added to the rounded score: its size conditions the sum like one more product
+        double bias = Double.isFinite(score - scaled) ? Math.abs(score - scaled) : 0;
+        kappa[j] = Math.abs(scale) * absolute + bias;
+        return score;
+    }
+
+    /** One output element and its error bound; {@code v} is the first of the head's values. */
+    private void element(int v, int row, int d, double[] score, double[] kappa, Result result) {
+        double output = 0;
+        for (int j = 0; j < keys; j++) {
+            if (score[j] != Double.NEGATIVE_INFINITY) {
+                output += result.weights[row * keys + j] * value[(v + j) * valueDim + d];
+            }
+        }
+        double bound = 0;
+        double visible = 0;
+        for (int j = 0; j < keys; j++) {
+            if (score[j] != Double.NEGATIVE_INFINITY) {
+                double p = result.weights[row * keys + j];
+                double size = Math.abs(value[(v + j) * valueDim + d]);
+                double apart = Math.abs(value[(v + j) * valueDim + d] - output);
+                bound += U * p * ((1 + kappa[j]) * apart + size);
+                visible += size;
+            }
+        }
+        result.output[row * valueDim + d] = output;
+        result.errorScale[row * valueDim + d] = bound + Tolerance.underflow(keys, visible);
+    }
+
+    private int kvHead(int head) {
+        return head / (heads / kvHeads);
+    }
+}

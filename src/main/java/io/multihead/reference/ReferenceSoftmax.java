@@ -1,0 +1,39 @@
+package io.multihead.reference;
+
+/** The softmax of one row as plain loops in {@code double}. */
+public final class ReferenceSoftmax {
+    private ReferenceSoftmax() {}
+
+    /**
+     * {@code e^s_j / sum_k e^s_k}; a row of minus infinity alone, or an empty one, gives 0.
+     *
+     * @param scores one row
+     * @return the softmax as a new array
+     */
+    public static double[] row(double... scores) {
+        double logSumExp = logSumExp(scores);
+        double[] result = new double[scores.length];
+        for (int j = 0; j < scores.length; j++) {
+            result[j] = scores[j] == Double.NEGATIVE_INFINITY ? 0 : Math.exp(scores[j] - logSumExp);
+        }
+        return result;
+    }
+
+    /**
+     * {@code ln sum_j e^s_j}; minus infinity for a row of minus infinity alone, or an empty one.
+     *
+     * @param scores one row
+     * @return log-sum-exp
+     */
+    public static double logSumExp(double... scores) {
+        double max = Double.NEGATIVE_INFINITY;
+        for (double score : scores) {
+            max = Math.max(max, score);
+        }
+        double sum = 0;
+        for (double score : scores) {
+            sum += score == Double.NEGATIVE_INFINITY ? 0 : Math.exp(score - max);
+        }
+        return sum == 0 ? max : max + Math.log(sum);
+    }
+}

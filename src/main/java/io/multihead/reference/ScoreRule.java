@@ -1,0 +1,107 @@
+package io.multihead.reference;
+
+import io.multihead.tensor.Tensor;
+
+/** What happens to a scaled score before the softmax: minus infinity means that the key does not exist for the query. */
+@FunctionalInterface
+public interface ScoreRule {
+    /** Every query sees every key. */
+    ScoreRule NONE = (batch, head, query, key, score) -> score;
+
+    /**
+     * The score that counts.
+     *
+     * @param batch batch index
+     * @param head query head
+     * @param query query index
+     * @param key key index
+     * @param score the scaled score; NaN or infinite if its inputs are
+     * @return the changed score, or minus infinity when the key does not exist
+     */
+    double apply(long batch, long head, long query, long key, double score);
+
+    /**
+     * This rule, then another; a key that one of them removes stays removed.
+     *
+     * @param next the rule to apply to what this one returns
+     * @return both rules
+     */
+    default ScoreRule and(ScoreRule next) {
+        return (batch, head, query, key, score) -> {
+            double first = apply(batch, head, query, key, score);
+            return first == Double.NEGATIVE_INFINITY ? first : next.apply(batch, head, query, key, first);
+        };
+    }
+
+    /**
+     * Causal, bottom-right: query {@code i} sees keys {@code j <= i + keys - queries}.
+     *
+     * @param queries number of queries
+     * @param keys number of keys
+     * @return the rule
+     */
+    static ScoreRule causal(long queries, long keys) {
+        return (b, h, i, j, score) -> j <= i + keys - queries ? score : Double.NEGATIVE_INFINITY;
+    }
+
+    /**
+     * Causal, top-left: query {@code i} sees keys {@code j <= i}.
+     *
+     * @return the rule
+     */
+    static ScoreRule causalTopLeft() {
+        return (b, h, i, j, score) -> j <= i ? score : Double.NEGATIVE_INFINITY;
+    }
+
+    /**
+     * Keeps a key where the tensor is not zero.
+     *
+     * @param mask broadcasts, from the right, to (batch, heads, queries, keys)
+     * @return the rule
+     */
+    static ScoreRule keep(Tensor mask) {
+        return (b, h, i, j, score) -> at(mask, b, h, i, j) != 0 ? score : Double.NEGATIVE_INFINITY;
+    }
+
+    /**
+     * Drops a key where the tensor is not zero.
+     *
+     * @param mask broadcasts, from the right, to (batch, heads, queries, keys)
+     * @return the rule
+     */
+    static ScoreRule drop(Tensor mask) {
+        return (b, h, i, j, score) -> at(mask, b, h, i, j) == 0 ? score : Double.NEGATIVE_INFINITY;
+    }
+
+    /**
+     * Adds to the score; minus infinity removes the key, whatever its score.
+     *
+     * @param bias broadcasts, from the right, to (batch, heads, queries, keys)
+     * @return the rule
+     */
+    static ScoreRule bias(Tensor bias) {
+        return (b, h, i, j, score) -> {
+            double added = at(bias, b, h, i, j);
+            return added == Double.NEGATIVE_INFINITY ? added : score + added;
+        };
+    }
+
+    /**
+     * Only the first keys of each batch exist.
+     *
+     * @param lengths one per batch, or one for all
+     * @return the rule
+     */
+    static ScoreRule keyLengths(long... lengths) {
+        return (b, h, i, j, score) -> j < lengths[lengths.length == 1 ? 0 : (int) b] ? score : Double.NEGATIVE_INFINITY;
+    }
+
+    private static double at(Tensor tensor, long... full) {
+        int rank = tensor.rank();
+        long[] index = new long[rank];
+        for (int axis = 0; axis < rank; axis++) {
+            index[axis] = tensor.dim(axis) == 1 ? 0 : full[full.length - rank + axis];
+        }
+        return tensor.get(index);
+    }
+}
