@@ -5,6 +5,7 @@ module io.multihead {
 
     exports io.multihead.attention;
     exports io.multihead.compute;
+    exports io.multihead.format;
     exports io.multihead.gemm;
     exports io.multihead.reference;
     exports io.multihead.tensor;

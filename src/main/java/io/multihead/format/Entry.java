@@ -1,0 +1,71 @@
+package io.multihead.format;
+
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Shape;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** One tensor as the header describes it: bytes {@code from} to {@code to - 1} of the data. */
+record Entry(String name, String dtype, Shape shape, long from, long to) {
+    private static final Map<String, Integer> BYTES = Map.ofEntries(
+            Map.entry("BOOL", 1),
+            Map.entry("U8", 1),
+            Map.entry("I8", 1),
+            Map.entry("F8_E5M2", 1),
+            Map.entry("F8_E4M3", 1),
+            Map.entry("I16", 2),
+            Map.entry("U16", 2),
+            Map.entry("F16", 2),
+            Map.entry("BF16", 2),
+            Map.entry("I32", 4),
+            Map.entry("U32", 4),
+            Map.entry("F32", 4),
+            Map.entry("F64", 8),
+            Map.entry("I64", 8),
+            Map.entry("U64", 8));
+
+    /** Reads and checks one entry; {@code available} is the size of the data. */
+    static Entry of(String name, @Nullable Object described, long available) {
+        String what = "tensor \"" + name + "\"";
+        if (!(described instanceof Map)) {
+            throw Checks.fail(what, "not an object", "expected dtype, shape and data_offsets");
+        }
+        Map<?, ?> fields = (Map<?, ?>) described;
+        Object dtype = fields.get("dtype");
+        if (!(dtype instanceof String) || !BYTES.containsKey(dtype)) {
+            throw Checks.fail(
+                    what,
+                    "dtype " + dtype,
+                    "expected one of " + BYTES.keySet().stream().sorted().toList());
+        }
+        Shape shape;
+        try {
+            shape = Shape.of(longs(fields.get("shape"), what, "shape"));
+        } catch (IllegalArgumentException wrong) {
+            throw Checks.fail(what, "shape " + fields.get("shape"), "expected sizes whose product is below 2^63");
+        }
+        long[] offsets = longs(fields.get("data_offsets"), what, "data_offsets");
+        if (offsets.length != 2 || offsets[0] > offsets[1] || offsets[1] > available) {
+            throw Checks.fail(
+                    what,
+                    "data_offsets " + fields.get("data_offsets"),
+                    "expected a range within " + available + " bytes");
+        }
+        long bytes = BYTES.get(dtype);
+        if (shape.elements() > Long.MAX_VALUE / bytes || shape.elements() * bytes != offsets[1] - offsets[0]) {
+            throw Checks.fail(
+                    what,
+                    (offsets[1] - offsets[0]) + " bytes",
+                    "expected shape " + shape + " of " + dtype + ", " + bytes + " bytes each");
+        }
+        return new Entry(name, (String) dtype, shape, offsets[0], offsets[1]);
+    }
+
+    private static long[] longs(@Nullable Object value, String what, String field) {
+        if (!(value instanceof List)) {
+            throw Checks.fail(what, field + " " + value, "expected an array of integers");
+        }
+        return ((List<?>) value).stream().mapToLong(element -> (Long) element).toArray();
+    }
+}

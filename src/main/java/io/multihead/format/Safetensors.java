@@ -1,0 +1,221 @@
+package io.multihead.format;
+
+import io.multihead.internal.Checks;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A safetensors file: a little-endian 64-bit length, a JSON header of that length, and the tensors' bytes.
+ *
+ * <p>{@link #map} reads nothing but the header; tensors are views of the mapped file, read-only, alive as long as the arena.
+ * The header is checked completely: every tensor lies within the file, its bytes match its shape, and tensors neither overlap
+ * nor leave holes. Immutable and thread-safe as far as the arena allows.
+ *
+ * @see <a href="https://huggingface.co/docs/safetensors">the format</a>
+ */
+public final class Safetensors {
+    private static final int LENGTH_BYTES = Long.BYTES;
+    /** What the format's own implementation allows. */
+    private static final long LONGEST_HEADER = 100_000_000;
+
+    private static final String METADATA = "__metadata__";
+
+    private final Map<String, Entry> entries;
+    private final Map<String, String> metadata;
+    private final MemorySegment data;
+
+    private Safetensors(Map<String, Entry> entries, Map<String, String> metadata, MemorySegment data) {
+        this.entries = entries;
+        this.metadata = metadata;
+        this.data = data;
+    }
+
+    /**
+     * Maps a file.
+     *
+     * @param file the file
+     * @param arena owns the mapping; closing it ends every tensor of this file
+     * @return the file's tensors
+     * @throws IOException if the file cannot be read
+     * @throws IllegalArgumentException if it is not a well-formed safetensors file; the message names the file
+     */
+    public static Safetensors map(Path file, Arena arena) throws IOException {
+        Checks.notNull(file, "file");
+        Checks.notNull(arena, "arena");
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
+            return parse(channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size(), arena));
+        } catch (IllegalArgumentException malformed) {
+            throw new IllegalArgumentException(file + ": " + malformed.getMessage(), malformed);
+        }
+    }
+
+    /**
+     * Reads a file that already lies in memory.
+     *
+     * @param file the whole file
+     * @return its tensors, views of that memory
+     * @throws IllegalArgumentException if it is not a well-formed safetensors file
+     */
+    public static Safetensors parse(MemorySegment file) {
+        if (ByteOrder.nativeOrder() != ByteOrder.LITTLE_ENDIAN) {
+            throw new UnsupportedOperationException("safetensors: little-endian data on a big-endian machine");
+        }
+        if (file.byteSize() < LENGTH_BYTES) {
+            throw Checks.fail(
+                    "file", file.byteSize() + " bytes", "expected at least the 8 bytes of the header's length");
+        }
+        long length = file.get(ValueLayout.JAVA_LONG_UNALIGNED, 0);
+        long most = Math.min(LONGEST_HEADER, file.byteSize() - LENGTH_BYTES);
+        if (length < 0 || length > most) {
+            throw Checks.fail("header", Long.toUnsignedString(length) + " bytes", "expected at most " + most);
+        }
+        Map<String, Object> header =
+                HeaderParser.parse(file.asSlice(LENGTH_BYTES, length).toArray(ValueLayout.JAVA_BYTE));
+        MemorySegment data = file.asSlice(LENGTH_BYTES + length);
+        Map<String, String> metadata = metadata(header.remove(METADATA));
+        Map<String, Entry> entries = new LinkedHashMap<>();
+        header.forEach((name, described) -> entries.put(name, Entry.of(name, described, data.byteSize())));
+        requireSeamless(entries, data.byteSize());
+        return new Safetensors(entries, metadata, data);
+    }
+
+    /**
+     * Writes tensors to a file: to a temporary file beside it first, which then replaces it at once, so that a crash leaves
+     * either the old file or the new one.
+     *
+     * @param file the file to write
+     * @param tensors by name; I8, F16, BF16, F32 or F64, any strides
+     * @param metadata free text by key
+     * @throws IOException if writing fails; the old file is then as it was
+     */
+    public static void write(Path file, Map<String, Tensor> tensors, Map<String, String> metadata) throws IOException {
+        SafetensorsWriter.write(file, tensors, metadata);
+    }
+
+    /**
+     * The names of all tensors, in the file's order.
+     *
+     * @return an unmodifiable set
+     */
+    public Set<String> names() {
+        return Collections.unmodifiableSet(entries.keySet());
+    }
+
+    /**
+     * Whether there is a tensor of this name.
+     *
+     * @param name its name
+     * @return whether {@link #get} would find it
+     */
+    public boolean contains(String name) {
+        return entries.containsKey(name);
+    }
+
+    /**
+     * The free text of the header.
+     *
+     * @return an unmodifiable map
+     */
+    public Map<String, String> metadata() {
+        return Collections.unmodifiableMap(metadata);
+    }
+
+    /**
+     * One tensor, a view of the file's memory.
+     *
+     * @param name its name
+     * @return the tensor; BOOL and U8 appear as {@link DType#I8}
+     * @throws IllegalArgumentException if there is none of that name, or its element type is not one that tensors have
+     */
+    public Tensor get(String name) {
+        Entry entry = entry(name);
+        DType dtype =
+                switch (entry.dtype()) {
+                    case "F32" -> DType.F32;
+                    case "F64" -> DType.F64;
+                    case "BF16" -> DType.BF16;
+                    case "F16" -> DType.F16;
+                    case "I8", "U8", "BOOL" -> DType.I8;
+                    default ->
+                        throw Checks.fail(
+                                "tensor \"" + name + "\"",
+                                "dtype " + entry.dtype(),
+                                "expected F32, F64, BF16, F16, I8, U8 or BOOL");
+                };
+        return Tensor.view(data.asSlice(entry.from(), entry.to() - entry.from()), dtype, entry.shape());
+    }
+
+    /**
+     * The elements of an I64 tensor, such as positions.
+     *
+     * @param name its name
+     * @return the elements, row-major, as a new array
+     * @throws IllegalArgumentException if there is none of that name or it is not I64
+     */
+    public long[] longs(String name) {
+        Entry entry = entry(name);
+        if (!entry.dtype().equals("I64")) {
+            throw Checks.fail("tensor \"" + name + "\"", "dtype " + entry.dtype(), "expected I64");
+        }
+        return data.asSlice(entry.from(), entry.to() - entry.from()).toArray(ValueLayout.JAVA_LONG_UNALIGNED);
+    }
+
+    private Entry entry(String name) {
+        Entry entry = entries.get(name);
+        if (entry == null) {
+            throw Checks.fail("tensor \"" + name + "\"", "not in the file", "expected one of " + names());
+        }
+        return entry;
+    }
+
+    private static Map<String, String> metadata(@Nullable Object described) {
+        Map<String, String> result = new LinkedHashMap<>();
+        if (described == null) {
+            return result;
+        }
+        if (!(described instanceof Map)) {
+            throw Checks.fail("header", METADATA + " is not an object", "expected text by key");
+        }
+        ((Map<?, ?>) described).forEach((key, value) -> {
+            if (!(value instanceof String)) {
+                throw Checks.fail("header", METADATA + " \"" + key + "\" is not a string", "expected text by key");
+            }
+            result.put((String) key, (String) value);
+        });
+        return result;
+    }
+
+    private static void requireSeamless(Map<String, Entry> entries, long size) {
+        List<Entry> sorted = entries.values().stream()
+                .sorted(Comparator.comparingLong(Entry::from).thenComparingLong(Entry::to))
+                .toList();
+        long end = 0;
+        for (Entry entry : sorted) {
+            if (entry.from() != end) {
+                throw Checks.fail(
+                        "tensor \"" + entry.name() + "\"",
+                        "starts at byte " + entry.from(),
+                        "expected " + end + ", where the tensor before it ends");
+            }
+            end = entry.to();
+        }
+        if (end != size) {
+            throw Checks.fail("file", size + " bytes of data", "expected the " + end + " that the tensors take");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+package io.multihead.format;
+
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.util.Arrays;
+import java.util.Map;
+
+/** Writes safetensors files that appear whole or not at all. */
+final class SafetensorsWriter {
+    /** Bytes written at a time. */
+    private static final long PIECE = 1L << 24;
+
+    private SafetensorsWriter() {}
+
+    static void write(Path file, Map<String, Tensor> tensors, Map<String, String> metadata) throws IOException {
+        byte[] header = header(tensors, metadata);
+        Path folder = Checks.notNull(file, "file").toAbsolutePath().getParent();
+        Path temporary = Files.createTempFile(folder, file.getFileName() + ".", ".tmp");
+        try {
+            try (FileChannel channel = FileChannel.open(temporary, StandardOpenOption.WRITE)) {
+                ByteBuffer length = ByteBuffer.allocate(Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+                writeFully(channel, length.putLong(header.length).flip());
+                writeFully(channel, ByteBuffer.wrap(header));
+                for (Tensor tensor : tensors.values()) {
+                    write(channel, tensor);
+                }
+                channel.force(true);
+            }
+            Files.move(temporary, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+        } finally {
+            Files.deleteIfExists(temporary);
+        }
+    }
+
+    private static void write(FileChannel channel, Tensor tensor) throws IOException {
+        try (Arena arena = Arena.ofConfined()) {
+            Tensor dense = tensor.isDense() ? tensor : tensor.copy(arena, tensor.dtype());
+            long bytes = dense.shape().elements() * dense.dtype().bytes();
+            if (bytes > 0) {
+                MemorySegment all =
+                        dense.memory().asSlice(dense.offset() * dense.dtype().bytes(), bytes);
+                for (long at = 0; at < bytes; at += PIECE) {
+                    writeFully(
+                            channel,
+                            all.asSlice(at, Math.min(PIECE, bytes - at)).asByteBuffer());
+                }
+            }
+        }
+    }
+
+    private static void writeFully(FileChannel channel, ByteBuffer buffer) throws IOException {
+        while (buffer.hasRemaining()) {
+            channel.write(buffer);
+        }
+    }
+
+    /** The header, padded with spaces so that the data starts at a multiple of 8. */
+    private static byte[] header(Map<String, Tensor> tensors, Map<String, String> metadata) {
+        StringBuilder json = new StringBuilder("{\"__metadata__\":{");
+        String comma = "";
+        for (Map.Entry<String, String> entry : metadata.entrySet()) {
+            json.append(comma).append(quoted(entry.getKey())).append(':').append(quoted(entry.getValue()));
+            comma = ",";
+        }
+        json.append('}');
+        long at = 0;
+        for (Map.Entry<String, Tensor> entry : tensors.entrySet()) {
+            Tensor tensor = entry.getValue();
+            long end = at + tensor.shape().elements() * tensor.dtype().bytes();
+            json.append(',').append(quoted(entry.getKey()));
+            json.append(":{\"dtype\":\"").append(tensor.dtype()).append("\",\"shape\":");
+            json.append(Arrays.toString(tensor.shape().toArray()));
+            json.append(",\"data_offsets\":[")
+                    .append(at)
+                    .append(',')
+                    .append(end)
+                    .append("]}");
+            at = end;
+        }
+        byte[] unpadded = json.append('}').toString().getBytes(StandardCharsets.UTF_8);
+        byte[] header = Arrays.copyOf(unpadded, (unpadded.length + 7) / 8 * 8);
+        Arrays.fill(header, unpadded.length, header.length, (byte) ' ');
+        return header;
+    }
+
+    private static String quoted(String text) {
+        StringBuilder result = new StringBuilder("\"");
+        for (char c : text.toCharArray()) {
+            if (c == '"' || c == '\\') {
+                result.append('\\').append(c);
+            } else if (c < ' ') {
+                result.append(String.format("\\u%04x", (int) c));
+            } else {
+                result.append(c);
+            }
+        }
+        return result.append('"').toString();
+    }
+}

@@ -1,0 +1,5 @@
+/** Files of tensors: safetensors, memory-mapped and checked. */
+@NullMarked
+package io.multihead.format;
+
+import org.jspecify.annotations.NullMarked;
