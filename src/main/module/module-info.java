@@ -7,6 +7,7 @@ module io.multihead {
     exports io.multihead.compute;
     exports io.multihead.format;
     exports io.multihead.gemm;
+    exports io.multihead.nn;
     exports io.multihead.reference;
     exports io.multihead.tensor;
 }

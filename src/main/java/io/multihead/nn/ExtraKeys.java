@@ -1,0 +1,133 @@
+package io.multihead.nn;
+
+import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.AttentionOutputs;
+import io.multihead.attention.Mask;
+import io.multihead.compute.Compute;
+import io.multihead.internal.Checks;
+import io.multihead.nn.MultiHeadAttention.Config;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The keys and values that follow the projected ones: PyTorch's {@code add_bias_kv} and {@code add_zero_attn}.
+ *
+ * <p>No mask hides them, so they are not appended. Attention to them is computed by itself, without a mask, and the two
+ * results are merged through their log-sum-exp (as in Milakov and Gimelshein 2018): with weights {@code a} and {@code b}
+ * that the two denominators give, {@code output = a * output + b * extraOutput}, and likewise for attention weights. No
+ * mask needs to be known or copied for that.
+ */
+final class ExtraKeys {
+    private final AttentionOptions options;
+    private final Tensor keys;
+    private final Tensor values;
+
+    private ExtraKeys(AttentionOptions options, Tensor keys, Tensor values) {
+        this.options = options;
+        this.keys = keys;
+        this.values = values;
+    }
+
+    /** How many extra keys a configuration has. */
+    static int count(Config config) {
+        return (config.extras().keyValueBias() ? 1 : 0) + (config.extras().zeroKey() ? 1 : 0);
+    }
+
+    /** The extra keys of a layer, or null when it has none. */
+    static @Nullable ExtraKeys of(Parameters parameters) {
+        Config config = parameters.config();
+        if (count(config) == 0) {
+            return null;
+        }
+        return new ExtraKeys(
+                config.options().withMask(Mask.NONE),
+                rows(parameters, Projection.KEY, parameters.find(Parameters.KEY_BIAS)),
+                rows(parameters, Projection.VALUE, parameters.find(Parameters.VALUE_BIAS)));
+    }
+
+    /** {@code [1, kvHeads, extra keys, features]}: a copy of the bias if there is one, and zeros. */
+    private static Tensor rows(Parameters parameters, Projection projection, @Nullable Tensor bias) {
+        Config config = parameters.config();
+        Shape shape = Shape.of(1, count(config), projection.outputs(config));
+        Tensor all = Tensor.allocate(Arena.ofAuto(), DType.F32, shape);
+        if (bias != null) {
+            bias.copyTo(all.slice(1, 0, 1));
+        }
+        return Views.splitHeads(all, projection.heads(config));
+    }
+
+    /**
+     * Adds the extra keys to attention over the others.
+     *
+     * @param query heads after projection
+     * @param others output {@code [batch, heads, queries, valueDim]}, log-sum-exp, and where wanted the weights
+     *     {@code [batch, heads, queries, keys]}: results of attention over the other keys, in dense-rowed f32; output and
+     *     weights change
+     * @param extraWeights {@code [batch, heads, queries, extra keys]}, f32; null unless the others have weights
+     */
+    void merge(
+            Compute cpu,
+            Temporaries temporaries,
+            Tensor query,
+            AttentionOutputs others,
+            @Nullable Tensor extraWeights) {
+        Tensor output = others.output();
+        long batch = output.dim(0);
+        Tensor ownOutput = temporaries.f32(output.shape().toArray());
+        Tensor ownLogSum = temporaries.f32(batch, output.dim(1), output.dim(2));
+        AttentionOutputs own = AttentionOutputs.of(ownOutput).withLogSumExp(ownLogSum);
+        Attention.forward(
+                cpu,
+                query,
+                keys.broadcast(batch, keys.dim(1), keys.dim(2), keys.dim(3)),
+                values.broadcast(batch, values.dim(1), values.dim(2), values.dim(3)),
+                extraWeights == null ? own : own.withWeights(extraWeights),
+                options);
+        Tensor logSum = Checks.notNull(others.logSumExp(), "logSumExp");
+        for (long b = 0; b < batch; b++) {
+            for (long h = 0; h < output.dim(1); h++) {
+                for (long i = 0; i < output.dim(2); i++) {
+                    double first = logSum.get(b, h, i);
+                    double second = ownLogSum.get(b, h, i);
+                    double share = share(first, second);
+                    double ownShare = share(second, first);
+                    mix(row(output, b, h, i), share, row(ownOutput, b, h, i), ownShare);
+                    if (extraWeights != null) {
+                        scale(row(Checks.notNull(others.weights(), "weights"), b, h, i), share);
+                        scale(row(extraWeights, b, h, i), ownShare);
+                    }
+                }
+            }
+        }
+    }
+
+    /** The share of the softmax that one set of keys has beside another, from the log-sum-exp of both. */
+    private static double share(double logSum, double otherLogSum) {
+        return logSum == Double.NEGATIVE_INFINITY ? 0 : 1 / (1 + Math.exp(otherLogSum - logSum));
+    }
+
+    private static MemorySegment row(Tensor tensor, long b, long h, long i) {
+        long at = tensor.offset() + b * tensor.stride(0) + h * tensor.stride(1) + i * tensor.stride(2);
+        return tensor.memory().asSlice(at * Float.BYTES, tensor.dim(3) * Float.BYTES);
+    }
+
+    private static void mix(MemorySegment row, double share, MemorySegment other, double otherShare) {
+        for (long d = 0; d < row.byteSize() / Float.BYTES; d++) {
+            double sum = share * row.getAtIndex(ValueLayout.JAVA_FLOAT, d)
+                    + otherShare * other.getAtIndex(ValueLayout.JAVA_FLOAT, d);
+            row.setAtIndex(ValueLayout.JAVA_FLOAT, d, (float) sum);
+        }
+    }
+
+    private static void scale(MemorySegment row, double share) {
+        for (long j = 0; j < row.byteSize() / Float.BYTES; j++) {
+            row.setAtIndex(ValueLayout.JAVA_FLOAT, j, (float) (share * row.getAtIndex(ValueLayout.JAVA_FLOAT, j)));
+        }
+    }
+}

@@ -1,0 +1,82 @@
+package io.multihead.nn;
+
+import io.multihead.internal.Checks;
+import io.multihead.nn.MultiHeadAttention.Config;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Where attention weights lie during a call, and how they get to the caller.
+ *
+ * @param all {@code [batch, heads, queries, keys and extra keys]}: the caller's memory, or a temporary when the weights
+ *     still change or are averaged; null when the caller wants none
+ * @param extraKeys how many extra keys there are
+ */
+record HeadWeights(@Nullable Tensor all, int extraKeys) {
+
+    /** Finds room for the weights that the outputs ask for. */
+    static HeadWeights of(Config config, Temporaries temporaries, Projections.Heads heads, MultiHeadOutputs outputs) {
+        int extra = ExtraKeys.count(config);
+        Tensor wanted = outputs.headWeights();
+        if (wanted == null && outputs.averageWeights() == null) {
+            return new HeadWeights(null, extra);
+        }
+        if (wanted != null && outputs.averageWeights() == null && extra == 0) {
+            return new HeadWeights(batched(wanted, 4), extra);
+        }
+        Tensor query = heads.query();
+        long keys = heads.key().dim(2) + extra;
+        return new HeadWeights(temporaries.f32(query.dim(0), query.dim(1), query.dim(2), keys), extra);
+    }
+
+    /** The weights of the projected keys. */
+    @Nullable
+    Tensor keys() {
+        return all == null ? null : all.slice(3, 0, all.dim(3) - extraKeys);
+    }
+
+    /** The weights of the extra keys. */
+    @Nullable
+    Tensor extra() {
+        return all == null ? null : all.slice(3, all.dim(3) - extraKeys, all.dim(3));
+    }
+
+    /** Writes what the caller wants and does not have yet. */
+    void deliver(Temporaries temporaries, MultiHeadOutputs outputs) {
+        if (outputs.averageWeights() != null) {
+            average(temporaries, Checks.notNull(all, "weights")).copyTo(batched(outputs.averageWeights(), 3));
+        }
+        boolean isTemporary = outputs.averageWeights() != null || extraKeys > 0;
+        if (outputs.headWeights() != null && isTemporary) {
+            Checks.notNull(all, "weights").copyTo(batched(outputs.headWeights(), 4));
+        }
+    }
+
+    /** The mean over heads of a dense temporary. */
+    private static Tensor average(Temporaries temporaries, Tensor all) {
+        long heads = all.dim(1);
+        long matrix = all.dim(2) * all.dim(3);
+        Tensor mean = temporaries.f32(all.dim(0), all.dim(2), all.dim(3));
+        MemorySegment from = all.memory();
+        for (long b = 0; b < all.dim(0); b++) {
+            for (long i = 0; i < matrix; i++) {
+                double sum = 0;
+                for (long h = 0; h < heads; h++) {
+                    sum += from.getAtIndex(ValueLayout.JAVA_FLOAT, (b * heads + h) * matrix + i);
+                }
+                mean.memory().setAtIndex(ValueLayout.JAVA_FLOAT, b * matrix + i, (float) (sum / heads));
+            }
+        }
+        return mean;
+    }
+
+    /** The tensor with a batch axis of 1 in front if it has none. */
+    private static Tensor batched(Tensor tensor, int rank) {
+        long[] dims = new long[rank];
+        dims[0] = 1;
+        System.arraycopy(tensor.shape().toArray(), 0, dims, rank - tensor.rank(), tensor.rank());
+        return tensor.reshape(dims);
+    }
+}
