@@ -1,0 +1,150 @@
+package io.multihead.nn;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.nn.MultiHeadAttention.Config;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Random;
+import java.util.function.DoubleSupplier;
+
+/** Random and guarded tensors, and comparisons of them. */
+final class TestTensors {
+    private static final double GUARD = 77;
+
+    private TestTensors() {}
+
+    /** Normal numbers; strided ones lie in a wider tensor full of NaN. */
+    static Tensor random(Random random, DType dtype, boolean strided, long... dims) {
+        return fill(room(dtype, strided, Double.NaN, dims), random::nextGaussian);
+    }
+
+    /** Dense f32 normal numbers. */
+    static Tensor random(Random random, long... dims) {
+        return random(random, DType.F32, false, dims);
+    }
+
+    /** Room for results; strided, it lies between guards. */
+    static Tensor guarded(DType dtype, boolean strided, long... dims) {
+        return fill(room(dtype, strided, GUARD, dims), () -> Double.NaN);
+    }
+
+    /** I8, one in three not zero. */
+    static Tensor flags(Random random, long... dims) {
+        return fill(room(DType.I8, false, 0, dims), () -> random.nextInt(3) == 0 ? 1 - 2 * random.nextInt(2) : 0);
+    }
+
+    /** F32, one in four minus infinity. */
+    static Tensor bias(Random random, long... dims) {
+        return fill(
+                room(DType.F32, false, 0, dims),
+                () -> random.nextInt(4) == 0 ? Double.NEGATIVE_INFINITY : random.nextGaussian());
+    }
+
+    /** Parameters of a useful size for every name that the configuration has. */
+    static Map<String, Tensor> parameters(Config config, Random random) {
+        Map<String, Tensor> made = new LinkedHashMap<>();
+        boolean fused = Parameters.fusable(config) && random.nextBoolean();
+        Parameters.shapes(config, fused).forEach((name, shape) -> {
+            double size = name.contains("weight") ? 1 / Math.sqrt(shape.dim(1)) : 0.5;
+            made.put(name, fill(room(DType.F32, false, 0, shape.toArray()), () -> size * random.nextGaussian()));
+        });
+        return made;
+    }
+
+    static Tensor zeros(DType dtype, long... dims) {
+        return Tensor.allocate(Arena.ofAuto(), dtype, Shape.of(dims));
+    }
+
+    private static Tensor room(DType dtype, boolean strided, double around, long... dims) {
+        if (!strided) {
+            return zeros(dtype, dims);
+        }
+        long[] wider = dims.clone();
+        for (int axis = 0; axis < wider.length; axis++) {
+            wider[axis] += 2;
+        }
+        Tensor view = fill(zeros(dtype, wider), () -> around);
+        for (int axis = 0; axis < dims.length; axis++) {
+            view = view.slice(axis, 1, 1 + dims[axis]);
+        }
+        return view;
+    }
+
+    /** Sets every element. */
+    static Tensor fill(Tensor tensor, DoubleSupplier numbers) {
+        if (tensor.rank() == 0) {
+            tensor.set(numbers.getAsDouble());
+        }
+        for (long i = 0; tensor.rank() > 0 && i < tensor.dim(0); i++) {
+            fill(tensor.select(0, i), numbers);
+        }
+        return tensor;
+    }
+
+    /** Fails if anything around a strided {@link #guarded} tensor of its own memory was written. */
+    static void assertGuardsIntact(Tensor strided) {
+        long inside = strided.shape().elements();
+        long all = strided.memory().byteSize() / strided.dtype().bytes();
+        Tensor flat = Tensor.view(strided.memory(), strided.dtype(), Shape.of(all));
+        long guards = 0;
+        for (long i = 0; i < all; i++) {
+            guards += flat.get(i) == GUARD ? 1 : 0;
+        }
+        assertTrue(guards >= all - inside, "guards written: " + (all - inside - guards));
+    }
+
+    static double[][][] cube(Tensor tensor) {
+        double[][][] all = new double[(int) tensor.dim(0)][(int) tensor.dim(1)][(int) tensor.dim(2)];
+        for (int b = 0; b < all.length; b++) {
+            for (int t = 0; t < all[b].length; t++) {
+                for (int d = 0; d < all[b][t].length; d++) {
+                    all[b][t][d] = tensor.get(b, t, d);
+                }
+            }
+        }
+        return all;
+    }
+
+    /** Fails unless every element is within {@code tolerance} times the largest expected one, plus its own rounding. */
+    static void assertClose(double[][][] expected, double[][][] actual, double tolerance, DType stored) {
+        double scale = 0;
+        for (double[][] matrix : expected) {
+            for (double[] row : matrix) {
+                for (double value : row) {
+                    scale = Math.max(scale, Math.abs(value));
+                }
+            }
+        }
+        assertEquals(expected.length, actual.length);
+        for (int b = 0; b < expected.length; b++) {
+            for (int t = 0; t < expected[b].length; t++) {
+                for (int d = 0; d < expected[b][t].length; d++) {
+                    double error = Math.abs(actual[b][t][d] - expected[b][t][d]);
+                    double allowed = tolerance * scale + rounding(stored) * Math.abs(expected[b][t][d]);
+                    String where = "[" + b + ", " + t + ", " + d + "] " + actual[b][t][d] + " for " + expected[b][t][d];
+                    assertTrue(error <= allowed, where + ", allowed " + allowed);
+                }
+            }
+        }
+    }
+
+    /** Fails unless both hold the same numbers; NaN equals NaN. */
+    static void assertSame(Tensor expected, Tensor actual) {
+        assertEquals(expected.shape(), actual.shape());
+        org.junit.jupiter.api.Assertions.assertArrayEquals(expected.toArray(), actual.toArray());
+    }
+
+    private static double rounding(DType dtype) {
+        return switch (dtype) {
+            case BF16 -> 0x1p-8;
+            case F16 -> 0x1p-11;
+            default -> 0;
+        };
+    }
+}
