@@ -34,7 +34,7 @@ final class ForwardPass {
         Tensor query = grouped(axes, temporaries, inputs.query());
         Tensor key = inputs.key() == inputs.query() ? query : grouped(axes, temporaries, inputs.key());
         Tensor value = inputs.value() == inputs.key() ? key : grouped(axes, temporaries, inputs.value());
-        Projections.Heads heads = projections.project(cpu, temporaries, query, key, value);
+        Projections.Projected heads = projections.project(cpu, temporaries, query, key, value);
 
         Tensor attended = temporaries.f32Like(
                 query, config.heads().queryHeads() * config.heads().valueDim());
@@ -60,7 +60,7 @@ final class ForwardPass {
     private void attend(
             Compute cpu,
             Temporaries temporaries,
-            Projections.Heads heads,
+            Projections.Projected heads,
             Tensor attended,
             AttentionOptions options,
             HeadWeights weights) {

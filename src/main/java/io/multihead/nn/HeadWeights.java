@@ -1,6 +1,5 @@
 package io.multihead.nn;
 
-import io.multihead.internal.Checks;
 import io.multihead.nn.MultiHeadAttention.Config;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.MemorySegment;
@@ -10,25 +9,24 @@ import org.jspecify.annotations.Nullable;
 /**
  * Where attention weights lie during a call, and how they get to the caller.
  *
- * @param all {@code [batch, heads, queries, keys and extra keys]}: the caller's memory, or a temporary when the weights
- *     still change or are averaged; null when the caller wants none
+ * @param all {@code [batch, heads, queries, keys and extra keys]}; null when the caller wants no weights
+ * @param isTemporary whether they lie in a dense f32 temporary, since they are averaged or change when extra keys are
+ *     merged, and not in the caller's memory
  * @param extraKeys how many extra keys there are
  */
-record HeadWeights(@Nullable Tensor all, int extraKeys) {
+record HeadWeights(@Nullable Tensor all, boolean isTemporary, int extraKeys) {
 
     /** Finds room for the weights that the outputs ask for. */
-    static HeadWeights of(Config config, Temporaries temporaries, Projections.Heads heads, MultiHeadOutputs outputs) {
+    static HeadWeights of(
+            Config config, Temporaries temporaries, Projections.Projected heads, MultiHeadOutputs outputs) {
         int extra = ExtraKeys.count(config);
         Tensor wanted = outputs.headWeights();
-        if (wanted == null && outputs.averageWeights() == null) {
-            return new HeadWeights(null, extra);
-        }
-        if (wanted != null && outputs.averageWeights() == null && extra == 0) {
-            return new HeadWeights(batched(wanted, 4), extra);
+        if (outputs.averageWeights() == null && (wanted == null || extra == 0)) {
+            return new HeadWeights(wanted == null ? null : batched(wanted, 4), false, extra);
         }
         Tensor query = heads.query();
         long keys = heads.key().dim(2) + extra;
-        return new HeadWeights(temporaries.f32(query.dim(0), query.dim(1), query.dim(2), keys), extra);
+        return new HeadWeights(temporaries.f32(query.dim(0), query.dim(1), query.dim(2), keys), true, extra);
     }
 
     /** The weights of the projected keys. */
@@ -45,12 +43,14 @@ record HeadWeights(@Nullable Tensor all, int extraKeys) {
 
     /** Writes what the caller wants and does not have yet. */
     void deliver(Temporaries temporaries, MultiHeadOutputs outputs) {
-        if (outputs.averageWeights() != null) {
-            average(temporaries, Checks.notNull(all, "weights")).copyTo(batched(outputs.averageWeights(), 3));
+        if (all == null || !isTemporary) {
+            return;
         }
-        boolean isTemporary = outputs.averageWeights() != null || extraKeys > 0;
-        if (outputs.headWeights() != null && isTemporary) {
-            Checks.notNull(all, "weights").copyTo(batched(outputs.headWeights(), 4));
+        if (outputs.averageWeights() != null) {
+            average(temporaries, all).copyTo(batched(outputs.averageWeights(), 3));
+        }
+        if (outputs.headWeights() != null) {
+            all.copyTo(batched(outputs.headWeights(), 4));
         }
     }
 

@@ -214,7 +214,7 @@ public final class MultiHeadAttention {
             Checks.notNull(heads, "heads");
             Checks.notNull(extras, "extras");
             Checks.notNull(options, "options");
-            attentionAxes = List.copyOf(attentionAxes);
+            attentionAxes = List.copyOf(Checks.notNull(attentionAxes, "attentionAxes"));
             boolean negative = attentionAxes.stream().anyMatch(axis -> axis < 0);
             if (negative || new HashSet<>(attentionAxes).size() < attentionAxes.size()) {
                 throw Checks.fail("attentionAxes", attentionAxes.toString(), "expected different axes, none negative");

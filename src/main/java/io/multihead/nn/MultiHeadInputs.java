@@ -95,7 +95,7 @@ public record MultiHeadInputs(
      * @throws IllegalArgumentException if the tensor is not I8
      */
     public MultiHeadInputs withDroppedScores(Tensor drop) {
-        if (drop.dtype() != DType.I8) {
+        if (Checks.notNull(drop, "scoreMask").dtype() != DType.I8) {
             throw Checks.fail("scoreMask", drop.toString(), "expected I8; withScoreBias takes floating types");
         }
         return new MultiHeadInputs(query, key, value, mask, keyPadding, drop);
@@ -110,7 +110,7 @@ public record MultiHeadInputs(
      * @throws IllegalArgumentException if the tensor is I8
      */
     public MultiHeadInputs withScoreBias(Tensor bias) {
-        if (!bias.dtype().isFloating()) {
+        if (!Checks.notNull(bias, "scoreMask").dtype().isFloating()) {
             throw Checks.fail("scoreMask", bias.toString(), "expected a floating type; withDroppedScores takes I8");
         }
         return new MultiHeadInputs(query, key, value, mask, keyPadding, bias);

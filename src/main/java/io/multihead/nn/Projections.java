@@ -30,25 +30,25 @@ final class Projections {
     }
 
     /**
-     * Heads after projection.
+     * Query, key and value as heads, after projection.
      *
      * @param query {@code [batch, heads, queries, headDim]}
      * @param key {@code [batch, kvHeads, keys, headDim]}
      * @param value {@code [batch, kvHeads, keys, valueDim]}
      */
-    record Heads(Tensor query, Tensor key, Tensor value) {}
+    record Projected(Tensor query, Tensor key, Tensor value) {}
 
     /** Projects {@code [batch, tokens, features]}; one and the same tensor three times is self-attention. */
-    Heads project(Compute cpu, Temporaries temporaries, Tensor query, Tensor key, Tensor value) {
+    Projected project(Compute cpu, Temporaries temporaries, Tensor query, Tensor key, Tensor value) {
         if (fused != null && query == key && key == value) {
             Tensor all = temporaries.f32Like(query, fused.columns());
             Views.project(cpu, query, fused, parameters.find(Parameters.INPUT_BIAS), all);
-            return new Heads(
+            return new Projected(
                     Projection.QUERY.heads(config, all),
                     Projection.KEY.heads(config, all),
                     Projection.VALUE.heads(config, all));
         }
-        return new Heads(
+        return new Projected(
                 one(cpu, temporaries, Projection.QUERY, query),
                 one(cpu, temporaries, Projection.KEY, key),
                 one(cpu, temporaries, Projection.VALUE, value));

@@ -8,7 +8,6 @@ import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
 import java.util.Random;
-import org.jspecify.annotations.Nullable;
 
 /** One random call of a layer, with everything needed to compute it a second time by {@link NaiveLayer}. */
 final class LayerCase {
@@ -175,11 +174,5 @@ final class LayerCase {
         return switches.batchFirst
                 ? new long[] {sizes.batch, tokens, features}
                 : new long[] {tokens, sizes.batch, features};
-    }
-
-    /** The same case with one tensor of the call exchanged. */
-    static MultiHeadInputs with(
-            MultiHeadInputs inputs, Tensor query, Tensor key, Tensor value, @Nullable Tensor padding) {
-        return new MultiHeadInputs(query, key, value, inputs.mask(), padding, inputs.scoreMask());
     }
 }
