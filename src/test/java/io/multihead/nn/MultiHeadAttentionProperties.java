@@ -109,17 +109,22 @@ class MultiHeadAttentionProperties {
     }
 
     @Property(tries = 60)
-    void outputDoesNotDependOnWhetherWeightsAreAskedFor(
+    void whatElseIsAskedForChangesNothing(
             @ForAll("sizes") Sizes sizes,
             @ForAll("switches") Switches switches,
             @ForAll("masks") Masks masks,
             @ForAll long seed) {
         LayerCase tried = new LayerCase(sizes, switches, masks, seed);
-        MultiHeadOutputs asked = tried.run(cpu);
-        DType stored = asked.output().dtype();
-        Tensor plain = TestTensors.zeros(stored, asked.output().shape().toArray());
+        MultiHeadOutputs all = tried.run(cpu);
+        DType stored = all.output().dtype();
+        Tensor plain = TestTensors.zeros(stored, all.output().shape().toArray());
         tried.layer().forward(cpu, tried.inputs, MultiHeadOutputs.of(plain));
-        TestTensors.assertClose(TestTensors.cube(asked.output()), TestTensors.cube(plain), TOLERANCE, stored);
+        TestTensors.assertClose(TestTensors.cube(all.output()), TestTensors.cube(plain), TOLERANCE, stored);
+        Tensor weights = TestTensors.guarded(
+                stored, switches.strided(), all.headWeights().shape().toArray());
+        tried.layer().forward(cpu, tried.inputs, MultiHeadOutputs.of(plain).withHeadWeights(weights));
+        TestTensors.assertSame(all.output(), plain);
+        TestTensors.assertSame(all.headWeights(), weights);
     }
 
     @Property(tries = 60)

@@ -308,6 +308,33 @@ class MultiHeadAttentionTest {
     }
 
     @Test
+    void extraKeyWhoseScoreOverflowsIsNoKeyEither() {
+        Config config = Config.of(8, 2).withKeyValueBias(true);
+        Map<String, Tensor> parameters = TestTensors.parameters(config, random);
+        TestTensors.fill(parameters.get("in_proj_bias"), () -> 1e30);
+        TestTensors.fill(parameters.get("bias_k"), () -> -1e30);
+        MultiHeadAttention layer = MultiHeadAttention.of(config, parameters::get);
+        MultiHeadInputs blind = MultiHeadInputs.of(random(random, 1, 3, 8)).withMask(Mask.keyLengths(0));
+        Tensor output = output(layer, blind, 1, 3, 8);
+        TestTensors.assertSame(
+                parameters.get("out_proj.bias"), output.select(0, 0).select(0, 1));
+    }
+
+    @Test
+    void onlyOneTensorForAllThreeIsSelfAttention() {
+        MultiHeadAttention layer = layer(Config.of(8, 2));
+        Tensor x = random(random, 1, 3, 8);
+        Tensor other = random(random, 1, 3, 8);
+        Tensor copy = x.copy(Arena.ofAuto(), DType.F32);
+        TestTensors.assertSame(
+                output(layer, MultiHeadInputs.of(copy, x, other), 1, 3, 8),
+                output(layer, MultiHeadInputs.of(x, x, other), 1, 3, 8));
+        TestTensors.assertSame(
+                output(layer, MultiHeadInputs.of(x, other, copy), 1, 3, 8),
+                output(layer, MultiHeadInputs.of(x, other, x), 1, 3, 8));
+    }
+
+    @Test
     void causalAndExplicitMaskBothApply() {
         MultiHeadAttention layer = layer(Config.of(8, 2).withOptions(AttentionOptions.CAUSAL));
         Tensor drop = zeros(DType.I8, 3, 3);
