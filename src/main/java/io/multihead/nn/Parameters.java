@@ -43,15 +43,13 @@ record Parameters(Config config, Map<String, Tensor> byName) {
     /** Which parameters there are, and their shapes, in PyTorch's order. */
     static Map<String, Shape> shapes(Config config, boolean fused) {
         Map<String, Shape> shapes = new LinkedHashMap<>();
-        long rows = 0;
-        for (Projection projection : Projection.values()) {
-            rows += projection.outputs(config);
-            if (!fused) {
-                shapes.put(projection.weightName(), Shape.of(projection.outputs(config), projection.inputs(config)));
-            }
-        }
+        long rows = Projection.allOutputs(config);
         if (fused) {
             shapes.put(FUSED_WEIGHT, Shape.of(rows, config.widths().embedDim()));
+        } else {
+            for (Projection projection : Projection.values()) {
+                shapes.put(projection.weightName(), Shape.of(projection.outputs(config), projection.inputs(config)));
+            }
         }
         if (config.extras().bias()) {
             shapes.put(INPUT_BIAS, Shape.of(rows));

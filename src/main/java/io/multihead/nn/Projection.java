@@ -39,6 +39,15 @@ enum Projection {
                 * (this == VALUE ? config.heads().valueDim() : config.heads().headDim());
     }
 
+    /** How many features come out of all three projections together. */
+    static long allOutputs(Config config) {
+        long sum = 0;
+        for (Projection projection : values()) {
+            sum += projection.outputs(config);
+        }
+        return sum;
+    }
+
     /** This projection's part of the first axis of a fused weight or bias. */
     Tensor rows(Config config, Tensor fused) {
         return slice(config, fused, 0);

@@ -41,7 +41,7 @@ final class Projections {
     /** Projects {@code [batch, tokens, features]}; one and the same tensor three times is self-attention. */
     Projected project(Compute cpu, Temporaries temporaries, Tensor query, Tensor key, Tensor value) {
         if (fused != null && query == key && key == value) {
-            Tensor all = temporaries.f32Like(query, fused.columns());
+            Tensor all = temporaries.f32Like(query, Projection.allOutputs(config));
             Views.project(cpu, query, fused, parameters.find(Parameters.INPUT_BIAS), all);
             return new Projected(
                     Projection.QUERY.heads(config, all),
