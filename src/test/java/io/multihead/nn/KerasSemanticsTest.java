@@ -88,9 +88,9 @@ class KerasSemanticsTest {
                         MultiHeadOutputs.of(output).withHeadWeights(weights));
 
         double[][][] expected = einsum();
-        TestTensors.assertClose(expected, TestTensors.cube(output.reshape(BATCH, TARGETS, 8)), 1e-6, DType.F32);
+        TestTensors.assertClose(expected, TestTensors.cube(output.reshape(BATCH, TARGETS, 8)), 1e-6);
         for (int b = 0; b < BATCH; b++) {
-            TestTensors.assertClose(scores[b], TestTensors.cube(weights.select(0, b)), 1e-6, DType.F32);
+            TestTensors.assertClose(scores[b], TestTensors.cube(weights.select(0, b)), 1e-6);
         }
     }
 

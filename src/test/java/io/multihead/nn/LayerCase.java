@@ -137,9 +137,13 @@ final class LayerCase {
                 .forward(batched(inputs.query()), batched(inputs.key()), batched(inputs.value()), this::bias);
     }
 
-    /** The tensor's tokens as {@code [batch][token][feature]}. */
-    double[][][] batched(Tensor tensor) {
-        return TestTensors.cube(switches.batchFirst ? tensor : tensor.permute(1, 0, 2));
+    /** The view {@code [batch, tokens, features]}. */
+    Tensor batchFirst(Tensor tensor) {
+        return switches.batchFirst ? tensor : tensor.permute(1, 0, 2);
+    }
+
+    private double[][][] batched(Tensor tensor) {
+        return TestTensors.cube(batchFirst(tensor));
     }
 
     private double bias(int b, int h, int i, int j) {

@@ -261,8 +261,7 @@ class MultiHeadAttentionTest {
         TestTensors.assertClose(
                 TestTensors.cube(output(layer, straight, 2, 3, 8)),
                 TestTensors.cube(output(layer, permuted, 2, 3, 8)),
-                1e-6,
-                DType.F32);
+                1e-6);
     }
 
     private static Tensor picked(Tensor tensor, int... order) {
@@ -287,8 +286,7 @@ class MultiHeadAttentionTest {
         TestTensors.assertClose(
                 TestTensors.cube(expected),
                 TestTensors.cube(output(layer, MultiHeadInputs.of(query, four, four), 1, 3, 8)),
-                1e-6,
-                DType.F32);
+                1e-6);
     }
 
     @Test

@@ -112,8 +112,8 @@ final class TestTensors {
         return all;
     }
 
-    /** Fails unless every element is within {@code tolerance} times the largest expected one, plus its own rounding. */
-    static void assertClose(double[][][] expected, double[][][] actual, double tolerance, DType stored) {
+    /** Fails unless every element is within {@code tolerance} times the largest expected one. */
+    static void assertClose(double[][][] expected, double[][][] actual, double tolerance) {
         double scale = 0;
         for (double[][] matrix : expected) {
             for (double[] row : matrix) {
@@ -124,13 +124,40 @@ final class TestTensors {
         }
         assertEquals(expected.length, actual.length);
         for (int b = 0; b < expected.length; b++) {
-            for (int t = 0; t < expected[b].length; t++) {
-                for (int d = 0; d < expected[b][t].length; d++) {
-                    double error = Math.abs(actual[b][t][d] - expected[b][t][d]);
-                    double allowed = tolerance * scale + rounding(stored) * Math.abs(expected[b][t][d]);
-                    String where = "[" + b + ", " + t + ", " + d + "] " + actual[b][t][d] + " for " + expected[b][t][d];
-                    assertTrue(error <= allowed, where + ", allowed " + allowed);
-                }
+            double allowed = tolerance * scale;
+            assertClose(expected[b], actual[b], (i, j) -> allowed);
+        }
+    }
+
+    /** Fails unless every element is within four times its error bound, plus the rounding of its element type. */
+    static void assertClose(NaiveLayer.Numbers expected, Tensor actual) {
+        double[][] value = expected.value();
+        double[][] found = cube(actual.broadcast(1, actual.dim(0), actual.dim(1)))[0];
+        double relative =
+                switch (actual.dtype()) {
+                    case BF16 -> 0x1p-8;
+                    case F16 -> 0x1p-11;
+                    default -> 0;
+                };
+        double smallest = actual.dtype() == DType.F16 ? 0x1p-25 : 0;
+        assertClose(
+                value,
+                found,
+                (i, j) -> 4 * 0x1p-24 * expected.error()[i][j] + relative * Math.abs(value[i][j]) + smallest);
+    }
+
+    private interface Allowed {
+        double at(int row, int column);
+    }
+
+    private static void assertClose(double[][] expected, double[][] actual, Allowed allowed) {
+        assertEquals(expected.length, actual.length);
+        for (int i = 0; i < expected.length; i++) {
+            for (int j = 0; j < expected[i].length; j++) {
+                String found = "[" + i + ", " + j + "] " + actual[i][j] + " for " + expected[i][j];
+                assertTrue(
+                        Math.abs(actual[i][j] - expected[i][j]) <= allowed.at(i, j),
+                        found + ", allowed " + allowed.at(i, j));
             }
         }
     }
@@ -141,13 +168,5 @@ final class TestTensors {
         if (expected.shape().elements() > 0) {
             assertArrayEquals(expected.toArray(), actual.toArray());
         }
-    }
-
-    private static double rounding(DType dtype) {
-        return switch (dtype) {
-            case BF16 -> 0x1p-8;
-            case F16 -> 0x1p-11;
-            default -> 0;
-        };
     }
 }
