@@ -1,17 +1,18 @@
 package io.multihead.nn;
 
-import io.multihead.internal.Checks;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
 
 /** Where the intermediate results of one call lie: the only place of this package that allocates them. */
 final class Temporaries {
-    /** A dense f32 tensor with arbitrary contents. */
+    /** A dense f32 tensor with arbitrary contents: a Java array, or native memory if an array is too short. */
     Tensor f32(long... dims) {
-        long elements = 1;
-        for (long dim : dims) {
-            elements = Math.multiplyExact(elements, dim);
-        }
-        return Tensor.of(new float[Checks.fitsInt(elements, "elements of a temporary tensor")], dims);
+        Shape shape = Shape.of(dims);
+        return shape.elements() <= Integer.MAX_VALUE - 8
+                ? Tensor.of(new float[(int) shape.elements()], dims)
+                : Tensor.allocate(Arena.ofAuto(), DType.F32, shape);
     }
 
     /** As {@code [batch, tokens, ...]} in the memory order of {@code like}, with another number of features. */
