@@ -290,6 +290,27 @@ class MultiHeadAttentionTest {
     }
 
     @Test
+    void nanReachesExactlyTheRowsThatSeeIt() {
+        for (boolean extras : new boolean[] {false, true}) {
+            MultiHeadAttention layer = layer(Config.of(8, 2).withZeroKey(extras).withKeyValueBias(extras));
+            Tensor query = random(random, 2, 3, 8);
+            Tensor key = random(random, 2, 4, 8);
+            query.set(Double.NaN, 0, 1, 5);
+            key.set(Double.NaN, 1, 2, 3);
+            Tensor drop = zeros(DType.I8, 3, 4);
+            drop.set(1, 0, 2);
+            MultiHeadInputs inputs = MultiHeadInputs.of(query, key, key).withDroppedScores(drop);
+            Tensor output = output(layer, inputs, 2, 3, 8);
+            for (int b = 0; b < 2; b++) {
+                for (int i = 0; i < 3; i++) {
+                    boolean hit = b == 0 ? i == 1 : i > 0;
+                    assertEquals(hit, Double.isNaN(output.get(b, i, 0)), extras + " " + b + ", " + i);
+                }
+            }
+        }
+    }
+
+    @Test
     void queryThatSeesNoKeyGivesTheOutputBias() {
         Config config = Config.of(8, 2);
         MultiHeadAttention layer = layer(config);
