@@ -1,0 +1,117 @@
+package io.multihead.nn;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.multihead.attention.Mask;
+import io.multihead.compute.Compute;
+import io.multihead.nn.MultiHeadAttention.Config;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestFactory;
+
+/** Every {@code mha_*} golden file, forward: what PyTorch's layer computes in float64 (promise C4). */
+class MultiHeadAttentionGoldenTest {
+    /** Largest error allowed, as a part of the largest expected magnitude. */
+    private static final double TOLERANCE = 1e-6;
+
+    @Test
+    void allFilesAreHere() throws Exception {
+        assertEquals(22, GoldenFile.names("mha_").count());
+    }
+
+    @TestFactory
+    Stream<DynamicTest> equalsPyTorch() throws Exception {
+        return GoldenFile.names("mha_").map(name -> DynamicTest.dynamicTest(name, () -> check(GoldenFile.read(name))));
+    }
+
+    private static void check(GoldenFile file) {
+        MultiHeadAttention layer = MultiHeadAttention.of(config(file), file::find);
+        MultiHeadInputs inputs = inputs(file);
+        Tensor expected = file.get("expected.out");
+        Tensor other = file.find("expected_other.out");
+        // With fully masked rows, one of the two outputs holds NaN there; ours is the other, with attention value 0.
+        Tensor wanted = other != null && hasNan(expected) ? other : expected;
+        Tensor output = TestTensors.zeros(DType.F32, expected.shape().toArray());
+        layer.forward(Compute.serial(), inputs, MultiHeadOutputs.of(output));
+        assertClose(TestTensors.cube(flat(wanted)), output);
+
+        Tensor weights = file.find("expected.attn_weights");
+        if (weights != null) {
+            Tensor actual = TestTensors.zeros(DType.F32, weights.shape().toArray());
+            Tensor again = TestTensors.zeros(DType.F32, expected.shape().toArray());
+            boolean averaged = flag(file, "average_attn_weights");
+            MultiHeadOutputs outputs = MultiHeadOutputs.of(again);
+            layer.forward(
+                    Compute.serial(),
+                    inputs,
+                    averaged ? outputs.withAverageWeights(actual) : outputs.withHeadWeights(actual));
+            assertClose(TestTensors.cube(flat(wanted)), again);
+            assertClose(zeroForNan(weights), actual);
+        }
+    }
+
+    private static Config config(GoldenFile file) {
+        Config config = Config.of(number(file, "embed_dim"), (int) number(file, "num_heads"))
+                .withInputDims(number(file, "kdim"), number(file, "vdim"))
+                .withBias(file.find("out_proj.bias") != null)
+                .withKeyValueBias(flag(file, "add_bias_kv"))
+                .withZeroKey(flag(file, "add_zero_attn"))
+                .withBatchFirst(flag(file, "batch_first"));
+        double scale = config.options().scaleFor(config.heads().headDim());
+        assertEquals(Double.parseDouble(file.metadata("scale_value")), scale, 1e-15);
+        return config;
+    }
+
+    private static MultiHeadInputs inputs(GoldenFile file) {
+        Tensor query = file.get("query");
+        MultiHeadInputs inputs = flag(file, "self_attention")
+                ? MultiHeadInputs.of(query)
+                : MultiHeadInputs.of(query, file.get("key"), file.get("value"));
+        Tensor padding = file.find("key_padding_mask");
+        if (padding != null) {
+            inputs = inputs.withKeyPadding(padding);
+        }
+        Tensor scores = file.find("attn_mask");
+        if (scores != null) {
+            inputs = scores.dtype() == DType.I8 ? inputs.withDroppedScores(scores) : inputs.withScoreBias(scores);
+        }
+        return flag(file, "is_causal") ? inputs.withMask(Mask.CAUSAL_TOP_LEFT) : inputs;
+    }
+
+    private static boolean flag(GoldenFile file, String key) {
+        return Boolean.parseBoolean(file.metadata(key));
+    }
+
+    private static long number(GoldenFile file, String key) {
+        return Long.parseLong(file.metadata(key));
+    }
+
+    private static boolean hasNan(Tensor tensor) {
+        for (float element : tensor.toArray()) {
+            if (Float.isNaN(element)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static void assertClose(double[][][] expected, Tensor actual) {
+        TestTensors.assertClose(expected, TestTensors.cube(flat(actual)), TOLERANCE);
+    }
+
+    /** Where PyTorch's weights are NaN, a row is fully masked, and ours are 0. */
+    private static double[][][] zeroForNan(Tensor weights) {
+        double[][][] values = TestTensors.cube(flat(weights));
+        for (int i = 0; i < values[0][0].length; i++) {
+            values[0][0][i] = Double.isNaN(values[0][0][i]) ? 0 : values[0][0][i];
+        }
+        return values;
+    }
+
+    private static Tensor flat(Tensor tensor) {
+        return tensor.reshape(1, 1, -1);
+    }
+}
