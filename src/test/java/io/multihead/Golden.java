@@ -10,6 +10,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /** A vector of PyTorch's results from the test resources. */
 public final class Golden {
@@ -45,8 +46,9 @@ public final class Golden {
         return file.get(name);
     }
 
-    public boolean has(String name) {
-        return file.contains(name);
+    /** The tensor of a name, or null. */
+    public @Nullable Tensor find(String name) {
+        return file.find(name);
     }
 
     /** A setting of the vector; empty if there is none. */

@@ -136,6 +136,17 @@ public final class Safetensors {
     }
 
     /**
+     * One tensor, if there is one of that name: what a layer asks for its optional parameters.
+     *
+     * @param name its name
+     * @return the tensor, or null
+     * @throws IllegalArgumentException if its element type is not one that tensors have
+     */
+    public @Nullable Tensor find(String name) {
+        return contains(name) ? get(name) : null;
+    }
+
+    /**
      * One tensor, a view of the file's memory.
      *
      * @param name its name

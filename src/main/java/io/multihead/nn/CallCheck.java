@@ -1,10 +1,10 @@
 package io.multihead.nn;
 
+import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
 import io.multihead.nn.MultiHeadAttention.Config;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -12,6 +12,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Checks one call's tensors against the configuration and each other, before anything is written. */
 final class CallCheck {
+    private final Compute cpu;
     private final Config config;
     private final Axes axes;
     private final Shape query;
@@ -19,7 +20,8 @@ final class CallCheck {
     /** Everything the call reads, by name. */
     private final Map<String, Tensor> read;
 
-    private CallCheck(Parameters parameters, MultiHeadInputs inputs, Axes axes) {
+    private CallCheck(Compute cpu, Parameters parameters, MultiHeadInputs inputs, Axes axes) {
+        this.cpu = cpu;
         this.config = parameters.config();
         this.axes = axes;
         this.query = inputs.query().shape();
@@ -34,9 +36,9 @@ final class CallCheck {
     }
 
     /** Fails unless everything fits; returns how the axes divide. */
-    static Axes check(Parameters parameters, MultiHeadInputs inputs, MultiHeadOutputs outputs) {
+    static Axes check(Compute cpu, Parameters parameters, MultiHeadInputs inputs, MultiHeadOutputs outputs) {
         Axes axes = Axes.of(parameters.config(), inputs.query().shape());
-        CallCheck check = new CallCheck(parameters, inputs, axes);
+        CallCheck check = new CallCheck(cpu, parameters, inputs, axes);
         check.inputs(inputs);
         check.masks(inputs);
         check.outputs(outputs);
@@ -94,10 +96,13 @@ final class CallCheck {
     }
 
     private void requireWritable(Map<String, Tensor> written) {
-        read.values().forEach(CallCheck::requireAlive);
+        read.forEach((name, tensor) -> cpu.requireAccess(tensor, name));
         Map<String, Tensor> others = new LinkedHashMap<>(read);
         written.forEach((name, tensor) -> {
-            requireAlive(tensor);
+            cpu.requireAccess(tensor, name);
+            if (tensor.memory().isReadOnly()) {
+                throw Checks.fail(name, "read-only memory", "expected memory that can be written");
+            }
             if (!tensor.dtype().isFloating()) {
                 throw Checks.fail(name, tensor.toString(), "expected a floating element type");
             }
@@ -111,14 +116,6 @@ final class CallCheck {
             });
             others.put(name, tensor);
         });
-    }
-
-    /** Lets the JDK throw its own exception when the arena is closed or belongs to another thread. */
-    private static void requireAlive(Tensor tensor) {
-        if (tensor.shape().elements() > 0) {
-            tensor.memory()
-                    .get(ValueLayout.JAVA_BYTE, tensor.offset() * tensor.dtype().bytes());
-        }
     }
 
     private static void requireShape(String name, Tensor tensor, long[]... allowed) {

@@ -29,7 +29,7 @@ final class ForwardPass {
 
     /** Checks everything, then computes; keeps nothing. */
     void run(Compute cpu, MultiHeadInputs inputs, MultiHeadOutputs outputs) {
-        Axes axes = CallCheck.check(parameters, inputs, outputs);
+        Axes axes = CallCheck.check(cpu, parameters, inputs, outputs);
         Temporaries temporaries = new Temporaries();
         Tensor query = grouped(axes, temporaries, inputs.query());
         Tensor key = inputs.key() == inputs.query() ? query : grouped(axes, temporaries, inputs.key());

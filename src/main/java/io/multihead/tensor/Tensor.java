@@ -318,6 +318,9 @@ public final class Tensor {
         if (overlaps(target)) {
             throw Checks.fail("target", "overlaps the source", "expected memory of its own");
         }
+        if (shape.elements() == 0) {
+            return;
+        }
         if (dtype == target.dtype && isDense() && target.isDense()) {
             long bytes = shape.elements() * dtype.bytes();
             MemorySegment.copy(memory, offset * dtype.bytes(), target.memory, target.offset * dtype.bytes(), bytes);

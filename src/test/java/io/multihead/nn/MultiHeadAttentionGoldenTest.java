@@ -2,6 +2,7 @@ package io.multihead.nn;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import io.multihead.Golden;
 import io.multihead.attention.Mask;
 import io.multihead.compute.Compute;
 import io.multihead.nn.MultiHeadAttention.Config;
@@ -18,19 +19,19 @@ class MultiHeadAttentionGoldenTest {
     private static final double TOLERANCE = 1e-6;
 
     @Test
-    void allFilesAreHere() throws Exception {
-        assertEquals(22, GoldenFile.names("mha_").count());
+    void allFilesAreHere() {
+        assertEquals(22, Golden.names("mha_").count());
     }
 
     @TestFactory
-    Stream<DynamicTest> equalsPyTorch() throws Exception {
-        return GoldenFile.names("mha_").map(name -> DynamicTest.dynamicTest(name, () -> check(GoldenFile.read(name))));
+    Stream<DynamicTest> equalsPyTorch() {
+        return Golden.names("mha_").map(name -> DynamicTest.dynamicTest(name, () -> check(Golden.open(name))));
     }
 
-    private static void check(GoldenFile file) {
+    private static void check(Golden file) {
         MultiHeadAttention layer = MultiHeadAttention.of(config(file), file::find);
         MultiHeadInputs inputs = inputs(file);
-        Tensor expected = file.get("expected.out");
+        Tensor expected = file.tensor("expected.out");
         Tensor other = file.find("expected_other.out");
         // With fully masked rows, one of the two outputs holds NaN there; ours is the other, with attention value 0.
         Tensor wanted = other != null && hasNan(expected) ? other : expected;
@@ -53,7 +54,7 @@ class MultiHeadAttentionGoldenTest {
         }
     }
 
-    private static Config config(GoldenFile file) {
+    private static Config config(Golden file) {
         Config config = Config.of(number(file, "embed_dim"), (int) number(file, "num_heads"))
                 .withInputDims(number(file, "kdim"), number(file, "vdim"))
                 .withBias(file.find("out_proj.bias") != null)
@@ -61,15 +62,15 @@ class MultiHeadAttentionGoldenTest {
                 .withZeroKey(flag(file, "add_zero_attn"))
                 .withBatchFirst(flag(file, "batch_first"));
         double scale = config.options().scaleFor(config.heads().headDim());
-        assertEquals(Double.parseDouble(file.metadata("scale_value")), scale, 1e-15);
+        assertEquals(Double.parseDouble(file.meta("scale_value")), scale, 1e-15);
         return config;
     }
 
-    private static MultiHeadInputs inputs(GoldenFile file) {
-        Tensor query = file.get("query");
+    private static MultiHeadInputs inputs(Golden file) {
+        Tensor query = file.tensor("query");
         MultiHeadInputs inputs = flag(file, "self_attention")
                 ? MultiHeadInputs.of(query)
-                : MultiHeadInputs.of(query, file.get("key"), file.get("value"));
+                : MultiHeadInputs.of(query, file.tensor("key"), file.tensor("value"));
         Tensor padding = file.find("key_padding_mask");
         if (padding != null) {
             inputs = inputs.withKeyPadding(padding);
@@ -81,12 +82,12 @@ class MultiHeadAttentionGoldenTest {
         return flag(file, "is_causal") ? inputs.withMask(Mask.CAUSAL_TOP_LEFT) : inputs;
     }
 
-    private static boolean flag(GoldenFile file, String key) {
-        return Boolean.parseBoolean(file.metadata(key));
+    private static boolean flag(Golden file, String key) {
+        return Boolean.parseBoolean(file.meta(key));
     }
 
-    private static long number(GoldenFile file, String key) {
-        return Long.parseLong(file.metadata(key));
+    private static long number(Golden file, String key) {
+        return Long.parseLong(file.meta(key));
     }
 
     private static boolean hasNan(Tensor tensor) {

@@ -1,0 +1,105 @@
+package io.multihead.attention;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.Golden;
+import io.multihead.Layout;
+import io.multihead.Numbers;
+import io.multihead.compute.Compute;
+import io.multihead.reference.ReferenceAttention;
+import io.multihead.reference.ScoreRule;
+import io.multihead.reference.Tolerance;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.util.Arrays;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestFactory;
+
+/** Every {@code sdpa_*} vector: the specification to float64 precision, the kernels to promise C4. */
+@Tag("lanes")
+class AttentionGoldenTest {
+    @Test
+    void allFilesAreHere() {
+        assertEquals(26, Golden.names("sdpa_").count());
+    }
+
+    @TestFactory
+    Stream<DynamicTest> specificationEqualsPyTorch() {
+        return Golden.names("sdpa_")
+                .map(name -> DynamicTest.dynamicTest(name, () -> {
+                    Golden golden = Golden.open(name);
+                    ReferenceAttention.Result result = reference(golden);
+                    assertClose(Numbers.of(golden.tensor("expected.out")), result.output(), 1e-13);
+                    assertClose(Numbers.of(golden.tensor("expected.lse")), result.logSumExp(), 1e-13);
+                }));
+    }
+
+    @TestFactory
+    Stream<DynamicTest> kernelsEqualPyTorch() {
+        return Golden.names("sdpa_")
+                .map(name -> DynamicTest.dynamicTest(name, () -> {
+                    for (boolean weights : new boolean[] {false, true}) {
+                        check(Golden.open(name), weights);
+                    }
+                }));
+    }
+
+    private static void check(Golden golden, boolean weights) {
+        Tensor q = golden.tensor("q");
+        Tensor k = golden.tensor("k");
+        Tensor v = golden.tensor("v");
+        Tensor mask = golden.find("attn_mask");
+        Mask made = mask == null ? Mask.NONE : mask.dtype() == DType.I8 ? Mask.keep(mask) : Mask.bias(mask);
+        made = golden.meta("is_causal").equals("true") ? made.and(Mask.CAUSAL_TOP_LEFT) : made;
+        AttentionOptions options = AttentionOptions.DEFAULT.withMask(made);
+        options = golden.meta("scale").equals("default") ? options : options.withScale(scale(golden));
+        try (Arena arena = Arena.ofConfined()) {
+            var built = new AttentionCase.Built(q, k, v, options, ScoreRule.NONE, 0);
+            AttentionOutputs outputs = built.outputs(arena, Layout.DENSE, DType.F32, weights);
+            Attention.forward(Compute.serial(), q, k, v, outputs, options);
+            double[] expected = Numbers.of(golden.tensor("expected.out"));
+            assertClose(expected, Numbers.of(outputs.output()), 1e-6);
+            assertClose(Numbers.of(golden.tensor("expected.lse")), Numbers.of(outputs.logSumExp()), 1e-6);
+            double ratio = Tolerance.ratio(
+                    Numbers.of(outputs.output()), expected, reference(golden).errorScale(), DType.F32);
+            assertTrue(ratio <= Tolerance.FORWARD, "R = " + ratio);
+        }
+    }
+
+    private static ReferenceAttention.Result reference(Golden golden) {
+        Tensor mask = golden.find("attn_mask");
+        ScoreRule rule =
+                mask == null ? ScoreRule.NONE : mask.dtype() == DType.I8 ? ScoreRule.keep(mask) : ScoreRule.bias(mask);
+        rule = golden.meta("is_causal").equals("true") ? rule.and(ScoreRule.causalTopLeft()) : rule;
+        return ReferenceAttention.forward(
+                golden.tensor("q"), golden.tensor("k"), golden.tensor("v"), scale(golden), rule);
+    }
+
+    private static double scale(Golden golden) {
+        return Double.parseDouble(golden.meta("scale_value"));
+    }
+
+    /** Errors relative to the largest value, the measure of promise C4; minus infinity must be minus infinity. */
+    static void assertClose(double[] expected, double[] actual, double tolerance) {
+        assertEquals(expected.length, actual.length);
+        double scale = Arrays.stream(expected)
+                .filter(Double::isFinite)
+                .map(Math::abs)
+                .max()
+                .orElse(1);
+        for (int i = 0; i < expected.length; i++) {
+            if (Double.isFinite(expected[i])) {
+                assertTrue(
+                        Math.abs(actual[i] - expected[i]) <= tolerance * scale,
+                        "element " + i + ": " + actual[i] + " for " + expected[i]);
+            } else {
+                assertEquals(expected[i], actual[i], "element " + i);
+            }
+        }
+    }
+}

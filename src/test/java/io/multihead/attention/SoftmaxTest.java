@@ -1,0 +1,127 @@
+package io.multihead.attention;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.Golden;
+import io.multihead.Layout;
+import io.multihead.Numbers;
+import io.multihead.compute.Compute;
+import io.multihead.reference.ReferenceSoftmax;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.util.Arrays;
+import java.util.SplittableRandom;
+import java.util.stream.Stream;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestFactory;
+
+/** The softmax against PyTorch's vectors and its specification. */
+@Tag("lanes")
+@net.jqwik.api.Tag("lanes")
+class SoftmaxTest {
+    @TestFactory
+    Stream<DynamicTest> equalsPyTorch() {
+        return Golden.names("softmax_")
+                .map(name -> DynamicTest.dynamicTest(name, () -> {
+                    Golden golden = Golden.open(name);
+                    Tensor x = golden.tensor("x");
+                    boolean logarithm = golden.meta("kind").equals("log_softmax");
+                    try (Arena arena = Arena.ofConfined()) {
+                        Tensor output = Tensor.allocate(arena, DType.F32, x.shape());
+                        Tensor lse = Tensor.allocate(
+                                arena, DType.F32, golden.tensor("expected.lse").shape());
+                        if (logarithm) {
+                            Softmax.logForward(Compute.serial(), x, output, lse, AttentionOptions.DEFAULT);
+                        } else {
+                            Softmax.forward(Compute.serial(), x, output, lse, AttentionOptions.DEFAULT);
+                        }
+                        double[] expected = Numbers.of(golden.tensor("expected.out"));
+                        // a dead row is NaN in PyTorch and 0 here, on purpose
+                        expected = Arrays.stream(expected)
+                                .map(p -> Double.isNaN(p) ? 0 : p)
+                                .toArray();
+                        AttentionGoldenTest.assertClose(expected, Numbers.of(output), 1e-6);
+                        AttentionGoldenTest.assertClose(
+                                Numbers.of(golden.tensor("expected.lse")), Numbers.of(lse), 1e-6);
+                    }
+                }));
+    }
+
+    /**
+     * {@code x = scale (s - m)} is rounded twice, so {@code e^x} is off by {@code 2 u |x|} relative to itself, 1 ulp for the
+     * exponential, and the sum and quotient add 4 u.
+     */
+    @Property(tries = 400)
+    void staysWithinTheBound(
+            @ForAll @IntRange(max = 70) int rows,
+            @ForAll @IntRange(max = 600) int keys,
+            @ForAll Layout layout,
+            @ForAll boolean large,
+            @ForAll long seed) {
+        SplittableRandom random = new SplittableRandom(seed);
+        try (Arena arena = Arena.ofConfined()) {
+            Tensor scores = Numbers.gaussian(layout.allocate(arena, DType.F32, rows, keys), random, 0, large ? 1e4 : 3);
+            Tensor output = layout.allocate(arena, DType.F32, rows, keys);
+            Softmax.forward(Compute.serial(), scores, output, null, AttentionOptions.DEFAULT);
+            double[] actual = Numbers.of(output);
+            double[] all = Numbers.of(scores);
+            for (int row = 0; row < rows; row++) {
+                double[] x = Arrays.copyOfRange(all, row * keys, (row + 1) * keys);
+                double[] expected = ReferenceSoftmax.row(x);
+                double max = Arrays.stream(x).max().orElse(0);
+                for (int j = 0; j < keys; j++) {
+                    double relative = 0x1p-24 * (2 * (max - x[j]) + 8);
+                    double error = Math.abs(actual[row * keys + j] - expected[j]);
+                    assertTrue(error <= relative * expected[j] + 0x1p-126, "p " + expected[j]);
+                }
+            }
+            assertTrue(Layout.untouchedOutside(output));
+        }
+    }
+
+    @Test
+    void maskedScoresDoNotExist() {
+        float[] x = {Float.NaN, 1f, 2f, Float.POSITIVE_INFINITY};
+        Tensor keep = Tensor.view(
+                java.lang.foreign.MemorySegment.ofArray(new byte[] {0, 1, 1, 0}),
+                DType.I8,
+                io.multihead.tensor.Shape.of(4));
+        float[] out = new float[4];
+        AttentionOptions options = AttentionOptions.DEFAULT.withMask(Mask.keep(keep));
+        Softmax.forward(Compute.serial(), Tensor.of(x), Tensor.of(out), null, options);
+        assertEquals(0f, out[0]);
+        assertEquals(1 / (1 + Math.E), out[1], 1e-7);
+        assertEquals(0f, out[3]);
+        Softmax.forward(
+                Compute.serial(),
+                Tensor.of(x),
+                Tensor.of(out),
+                null,
+                AttentionOptions.DEFAULT.withMask(Mask.keyLengths(0)));
+        assertArrayEquals(new float[4], out);
+    }
+
+    @Test
+    void wrongShapesAreNamed() {
+        Tensor x = Tensor.of(new float[6], 2, 3);
+        Tensor wrong = Tensor.of(new float[6], 3, 2);
+        var error = assertThrows(
+                IllegalArgumentException.class,
+                () -> Softmax.forward(Compute.serial(), x, wrong, null, AttentionOptions.DEFAULT));
+        assertEquals("output: shape [3, 2]; expected [2, 3], as scores", error.getMessage());
+        Tensor out = Tensor.of(new float[6], 2, 3);
+        error = assertThrows(
+                IllegalArgumentException.class,
+                () -> Softmax.forward(Compute.serial(), x, out, Tensor.of(new float[3]), AttentionOptions.DEFAULT));
+        assertEquals("logSumExp: shape [3]; expected scores' [2, 3] without the last axis", error.getMessage());
+    }
+}

@@ -1,0 +1,113 @@
+package io.multihead.gemm;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import io.multihead.Golden;
+import io.multihead.Numbers;
+import io.multihead.compute.Compute;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Assertions;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.api.function.Executable;
+
+/** PyTorch's {@code gemm_*} vectors, and the words of every error. */
+class GemmTest {
+    private static final Compute CPU = Compute.serial();
+
+    @TestFactory
+    Stream<DynamicTest> equalsPyTorch() {
+        return Golden.names("gemm_")
+                .map(name -> DynamicTest.dynamicTest(name, () -> {
+                    Golden golden = Golden.open(name);
+                    Tensor expected = golden.tensor("expected.out");
+                    Tensor c = Tensor.of(
+                            new float[(int) expected.shape().elements()],
+                            expected.shape().toArray());
+                    Tensor before = golden.find("C");
+                    if (before != null) {
+                        before.copyTo(c);
+                    }
+                    GemmOptions options = GemmOptions.DEFAULT
+                            .withTransposeA(golden.meta("transA").equals("true"))
+                            .withTransposeB(golden.meta("transB").equals("true"))
+                            .withFactors(Float.parseFloat(golden.meta("alpha")), Float.parseFloat(golden.meta("beta")));
+                    Gemm.multiply(CPU, golden.tensor("A"), golden.tensor("B"), c, options);
+                    double[] exact = Numbers.of(expected);
+                    double scale = Arrays.stream(exact).map(Math::abs).max().orElse(1);
+                    Assertions.assertArrayEquals(exact, Numbers.of(c), 1e-6 * scale);
+                }));
+    }
+
+    @Test
+    void errorsNameTheArgumentAndBothShapes() {
+        Tensor a = matrix(2, 3);
+        Tensor b = matrix(3, 4);
+        Tensor c = matrix(2, 4);
+        fails("a: shape [3]; expected [..., rows, columns]", () -> run(Tensor.of(new float[3]), b, c));
+        fails("a: shape [5, 3]; expected 2 rows, as in c [2, 4]", () -> run(matrix(5, 3), b, c));
+        fails(
+                "b: shape [5, 4] with 5 rows and 4 columns; expected 3 rows as a has columns, and 4 columns, as in c [2, 4]",
+                () -> run(a, matrix(5, 4), c));
+        fails(
+                "b: packed with 3 rows and 5 columns; expected 3 rows as a has columns, and 4 columns, as in c [2, 4]",
+                () -> Gemm.multiply(CPU, a, PackedWeights.of(matrix(3, 5)), c, GemmOptions.DEFAULT));
+        fails(
+                "b: shape [2, 3, 4]; expected batch axes as in c [2, 4], or 1",
+                () -> run(a, Tensor.of(new float[24], 2, 3, 4), c));
+        fails(
+                "bias: shape [3]; expected [4], as in c [2, 4]",
+                () -> Gemm.multiply(CPU, a, b, c, GemmOptions.DEFAULT.withBias(Tensor.of(new float[3]))));
+        fails("bias: F32 [2, 2]; expected one axis", () -> GemmOptions.DEFAULT.withBias(matrix(2, 2)));
+        fails(
+                "options: transposeB with packed weights; expected them packed as [inputs, outputs]",
+                () -> Gemm.multiply(CPU, a, PackedWeights.of(b), c, GemmOptions.DEFAULT.withTransposeB(true)));
+        fails(
+                "matrix: shape [3]; expected two axes [inputs, outputs]",
+                () -> PackedWeights.of(Tensor.of(new float[3])));
+    }
+
+    @Test
+    void memoryThatCannotServeIsRefused() {
+        float[] shared = new float[32];
+        Tensor a = Tensor.of(shared, 2, 3);
+        Tensor c = Tensor.of(shared, 2, 4);
+        fails("c: overlaps a; expected memory of its own", () -> run(a, matrix(3, 4), c));
+        Tensor once = Tensor.of(new float[4], 1, 4).broadcast(2, 4);
+        fails(
+                "c: F32 [2, 4] strides [0, 1]; expected every element to have its own storage",
+                () -> run(matrix(2, 3), matrix(3, 4), once));
+        Tensor fixed = Tensor.view(MemorySegment.ofArray(new float[8]).asReadOnly(), DType.F32, Shape.of(2, 4));
+        fails("c: read-only memory; expected memory that can be written", () -> run(matrix(2, 3), matrix(3, 4), fixed));
+        Arena arena = Arena.ofConfined();
+        Tensor gone = Tensor.allocate(arena, DType.F32, Shape.of(2, 3));
+        try (Compute two = Compute.threads(2)) {
+            fails(
+                    "a: memory of an arena confined to this thread; expected a shared, automatic or global arena, as this "
+                            + "Compute has 2 threads",
+                    () -> Gemm.multiply(two, gone, matrix(3, 4), matrix(2, 4), GemmOptions.DEFAULT));
+        }
+        arena.close();
+        assertThrows(IllegalStateException.class, () -> run(gone, matrix(3, 4), matrix(2, 4)));
+    }
+
+    private static void run(Tensor a, Tensor b, Tensor c) {
+        Gemm.multiply(CPU, a, b, c, GemmOptions.DEFAULT);
+    }
+
+    private static Tensor matrix(int rows, int columns) {
+        return Tensor.of(new float[rows * columns], rows, columns);
+    }
+
+    private static void fails(String message, Executable call) {
+        assertEquals(message, assertThrows(IllegalArgumentException.class, call).getMessage());
+    }
+}
