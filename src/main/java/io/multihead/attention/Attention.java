@@ -28,6 +28,8 @@ import io.multihead.tensor.Tensor;
  * divided over calls, and wherever the memory lies. A warm call allocates nothing.
  */
 public final class Attention {
+    private static final int CALL = Workspace.ATTENTION + 1;
+
     private Attention() {}
 
     /**
@@ -44,7 +46,11 @@ public final class Attention {
      */
     public static void forward(
             Compute cpu, Tensor query, Tensor key, Tensor value, Tensor output, AttentionOptions options) {
-        forward(cpu, query, key, value, new AttentionOutputs(output, null, null), options);
+        Checks.notNull(output, "output");
+        Workspace scratch = bind(cpu, query, key, value);
+        AttentionCall call = scratch.job(CALL, AttentionCall::new);
+        call.bindOutputs(output, null, null);
+        run(cpu, scratch, call, options);
     }
 
     /**
@@ -61,13 +67,23 @@ public final class Attention {
      */
     public static void forward(
             Compute cpu, Tensor query, Tensor key, Tensor value, AttentionOutputs outputs, AttentionOptions options) {
-        Checks.notNull(cpu, "cpu");
         Checks.notNull(outputs, "outputs");
+        Workspace scratch = bind(cpu, query, key, value);
+        AttentionCall call = scratch.job(CALL, AttentionCall::new);
+        call.bindOutputs(outputs.output(), outputs.logSumExp(), outputs.weights());
+        run(cpu, scratch, call, options);
+    }
+
+    private static Workspace bind(Compute cpu, Tensor query, Tensor key, Tensor value) {
+        Checks.notNull(cpu, "cpu");
         AttentionChecks.requireInputs(cpu, query, key, value);
         Workspace scratch = cpu.take();
-        AttentionCall call = scratch.job(Workspace.ATTENTION + 1, AttentionCall::new);
+        scratch.job(CALL, AttentionCall::new).bindInputs(query, key, value);
+        return scratch;
+    }
+
+    private static void run(Compute cpu, Workspace scratch, AttentionCall call, AttentionOptions options) {
         try {
-            call.bind(query, key, value, outputs);
             call.mask.bind(options.mask(), call.batches, call.heads, call.queries, call.keys);
             AttentionChecks.requireOutputs(cpu, call);
             call.setScale((float) options.scaleFor(call.headDim));

@@ -39,14 +39,15 @@ final class AttentionCall implements Compute.Job {
     private @Nullable Tensor query;
     private @Nullable Tensor key;
     private @Nullable Tensor value;
-    private @Nullable AttentionOutputs outputs;
+    private @Nullable Tensor output;
+    private @Nullable Tensor logSumExp;
+    private @Nullable Tensor weights;
 
     /** Takes checked arguments. */
-    void bind(Tensor newQuery, Tensor newKey, Tensor newValue, AttentionOutputs newOutputs) {
+    void bindInputs(Tensor newQuery, Tensor newKey, Tensor newValue) {
         query = newQuery;
         key = newKey;
         value = newValue;
-        outputs = newOutputs;
         batches = newQuery.dim(0);
         heads = newQuery.dim(1);
         kvHeads = newKey.dim(1);
@@ -55,6 +56,12 @@ final class AttentionCall implements Compute.Job {
         keys = newKey.dim(2);
         headDim = (int) newQuery.dim(3);
         valueDim = (int) newValue.dim(3);
+    }
+
+    void bindOutputs(Tensor newOutput, @Nullable Tensor newLogSumExp, @Nullable Tensor newWeights) {
+        output = newOutput;
+        logSumExp = newLogSumExp;
+        weights = newWeights;
     }
 
     void setScale(float newScale) {
@@ -74,7 +81,7 @@ final class AttentionCall implements Compute.Job {
         if (rows == 0 || groups == 0) {
             return 0;
         }
-        int most = outputs().weights() == null ? MOST_ROWS : MOST_WHOLE_ROWS;
+        int most = weights == null ? MOST_ROWS : MOST_WHOLE_ROWS;
         long units = Math.ceilDiv(rows, (long) most);
         if (threads > 1) {
             units = Math.max(units, Math.ceilDiv((long) threads * UNITS_PER_THREAD, groups));
@@ -107,8 +114,18 @@ final class AttentionCall implements Compute.Job {
         return Checks.notNull(value, "value");
     }
 
-    AttentionOutputs outputs() {
-        return Checks.notNull(outputs, "outputs");
+    Tensor output() {
+        return Checks.notNull(output, "output");
+    }
+
+    @Nullable
+    Tensor logSumExp() {
+        return logSumExp;
+    }
+
+    @Nullable
+    Tensor weights() {
+        return weights;
     }
 
     /** Forgets the caller's tensors. */
@@ -117,6 +134,8 @@ final class AttentionCall implements Compute.Job {
         query = null;
         key = null;
         value = null;
-        outputs = null;
+        output = null;
+        logSumExp = null;
+        weights = null;
     }
 }

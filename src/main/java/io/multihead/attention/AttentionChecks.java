@@ -32,10 +32,9 @@ final class AttentionChecks {
     }
 
     static void requireOutputs(Compute cpu, AttentionCall call) {
-        AttentionOutputs outputs = call.outputs();
-        Tensor output = outputs.output();
-        Tensor logSumExp = outputs.logSumExp();
-        Tensor weights = outputs.weights();
+        Tensor output = call.output();
+        Tensor logSumExp = call.logSumExp();
+        Tensor weights = call.weights();
         requireShape(output, "output", 4, call, call.valueDim);
         requireApart(cpu, output, "output", call);
         if (logSumExp != null) {

@@ -69,7 +69,7 @@ final class QueryRows {
         for (int row = 0; row < rows; row++) {
             limit = Math.max(limit, limits[row]);
         }
-        Tensor weights = call.outputs().weights();
+        Tensor weights = call.weights();
         if (weights == null) {
             attendTiled(limit);
         } else {
@@ -282,8 +282,8 @@ final class QueryRows {
 
     /** Writes head by head, since a unit's rows may belong to several query heads. */
     private void write(@Nullable Tensor weights) {
-        Tensor to = call.outputs().output();
-        Tensor lse = call.outputs().logSumExp();
+        Tensor to = call.output();
+        Tensor lse = call.logSumExp();
         for (int row = 0; row < rows; ) {
             int run = runOf(row);
             packer.write(output, row * wide, wide, run, call.valueDim, to, start(to, row), to.stride(2), to.stride(3));

@@ -1,0 +1,81 @@
+package io.multihead;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.sun.management.ThreadMXBean;
+import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.Mask;
+import io.multihead.attention.Softmax;
+import io.multihead.compute.Compute;
+import io.multihead.gemm.Gemm;
+import io.multihead.gemm.GemmOptions;
+import io.multihead.gemm.PackedWeights;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.lang.management.ManagementFactory;
+import org.junit.jupiter.api.Test;
+
+/** Memory of warm calls: nothing on the heap per call, and scratch that does not grow with the square of the length. */
+class SteadyStateTest {
+    private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+    private static final int CALLS = 50;
+    /** How long C2 may take until it has compiled the whole path and the calling thread stops allocating. */
+    private static final long PATIENCE_NANOS = 60_000_000_000L;
+
+    @Test
+    void warmCallsAllocateNothing() {
+        try (Arena arena = Arena.ofShared();
+                Compute serial = Compute.serial();
+                Compute threads = Compute.threads(2)) {
+            Tensor q = Tensor.allocate(arena, DType.F32, Shape.of(2, 4, 33, 40));
+            Tensor k = Tensor.allocate(arena, DType.BF16, Shape.of(2, 2, 70, 40));
+            Tensor out = Tensor.allocate(arena, DType.F32, q.shape());
+            Tensor bias = Tensor.allocate(arena, DType.F32, Shape.of(33, 70));
+            AttentionOptions masked = AttentionOptions.CAUSAL.withMask(Mask.CAUSAL.and(Mask.bias(bias)));
+            Tensor a = Tensor.allocate(arena, DType.F32, Shape.of(9, 40));
+            Tensor b = Tensor.allocate(arena, DType.F32, Shape.of(40, 50));
+            Tensor c = Tensor.allocate(arena, DType.F32, Shape.of(9, 50));
+            PackedWeights packed = PackedWeights.of(b);
+            settles("attention", () -> Attention.forward(serial, q, k, k, out, AttentionOptions.CAUSAL));
+            settles("masked attention", () -> Attention.forward(serial, q, k, k, out, masked));
+            settles("threaded attention", () -> Attention.forward(threads, q, k, k, out, AttentionOptions.DEFAULT));
+            settles("gemm", () -> Gemm.multiply(serial, a, b, c, GemmOptions.DEFAULT));
+            settles("packed gemm", () -> Gemm.multiply(threads, a, packed, c, GemmOptions.DEFAULT));
+            settles("softmax", () -> Softmax.forward(serial, c, c, null, AttentionOptions.DEFAULT));
+        }
+    }
+
+    /** Promise C12: a cold call with 16 times the keys and queries may not need more scratch. */
+    @Test
+    void scratchDoesNotGrowWithTheLength() {
+        long small = coldBytes(512);
+        long large = coldBytes(8192);
+        assertTrue(large <= small + small / 4, "scratch for 512: " + small + ", for 8192: " + large);
+    }
+
+    private static long coldBytes(int length) {
+        try (Arena arena = Arena.ofConfined()) {
+            Tensor q = Tensor.allocate(arena, DType.F32, Shape.of(1, 1, length, 16));
+            Tensor out = Tensor.allocate(arena, DType.F32, q.shape());
+            long before = THREADS.getCurrentThreadAllocatedBytes();
+            Attention.forward(Compute.serial(), q, q, q, out, AttentionOptions.DEFAULT);
+            return THREADS.getCurrentThreadAllocatedBytes() - before;
+        }
+    }
+
+    private static void settles(String what, Runnable call) {
+        long bytes = -1;
+        for (long start = System.nanoTime(); bytes != 0 && System.nanoTime() - start < PATIENCE_NANOS; ) {
+            long before = THREADS.getCurrentThreadAllocatedBytes();
+            for (int i = 0; i < CALLS; i++) {
+                call.run();
+            }
+            bytes = THREADS.getCurrentThreadAllocatedBytes() - before;
+        }
+        assertEquals(0, bytes, what + " still allocates");
+    }
+}

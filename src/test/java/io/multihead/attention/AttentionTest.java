@@ -1,0 +1,210 @@
+package io.multihead.attention;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.Layout;
+import io.multihead.Numbers;
+import io.multihead.Promises;
+import io.multihead.compute.Compute;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** Promises about attention that single, chosen calls show. */
+@Tag("lanes")
+class AttentionTest {
+    private static final Compute CPU = Compute.serial();
+
+    /** The same hash at 128, 256 and 512 bits: the bits do not depend on the lane width (promise C11). */
+    @Test
+    void everyLaneWidthGivesTheSameBits() {
+        int hash = 0;
+        for (int keys : new int[] {1, 33, 257, 700}) {
+            Tensor q = random(1, 2, 4, 37, 40);
+            Tensor k = random(2, 2, 2, keys, 40);
+            Tensor v = random(3, 2, 2, keys, 70);
+            Tensor out = Tensor.of(new float[2 * 4 * 37 * 70], 2, 4, 37, 70);
+            Attention.forward(CPU, q, k, v, out, AttentionOptions.CAUSAL);
+            hash = 31 * hash + Arrays.hashCode(out.toArray());
+        }
+        assertEquals(GOLDEN_HASH, hash);
+    }
+
+    private static final int GOLDEN_HASH = -1406568777;
+
+    /** Promise C8: equal values come out as themselves, however many keys; twice two ulp for rounding of sum and product. */
+    @Test
+    void equalValuesComeOutAsThemselves() {
+        double worst = 0;
+        for (int keys : new int[] {1, 3, 64, 255, 1000, 1 << 15, 1 << 20}) {
+            for (float c : new float[] {1f, 1.1f, -3.3333333f, 1.9999999f, 1e-20f, 1e20f}) {
+                Tensor q = random(keys, 1, 1, 1, 4);
+                Tensor k = random(keys + 1, 1, 1, keys, 4);
+                Tensor v = Tensor.of(new float[] {c}, 1, 1, 1, 1).broadcast(1, 1, keys, 3);
+                Tensor out = Tensor.of(new float[3], 1, 1, 1, 3);
+                Attention.forward(CPU, q, k, v, out, AttentionOptions.DEFAULT);
+                worst = Math.max(worst, Math.abs(out.get(0, 0, 0, 0) - c) / Math.ulp(c));
+            }
+        }
+        Promises.record("C8 equal values, error in ulp", worst);
+        assertTrue(worst <= 6, "ulps: " + worst);
+    }
+
+    @Test
+    void nanAndInfinityReachExactlyTheRowsThatSeeThem() {
+        int n = 70;
+        Tensor q = random(1, 1, 2, n, 8);
+        for (double bad : new double[] {Double.NaN, Double.POSITIVE_INFINITY, Double.NEGATIVE_INFINITY}) {
+            for (boolean inValue : new boolean[] {true, false}) {
+                for (boolean weights : new boolean[] {true, false}) {
+                    Tensor k = random(2, 1, 2, n, 8);
+                    Tensor v = random(3, 1, 2, n, 8);
+                    (inValue ? v : k).set(bad, 0, 1, 20, 3);
+                    var built = new AttentionCase.Built(q, k, v, AttentionOptions.CAUSAL, null, 0);
+                    AttentionOutputs outputs = built.outputs(Arena.ofAuto(), Layout.DENSE, DType.F32, weights);
+                    built.run(CPU, outputs);
+                    checkReach(outputs.output(), n, inValue, bad);
+                }
+            }
+        }
+    }
+
+    /** An infinite key gives a score of either sign: minus infinity only removes the key, plus infinity makes the row NaN. */
+    private static void checkReach(Tensor output, int n, boolean inValue, double bad) {
+        boolean surelySpoiled = inValue || Double.isNaN(bad);
+        for (int i = 0; i < n; i++) {
+            for (int d = 0; d < 8; d++) {
+                assertTrue(Double.isFinite(output.get(0, 0, i, d)), "the other head");
+                boolean sees = i >= 20;
+                boolean spoiled = !Double.isFinite(output.get(0, 1, i, d));
+                if (!sees || (inValue && d != 3)) {
+                    assertTrue(!spoiled, "row " + i + " must not see it");
+                } else if (surelySpoiled) {
+                    assertTrue(spoiled, "row " + i + " must see it");
+                }
+            }
+        }
+    }
+
+    @Test
+    void anEmptyRowIsPlusZero() {
+        Tensor q = random(1, 1, 1, 3, 4);
+        Tensor k = random(2, 1, 1, 5, 4);
+        AttentionOptions options = AttentionOptions.DEFAULT.withMask(Mask.keyLengths(0));
+        for (boolean weights : new boolean[] {true, false}) {
+            var built = new AttentionCase.Built(q, k, k, options, null, 0);
+            AttentionOutputs outputs = built.outputs(Arena.ofAuto(), Layout.DENSE, DType.F32, weights);
+            built.run(CPU, outputs);
+            assertArrayEquals(new double[12], Numbers.of(outputs.output()));
+            double[] empty = new double[3];
+            Arrays.fill(empty, Double.NEGATIVE_INFINITY);
+            assertArrayEquals(empty, Numbers.of(outputs.logSumExp()));
+            if (weights) {
+                assertArrayEquals(new double[15], Numbers.of(outputs.weights()));
+            }
+        }
+    }
+
+    @Test
+    void ninetySixCallersGetWhatOneGets() throws Exception {
+        try (Compute shared = Compute.threads(2);
+                ExecutorService callers = Executors.newFixedThreadPool(16)) {
+            List<Callable<float[]>> calls = new ArrayList<>();
+            float[][] expected = new float[6][];
+            for (int shape = 0; shape < 6; shape++) {
+                expected[shape] = attend(CPU, shape);
+            }
+            for (int round = 0; round < 16; round++) {
+                for (int caller = 0; caller < 96; caller++) {
+                    int shape = caller % 6;
+                    calls.add(() -> attend(shared, shape));
+                }
+            }
+            List<Future<float[]>> results = callers.invokeAll(calls);
+            for (int i = 0; i < results.size(); i++) {
+                assertArrayEquals(expected[i % 96 % 6], results.get(i).get());
+            }
+        }
+    }
+
+    private static float[] attend(Compute cpu, int shape) {
+        int queries = 5 + 40 * shape;
+        Tensor q = random(shape, 1, 4, queries, 16);
+        Tensor k = random(shape + 1, 1, 2, 300, 16);
+        Tensor out = Tensor.of(new float[4 * queries * 16], 1, 4, queries, 16);
+        Attention.forward(cpu, q, k, k, out, AttentionOptions.CAUSAL);
+        return out.toArray();
+    }
+
+    /** Memory read-only, or mapped, or a Java array of bytes, is as good as any. */
+    @Test
+    void readOnlyInputsWork() {
+        Tensor q = random(1, 1, 1, 9, 8);
+        Tensor fixed = Tensor.view(q.memory().asReadOnly(), DType.F32, q.shape());
+        float[] one = new float[72];
+        float[] other = new float[72];
+        Attention.forward(CPU, q, q, q, Tensor.of(one, 1, 1, 9, 8), AttentionOptions.DEFAULT);
+        Attention.forward(CPU, fixed, fixed, fixed, Tensor.of(other, 1, 1, 9, 8), AttentionOptions.DEFAULT);
+        assertArrayEquals(one, other);
+    }
+
+    /** Lengths 0 to 130 of queries and keys, exhaustively in one of them, with red zones (promise C13). */
+    @Test
+    void everyLengthStaysInsideItsOutput() {
+        try (Arena arena = Arena.ofConfined()) {
+            for (int length = 0; length <= 130; length++) {
+                for (int[] sizes : new int[][] {{length, 130 - length}, {length, length}, {130 - length, length}}) {
+                    Tensor q = random(1, 1, 1, sizes[0], 3);
+                    Tensor k = random(2, 1, 1, sizes[1], 3);
+                    Tensor out = Layout.GAPS.allocate(arena, DType.F32, 1, 1, sizes[0], 3);
+                    Attention.forward(CPU, q, k, k, out, AttentionOptions.CAUSAL);
+                    assertTrue(Layout.untouchedOutside(out), () -> Arrays.toString(sizes));
+                    assertTrue(Arrays.stream(Numbers.of(out)).allMatch(Double::isFinite));
+                }
+            }
+        }
+    }
+
+    @Test
+    void negativeAndZeroScalesWork() {
+        Tensor q = random(1, 1, 1, 4, 8);
+        Tensor k = random(2, 1, 1, 6, 8);
+        float[] negative = new float[32];
+        float[] flipped = new float[32];
+        AttentionOptions minus = AttentionOptions.DEFAULT.withScale(-0.5);
+        Attention.forward(CPU, q, k, k, Tensor.of(negative, 1, 1, 4, 8), minus);
+        Tensor opposite = Tensor.of(new float[32], 1, 1, 4, 8);
+        double[] values = Arrays.stream(Numbers.of(q)).map(x -> -x).toArray();
+        int[] at = {0};
+        Numbers.fill(opposite, () -> values[at[0]++]);
+        Attention.forward(CPU, opposite, k, k, Tensor.of(flipped, 1, 1, 4, 8), AttentionOptions.DEFAULT.withScale(0.5));
+        assertArrayEquals(flipped, negative);
+        Attention.forward(CPU, q, k, k, Tensor.of(negative, 1, 1, 4, 8), AttentionOptions.DEFAULT.withScale(0));
+        double mean = IntStream.range(0, 6)
+                .mapToDouble(j -> k.get(0, 0, j, 5))
+                .average()
+                .orElse(0);
+        assertEquals(mean, negative[5], 1e-6);
+    }
+
+    static Tensor random(int seed, long... dims) {
+        Shape shape = Shape.of(dims);
+        Tensor tensor = Tensor.view(MemorySegment.ofArray(new float[(int) shape.elements()]), DType.F32, shape);
+        return Numbers.gaussian(tensor, new SplittableRandom(seed), 0, 1);
+    }
+}
