@@ -35,10 +35,10 @@ final class GemmChecks {
         }
         if (b != null) {
             requireBatch(b, c, "b");
-            requireRight(b.dim(-2), b.dim(-1), depth, c, "shape " + b.shape());
+            requireRight(b.dim(-2), b.dim(-1), depth, c, b);
             requireApart(cpu, b, c, "b");
         } else if (packed != null) {
-            requireRight(packed.inputs(), packed.outputs(), depth, c, "packed");
+            requireRight(packed.inputs(), packed.outputs(), depth, c, null);
         }
         requireApart(cpu, a, c, "a");
         cpu.requireAccess(c, "c");
@@ -60,11 +60,12 @@ final class GemmChecks {
         }
     }
 
-    private static void requireRight(long inputs, long outputs, long depth, Tensor c, String what) {
+    private static void requireRight(long inputs, long outputs, long depth, Tensor c, @Nullable Tensor b) {
         if (inputs != depth || outputs != c.dim(-1)) {
             throw Checks.fail(
                     "b",
-                    what + " with " + inputs + " rows and " + outputs + " columns",
+                    (b == null ? "packed" : "shape " + b.shape()) + " with " + inputs + " rows and " + outputs
+                            + " columns",
                     "expected " + depth + " rows as a has columns, and " + c.dim(-1) + " columns, as in c "
                             + c.shape());
         }
