@@ -1,6 +1,7 @@
 package io.multihead.tensor;
 
 import io.multihead.internal.Checks;
+import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
@@ -141,5 +142,39 @@ final class Strides {
             }
         }
         return width <= period ? width : 0;
+    }
+
+    static long[] without(long[] values, int at) {
+        long[] rest = new long[values.length - 1];
+        System.arraycopy(values, 0, rest, 0, at);
+        System.arraycopy(values, at + 1, rest, at, rest.length - at);
+        return rest;
+    }
+
+    /** Distance of the farthest element from the first, in elements; -1 when there is none. */
+    static long reach(Shape shape, long[] strides) {
+        if (shape.elements() == 0) {
+            return -1;
+        }
+        long reach = 0;
+        for (int axis = 0; axis < strides.length; axis++) {
+            reach = Math.addExact(reach, Math.multiplyExact(shape.dim(axis) - 1, strides[axis]));
+        }
+        return reach;
+    }
+
+    static void requireInside(MemorySegment memory, DType dtype, Shape shape, long offset, long[] strides) {
+        long available = memory.byteSize() / dtype.bytes();
+        try {
+            if (Math.addExact(offset, reach(shape, strides)) < available && offset <= available) {
+                return;
+            }
+        } catch (ArithmeticException overflow) {
+            // falls through: a position beyond 2^63 is certainly outside
+        }
+        throw Checks.fail(
+                "memory",
+                memory.byteSize() + " bytes (" + available + " of " + dtype + ")",
+                "too small for shape " + shape + " with offset " + offset + " and strides " + Arrays.toString(strides));
     }
 }

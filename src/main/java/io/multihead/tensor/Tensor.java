@@ -36,7 +36,7 @@ public final class Tensor {
         this.offset = offset;
         this.strides = strides;
         this.heapBase = memory.heapBase().orElse(null);
-        long last = offset + reach(shape, strides);
+        long last = offset + Strides.reach(shape, strides);
         this.firstByte = memory.address() + offset * dtype.bytes();
         this.lastByte = memory.address() + (last + 1) * dtype.bytes() - 1;
     }
@@ -76,7 +76,7 @@ public final class Tensor {
         for (int axis = 0; axis < strides.length; axis++) {
             Checks.atLeast(strides[axis], 0, "stride of axis " + axis);
         }
-        requireInside(memory, dtype, shape, offset, strides);
+        Strides.requireInside(memory, dtype, shape, offset, strides);
         return new Tensor(memory, dtype, shape, offset, strides.clone());
     }
 
@@ -268,9 +268,9 @@ public final class Tensor {
         return new Tensor(
                 memory,
                 dtype,
-                Shape.of(without(shape.toArray(), at)),
+                Shape.of(Strides.without(shape.toArray(), at)),
                 offset + index * strides[at],
-                without(strides, at));
+                Strides.without(strides, at));
     }
 
     /**
@@ -318,15 +318,7 @@ public final class Tensor {
         if (overlaps(target)) {
             throw Checks.fail("target", "overlaps the source", "expected memory of its own");
         }
-        if (shape.elements() == 0) {
-            return;
-        }
-        if (dtype == target.dtype && isDense() && target.isDense()) {
-            long bytes = shape.elements() * dtype.bytes();
-            MemorySegment.copy(memory, offset * dtype.bytes(), target.memory, target.offset * dtype.bytes(), bytes);
-            return;
-        }
-        copyAxis(target, 0, offset, target.offset);
+        Copy.elements(this, target);
     }
 
     /**
@@ -402,49 +394,5 @@ public final class Tensor {
             position += index[axis] * strides[axis];
         }
         return position;
-    }
-
-    private void copyAxis(Tensor target, int axis, long from, long to) {
-        if (axis == rank()) {
-            target.dtype.write(target.memory, to * target.dtype.bytes(), dtype.read(memory, from * dtype.bytes()));
-            return;
-        }
-        for (long i = 0; i < shape.dim(axis); i++) {
-            copyAxis(target, axis + 1, from + i * strides[axis], to + i * target.strides[axis]);
-        }
-    }
-
-    private static long[] without(long[] values, int at) {
-        long[] rest = new long[values.length - 1];
-        System.arraycopy(values, 0, rest, 0, at);
-        System.arraycopy(values, at + 1, rest, at, rest.length - at);
-        return rest;
-    }
-
-    /** Distance of the farthest element from the first, in elements; -1 when there is none. */
-    private static long reach(Shape shape, long[] strides) {
-        if (shape.elements() == 0) {
-            return -1;
-        }
-        long reach = 0;
-        for (int axis = 0; axis < strides.length; axis++) {
-            reach = Math.addExact(reach, Math.multiplyExact(shape.dim(axis) - 1, strides[axis]));
-        }
-        return reach;
-    }
-
-    private static void requireInside(MemorySegment memory, DType dtype, Shape shape, long offset, long[] strides) {
-        long available = memory.byteSize() / dtype.bytes();
-        try {
-            if (Math.addExact(offset, reach(shape, strides)) < available && offset <= available) {
-                return;
-            }
-        } catch (ArithmeticException overflow) {
-            // falls through: a position beyond 2^63 is certainly outside
-        }
-        throw Checks.fail(
-                "memory",
-                memory.byteSize() + " bytes (" + available + " of " + dtype + ")",
-                "too small for shape " + shape + " with offset " + offset + " and strides " + Arrays.toString(strides));
     }
 }
