@@ -3,6 +3,7 @@ module io.multihead {
     requires jdk.incubator.vector;
     requires static org.jspecify;
 
+    exports io.multihead.analysis;
     exports io.multihead.attention;
     exports io.multihead.compute;
     exports io.multihead.format;

@@ -15,6 +15,7 @@ import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
 import java.util.Map;
+import java.util.UUID;
 
 /** Writes safetensors files that appear whole or not at all. */
 final class SafetensorsWriter {
@@ -25,10 +26,11 @@ final class SafetensorsWriter {
 
     static void write(Path file, Map<String, Tensor> tensors, Map<String, String> metadata) throws IOException {
         byte[] header = header(tensors, metadata);
-        Path folder = Checks.notNull(file, "file").toAbsolutePath().getParent();
-        Path temporary = Files.createTempFile(folder, file.getFileName() + ".", ".tmp");
+        Path temporary =
+                Checks.notNull(file, "file").resolveSibling(file.getFileName() + "." + UUID.randomUUID() + ".tmp");
         try {
-            try (FileChannel channel = FileChannel.open(temporary, StandardOpenOption.WRITE)) {
+            try (FileChannel channel =
+                    FileChannel.open(temporary, StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW)) {
                 ByteBuffer length = ByteBuffer.allocate(Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
                 writeFully(channel, length.putLong(header.length).flip());
                 writeFully(channel, ByteBuffer.wrap(header));

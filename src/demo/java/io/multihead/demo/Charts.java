@@ -1,0 +1,160 @@
+package io.multihead.demo;
+
+import java.awt.BasicStroke;
+import java.awt.Color;
+import java.awt.Font;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Locale;
+import java.util.function.IntFunction;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.knowm.xchart.BitmapEncoder;
+import org.knowm.xchart.HeatMapChart;
+import org.knowm.xchart.HeatMapChartBuilder;
+import org.knowm.xchart.VectorGraphicsEncoder;
+import org.knowm.xchart.XYChart;
+import org.knowm.xchart.XYChartBuilder;
+import org.knowm.xchart.XYSeries;
+import org.knowm.xchart.internal.chartpart.Chart;
+import org.knowm.xchart.style.AxesChartStyler;
+import org.knowm.xchart.style.Styler;
+import org.knowm.xchart.style.markers.SeriesMarkers;
+
+/** The one look of all charts: fonts, colours, axes; drawn once as SVG and once as PNG. */
+final class Charts {
+    /** Matplotlib's viridis at nine points: even steps look even, also in grey and to most colour-blind readers. */
+    private static final Color[] VIRIDIS =
+            colours("440154", "472d7b", "3b528b", "2c728e", "21918c", "28ae80", "5ec962", "addc30", "fde725");
+
+    /** Wong's palette, distinguishable without red and green. */
+    static final Color[] LINES = colours("0072b2", "d55e00", "009e73", "cc79a7", "e69f00", "56b4e9", "555555");
+
+    private static final String SANS = Font.SANS_SERIF;
+
+    private Charts() {}
+
+    /** A matrix as colours between 0 and {@code most}, rows from the top. */
+    static HeatMapChart heatMap(String title, List<String> rows, List<String> columns, double[][] values, double most) {
+        int size = Math.max(360, 120 + 17 * Math.max(rows.size(), columns.size()));
+        HeatMapChart chart = new HeatMapChartBuilder()
+                .width(size + 90)
+                .height(size)
+                .title(title)
+                .build();
+        List<String> fromBottom = new ArrayList<>(rows);
+        Collections.reverse(fromBottom);
+        List<Number[]> cells = new ArrayList<>();
+        for (int i = 0; i < rows.size(); i++) {
+            for (int j = 0; j < columns.size(); j++) {
+                cells.add(new Number[] {j, rows.size() - 1 - i, Math.round(values[i][j] * 1e4) / 1e4});
+            }
+        }
+        chart.addSeries("weights", columns, fromBottom, cells);
+        style(chart);
+        chart.getStyler().setRangeColors(VIRIDIS);
+        chart.getStyler().setMin(0).setMax(Math.ceil(most * 100) / 100);
+        chart.getStyler().setPlotGridLinesVisible(false);
+        chart.getStyler().setPlotContentSize(1);
+        chart.getStyler().setXAxisLabelRotation(90);
+        chart.getStyler().setAxisTickLabelsFont(new Font(SANS, Font.PLAIN, 11));
+        chart.getStyler().setHeatMapValueDecimalPattern("0.00");
+        return chart;
+    }
+
+    /** Lines over a numeric axis. */
+    static XYChart lines(String title, String x, String y, boolean logarithmic) {
+        XYChart chart = new XYChartBuilder()
+                .width(860)
+                .height(460)
+                .title(title)
+                .xAxisTitle(x)
+                .yAxisTitle(y)
+                .build();
+        style(chart);
+        chart.getStyler().setXAxisLogarithmic(logarithmic).setYAxisLogarithmic(logarithmic);
+        chart.getStyler().setSeriesColors(LINES);
+        chart.getStyler().setLegendPosition(Styler.LegendPosition.OutsideE);
+        chart.getStyler().setMarkerSize(6);
+        return chart;
+    }
+
+    /** Adds a line; a dashed one is a formula rather than a measurement. */
+    static XYSeries line(XYChart chart, String name, double[] x, double[] y, boolean dashed) {
+        XYSeries series = chart.addSeries(name, x, y);
+        series.setLineStyle(
+                dashed
+                        ? new BasicStroke(1.6f, BasicStroke.CAP_BUTT, BasicStroke.JOIN_ROUND, 1f, new float[] {6, 5}, 0)
+                        : new BasicStroke(2.2f));
+        series.setMarker(dashed ? SeriesMarkers.NONE : SeriesMarkers.CIRCLE);
+        return series;
+    }
+
+    /** Draws a chart both ways. */
+    static Exhibit.Picture draw(String name, Chart<?, ?> chart) {
+        try (ByteArrayOutputStream vector = new ByteArrayOutputStream()) {
+            byte[] png = BitmapEncoder.getBitmapBytes(chart, BitmapEncoder.BitmapFormat.PNG);
+            // the SVG writer paints the text of a colour bar with the bar's own gradient, so the page draws the bar
+            boolean heatMap = chart instanceof HeatMapChart;
+            chart.getStyler().setLegendVisible(!heatMap);
+            VectorGraphicsEncoder.saveVectorGraphic(chart, vector, VectorGraphicsEncoder.VectorGraphicsFormat.SVG);
+            String svg = inline(vector.toString(StandardCharsets.UTF_8), name);
+            return new Exhibit.Picture(name, heatMap ? svg + colourBar((HeatMapChart) chart) : svg, png);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static String colourBar(HeatMapChart chart) {
+        String stops = Arrays.stream(VIRIDIS)
+                .map(c -> String.format("#%06x", c.getRGB() & 0xffffff))
+                .collect(Collectors.joining(","));
+        return String.format(
+                Locale.ROOT,
+                "<div class=\"bar\">%.2f<i style=\"background:linear-gradient(90deg,%s)\"></i>%.2f</div>",
+                chart.getStyler().getMin(),
+                stops,
+                chart.getStyler().getMax());
+    }
+
+    /** Labels for heads. */
+    static List<String> labels(int count, IntFunction<String> label) {
+        return IntStream.range(0, count).mapToObj(label).toList();
+    }
+
+    /** The svg element alone, its ids made unique on the page, scaling with the page. */
+    private static String inline(String document, String name) {
+        return document.substring(document.indexOf("<svg"))
+                .replaceAll("\\bid=\"([^\"]+)\"", "id=\"" + name + "-$1\"")
+                .replaceAll("url\\(#([^)]+)\\)", "url(#" + name + "-$1)")
+                .replaceAll("xlink:href=\"#([^\"]+)\"", "xlink:href=\"#" + name + "-$1\"");
+    }
+
+    private static void style(Chart<?, ?> chart) {
+        Styler styler = chart.getStyler();
+        styler.setBaseFont(new Font(SANS, Font.PLAIN, 12));
+        styler.setChartTitleFont(new Font(SANS, Font.BOLD, 14));
+        styler.setLegendFont(new Font(SANS, Font.PLAIN, 12));
+        styler.setChartBackgroundColor(Color.WHITE)
+                .setPlotBackgroundColor(Color.WHITE)
+                .setPlotBorderVisible(false);
+        styler.setChartTitleBoxVisible(false).setLegendBorderColor(Color.WHITE).setChartPadding(8);
+        if (styler instanceof AxesChartStyler axes) {
+            axes.setAxisTitleFont(new Font(SANS, Font.PLAIN, 12));
+            axes.setAxisTickLabelsFont(new Font(SANS, Font.PLAIN, 12));
+            axes.setPlotGridLinesColor(new Color(0xdd, 0xdd, 0xdd));
+        }
+    }
+
+    private static Color[] colours(String... hex) {
+        Color[] colours = new Color[hex.length];
+        Arrays.setAll(colours, i -> new Color(Integer.parseInt(hex[i], 16)));
+        return colours;
+    }
+}

@@ -1,0 +1,164 @@
+package io.multihead.demo;
+
+import static io.multihead.demo.HeadExhibits.format;
+
+import com.sun.management.ThreadMXBean;
+import io.multihead.analysis.AttentionCost;
+import io.multihead.analysis.AttentionCost.Component;
+import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.AttentionOutputs;
+import io.multihead.compute.Compute;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.lang.management.ManagementFactory;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.stream.LongStream;
+import org.knowm.xchart.XYChart;
+
+/** Exhibits about what attention costs. */
+final class CostExhibits {
+    private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+    private static final int HEAD_DIM = 64;
+    private static final long SHORTEST = 256;
+    private static final long WARM_UP_NANOS = 20_000_000_000L;
+
+    private CostExhibits() {}
+
+    /** Exhibit 5: the memory of both paths, as this run measured it. */
+    static Exhibit memory(long longest, Runnable step) {
+        long[] lengths = lengths(SHORTEST, longest);
+        warmUp();
+        double[] tiled = new double[lengths.length];
+        double[] whole = new double[lengths.length];
+        for (int i = 0; i < lengths.length; i++) {
+            tiled[i] = measured(lengths[i], false) / 1024.0;
+            whole[i] = measured(lengths[i], true) / 1024.0;
+            step.run();
+        }
+        double[] x = Arrays.stream(lengths).asDoubleStream().toArray();
+        XYChart chart = Charts.lines("Memory beyond the inputs, one head of 64", "tokens L", "KiB", true);
+        Charts.line(chart, "materialised", x, whole, false);
+        Charts.line(chart, "tiled", x, tiled, false);
+        Charts.line(chart, "O(L²): 4 L² bytes", x, scaled(x, 2, 4 / 1024.0), true);
+        Charts.line(chart, "O(L): output, 256 L bytes", x, scaled(x, 1, 4 * HEAD_DIM / 1024.0), true);
+        int last = lengths.length - 1;
+        return new Exhibit(
+                "Memory against length",
+                "Measured: Java heap that the calling thread allocated in the first call with a new Compute (all scratch, the "
+                        + "code itself being compiled before), plus the bytes of the output and, for materialised attention, of "
+                        + "the weights it was asked for.",
+                List.of(Charts.draw("memory", chart)),
+                format(
+                        "At %,d tokens tiled attention took %.1f MiB and materialised attention %.1f MiB, %.0f times as much; from "
+                                + "%,d tokens on, tiled memory grew by a factor of %.1f while length grew by %.0f.",
+                        lengths[last],
+                        tiled[last] / 1024,
+                        whole[last] / 1024,
+                        whole[last] / tiled[last],
+                        lengths[0],
+                        tiled[last] / tiled[0],
+                        x[last] / x[0]));
+    }
+
+    /** Exhibit 6: operations by component. */
+    static Exhibit operations() {
+        AttentionCost cost = new AttentionCost(Subject.EMBED_DIM, Subject.HEADS);
+        long[] lengths = lengths(16, 16_384);
+        double[] x = Arrays.stream(lengths).asDoubleStream().toArray();
+        XYChart chart = Charts.lines("Operations of one layer, d = 64, h = 8", "tokens L", "operations", true);
+        for (Component component : Component.values()) {
+            double[] y = Arrays.stream(lengths)
+                    .mapToDouble(l -> cost.operations(component, l))
+                    .toArray();
+            Charts.line(chart, component.name().toLowerCase(Locale.ROOT), x, y, false);
+        }
+        double crossover = cost.crossover();
+        double least = cost.operations(Component.OUTPUT, lengths[0]) / 10;
+        double highest = cost.operations(Component.SCORES, lengths[lengths.length - 1]);
+        Charts.line(
+                chart,
+                format("crossover at L = %.0f", crossover),
+                new double[] {crossover, crossover},
+                new double[] {least, highest},
+                true);
+        long last = lengths[lengths.length - 1];
+        double attention = attention(cost, last);
+        double all = Arrays.stream(Component.values())
+                .mapToDouble(c -> cost.operations(c, last))
+                .sum();
+        return new Exhibit(
+                "Operations by component",
+                "Counted, not measured: a multiply-add is two operations, the softmax five per score.",
+                List.of(Charts.draw("operations", chart)),
+                format(
+                        "From %.0f tokens on, scores, softmax and values cost more than all projections; at %,d tokens they are "
+                                + "%.1f %% of the layer, at 16 tokens %.1f %%.",
+                        crossover, last, 100 * attention / all, 100 * share(cost, 16)));
+    }
+
+    private static double share(AttentionCost cost, long length) {
+        double all = Arrays.stream(Component.values())
+                .mapToDouble(c -> cost.operations(c, length))
+                .sum();
+        return attention(cost, length) / all;
+    }
+
+    private static double attention(AttentionCost cost, long length) {
+        return cost.operations(Component.SCORES, length)
+                + cost.operations(Component.SOFTMAX, length)
+                + cost.operations(Component.VALUES, length);
+    }
+
+    /** Until C2 has compiled both paths: before, every vector is an object on the heap. */
+    private static void warmUp() {
+        Shape shape = Shape.of(1, 1, SHORTEST, HEAD_DIM);
+        try (Arena arena = Arena.ofConfined();
+                Compute cpu = Compute.serial()) {
+            Tensor input = Tensor.allocate(arena, DType.F32, shape);
+            AttentionOutputs tiled = AttentionOutputs.of(Tensor.allocate(arena, DType.F32, shape));
+            AttentionOutputs whole =
+                    tiled.withWeights(Tensor.allocate(arena, DType.F32, Shape.of(1, 1, SHORTEST, SHORTEST)));
+            long bytes = 1;
+            for (long start = System.nanoTime(); bytes > 0 && System.nanoTime() - start < WARM_UP_NANOS; ) {
+                long before = THREADS.getCurrentThreadAllocatedBytes();
+                for (int i = 0; i < 20; i++) {
+                    Attention.forward(cpu, input, input, input, tiled, AttentionOptions.DEFAULT);
+                    Attention.forward(cpu, input, input, input, whole, AttentionOptions.DEFAULT);
+                }
+                bytes = THREADS.getCurrentThreadAllocatedBytes() - before;
+            }
+        }
+    }
+
+    private static long measured(long length, boolean weights) {
+        Shape shape = Shape.of(1, 1, length, HEAD_DIM);
+        try (Arena arena = Arena.ofConfined();
+                Compute cold = Compute.serial()) {
+            Tensor input = Tensor.allocate(arena, DType.F32, shape);
+            AttentionOutputs outputs = AttentionOutputs.of(Tensor.allocate(arena, DType.F32, shape));
+            long asked = 4 * shape.elements();
+            if (weights) {
+                outputs = outputs.withWeights(Tensor.allocate(arena, DType.F32, Shape.of(1, 1, length, length)));
+                asked += 4 * length * length;
+            }
+            long before = THREADS.getCurrentThreadAllocatedBytes();
+            Attention.forward(cold, input, input, input, outputs, AttentionOptions.DEFAULT);
+            return THREADS.getCurrentThreadAllocatedBytes() - before + asked;
+        }
+    }
+
+    private static double[] scaled(double[] x, int power, double factor) {
+        return Arrays.stream(x).map(l -> Math.pow(l, power) * factor).toArray();
+    }
+
+    /** Powers of two from the first to the last. */
+    static long[] lengths(long first, long last) {
+        return LongStream.iterate(first, l -> l <= Math.max(first, last), l -> 2 * l)
+                .toArray();
+    }
+}

@@ -1,0 +1,22 @@
+package io.multihead.demo;
+
+import java.util.List;
+
+/**
+ * One exhibit of the page.
+ *
+ * @param title its heading
+ * @param caption what is shown and how it was computed
+ * @param charts the pictures, in order
+ * @param finding one sentence, computed from the data
+ */
+record Exhibit(String title, String caption, List<Picture> charts, String finding) {
+    /**
+     * A drawn chart.
+     *
+     * @param name file name without ending
+     * @param svg the drawing, an {@code svg} element with its colour bar, if it has one
+     * @param png the same as an image file
+     */
+    record Picture(String name, String svg, byte[] png) {}
+}

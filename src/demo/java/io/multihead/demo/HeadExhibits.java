@@ -1,0 +1,196 @@
+package io.multihead.demo;
+
+import io.multihead.analysis.HeadStatistics;
+import io.multihead.attention.Mask;
+import io.multihead.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.stream.DoubleStream;
+import java.util.stream.IntStream;
+import org.knowm.xchart.HeatMapChart;
+import org.knowm.xchart.XYChart;
+
+/** Exhibits about what heads look at. */
+final class HeadExhibits {
+    private static final List<String> HEADS = Charts.labels(Subject.HEADS, h -> "head " + (h + 1));
+
+    private final Subject sentence;
+    private final Tensor weights;
+    private final HeadStatistics statistics;
+
+    HeadExhibits(Subject paragraph) {
+        sentence = paragraph.firstSentence();
+        weights = sentence.weights(Subject.HEADS, Mask.NONE);
+        statistics = HeadStatistics.of(weights);
+    }
+
+    /** Exhibit 1. */
+    Exhibit heatMaps() {
+        double most = most(weights);
+        List<Exhibit.Picture> charts = new ArrayList<>();
+        for (int h = 0; h < Subject.HEADS; h++) {
+            charts.add(Charts.draw("head-" + (h + 1), map(HEADS.get(h), matrix(weights, h), most)));
+        }
+        double[] entropy = statistics.entropy();
+        int sharpest = arg(entropy, true);
+        int flattest = arg(entropy, false);
+        String finding = format(
+                "Head %d is the sharpest with %.2f bits of entropy per token and head %d the flattest with %.2f, of at most %.2f "
+                        + "bits for %d tokens.",
+                sharpest + 1,
+                entropy[sharpest],
+                flattest + 1,
+                entropy[flattest],
+                Math.log(sentence.tokens().size()) / Math.log(2),
+                sentence.tokens().size());
+        return new Exhibit(
+                "Attention of every head",
+                "Rows are queries, columns the keys they look at; one colour scale for all heads. The layer is untrained: its "
+                        + "weights are drawn from the seed.",
+                charts,
+                finding);
+    }
+
+    /** Exhibit 2. */
+    Exhibit againstSingleHead() {
+        Tensor single = sentence.weights(1, Mask.NONE);
+        double[][] mean = new double[sentence.tokens().size()][sentence.tokens().size()];
+        for (int h = 0; h < Subject.HEADS; h++) {
+            double[][] head = matrix(weights, h);
+            for (int i = 0; i < mean.length; i++) {
+                for (int j = 0; j < mean.length; j++) {
+                    mean[i][j] += head[i][j] / Subject.HEADS;
+                }
+            }
+        }
+        double most = Math.max(
+                most(single),
+                Arrays.stream(mean).flatMapToDouble(Arrays::stream).max().orElse(1));
+        double[] deviation = statistics.deviationAcrossHeads();
+        double[] positions =
+                IntStream.range(0, deviation.length).asDoubleStream().toArray();
+        XYChart spread = Charts.lines(
+                "Standard deviation across the 8 heads", "position of the query token", "deviation of a weight", false);
+        Charts.line(spread, "deviation", positions, deviation, false);
+        double average = Arrays.stream(deviation).average().orElse(0);
+        double[] flat = new double[deviation.length];
+        Arrays.fill(flat, average);
+        Charts.line(spread, "average", positions, flat, true);
+        double entropy = HeadStatistics.of(single).entropy()[0];
+        return new Exhibit(
+                "Eight heads against one",
+                "The same 64 features in one head of 64 and in eight heads of 8, whose weights are averaged on the right.",
+                List.of(
+                        Charts.draw("single-head", map("one head", matrix(single, 0), most)),
+                        Charts.draw("mean-of-heads", map("mean of eight heads", mean, most)),
+                        Charts.draw("deviation", spread)),
+                format(
+                        "A weight differs by %.4f (standard deviation) from head to head, %.0f %% of the mean weight %.4f; the "
+                                + "single head has %.2f bits of entropy, the eight heads %.2f on average.",
+                        average,
+                        100 * average * deviation.length,
+                        1.0 / deviation.length,
+                        entropy,
+                        Arrays.stream(statistics.entropy()).average().orElse(0)));
+    }
+
+    /** Exhibit 3. */
+    Exhibit diversity() {
+        double[][] cosine = statistics.cosineSimilarity();
+        HeatMapChart chart = Charts.heatMap("Cosine similarity of heads", HEADS, HEADS, cosine, 1);
+        chart.getStyler().setShowValue(true);
+        chart.getStyler().setValueFont(new java.awt.Font(java.awt.Font.SANS_SERIF, java.awt.Font.PLAIN, 11));
+        int[] alike = {0, 1};
+        int[] different = {0, 1};
+        double sum = 0;
+        for (int a = 0; a < cosine.length; a++) {
+            for (int b = a + 1; b < cosine.length; b++) {
+                sum += cosine[a][b];
+                alike = cosine[a][b] > cosine[alike[0]][alike[1]] ? new int[] {a, b} : alike;
+                different = cosine[a][b] < cosine[different[0]][different[1]] ? new int[] {a, b} : different;
+            }
+        }
+        int pairs = cosine.length * (cosine.length - 1) / 2;
+        return new Exhibit(
+                "Diversity of heads",
+                "The cosine of the angle between the weight matrices of two heads: 1 where both attend alike.",
+                List.of(Charts.draw("diversity", chart)),
+                format(
+                        "Heads %d and %d are most alike (%.3f), heads %d and %d differ most (%.3f); the mean over %d pairs is %.3f.",
+                        alike[0] + 1,
+                        alike[1] + 1,
+                        cosine[alike[0]][alike[1]],
+                        different[0] + 1,
+                        different[1] + 1,
+                        cosine[different[0]][different[1]],
+                        pairs,
+                        sum / pairs));
+    }
+
+    /** Exhibit 4. */
+    Exhibit causal() {
+        Tensor masked = sentence.weights(Subject.HEADS, Mask.CAUSAL);
+        double[][] first = matrix(masked, 0);
+        List<String> rows = new ArrayList<>();
+        double worst = 0;
+        double above = 0;
+        for (int i = 0; i < first.length; i++) {
+            double sum = Arrays.stream(first[i]).sum();
+            rows.add(format("%s  (sum %.6f)", sentence.tokens().get(i), sum));
+        }
+        for (int h = 0; h < Subject.HEADS; h++) {
+            double[][] head = matrix(masked, h);
+            for (int i = 0; i < head.length; i++) {
+                worst = Math.max(worst, Math.abs(1 - Arrays.stream(head[i]).sum()));
+                above = Math.max(
+                        above, Arrays.stream(head[i], i + 1, head.length).max().orElse(0));
+            }
+        }
+        HeatMapChart chart = Charts.heatMap("head 1, causal", rows, sentence.tokens(), first, 1);
+        return new Exhibit(
+                "Causal masking",
+                "Each token sees itself and what stands before it; the sum of each row stands beside it.",
+                List.of(Charts.draw("causal", chart)),
+                format(
+                        "Over all eight heads the largest weight above the diagonal is %s, and row sums differ from 1 by at most %.1e.",
+                        above == 0 ? "exactly 0" : format("%.1e", above), worst));
+    }
+
+    private HeatMapChart map(String title, double[][] values, double most) {
+        return Charts.heatMap(title, sentence.tokens(), sentence.tokens(), values, most);
+    }
+
+    private static double[][] matrix(Tensor weights, int head) {
+        int rows = (int) weights.dim(1);
+        int columns = (int) weights.dim(2);
+        double[][] matrix = new double[rows][columns];
+        for (int i = 0; i < rows; i++) {
+            for (int j = 0; j < columns; j++) {
+                matrix[i][j] = weights.get(head, i, j);
+            }
+        }
+        return matrix;
+    }
+
+    private static double most(Tensor weights) {
+        float[] all =
+                weights.copy(java.lang.foreign.Arena.ofAuto(), weights.dtype()).toArray();
+        return IntStream.range(0, all.length).mapToDouble(i -> all[i]).max().orElse(1);
+    }
+
+    private static int arg(double[] values, boolean smallest) {
+        double wanted = smallest
+                ? DoubleStream.of(values).min().orElse(0)
+                : DoubleStream.of(values).max().orElse(0);
+        return IntStream.range(0, values.length)
+                .filter(i -> values[i] == wanted)
+                .findFirst()
+                .orElse(0);
+    }
+
+    static String format(String pattern, Object... values) {
+        return String.format(Locale.ROOT, pattern, values);
+    }
+}

@@ -1,0 +1,115 @@
+package io.multihead.demo;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.List;
+import java.util.UUID;
+
+/** The study's page: one self-contained file, and every chart as an image beside it. */
+final class Page {
+    private static final String STYLE = """
+            :root{color-scheme:light}
+            body{font:16px/1.55 system-ui,-apple-system,"Segoe UI",sans-serif;margin:0;background:#f4f5f7;color:#1c1e21}
+            main{max-width:1080px;margin:0 auto;padding:24px}
+            h1{margin:.2em 0}h2{margin:0 0 .3em;font-size:1.25rem}
+            section{background:#fff;border:1px solid #dfe1e6;border-radius:10px;padding:22px 26px;margin:22px 0}
+            .charts{display:flex;flex-wrap:wrap;gap:10px;justify-content:center}
+            .charts.small figure{width:490px}
+            figure{margin:0}
+            .bar{display:flex;gap:8px;align-items:center;justify-content:center;font-size:12px}
+            .bar i{display:block;width:180px;height:10px}
+            svg{max-width:100%;height:auto}
+            .caption{color:#50555d;margin:.2em 0 1em}
+            .finding{border-left:4px solid #0072b2;background:#eef5fa;padding:10px 14px;margin:16px 0 0}
+            dl{display:grid;grid-template-columns:max-content 1fr;gap:2px 16px}dt{color:#50555d}dd{margin:0}
+            ol{columns:2}a{color:#0072b2}
+            """;
+
+    private final List<String[]> facts;
+    private final List<Exhibit> exhibits;
+
+    Page(List<String[]> facts, List<Exhibit> exhibits) {
+        this.facts = facts;
+        this.exhibits = exhibits;
+    }
+
+    /** Writes everything, each file appearing whole or not at all, the page last. */
+    void write(Path folder) throws IOException {
+        Files.createDirectories(folder);
+        for (Exhibit exhibit : exhibits) {
+            for (Exhibit.Picture picture : exhibit.charts()) {
+                replace(folder.resolve(picture.name() + ".png"), picture.png());
+            }
+        }
+        replace(folder.resolve("index.html"), html().getBytes(StandardCharsets.UTF_8));
+    }
+
+    String html() {
+        StringBuilder page = new StringBuilder("<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">");
+        page.append(
+                "<meta name=\"viewport\" content=\"width=device-width\"><title>Multihead: the study</title><style>");
+        page.append(STYLE).append("</style></head><body><main><h1>Multi-head attention, looked at</h1><dl>");
+        for (String[] fact : facts) {
+            page.append("<dt>")
+                    .append(escape(fact[0]))
+                    .append("</dt><dd>")
+                    .append(escape(fact[1]))
+                    .append("</dd>");
+        }
+        page.append("</dl><ol>");
+        for (int i = 0; i < exhibits.size(); i++) {
+            String title = escape(exhibits.get(i).title());
+            page.append("<li><a href=\"#exhibit-")
+                    .append(i + 1)
+                    .append("\">")
+                    .append(title)
+                    .append("</a></li>");
+        }
+        page.append("</ol>");
+        for (int i = 0; i < exhibits.size(); i++) {
+            section(page, i + 1, exhibits.get(i));
+        }
+        return page.append("</main></body></html>\n").toString();
+    }
+
+    private static void section(StringBuilder page, int number, Exhibit exhibit) {
+        page.append("<section id=\"exhibit-")
+                .append(number)
+                .append("\"><h2>")
+                .append(number)
+                .append(". ");
+        page.append(escape(exhibit.title()))
+                .append("</h2><p class=\"caption\">")
+                .append(escape(exhibit.caption()));
+        page.append("</p><div class=\"charts")
+                .append(exhibit.charts().size() > 1 ? " small" : "")
+                .append("\">");
+        exhibit.charts()
+                .forEach(
+                        picture -> page.append("<figure>").append(picture.svg()).append("</figure>"));
+        page.append("</div><p class=\"finding\">")
+                .append(escape(exhibit.finding()))
+                .append("</p></section>");
+    }
+
+    private static void replace(Path file, byte[] content) throws IOException {
+        Path temporary = file.resolveSibling(file.getFileName() + "." + UUID.randomUUID() + ".tmp");
+        temporary.toFile().deleteOnExit(); // also when interrupted
+        try {
+            Files.write(temporary, content);
+            Files.move(temporary, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+        } finally {
+            Files.deleteIfExists(temporary);
+        }
+    }
+
+    private static String escape(String text) {
+        return text.replace("&", "&amp;")
+                .replace("<", "&lt;")
+                .replace(">", "&gt;")
+                .replace("\"", "&quot;");
+    }
+}

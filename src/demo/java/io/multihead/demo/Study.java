@@ -1,0 +1,139 @@
+package io.multihead.demo;
+
+import io.multihead.compute.Compute;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import me.tongfei.progressbar.ProgressBar;
+import me.tongfei.progressbar.ProgressBarBuilder;
+import me.tongfei.progressbar.ProgressBarStyle;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** Runs the study and writes its page. */
+@Command(
+        name = "study",
+        mixinStandardHelpOptions = true,
+        sortOptions = false,
+        description = "Looks at multi-head attention on a paragraph of English and writes a page with seven exhibits.")
+public final class Study implements Callable<Integer> {
+    private static final int EXHIBITS = 7;
+
+    @Spec
+    private CommandLine.Model.CommandSpec spec;
+
+    @Option(
+            names = "--out",
+            description = "folder to write to (default: ${DEFAULT-VALUE})",
+            defaultValue = "target/study")
+    private Path out;
+
+    @Option(
+            names = "--seed",
+            description = "seed of weights and embeddings (default: ${DEFAULT-VALUE})",
+            defaultValue = "42")
+    private long seed;
+
+    @Option(
+            names = "--threads",
+            description = "threads of one call (default: all processors)",
+            defaultValue = "0",
+            showDefaultValue = CommandLine.Help.Visibility.NEVER)
+    private int threads;
+
+    @Option(
+            names = "--max-length",
+            description =
+                    "longest sequence of the memory exhibit (default: ${DEFAULT-VALUE}; takes 4 bytes times its square)",
+            defaultValue = "16384")
+    private long maxLength;
+
+    /** Started by the command line alone. */
+    private Study() {}
+
+    /**
+     * Runs the study and exits with 0, with 1 when it failed, or with 2 when the options were wrong.
+     *
+     * @param arguments see {@code --help}
+     */
+    public static void main(String[] arguments) {
+        System.exit(run(arguments));
+    }
+
+    /** Runs the study; returns the exit code. */
+    static int run(String... arguments) {
+        return new CommandLine(new Study())
+                .setExecutionExceptionHandler((failure, line, result) -> {
+                    line.getErr().println("study: " + failure);
+                    return 1;
+                })
+                .execute(arguments);
+    }
+
+    @Override
+    public Integer call() throws IOException {
+        require(threads >= 0, "--threads", threads, "at least 1");
+        require(maxLength >= 256 && maxLength <= 32_768, "--max-length", maxLength, "256 to 32768");
+        int width = threads == 0 ? Runtime.getRuntime().availableProcessors() : threads;
+        long start = System.nanoTime();
+        try (Compute cpu = Compute.threads(width)) {
+            Subject paragraph = Subject.read(seed, cpu);
+            List<Exhibit> exhibits = exhibits(paragraph);
+            double seconds = (System.nanoTime() - start) * 1e-9;
+            new Page(facts(paragraph, width, seconds), exhibits).write(out);
+            spec.commandLine()
+                    .getOut()
+                    .printf("%d exhibits in %.1f s: %s%n", exhibits.size(), seconds, out.resolve("index.html"));
+        }
+        return 0;
+    }
+
+    private List<Exhibit> exhibits(Subject paragraph) {
+        int lengths = CostExhibits.lengths(256, maxLength).length;
+        List<Exhibit> exhibits = new ArrayList<>();
+        try (ProgressBar bar = new ProgressBarBuilder()
+                .setTaskName("study")
+                .setStyle(ProgressBarStyle.ASCII)
+                .setInitialMax(EXHIBITS + lengths)
+                .setUpdateIntervalMillis(200)
+                .build()) {
+            HeadExhibits heads = new HeadExhibits(paragraph);
+            show(exhibits, heads.heatMaps(), bar);
+            show(exhibits, heads.againstSingleHead(), bar);
+            show(exhibits, heads.diversity(), bar);
+            show(exhibits, heads.causal(), bar);
+            show(exhibits, CostExhibits.memory(maxLength, bar::step), bar);
+            show(exhibits, CostExhibits.operations(), bar);
+            show(exhibits, EqualityExhibit.draw(paragraph), bar);
+        }
+        return exhibits;
+    }
+
+    private static void show(List<Exhibit> exhibits, Exhibit exhibit, ProgressBar bar) {
+        exhibits.add(exhibit);
+        bar.setExtraMessage(exhibit.title());
+        bar.step();
+    }
+
+    private List<String[]> facts(Subject paragraph, int width, double seconds) {
+        return List.of(
+                new String[] {"input", String.join(" ", paragraph.tokens())},
+                new String[] {"tokens", String.valueOf(paragraph.tokens().size())},
+                new String[] {"layer", "d_model " + Subject.EMBED_DIM + ", " + Subject.HEADS + " heads, seed " + seed},
+                new String[] {
+                    "Java", Runtime.version() + " on " + System.getProperty("os.arch") + ", " + width + " threads"
+                },
+                new String[] {"took", HeadExhibits.format("%.1f s", seconds)});
+    }
+
+    private void require(boolean holds, String option, long value, String wanted) {
+        if (!holds) {
+            throw new ParameterException(spec.commandLine(), option + ": " + value + "; expected " + wanted);
+        }
+    }
+}

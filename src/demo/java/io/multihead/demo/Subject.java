@@ -1,0 +1,119 @@
+package io.multihead.demo;
+
+import io.multihead.attention.Mask;
+import io.multihead.compute.Compute;
+import io.multihead.nn.MultiHeadAttention;
+import io.multihead.nn.MultiHeadInputs;
+import io.multihead.nn.MultiHeadOutputs;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.foreign.Arena;
+import java.nio.charset.StandardCharsets;
+import java.text.BreakIterator;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.SplittableRandom;
+
+/**
+ * What the study looks at: the tokens of a paragraph, embedded with seeded random vectors and sinusoidal positions (Vaswani et
+ * al. 2017, section 3.5).
+ */
+final class Subject {
+    /** Features of a token. */
+    static final int EMBED_DIM = 64;
+
+    /** Heads of the layer under study. */
+    static final int HEADS = 8;
+
+    private final List<String> tokens;
+    private final Tensor embedded;
+    private final long seed;
+    private final Compute cpu;
+
+    private Subject(List<String> tokens, Tensor embedded, long seed, Compute cpu) {
+        this.tokens = tokens;
+        this.embedded = embedded;
+        this.seed = seed;
+        this.cpu = cpu;
+    }
+
+    /** Reads and tokenises the paragraph. */
+    static Subject read(long seed, Compute cpu) throws IOException {
+        try (InputStream stream = Subject.class.getResourceAsStream("/paragraph.txt")) {
+            List<String> tokens = tokenise(new String(stream.readAllBytes(), StandardCharsets.UTF_8));
+            return new Subject(tokens, embed(tokens, seed), seed, cpu);
+        }
+    }
+
+    /** Words and punctuation as the JDK sees them. */
+    static List<String> tokenise(String text) {
+        BreakIterator words = BreakIterator.getWordInstance(Locale.ENGLISH);
+        words.setText(text);
+        List<String> tokens = new ArrayList<>();
+        for (int from = words.first(), to = words.next(); to != BreakIterator.DONE; from = to, to = words.next()) {
+            String token = text.substring(from, to).strip();
+            if (!token.isEmpty()) {
+                tokens.add(token);
+            }
+        }
+        return tokens;
+    }
+
+    List<String> tokens() {
+        return tokens;
+    }
+
+    /** The first sentence alone: few enough tokens to be read on an axis. */
+    Subject firstSentence() {
+        int length = tokens.indexOf(".") + 1;
+        return new Subject(tokens.subList(0, length), embedded.slice(1, 0, length), seed, cpu);
+    }
+
+    /** {@code [1, tokens, 64]}. */
+    Tensor embedded() {
+        return embedded;
+    }
+
+    Compute cpu() {
+        return cpu;
+    }
+
+    /** A layer with this number of heads, its weights drawn from the study's seed. */
+    MultiHeadAttention layer(int heads) {
+        return MultiHeadAttention.initialise(MultiHeadAttention.Config.of(EMBED_DIM, heads), seed, Arena.ofAuto());
+    }
+
+    /** The attention weights of every head, {@code [heads, tokens, tokens]}. */
+    Tensor weights(int heads, Mask mask) {
+        long n = tokens.size();
+        Tensor weights = Tensor.allocate(Arena.ofAuto(), DType.F32, Shape.of(1, heads, n, n));
+        Tensor output = Tensor.allocate(Arena.ofAuto(), DType.F32, embedded.shape());
+        MultiHeadOutputs outputs = MultiHeadOutputs.of(output).withHeadWeights(weights);
+        layer(heads).forward(cpu, MultiHeadInputs.of(embedded).withMask(mask), outputs);
+        return weights.select(0, 0);
+    }
+
+    private static Tensor embed(List<String> tokens, long seed) {
+        SplittableRandom random = new SplittableRandom(seed);
+        Map<String, double[]> vectors = new HashMap<>();
+        Tensor embedded = Tensor.allocate(Arena.ofAuto(), DType.F32, Shape.of(1, tokens.size(), EMBED_DIM));
+        for (int t = 0; t < tokens.size(); t++) {
+            double[] vector = vectors.computeIfAbsent(tokens.get(t).toLowerCase(Locale.ROOT), word -> {
+                double[] drawn = new double[EMBED_DIM];
+                java.util.Arrays.setAll(drawn, d -> random.nextGaussian());
+                return drawn;
+            });
+            for (int d = 0; d < EMBED_DIM; d++) {
+                double angle = t / Math.pow(10_000, (d / 2 * 2) / (double) EMBED_DIM);
+                embedded.set(vector[d] + (d % 2 == 0 ? Math.sin(angle) : Math.cos(angle)), 0, t, d);
+            }
+        }
+        return embedded;
+    }
+}

@@ -1,0 +1,108 @@
+package io.multihead.analysis;
+
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Tensor;
+
+/**
+ * How the heads of one layer differ, from their attention weights {@code [heads, queries, keys]}. Computed in double on the
+ * calling thread; thread-safe.
+ */
+public final class HeadStatistics {
+    private final double[][] heads;
+    private final int queries;
+    private final int keys;
+
+    private HeadStatistics(double[][] heads, int queries, int keys) {
+        this.heads = heads;
+        this.queries = queries;
+        this.keys = keys;
+    }
+
+    /**
+     * Reads the weights of all heads; later changes of the tensor change nothing.
+     *
+     * @param weights {@code [heads, queries, keys]}, any element type and strides
+     * @return the statistics
+     * @throws IllegalArgumentException if there are not three axes
+     */
+    public static HeadStatistics of(Tensor weights) {
+        if (Checks.notNull(weights, "weights").rank() != 3) {
+            throw Checks.fail("weights", "shape " + weights.shape(), "expected [heads, queries, keys]");
+        }
+        int queries = Checks.fitsInt(weights.dim(1), "queries");
+        int keys = Checks.fitsInt(weights.dim(2), "keys");
+        double[][] heads = new double[Checks.fitsInt(weights.dim(0), "heads")][queries * keys];
+        for (int h = 0; h < heads.length; h++) {
+            for (int i = 0; i < queries; i++) {
+                for (int j = 0; j < keys; j++) {
+                    heads[h][i * keys + j] = weights.get(h, i, j);
+                }
+            }
+        }
+        return new HeadStatistics(heads, queries, keys);
+    }
+
+    /**
+     * Cosine of the angle between two heads' weight matrices, taken as vectors: 1 for heads that attend alike.
+     *
+     * @return {@code [heads][heads]}, symmetric, with 1 on the diagonal
+     */
+    public double[][] cosineSimilarity() {
+        double[][] result = new double[heads.length][heads.length];
+        for (int a = 0; a < heads.length; a++) {
+            for (int b = 0; b < heads.length; b++) {
+                result[a][b] = a == b
+                        ? 1
+                        : dot(heads[a], heads[b]) / Math.sqrt(dot(heads[a], heads[a]) * dot(heads[b], heads[b]));
+            }
+        }
+        return result;
+    }
+
+    /**
+     * Shannon entropy of a head's weights, averaged over its queries, in bits: 0 when every query looks at one key,
+     * {@code log2(keys)} when it looks at all alike.
+     *
+     * @return one value per head
+     */
+    public double[] entropy() {
+        double[] result = new double[heads.length];
+        for (int h = 0; h < heads.length; h++) {
+            double sum = 0;
+            for (double p : heads[h]) {
+                sum -= p > 0 ? p * Math.log(p) / Math.log(2) : 0;
+            }
+            result[h] = sum / Math.max(1, queries);
+        }
+        return result;
+    }
+
+    /**
+     * Standard deviation of a weight across heads (over the population of heads), averaged over keys.
+     *
+     * @return one value per query
+     */
+    public double[] deviationAcrossHeads() {
+        double[] result = new double[queries];
+        for (int at = 0; at < queries * keys; at++) {
+            double mean = 0;
+            double square = 0;
+            for (double[] head : heads) {
+                mean += head[at] / heads.length;
+            }
+            for (double[] head : heads) {
+                square += (head[at] - mean) * (head[at] - mean) / heads.length;
+            }
+            result[at / keys] += Math.sqrt(square) / keys;
+        }
+        return result;
+    }
+
+    private static double dot(double[] a, double[] b) {
+        double sum = 0;
+        for (int i = 0; i < a.length; i++) {
+            sum += a[i] * b[i];
+        }
+        return sum;
+    }
+}

@@ -1,0 +1,67 @@
+package io.multihead.analysis;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.analysis.AttentionCost.Component;
+import io.multihead.tensor.Tensor;
+import org.junit.jupiter.api.Test;
+
+class AnalysisTest {
+    private static final Tensor WEIGHTS =
+            Tensor.of(new float[] {1, 0, 0, 1, 0.5f, 0.5f, 0.5f, 0.5f, 0, 1, 1, 0}, 3, 2, 2);
+
+    @Test
+    void headsThatLookElsewhereAreOrthogonal() {
+        double[][] cosine = HeadStatistics.of(WEIGHTS).cosineSimilarity();
+        assertArrayEquals(new double[] {1, Math.sqrt(0.5), 0}, cosine[0], 1e-12);
+        assertArrayEquals(new double[] {Math.sqrt(0.5), 1, Math.sqrt(0.5)}, cosine[1], 1e-12);
+    }
+
+    @Test
+    void entropyIsInBits() {
+        assertArrayEquals(new double[] {0, 1, 0}, HeadStatistics.of(WEIGHTS).entropy(), 1e-12);
+    }
+
+    @Test
+    void deviationIsAveragedOverKeys() {
+        double deviation = Math.sqrt((0.25 + 0 + 0.25) / 3);
+        assertArrayEquals(
+                new double[] {deviation, deviation}, HeadStatistics.of(WEIGHTS).deviationAcrossHeads(), 1e-12);
+    }
+
+    @Test
+    void crossoverIsTheFirstLengthAtWhichAttentionCostsMore() {
+        for (AttentionCost cost :
+                new AttentionCost[] {new AttentionCost(64, 8), new AttentionCost(512, 8), new AttentionCost(1, 1)}) {
+            assertTrue(attention(cost, cost.crossover()) > projections(cost, cost.crossover()));
+            assertTrue(attention(cost, cost.crossover() - 1) <= projections(cost, cost.crossover() - 1));
+        }
+        assertEquals(2.0 * 3 * 10 * 64 * 64, new AttentionCost(64, 8).operations(Component.PROJECTIONS, 10));
+        assertEquals(4L * 8 * 100, new AttentionCost(64, 8).weightBytes(10));
+    }
+
+    @Test
+    void badSizesAreNamed() {
+        assertEquals(
+                "heads: 3; expected a divisor of embedDim 64",
+                assertThrows(IllegalArgumentException.class, () -> new AttentionCost(64, 3))
+                        .getMessage());
+        assertEquals(
+                "weights: shape [12]; expected [heads, queries, keys]",
+                assertThrows(IllegalArgumentException.class, () -> HeadStatistics.of(WEIGHTS.reshape(12)))
+                        .getMessage());
+    }
+
+    private static double attention(AttentionCost cost, long length) {
+        return cost.operations(Component.SCORES, length)
+                + cost.operations(Component.SOFTMAX, length)
+                + cost.operations(Component.VALUES, length);
+    }
+
+    private static double projections(AttentionCost cost, long length) {
+        return cost.operations(Component.PROJECTIONS, length) + cost.operations(Component.OUTPUT, length);
+    }
+}
