@@ -1,0 +1,121 @@
+package io.multihead.jmh;
+
+import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionOptions;
+import io.multihead.compute.Compute;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.nio.FloatBuffer;
+import java.util.Arrays;
+import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Measurement;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
+import org.openjdk.jmh.annotations.Warmup;
+
+/** Self-attention, every tensor {@code (batch, tokens, heads, dim)} in native memory, as the peers want it. */
+@State(Scope.Benchmark)
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.MILLISECONDS)
+@Warmup(iterations = 5, time = 1)
+@Measurement(iterations = 5, time = 1)
+@Fork(
+        value = 5,
+        jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"})
+public class AttentionForward {
+    @Param({"multihead", "scalar", "onnxruntime", "openblas"})
+    public String impl;
+
+    /** Batch, heads, tokens, headDim. */
+    @Param({"1x8x512x64", "1x8x2048x64", "1x8x4096x64", "1x32x1024x128"})
+    public String shape;
+
+    @Param({"false", "true"})
+    public boolean causal;
+
+    @Param({"1", "2"})
+    public int threads;
+
+    private int batch;
+    private int heads;
+    private int tokens;
+    private int dim;
+    private Compute cpu;
+    private Runnable call;
+
+    @Setup(Level.Trial)
+    public void open() {
+        int[] sizes =
+                Arrays.stream(shape.split("x")).mapToInt(Integer::parseInt).toArray();
+        batch = sizes[0];
+        heads = sizes[1];
+        tokens = sizes[2];
+        dim = sizes[3];
+        int length = batch * heads * tokens * dim;
+        FloatBuffer q = Data.gaussian(length, 1);
+        FloatBuffer k = Data.gaussian(length, 2);
+        FloatBuffer v = Data.gaussian(length, 3);
+        FloatBuffer out = Data.zeros(length);
+        FloatBuffer expected = Data.zeros(length);
+        cpu = Compute.threads(threads);
+        ours(q, k, v, expected).run();
+        call = Peer.load(impl, () -> make(q, k, v, out));
+        call.run();
+        // two f32 softmaxes of the same scores: some tens of roundings
+        Data.requireClose(impl, expected, out, 2e-6);
+    }
+
+    @Benchmark
+    public void forward() {
+        call.run();
+    }
+
+    @TearDown
+    public void close() {
+        cpu.close();
+    }
+
+    private Runnable make(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) throws Exception {
+        long[] flat = {batch, tokens, (long) heads * dim};
+        return switch (impl) {
+            case "multihead" -> ours(q, k, v, out);
+            case "onnxruntime" ->
+                new Onnx("MultiHeadAttention", "com.microsoft")
+                        .input("q", q, flat)
+                        .input("k", k, flat)
+                        .input("v", v, flat)
+                        .attribute("num_heads", heads)
+                        .attribute("unidirectional", causal ? 1 : 0)
+                        .output(out, flat)
+                        .open(threads);
+            case "openblas" ->
+                new GemmAttention(new int[] {batch, heads, tokens, dim}, causal, cpu, threads).on(q, k, v, out);
+            default -> new ScalarAttention(new int[] {batch, heads, tokens, dim}, causal).on(q, k, v, out);
+        };
+    }
+
+    private Runnable ours(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) {
+        Tensor query = view(q);
+        Tensor key = view(k);
+        Tensor value = view(v);
+        Tensor output = view(out);
+        AttentionOptions options = causal ? AttentionOptions.CAUSAL : AttentionOptions.DEFAULT;
+        return () -> Attention.forward(cpu, query, key, value, output, options);
+    }
+
+    private Tensor view(FloatBuffer buffer) {
+        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(batch, tokens, heads, dim))
+                .permute(0, 2, 1, 3);
+    }
+}

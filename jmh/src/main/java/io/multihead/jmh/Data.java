@@ -1,0 +1,39 @@
+package io.multihead.jmh;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.FloatBuffer;
+import java.util.SplittableRandom;
+
+/** Seeded inputs in native memory, and the comparison that keeps wrong calls from being timed. */
+final class Data {
+    private Data() {}
+
+    static FloatBuffer zeros(int length) {
+        return ByteBuffer.allocateDirect(length * Float.BYTES)
+                .order(ByteOrder.nativeOrder())
+                .asFloatBuffer();
+    }
+
+    static FloatBuffer gaussian(int length, long seed) {
+        SplittableRandom random = new SplittableRandom(seed);
+        FloatBuffer buffer = zeros(length);
+        for (int i = 0; i < length; i++) {
+            buffer.put(i, (float) random.nextGaussian());
+        }
+        return buffer;
+    }
+
+    /** Fails unless both agree within {@code tolerance} of the largest value: two f32 summation orders of the same sum. */
+    static void requireClose(String impl, FloatBuffer expected, FloatBuffer actual, double tolerance) {
+        double largest = 0;
+        double worst = 0;
+        for (int i = 0; i < expected.capacity(); i++) {
+            largest = Math.max(largest, Math.abs(expected.get(i)));
+            worst = Math.max(worst, Math.abs((double) expected.get(i) - actual.get(i)));
+        }
+        if (!(worst <= tolerance * largest)) {
+            throw new IllegalStateException(impl + ": differs by " + worst + " of " + largest + "; not timed");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+package io.multihead.jmh;
+
+import io.multihead.compute.Compute;
+import io.multihead.gemm.Gemm;
+import io.multihead.gemm.GemmOptions;
+import io.multihead.gemm.PackedWeights;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.nio.FloatBuffer;
+import java.util.concurrent.TimeUnit;
+import org.bytedeco.javacpp.FloatPointer;
+import org.bytedeco.openblas.global.openblas;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Measurement;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
+import org.openjdk.jmh.annotations.Warmup;
+
+/** A few rows times a constant square weight, which this library and ONNX Runtime pack once. */
+@State(Scope.Benchmark)
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.MILLISECONDS)
+@Warmup(iterations = 5, time = 1)
+@Measurement(iterations = 5, time = 1)
+@Fork(
+        value = 5,
+        jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"})
+public class Linear {
+    @Param({"multihead", "onnxruntime", "openblas"})
+    public String impl;
+
+    @Param({"1", "8", "64", "512"})
+    public int rows;
+
+    @Param({"768", "4096"})
+    public int features;
+
+    @Param({"1", "2"})
+    public int threads;
+
+    private Compute cpu;
+    private Runnable call;
+
+    @Setup(Level.Trial)
+    public void open() {
+        FloatBuffer x = Data.gaussian(rows * features, 1);
+        FloatBuffer weight = Data.gaussian(features * features, 2);
+        FloatBuffer y = Data.zeros(rows * features);
+        FloatBuffer expected = Data.zeros(rows * features);
+        cpu = Compute.threads(threads);
+        Gemm.multiply(cpu, view(x, rows), view(weight, features), view(expected, rows), GemmOptions.DEFAULT);
+        call = Peer.load(impl, () -> make(x, weight, y));
+        call.run();
+        // n roundings of 2^-24 each, of which random signs leave about the square root
+        Data.requireClose(impl, expected, y, 1e-5);
+    }
+
+    @Benchmark
+    public void project() {
+        call.run();
+    }
+
+    @TearDown
+    public void close() {
+        cpu.close();
+    }
+
+    private Runnable make(FloatBuffer x, FloatBuffer weight, FloatBuffer y) throws Exception {
+        return switch (impl) {
+            case "multihead" -> {
+                PackedWeights packed = PackedWeights.of(view(weight, features));
+                Tensor input = view(x, rows);
+                Tensor output = view(y, rows);
+                yield () -> Gemm.multiply(cpu, input, packed, output, GemmOptions.DEFAULT);
+            }
+            case "onnxruntime" ->
+                new Onnx("MatMul", "")
+                        .input("x", x, rows, features)
+                        .constant("weight", weight, features, features)
+                        .output(y, rows, features)
+                        .open(threads);
+            default -> {
+                openblas.blas_set_num_threads(threads);
+                FloatPointer left = new FloatPointer(x);
+                FloatPointer right = new FloatPointer(weight);
+                FloatPointer result = new FloatPointer(y);
+                yield () -> openblas.cblas_sgemm(
+                        openblas.CblasRowMajor,
+                        openblas.CblasNoTrans,
+                        openblas.CblasNoTrans,
+                        rows,
+                        features,
+                        features,
+                        1f,
+                        left,
+                        features,
+                        right,
+                        features,
+                        0f,
+                        result,
+                        features);
+            }
+        };
+    }
+
+    private Tensor view(FloatBuffer buffer, int height) {
+        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(height, features));
+    }
+}

@@ -1,0 +1,127 @@
+package io.multihead.jmh;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.File;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** Reads JMH's JSON and prints one Markdown table per benchmark: medians over forks, ratios to the best peer and the peak. */
+public final class Report {
+    private final Map<String, Map<String, Double>> times = new TreeMap<>();
+    private double peak = Double.NaN;
+
+    private Report() {}
+
+    /**
+     * Prints the tables.
+     *
+     * @param arguments the JSON file
+     */
+    public static void main(String[] arguments) throws IOException {
+        Report report = new Report();
+        for (JsonNode result : new ObjectMapper().readTree(new File(arguments[0]))) {
+            report.read(result);
+        }
+        report.print();
+    }
+
+    private void read(JsonNode result) {
+        String name = result.get("benchmark").asText().replaceAll(".*\\.(\\w+)\\.(\\w+)$", "$1 $2");
+        double median = median(result.get("primaryMetric").get("rawData"));
+        if (name.equals("Roofline fmaPeak")) {
+            int lanes = jdkLanes();
+            peak = 2.0 * Roofline.CHAINS * Roofline.STEPS * lanes / median * 1e-6;
+            System.out.printf(Locale.ROOT, "FMA peak, 1 thread: %.0f GFLOP/s%n", peak);
+        } else if (name.equals("Roofline readBandwidth")) {
+            System.out.printf(
+                    Locale.ROOT, "read bandwidth, 1 thread: %.1f GB/s%n", 4.0 * Roofline.FLOATS / median * 1e-6);
+        } else {
+            Map<String, String> parameters = new LinkedHashMap<>();
+            result.get("params")
+                    .properties()
+                    .forEach(e -> parameters.put(e.getKey(), e.getValue().asText()));
+            String impl = parameters.remove("impl");
+            String row = name.split(" ")[0] + " " + parameters.toString().replaceAll("[{}]", "");
+            times.computeIfAbsent(row, key -> new LinkedHashMap<>()).put(impl, median);
+        }
+    }
+
+    private void print() {
+        String heading = "";
+        for (Map.Entry<String, Map<String, Double>> row : times.entrySet()) {
+            String benchmark = row.getKey().split(" ")[0];
+            if (!benchmark.equals(heading)) {
+                heading = benchmark;
+                System.out.printf(
+                        "%n## %s%n%n| case | impl | ms | GFLOP/s | of the best peer | of the FMA peak |%n", heading);
+                System.out.println("|---|---|---|---|---|---|");
+            }
+            double best = row.getValue().entrySet().stream()
+                    .filter(e -> !e.getKey().equals("multihead"))
+                    .mapToDouble(Map.Entry::getValue)
+                    .min()
+                    .orElse(Double.NaN);
+            row.getValue().forEach((impl, time) -> {
+                double speed = operations(row.getKey()) / time * 1e-6;
+                double limit = peak * threads(row.getKey());
+                System.out.printf(
+                        Locale.ROOT,
+                        "| %s | %s | %.3f | %.0f | %.2f | %.2f |%n",
+                        row.getKey().substring(benchmark.length() + 1),
+                        impl,
+                        time,
+                        speed,
+                        best / time,
+                        speed / limit);
+            });
+        }
+    }
+
+    private static double operations(String row) {
+        Map<String, String> p = new LinkedHashMap<>();
+        Arrays.stream(row.substring(row.indexOf(' ') + 1).split(", "))
+                .forEach(e -> p.put(e.split("=")[0], e.split("=")[1]));
+        if (p.containsKey("size")) {
+            return 2 * Math.pow(Double.parseDouble(p.get("size")), 3);
+        }
+        if (p.containsKey("features")) {
+            return 2 * Double.parseDouble(p.get("rows")) * Math.pow(Double.parseDouble(p.get("features")), 2);
+        }
+        double[] s = Arrays.stream(p.get("shape").split("x"))
+                .mapToDouble(Double::parseDouble)
+                .toArray();
+        return 4 * s[0] * s[1] * s[2] * s[2] * s[3] * (p.get("causal").equals("true") ? 0.5 : 1);
+    }
+
+    private static int threads(String row) {
+        return Integer.parseInt(row.replaceAll(".*threads=(\\d+).*", "$1"));
+    }
+
+    /** The lanes of the JVM that ran the benchmark; this one runs on the same machine. */
+    private static int jdkLanes() {
+        return jdk.incubator.vector.FloatVector.SPECIES_PREFERRED.length();
+    }
+
+    private static double median(JsonNode forks) {
+        List<Double> medians = new ArrayList<>();
+        for (JsonNode fork : forks) {
+            List<Double> values = new ArrayList<>();
+            fork.forEach(value -> values.add(value.asDouble()));
+            medians.add(middle(values));
+        }
+        return middle(medians);
+    }
+
+    private static double middle(List<Double> values) {
+        List<Double> sorted = values.stream().sorted().toList();
+        int half = sorted.size() / 2;
+        return sorted.size() % 2 == 1 ? sorted.get(half) : (sorted.get(half - 1) + sorted.get(half)) / 2;
+    }
+}

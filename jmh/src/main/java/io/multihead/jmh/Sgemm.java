@@ -1,0 +1,137 @@
+package io.multihead.jmh;
+
+import io.multihead.compute.Compute;
+import io.multihead.gemm.Gemm;
+import io.multihead.gemm.GemmOptions;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.nio.FloatBuffer;
+import java.util.concurrent.TimeUnit;
+import org.bytedeco.javacpp.FloatPointer;
+import org.bytedeco.openblas.global.openblas;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Measurement;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
+import org.openjdk.jmh.annotations.Warmup;
+
+/** Square matrices, {@code C = A B}, all operands row-major in native memory. */
+@State(Scope.Benchmark)
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.MILLISECONDS)
+@Warmup(iterations = 5, time = 1)
+@Measurement(iterations = 5, time = 1)
+@Fork(
+        value = 5,
+        jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"})
+public class Sgemm {
+    @Param({"multihead", "scalar", "onnxruntime", "openblas"})
+    public String impl;
+
+    @Param({"256", "512", "1024", "2048"})
+    public int size;
+
+    @Param({"1", "2"})
+    public int threads;
+
+    private Compute cpu;
+    private Runnable call;
+
+    @Setup(Level.Trial)
+    public void open() {
+        FloatBuffer a = Data.gaussian(size * size, 1);
+        FloatBuffer b = Data.gaussian(size * size, 2);
+        FloatBuffer c = Data.zeros(size * size);
+        FloatBuffer expected = Data.zeros(size * size);
+        cpu = Compute.threads(threads);
+        Gemm.multiply(cpu, matrix(a), matrix(b), matrix(expected), GemmOptions.DEFAULT);
+        call = Peer.load(impl, () -> make(a, b, c));
+        call.run();
+        // n roundings of 2^-24 each, of which random signs leave about the square root
+        Data.requireClose(impl, expected, c, 1e-5);
+    }
+
+    @Benchmark
+    public void multiply() {
+        call.run();
+    }
+
+    @TearDown
+    public void close() {
+        cpu.close();
+    }
+
+    private Runnable make(FloatBuffer a, FloatBuffer b, FloatBuffer c) throws Exception {
+        return switch (impl) {
+            case "multihead" -> {
+                Tensor left = matrix(a);
+                Tensor right = matrix(b);
+                Tensor result = matrix(c);
+                yield () -> Gemm.multiply(cpu, left, right, result, GemmOptions.DEFAULT);
+            }
+            case "onnxruntime" ->
+                new Onnx("MatMul", "")
+                        .input("a", a, size, size)
+                        .input("b", b, size, size)
+                        .output(c, size, size)
+                        .open(threads);
+            case "openblas" -> {
+                openblas.blas_set_num_threads(threads);
+                FloatPointer left = new FloatPointer(a);
+                FloatPointer right = new FloatPointer(b);
+                FloatPointer result = new FloatPointer(c);
+                yield () -> openblas.cblas_sgemm(
+                        openblas.CblasRowMajor,
+                        openblas.CblasNoTrans,
+                        openblas.CblasNoTrans,
+                        size,
+                        size,
+                        size,
+                        1f,
+                        left,
+                        size,
+                        right,
+                        size,
+                        0f,
+                        result,
+                        size);
+            }
+            default -> scalar(a, b, c);
+        };
+    }
+
+    /** What a service writes that has no library: three loops over arrays. */
+    private Runnable scalar(FloatBuffer a, FloatBuffer b, FloatBuffer c) {
+        float[] left = new float[size * size];
+        float[] right = new float[size * size];
+        float[] result = new float[size * size];
+        a.duplicate().get(left);
+        b.duplicate().get(right);
+        return () -> {
+            java.util.Arrays.fill(result, 0f);
+            for (int i = 0; i < size; i++) {
+                for (int k = 0; k < size; k++) {
+                    float x = left[i * size + k];
+                    for (int j = 0; j < size; j++) {
+                        result[i * size + j] += x * right[k * size + j];
+                    }
+                }
+            }
+            c.duplicate().put(result);
+        };
+    }
+
+    private Tensor matrix(FloatBuffer buffer) {
+        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(size, size));
+    }
+}
