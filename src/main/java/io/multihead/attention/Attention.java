@@ -22,7 +22,7 @@ import io.multihead.tensor.Tensor;
  * scores, probabilities and sums are f32.
  *
  * <p>Without weights, keys pass in tiles under an online softmax (Dao et al. 2022) and no {@code queries x keys} matrix
- * exists. Scratch does not depend on the number of tokens. With weights, two multiplications and a softmax between.
+ * exists: scratch is about 1.5 MiB a thread and up to 16 MiB of packed keys and values. With weights, two multiplications and a softmax between.
  *
  * <p>Thread-safe. Results have the same bits for any number of threads, whatever else is in the batch, however the queries are
  * divided over calls, and wherever the memory lies. A warm call allocates nothing.

@@ -4,6 +4,7 @@ import io.multihead.compute.Compute;
 import io.multihead.compute.Workspace;
 import io.multihead.internal.Checks;
 import io.multihead.tensor.Tensor;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -12,14 +13,16 @@ import org.jspecify.annotations.Nullable;
  * per group. Filled by {@link Attention}, read by the threads.
  */
 final class AttentionCall implements Compute.Job {
-    /** Most rows of one unit: packing a key block is then 1/16 of multiplying with it, and the rows' state fits L2. */
-    private static final int MOST_ROWS = 512;
+    /** Most rows of one unit: their state fits L2 beside a key block. */
+    private static final int MOST_ROWS = 10 * QueryRows.TILE;
 
     /** Most rows of one unit when all their scores are held. */
     private static final int MOST_WHOLE_ROWS = 4 * QueryRows.TILE;
 
     /** Units per thread below which units are made smaller, so that threads end together. */
     private static final int UNITS_PER_THREAD = 4;
+
+    private static final AtomicLong TAGS = new AtomicLong();
 
     final MaskPlan mask = new MaskPlan();
     long batches;
@@ -34,6 +37,7 @@ final class AttentionCall implements Compute.Job {
     float scale;
 
     float queryFactor;
+    private long firstTag;
     private int rowsPerUnit;
     private long unitsPerGroup;
     private @Nullable Tensor query;
@@ -56,6 +60,7 @@ final class AttentionCall implements Compute.Job {
         keys = newKey.dim(2);
         headDim = (int) newQuery.dim(3);
         valueDim = (int) newValue.dim(3);
+        firstTag = TAGS.getAndAdd(batches * kvHeads);
     }
 
     void bindOutputs(Tensor newOutput, @Nullable Tensor newLogSumExp, @Nullable Tensor newWeights) {
@@ -92,14 +97,26 @@ final class AttentionCall implements Compute.Job {
         return unitsPerGroup * groups;
     }
 
-    /** Later rows first: under a causal mask they cost most, and a long unit should not come last. */
+    /**
+     * Units of one group follow each other, so that a thread finds its keys still packed; later rows first, since under a
+     * causal mask they cost most and see every key that the others see.
+     */
     @Override
     public void run(long unit, Workspace scratch) {
-        long groups = batches * kvHeads;
-        long firstRow = (unitsPerGroup - 1 - unit / groups) * rowsPerUnit;
+        long firstRow = (unitsPerGroup - 1 - unit % unitsPerGroup) * rowsPerUnit;
         long rows = Math.min(rowsPerUnit, group * queries - firstRow);
         QueryRows queryRows = scratch.job(Workspace.ATTENTION, QueryRows::new);
-        queryRows.attend(this, scratch.packer(), unit % groups, firstRow, (int) rows);
+        queryRows.attend(this, scratch.packer(), unit / unitsPerGroup, firstRow, (int) rows);
+    }
+
+    /** A number that no other call and no other group has: what a thread's packed keys are known by. */
+    long tag(long groupIndex) {
+        return firstTag + groupIndex;
+    }
+
+    /** Position of the first element of a group's keys or values. */
+    long start(Tensor tensor, long groupIndex) {
+        return tensor.offset() + groupIndex / kvHeads * tensor.stride(0) + groupIndex % kvHeads * tensor.stride(1);
     }
 
     Tensor query() {

@@ -18,7 +18,12 @@ import io.multihead.tensor.Tensor;
  * out of the panels and kept aside; {@link #addStrays} gives them to exactly the rows that see them.
  */
 final class KeyBlock {
-    private float[] rows = new float[0];
+    private static final long NOTHING = -1;
+
+    private long keysOf = NOTHING;
+    private long valuesOf = NOTHING;
+    private int keyCount;
+    private int valueCount;
     private float[] keyPanels = new float[0];
     private float[] valuePanels = new float[0];
     private float[] strayValues = new float[0];
@@ -33,25 +38,36 @@ final class KeyBlock {
         return valuePanels;
     }
 
-    /** Packs {@code count} keys from {@code firstKey} on. */
-    void packKeys(AttentionCall call, Packer packer, long batch, long kvHead, long firstKey, int count) {
+    /** How many values are packed: the distance from panel to panel. */
+    int valueCount() {
+        return valueCount;
+    }
+
+    /** Packs {@code count} keys from {@code firstKey} on, unless they still are. */
+    void packKeys(AttentionCall call, Packer packer, float[] rows, long group, long firstKey, int count) {
+        if (keysOf == call.tag(group) && keyCount >= count) {
+            return;
+        }
         Tensor key = call.key();
-        rows = Scratch.atLeast(rows, DEPTH * ROW);
         keyPanels = Scratch.atLeast(keyPanels, Panels.size(DEPTH, Math.max(1, call.headDim)));
-        long at = key.offset() + batch * key.stride(0) + kvHead * key.stride(1) + firstKey * key.stride(2);
+        long at = call.start(key, group) + firstKey * key.stride(2);
         for (int d = 0; d < call.headDim; d += DEPTH) {
             int depth = Math.min(DEPTH, call.headDim - d);
             packer.read(key, at + d * key.stride(3), key.stride(2), key.stride(3), count, depth, rows, 0, ROW);
             Panels.fromColumns(rows, depth, count, keyPanels, d * DEPTH);
         }
+        keysOf = call.tag(group);
+        keyCount = count;
     }
 
-    /** Packs {@code count} values from {@code firstKey} on. */
-    void packValues(AttentionCall call, Packer packer, long batch, long kvHead, long firstKey, int count) {
+    /** Packs {@code count} values from {@code firstKey} on, unless they still are. */
+    void packValues(AttentionCall call, Packer packer, float[] rows, long group, long firstKey, int count) {
+        if (valuesOf == call.tag(group) && valueCount >= count) {
+            return;
+        }
         Tensor value = call.value();
-        rows = Scratch.atLeast(rows, DEPTH * ROW);
         valuePanels = Scratch.atLeast(valuePanels, Panels.size(Math.max(1, call.valueDim), DEPTH));
-        long at = value.offset() + batch * value.stride(0) + kvHead * value.stride(1) + firstKey * value.stride(2);
+        long at = call.start(value, group) + firstKey * value.stride(2);
         boolean finite = true;
         for (int d = 0; d < call.valueDim; d += DEPTH) {
             int wide = Math.min(DEPTH, call.valueDim - d);
@@ -62,6 +78,14 @@ final class KeyBlock {
         if (!finite) {
             takeStrays(count, call.valueDim);
         }
+        valuesOf = call.tag(group);
+        valueCount = count;
+    }
+
+    /** Forgets what is packed, before the block is used for other keys of the same group. */
+    void clear() {
+        keysOf = NOTHING;
+        valuesOf = NOTHING;
     }
 
     private void takeStrays(int count, int valueDim) {

@@ -29,10 +29,14 @@ final class QueryRows {
     /** Rows that pass a key block together: their scores, 48 x 256, stay in L1 and L2. */
     static final int TILE = 48;
 
+    /** Floats of packed keys and values that a thread keeps from unit to unit, 16 MiB; of longer sequences, one block. */
+    private static final long MOST_PACKED = 1L << 22;
+
     private static final int TILE_FLOATS = TILE * ROW;
 
     private final Product product = new Product();
-    private final KeyBlock block = new KeyBlock();
+    private final float[] packing = new float[DEPTH * ROW];
+    private KeyBlock[] blocks = {new KeyBlock()};
     private final float[] rescale = new float[Lanes.roundUp(TILE, PANEL)];
     private final float[] staging = new float[DEPTH];
     private final float[] unused = new float[PANEL];
@@ -40,26 +44,29 @@ final class QueryRows {
     private float[] scores = new float[0];
     private float[] queryRows = new float[0];
     private float[] output = new float[0];
-    private float[] lost = new float[0];
     private float[] maximum = new float[0];
     private float[] sums = new float[0];
     private long[] limits = new long[0];
 
     private AttentionCall call;
     private Packer packer;
+    private long groupIndex;
     private long batch;
     private long kvHead;
     private long firstRow;
     private int rows;
     private int paddedRows;
     private int wide;
+    /** Floats from row to row of {@link #output}: {@code wide} sums, then what rounding lost of each. */
+    private int stride;
 
     QueryRows() {}
 
     /** Computes the output of rows {@code firstRow} on of one group of query heads. */
-    void attend(AttentionCall newCall, Packer newPacker, long groupIndex, long newFirstRow, int newRows) {
+    void attend(AttentionCall newCall, Packer newPacker, long newGroupIndex, long newFirstRow, int newRows) {
         call = newCall;
         packer = newPacker;
+        groupIndex = newGroupIndex;
         batch = groupIndex / call.kvHeads;
         kvHead = groupIndex % call.kvHeads;
         firstRow = newFirstRow;
@@ -86,15 +93,16 @@ final class QueryRows {
         scores = Scratch.atLeast(scores, TILE_FLOATS);
         for (long firstKey = 0; firstKey < limit; firstKey += DEPTH) {
             int blockKeys = (int) Math.min(DEPTH, limit - firstKey);
-            block.packKeys(call, packer, batch, kvHead, firstKey, blockKeys);
-            block.packValues(call, packer, batch, kvHead, firstKey, blockKeys);
+            KeyBlock block = blockAt(firstKey);
+            block.packKeys(call, packer, packing, groupIndex, firstKey, blockKeys);
+            block.packValues(call, packer, packing, groupIndex, firstKey, blockKeys);
             for (int tile = 0; tile < rows; tile += TILE) {
                 int keys = keysOf(tile, firstKey, blockKeys);
                 if (keys > 0) {
-                    score(tile, firstKey, keys, 0);
+                    score(block, tile, firstKey, keys, 0);
                     raiseMaximum(tile, keys, 0);
-                    exponentiate(tile, keys, 0);
-                    accumulate(tile, keys, 0, blockKeys);
+                    exponentiate(block, tile, keys, 0);
+                    accumulate(block, tile, keys, 0);
                 }
             }
         }
@@ -106,11 +114,12 @@ final class QueryRows {
         scores = Scratch.atLeast(scores, Checks.fitsInt(size, "keys"));
         for (long firstKey = 0; firstKey < limit; firstKey += DEPTH) {
             int blockKeys = (int) Math.min(DEPTH, limit - firstKey);
-            block.packKeys(call, packer, batch, kvHead, firstKey, blockKeys);
+            KeyBlock block = blockAt(firstKey);
+            block.packKeys(call, packer, packing, groupIndex, firstKey, blockKeys);
             for (int tile = 0; tile < rows; tile += TILE) {
                 int keys = keysOf(tile, firstKey, blockKeys);
                 if (keys > 0) {
-                    score(tile, firstKey, keys, scoresOf(tile, firstKey));
+                    score(block, tile, firstKey, keys, scoresOf(tile, firstKey));
                     raiseMaximum(tile, keys, scoresOf(tile, firstKey));
                 }
             }
@@ -118,15 +127,31 @@ final class QueryRows {
         Arrays.fill(rescale, 1f);
         for (long firstKey = 0; firstKey < limit; firstKey += DEPTH) {
             int blockKeys = (int) Math.min(DEPTH, limit - firstKey);
-            block.packValues(call, packer, batch, kvHead, firstKey, blockKeys);
+            KeyBlock block = blockAt(firstKey);
+            block.packValues(call, packer, packing, groupIndex, firstKey, blockKeys);
             for (int tile = 0; tile < rows; tile += TILE) {
                 int keys = keysOf(tile, firstKey, blockKeys);
                 if (keys > 0) {
-                    exponentiate(tile, keys, scoresOf(tile, firstKey));
-                    accumulate(tile, keys, scoresOf(tile, firstKey), blockKeys);
+                    exponentiate(block, tile, keys, scoresOf(tile, firstKey));
+                    accumulate(block, tile, keys, scoresOf(tile, firstKey));
                 }
             }
         }
+    }
+
+    /** The block that holds these keys from unit to unit; when keeping all would take too much, one block for all in turn. */
+    private KeyBlock blockAt(long firstKey) {
+        long packed = call.keys * (Lanes.roundUp(call.headDim, PANEL) + wide);
+        if (packed > MOST_PACKED) {
+            blocks[0].clear();
+            return blocks[0];
+        }
+        int index = (int) (firstKey / DEPTH);
+        while (blocks.length <= index) {
+            blocks = Arrays.copyOf(blocks, blocks.length + 1);
+            blocks[blocks.length - 1] = new KeyBlock();
+        }
+        return blocks[index];
     }
 
     /** Where a tile's scores of one key block lie when all are held. */
@@ -160,13 +185,12 @@ final class QueryRows {
         paddedRows = Lanes.roundUp(rows, TALL_ROWS) + TALL_ROWS;
         wide = Lanes.roundUp(call.valueDim, PANEL);
         queryRows = Scratch.atLeast(queryRows, Math.ceilDiv(Math.max(1, call.headDim), DEPTH) * paddedRows * ROW);
-        output = Scratch.atLeast(output, paddedRows * wide);
+        stride = 2 * wide;
+        output = Scratch.atLeast(output, paddedRows * stride);
         maximum = Scratch.atLeast(maximum, paddedRows);
         sums = Scratch.atLeast(sums, paddedRows * PANEL);
         limits = limits.length >= rows ? limits : new long[rows];
-        lost = Scratch.atLeast(lost, paddedRows * wide);
-        Arrays.fill(output, 0, rows * wide, 0f);
-        Arrays.fill(lost, 0, rows * wide, 0f);
+        Arrays.fill(output, 0, rows * stride, 0f);
         Arrays.fill(maximum, 0, rows, Float.NEGATIVE_INFINITY);
         Arrays.fill(sums, 0, rows * PANEL, 0f);
         Tensor query = call.query();
@@ -198,7 +222,7 @@ final class QueryRows {
     }
 
     /** {@code S = Q K^T}, masked; scaled already if a bias is added to it, else by the exponential. */
-    private void score(int tile, long firstKey, int keys, int at) {
+    private void score(KeyBlock block, int tile, long firstKey, int keys, int at) {
         int count = countOf(tile);
         for (int d = 0; d < call.headDim; d += DEPTH) {
             int depth = Math.min(DEPTH, call.headDim - d);
@@ -240,13 +264,12 @@ final class QueryRows {
     }
 
     /** {@code P = e^(S - m')}, {@code l = l e^(m - m') + sum P}, {@code O = O e^(m - m')}. */
-    private void exponentiate(int tile, int keys, int at) {
+    private void exponentiate(KeyBlock block, int tile, int keys, int at) {
         int padded = Lanes.roundUp(keys, PANEL);
         for (int r = 0; r < countOf(tile); r++) {
-            int o = (tile + r) * wide;
+            int o = (tile + r) * stride;
             if (rescale[r] != 1f) {
-                RowOps.scale(output, o, wide, rescale[r]);
-                RowOps.scale(lost, o, wide, rescale[r]);
+                RowOps.scale(output, o, stride, rescale[r]);
             }
             if (block.hasStrays()) {
                 block.addStrays(scores, at + r * ROW, keys, output, o, wide);
@@ -258,11 +281,11 @@ final class QueryRows {
     }
 
     /** {@code O = O + P V}. */
-    private void accumulate(int tile, int keys, int at, int blockKeys) {
+    private void accumulate(KeyBlock block, int tile, int keys, int at) {
         product.left(scores, at)
-                .right(block.valuePanels(), 0, blockKeys * PANEL)
-                .into(output, tile * wide, wide)
-                .accumulate(countOf(tile), call.valueDim, keys, lost);
+                .right(block.valuePanels(), 0, block.valueCount() * PANEL)
+                .into(output, tile * stride, stride)
+                .accumulate(countOf(tile), call.valueDim, keys, wide);
     }
 
     /**
@@ -273,9 +296,9 @@ final class QueryRows {
         for (int row = 0; row < rows; row++) {
             float sum = RowOps.total(sums, row * PANEL);
             if (sum == 0f) {
-                Arrays.fill(output, row * wide, (row + 1) * wide, 0f);
+                Arrays.fill(output, row * stride, row * stride + wide, 0f);
             } else {
-                RowOps.divide(output, lost, row * wide, wide, sum);
+                RowOps.divide(output, row * stride, wide, wide, sum);
             }
         }
     }
@@ -286,7 +309,8 @@ final class QueryRows {
         Tensor lse = call.logSumExp();
         for (int row = 0; row < rows; ) {
             int run = runOf(row);
-            packer.write(output, row * wide, wide, run, call.valueDim, to, start(to, row), to.stride(2), to.stride(3));
+            packer.write(
+                    output, row * stride, stride, run, call.valueDim, to, start(to, row), to.stride(2), to.stride(3));
             if (weights != null) {
                 for (int r = row; r < row + run; r++) {
                     writeWeights(weights, r);

@@ -123,20 +123,22 @@ final class MicroKernel {
         }
     }
 
-    /** C += T as {@link #add}, with what rounding loses kept in {@code lost} and added the next time (Kahan 1965). */
-    static void addCompensated(float[] t, float[] c, float[] lost, int c0, int ldc, int rows) {
+    /**
+     * C += T as {@link #add}, with what rounding loses kept {@code lost} floats behind and added the next time (Kahan 1965).
+     */
+    static void addCompensated(float[] t, float[] c, int c0, int ldc, int lost, int rows) {
         for (int row = 0; row < rows; row++) {
             int at = c0 + row * ldc;
             FloatVector left = FloatVector.fromArray(FLOATS, c, at);
             FloatVector right = FloatVector.fromArray(FLOATS, c, at + COUNT);
             FloatVector leftTile =
-                    FloatVector.fromArray(FLOATS, t, row * PANEL).add(FloatVector.fromArray(FLOATS, lost, at));
+                    FloatVector.fromArray(FLOATS, t, row * PANEL).add(FloatVector.fromArray(FLOATS, c, at + lost));
             FloatVector rightTile = FloatVector.fromArray(FLOATS, t, row * PANEL + COUNT)
-                    .add(FloatVector.fromArray(FLOATS, lost, at + COUNT));
+                    .add(FloatVector.fromArray(FLOATS, c, at + lost + COUNT));
             FloatVector leftSum = left.add(leftTile);
             FloatVector rightSum = right.add(rightTile);
-            leftTile.sub(leftSum.sub(left)).intoArray(lost, at);
-            rightTile.sub(rightSum.sub(right)).intoArray(lost, at + COUNT);
+            leftTile.sub(leftSum.sub(left)).intoArray(c, at + lost);
+            rightTile.sub(rightSum.sub(right)).intoArray(c, at + lost + COUNT);
             leftSum.intoArray(c, at);
             rightSum.intoArray(c, at + COUNT);
         }

@@ -16,7 +16,7 @@ import static io.multihead.internal.kernel.Lanes.TALL_ROWS;
  */
 public final class Product {
     /** Products of one chain of {@link #accumulate}. */
-    public static final int CHAIN = 64;
+    public static final int CHAIN = 128;
 
     private final float[] sum = new float[TALL_ROWS * PANEL];
     private float[] a = new float[0];
@@ -82,16 +82,16 @@ public final class Product {
      * {@code C += A * B} in chains of {@link #CHAIN} products, whose sums are added with compensation: the error stays that
      * of one short chain, however many products follow each other.
      *
-     * @param lost of the same layout as C: what rounding has lost so far
+     * @param lost how far behind each element of C lies what rounding has lost of it so far
      */
-    public void accumulate(int rows, int columns, int depth, float[] lost) {
+    public void accumulate(int rows, int columns, int depth, int lost) {
         for (int column = 0; column < columns; column += 2 * COUNT) {
             int panel = panel(column);
             for (int row = 0; row < rows; ) {
                 int high = high(rows - row);
                 for (int k = 0; k < depth; k += CHAIN) {
                     tile(high, a0 + row * ROW + k, panel + k * PANEL, Math.min(CHAIN, depth - k), sum, 0, PANEL);
-                    MicroKernel.addCompensated(sum, c, lost, c0 + row * ldc + column, ldc, high);
+                    MicroKernel.addCompensated(sum, c, c0 + row * ldc + column, ldc, lost, high);
                 }
                 row += high;
             }

@@ -37,11 +37,11 @@ public final class RowOps {
         }
     }
 
-    /** {@code row = (row + rest) / divisor}, and -0 becomes +0. */
-    public static void divide(float[] row, float[] rest, int at, int length, float divisor) {
+    /** {@code row = (row + rest) / divisor} with the rest {@code lost} floats behind, and -0 becomes +0. */
+    public static void divide(float[] row, int at, int lost, int length, float divisor) {
         for (int i = 0; i < length; i += COUNT) {
             FloatVector sum =
-                    FloatVector.fromArray(FLOATS, row, at + i).add(FloatVector.fromArray(FLOATS, rest, at + i));
+                    FloatVector.fromArray(FLOATS, row, at + i).add(FloatVector.fromArray(FLOATS, row, at + i + lost));
             sum.div(divisor).add(0f).intoArray(row, at + i);
         }
     }
