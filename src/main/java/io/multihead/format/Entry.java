@@ -39,9 +39,10 @@ record Entry(String name, String dtype, Shape shape, long from, long to) {
                     "dtype " + dtype,
                     "expected one of " + BYTES.keySet().stream().sorted().toList());
         }
+        long[] sizes = longs(fields.get("shape"), what, "shape");
         Shape shape;
         try {
-            shape = Shape.of(longs(fields.get("shape"), what, "shape"));
+            shape = Shape.of(sizes);
         } catch (IllegalArgumentException wrong) {
             throw Checks.fail(what, "shape " + fields.get("shape"), "expected sizes whose product is below 2^63");
         }

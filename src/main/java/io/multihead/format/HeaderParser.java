@@ -128,6 +128,9 @@ final class HeaderParser {
             char c = peek();
             at++;
             if (c == '"') {
+                if (unpaired(result)) {
+                    throw fail("surrogates in pairs");
+                }
                 return result.toString();
             }
             if (c < ' ') {
@@ -136,6 +139,11 @@ final class HeaderParser {
             }
             result.append(c == '\\' ? escaped() : c);
         }
+    }
+
+    /** Whether half a character stands in {@code text}, which UTF-8 cannot hold. */
+    static boolean unpaired(CharSequence text) {
+        return text.codePoints().anyMatch(c -> c >= Character.MIN_SURROGATE && c <= Character.MAX_SURROGATE);
     }
 
     private char escaped() {

@@ -33,7 +33,7 @@ public final class Safetensors {
     /** What the format's own implementation allows. */
     private static final long LONGEST_HEADER = 100_000_000;
 
-    private static final String METADATA = "__metadata__";
+    static final String METADATA = "__metadata__";
 
     private final Map<String, Entry> entries;
     private final Map<String, String> metadata;
@@ -102,6 +102,7 @@ public final class Safetensors {
      * @param tensors by name; I8, F16, BF16, F32 or F64, any strides
      * @param metadata free text by key
      * @throws IOException if writing fails; the old file is then as it was
+     * @throws IllegalArgumentException if a tensor is named {@code __metadata__}, or a text has an unpaired surrogate
      */
     public static void write(Path file, Map<String, Tensor> tensors, Map<String, String> metadata) throws IOException {
         SafetensorsWriter.write(file, tensors, metadata);

@@ -5,6 +5,7 @@ import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
@@ -26,11 +27,12 @@ final class SafetensorsWriter {
 
     static void write(Path file, Map<String, Tensor> tensors, Map<String, String> metadata) throws IOException {
         byte[] header = header(tensors, metadata);
-        Path temporary =
-                Checks.notNull(file, "file").resolveSibling(file.getFileName() + "." + UUID.randomUUID() + ".tmp");
+        Path folder = Checks.notNull(file, "file").toAbsolutePath().getParent();
+        // not Files.createTempFile, whose files only their owner may read
+        Path temporary = folder.resolve(file.getFileName() + "." + UUID.randomUUID() + ".tmp");
+        FileChannel channel = FileChannel.open(temporary, StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW);
         try {
-            try (FileChannel channel =
-                    FileChannel.open(temporary, StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW)) {
+            try (channel) {
                 ByteBuffer length = ByteBuffer.allocate(Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
                 writeFully(channel, length.putLong(header.length).flip());
                 writeFully(channel, ByteBuffer.wrap(header));
@@ -53,9 +55,13 @@ final class SafetensorsWriter {
                 MemorySegment all =
                         dense.memory().asSlice(dense.offset() * dense.dtype().bytes(), bytes);
                 for (long at = 0; at < bytes; at += PIECE) {
+                    MemorySegment piece = all.asSlice(at, Math.min(PIECE, bytes - at));
+                    // a Java array of anything but bytes cannot be seen as a buffer of bytes
                     writeFully(
                             channel,
-                            all.asSlice(at, Math.min(PIECE, bytes - at)).asByteBuffer());
+                            piece.isNative()
+                                    ? piece.asByteBuffer()
+                                    : ByteBuffer.wrap(piece.toArray(ValueLayout.JAVA_BYTE)));
                 }
             }
         }
@@ -72,7 +78,9 @@ final class SafetensorsWriter {
         StringBuilder json = new StringBuilder("{\"__metadata__\":{");
         String comma = "";
         for (Map.Entry<String, String> entry : metadata.entrySet()) {
-            json.append(comma).append(quoted(entry.getKey())).append(':').append(quoted(entry.getValue()));
+            String what = "metadata \"" + entry.getKey() + "\"";
+            json.append(comma).append(quoted(entry.getKey(), what));
+            json.append(':').append(quoted(entry.getValue(), what));
             comma = ",";
         }
         json.append('}');
@@ -80,7 +88,11 @@ final class SafetensorsWriter {
         for (Map.Entry<String, Tensor> entry : tensors.entrySet()) {
             Tensor tensor = entry.getValue();
             long end = at + tensor.shape().elements() * tensor.dtype().bytes();
-            json.append(',').append(quoted(entry.getKey()));
+            String what = "tensor \"" + entry.getKey() + "\"";
+            if (entry.getKey().equals(Safetensors.METADATA)) {
+                throw Checks.fail(what, "the name of the file's metadata", "expected another name");
+            }
+            json.append(',').append(quoted(entry.getKey(), what));
             json.append(":{\"dtype\":\"").append(tensor.dtype()).append("\",\"shape\":");
             json.append(Arrays.toString(tensor.shape().toArray()));
             json.append(",\"data_offsets\":[")
@@ -96,7 +108,10 @@ final class SafetensorsWriter {
         return header;
     }
 
-    private static String quoted(String text) {
+    private static String quoted(String text, String what) {
+        if (HeaderParser.unpaired(text)) {
+            throw Checks.fail(what, "an unpaired surrogate", "expected text that UTF-8 can hold");
+        }
         StringBuilder result = new StringBuilder("\"");
         for (char c : text.toCharArray()) {
             if (c == '"' || c == '\\') {

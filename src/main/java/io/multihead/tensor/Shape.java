@@ -16,15 +16,17 @@ public final class Shape {
     private Shape(long[] dims) {
         this.dims = dims;
         long product = 1;
+        boolean empty = false;
         for (int axis = 0; axis < dims.length; axis++) {
             Checks.atLeast(dims[axis], 0, "shape axis " + axis);
             try {
-                product = Math.multiplyExact(product, dims[axis]);
+                empty |= dims[axis] == 0;
+                product = Math.multiplyExact(product, Math.max(1, dims[axis]));
             } catch (ArithmeticException overflow) {
                 throw Checks.fail("shape", Arrays.toString(dims), "expected fewer than 2^63 elements");
             }
         }
-        this.elements = product;
+        this.elements = empty ? 0 : product;
     }
 
     /**
@@ -32,7 +34,8 @@ public final class Shape {
      *
      * @param dims one size per axis, each at least 0
      * @return the shape
-     * @throws IllegalArgumentException if a size is negative or the product overflows a {@code long}
+     * @throws IllegalArgumentException if a size is negative, or the product of the sizes other than 0, on which the
+     *     strides depend, overflows a {@code long}
      */
     public static Shape of(long... dims) {
         return new Shape(dims.clone());

@@ -342,7 +342,7 @@ public final class Tensor {
      */
     public float[] toArray() {
         float[] values = new float[Checks.fitsInt(shape.elements(), "elements")];
-        copyTo(of(values, shape.toArray()));
+        copyTo(view(MemorySegment.ofArray(values), DType.F32, shape));
         return values;
     }
 
