@@ -16,9 +16,10 @@ import static io.multihead.internal.kernel.Lanes.TALL_ROWS;
  */
 public final class Product {
     /** Products of one chain of {@link #accumulate}. */
-    public static final int CHAIN = 128;
+    public static final int CHAIN = 64;
 
     private final float[] sum = new float[TALL_ROWS * PANEL];
+    private final float[] part = new float[TALL_ROWS * PANEL];
     private float[] a = new float[0];
     private int a0;
     private float[] b = a;
@@ -79,8 +80,8 @@ public final class Product {
     }
 
     /**
-     * {@code C += A * B} in chains of {@link #CHAIN} products, whose sums are added with compensation: the error stays that
-     * of one short chain, however many products follow each other.
+     * {@code C += A * B} in chains of {@link #CHAIN} products, and the sum of the chains added with compensation: the error
+     * stays that of short chains, however many products follow each other.
      *
      * @param lost how far behind each element of C lies what rounding has lost of it so far
      */
@@ -89,10 +90,12 @@ public final class Product {
             int panel = panel(column);
             for (int row = 0; row < rows; ) {
                 int high = high(rows - row);
-                for (int k = 0; k < depth; k += CHAIN) {
-                    tile(high, a0 + row * ROW + k, panel + k * PANEL, Math.min(CHAIN, depth - k), sum, 0, PANEL);
-                    MicroKernel.addCompensated(sum, c, c0 + row * ldc + column, ldc, lost, high);
+                tile(high, a0 + row * ROW, panel, Math.min(CHAIN, depth), sum, 0, PANEL);
+                for (int k = CHAIN; k < depth; k += CHAIN) {
+                    tile(high, a0 + row * ROW + k, panel + k * PANEL, Math.min(CHAIN, depth - k), part, 0, PANEL);
+                    MicroKernel.add(part, sum, 0, PANEL, high);
                 }
+                MicroKernel.addCompensated(sum, c, c0 + row * ldc + column, ldc, lost, high);
                 row += high;
             }
         }
