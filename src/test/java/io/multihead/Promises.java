@@ -13,10 +13,10 @@ public final class Promises {
 
     private Promises() {}
 
-    /** Notes a measured value, with the lane width of this JVM. */
-    public static synchronized void record(String promise, double value) {
-        String line = String.format(
-                Locale.ROOT, "%s | %s | %.3g%n", promise, System.getProperty("io.multihead.lanes", "native"), value);
+    /** Notes a measured value beside what we aim for, with the lane width of this JVM. */
+    public static synchronized void record(String promise, double value, String aim) {
+        String lanes = System.getProperty("io.multihead.lanes", "preferred");
+        String line = String.format(Locale.ROOT, "%s | %s | %.4g | %s%n", promise, lanes, value, aim);
         try {
             Files.createDirectories(FILE.getParent());
             Files.writeString(FILE, line, StandardOpenOption.CREATE, StandardOpenOption.APPEND);
