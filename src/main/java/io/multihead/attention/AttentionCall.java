@@ -3,6 +3,7 @@ package io.multihead.attention;
 import io.multihead.compute.Compute;
 import io.multihead.compute.Workspace;
 import io.multihead.internal.Checks;
+import io.multihead.internal.kernel.Lanes;
 import io.multihead.tensor.Tensor;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
@@ -13,11 +14,14 @@ import org.jspecify.annotations.Nullable;
  * per group. Filled by {@link Attention}, read by the threads.
  */
 final class AttentionCall implements Compute.Job {
-    /** Most rows of one unit: their state fits L2 beside a key block. */
-    private static final int MOST_ROWS = 10 * QueryRows.TILE;
+    /** Most rows of one unit: their state stays in L2 beside a key block. */
+    private static final int MOST_ROWS = 4 * QueryRows.TILE;
 
-    /** Most rows of one unit when all their scores are held. */
-    private static final int MOST_WHOLE_ROWS = 4 * QueryRows.TILE;
+    /** Most rows of one unit when keys must be packed again for each: packing is then a thirtieth of the work. */
+    private static final int MOST_ROWS_REPACKED = 10 * QueryRows.TILE;
+
+    /** Floats of packed keys and values that a thread keeps from unit to unit: 16 MiB. */
+    private static final long MOST_PACKED = 1L << 22;
 
     /** Units per thread below which units are made smaller, so that threads end together. */
     private static final int UNITS_PER_THREAD = 4;
@@ -86,7 +90,7 @@ final class AttentionCall implements Compute.Job {
         if (rows == 0 || groups == 0) {
             return 0;
         }
-        int most = weights == null ? MOST_ROWS : MOST_WHOLE_ROWS;
+        int most = keepsKeys() || weights != null ? MOST_ROWS : MOST_ROWS_REPACKED;
         long units = Math.ceilDiv(rows, (long) most);
         if (threads > 1) {
             units = Math.max(units, Math.ceilDiv((long) threads * UNITS_PER_THREAD, groups));
@@ -107,6 +111,11 @@ final class AttentionCall implements Compute.Job {
         long rows = Math.min(rowsPerUnit, group * queries - firstRow);
         QueryRows queryRows = scratch.job(Workspace.ATTENTION, QueryRows::new);
         queryRows.attend(this, scratch.packer(), unit / unitsPerGroup, firstRow, (int) rows);
+    }
+
+    /** Whether a thread keeps the packed keys and values of a whole group. */
+    boolean keepsKeys() {
+        return keys * (Lanes.roundUp(headDim, Lanes.PANEL) + Lanes.roundUp(valueDim, Lanes.PANEL)) <= MOST_PACKED;
     }
 
     /** A number that no other call and no other group has: what a thread's packed keys are known by. */

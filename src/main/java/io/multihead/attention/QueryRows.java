@@ -29,9 +29,6 @@ final class QueryRows {
     /** Rows that pass a key block together: their scores, 48 x 256, stay in L1 and L2. */
     static final int TILE = 48;
 
-    /** Floats of packed keys and values that a thread keeps from unit to unit, 16 MiB; of longer sequences, one block. */
-    private static final long MOST_PACKED = 1L << 22;
-
     private static final int TILE_FLOATS = TILE * ROW;
 
     private final Product product = new Product();
@@ -141,8 +138,7 @@ final class QueryRows {
 
     /** The block that holds these keys from unit to unit; when keeping all would take too much, one block for all in turn. */
     private KeyBlock blockAt(long firstKey) {
-        long packed = call.keys * (Lanes.roundUp(call.headDim, PANEL) + wide);
-        if (packed > MOST_PACKED) {
+        if (!call.keepsKeys()) {
             blocks[0].clear();
             return blocks[0];
         }
