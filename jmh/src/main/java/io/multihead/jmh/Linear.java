@@ -10,8 +10,6 @@ import io.multihead.tensor.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
 import java.util.concurrent.TimeUnit;
-import org.bytedeco.javacpp.FloatPointer;
-import org.bytedeco.openblas.global.openblas;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Fork;
@@ -89,27 +87,7 @@ public class Linear {
                         .constant("weight", weight, features, features)
                         .output(y, rows, features)
                         .open(threads);
-            default -> {
-                openblas.blas_set_num_threads(threads);
-                FloatPointer left = new FloatPointer(x);
-                FloatPointer right = new FloatPointer(weight);
-                FloatPointer result = new FloatPointer(y);
-                yield () -> openblas.cblas_sgemm(
-                        openblas.CblasRowMajor,
-                        openblas.CblasNoTrans,
-                        openblas.CblasNoTrans,
-                        rows,
-                        features,
-                        features,
-                        1f,
-                        left,
-                        features,
-                        right,
-                        features,
-                        0f,
-                        result,
-                        features);
-            }
+            default -> OpenBlas.multiply(new int[] {rows, features, features}, threads, x, weight, y);
         };
     }
 

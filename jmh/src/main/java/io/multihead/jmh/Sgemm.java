@@ -9,8 +9,6 @@ import io.multihead.tensor.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
 import java.util.concurrent.TimeUnit;
-import org.bytedeco.javacpp.FloatPointer;
-import org.bytedeco.openblas.global.openblas;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Fork;
@@ -85,27 +83,7 @@ public class Sgemm {
                         .input("b", b, size, size)
                         .output(c, size, size)
                         .open(threads);
-            case "openblas" -> {
-                openblas.blas_set_num_threads(threads);
-                FloatPointer left = new FloatPointer(a);
-                FloatPointer right = new FloatPointer(b);
-                FloatPointer result = new FloatPointer(c);
-                yield () -> openblas.cblas_sgemm(
-                        openblas.CblasRowMajor,
-                        openblas.CblasNoTrans,
-                        openblas.CblasNoTrans,
-                        size,
-                        size,
-                        size,
-                        1f,
-                        left,
-                        size,
-                        right,
-                        size,
-                        0f,
-                        result,
-                        size);
-            }
+            case "openblas" -> OpenBlas.multiply(new int[] {size, size, size}, threads, a, b, c);
             default -> scalar(a, b, c);
         };
     }

@@ -1,0 +1,36 @@
+package io.multihead.jmh;
+
+import java.nio.FloatBuffer;
+import org.bytedeco.javacpp.FloatPointer;
+import org.bytedeco.openblas.global.openblas;
+
+/** OpenBLAS's {@code sgemm} on row-major native memory. */
+final class OpenBlas {
+    private OpenBlas() {}
+
+    /** {@code C = A B} with A {@code [rows, depth]} and B {@code [depth, columns]}. */
+    static Runnable multiply(int[] sizes, int threads, FloatBuffer a, FloatBuffer b, FloatBuffer c) {
+        int rows = sizes[0];
+        int columns = sizes[1];
+        int depth = sizes[2];
+        FloatPointer left = new FloatPointer(a);
+        FloatPointer right = new FloatPointer(b);
+        FloatPointer result = new FloatPointer(c);
+        openblas.blas_set_num_threads(threads);
+        return () -> openblas.cblas_sgemm(
+                openblas.CblasRowMajor,
+                openblas.CblasNoTrans,
+                openblas.CblasNoTrans,
+                rows,
+                columns,
+                depth,
+                1f,
+                left,
+                depth,
+                right,
+                columns,
+                0f,
+                result,
+                columns);
+    }
+}
