@@ -16,12 +16,13 @@ public final class Tolerance {
     /**
      * How many bounds B an attention output may be off. B allows one rounding of the output, but {@code sum p v} alone is a
      * chain of up to 64 roundings, and in a row with one dominant key all of them are as large as the output. Calibrated on
-     * the first kernel, then frozen: the worst of 2,700 random calls with sigma 1e-3 to 3 and means 0 to 10 was 13.1.
+     * the first kernel, then frozen: the worst of 2,700 random calls with sigma 1e-3 to 3 and means 0 to 10 was 13.1; twice
+     * that, since every run draws new calls.
      */
-    public static final double FORWARD = 20;
+    public static final double FORWARD = 26;
 
-    /** The same for inputs of mean 0 and scores up to 10: the worst of 3,900 random calls was 8.0. */
-    public static final double FORWARD_ORDINARY = 10;
+    /** The same for inputs of mean 0 and scores up to 10: the worst of 3,900 random calls was 8.0; twice that. */
+    public static final double FORWARD_ORDINARY = 16;
 
     private Tolerance() {}
 
