@@ -30,12 +30,12 @@ public final class Compute implements AutoCloseable {
         void run(long unit, Workspace scratch);
     }
 
-    /** Never started: stands for "some other thread" when a segment is asked who may use it. */
-    private static final Thread STRANGER = new Thread(() -> {}, "multihead-access-probe");
-
     private final int parallelism;
     private final @Nullable Gang gang;
     private final @Nullable Executor executor;
+    /** Never started: stands for "some other thread" when a segment is asked who may use it. */
+    private final Thread stranger = new Thread(() -> {}, "multihead-access-probe");
+
     private Workspace[] idle = new Workspace[4];
     private int idleCount;
     private volatile boolean closed;
@@ -105,7 +105,7 @@ public final class Compute implements AutoCloseable {
         if (memory.byteSize() > 0) {
             memory.get(ValueLayout.JAVA_BYTE, 0); // the JDK's own exception for a closed arena or a wrong thread
         }
-        if (parallelism > 1 && !memory.isAccessibleBy(STRANGER)) {
+        if (parallelism > 1 && !memory.isAccessibleBy(stranger)) {
             throw Checks.fail(
                     argument,
                     "memory of an arena confined to this thread",
