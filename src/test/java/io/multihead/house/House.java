@@ -1,0 +1,213 @@
+package io.multihead.house;
+
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
+
+import com.tngtech.archunit.core.domain.Dependency;
+import com.tngtech.archunit.core.domain.JavaAccess;
+import com.tngtech.archunit.core.domain.JavaClass;
+import com.tngtech.archunit.core.domain.JavaField;
+import com.tngtech.archunit.core.domain.JavaModifier;
+import com.tngtech.archunit.lang.ArchCondition;
+import com.tngtech.archunit.lang.ArchRule;
+import com.tngtech.archunit.lang.ConditionEvents;
+import com.tngtech.archunit.lang.SimpleConditionEvent;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.Executor;
+import java.util.function.Function;
+import java.util.stream.Stream;
+
+/** The rules of the house for the rooms below one package, so that a bad house can be held to the very same rules. */
+final class House {
+    /** Floors from the ground up; rooms on one floor are neighbours that do not know each other. */
+    private static final List<List<String>> FLOORS = List.of(
+            List.of("internal"),
+            List.of("tensor"),
+            List.of("internal.kernel", "reference", "format"),
+            List.of("compute"),
+            List.of("gemm", "attention"),
+            List.of("position", "cache"),
+            List.of("nn"),
+            List.of("analysis"));
+
+    /** Rooms beside the others: on tensors and the checks of arguments alone. */
+    private static final Set<String> SIDE = Set.of("reference", "format");
+
+    private static final Set<String> THREADS = Set.of(
+            "java.lang.Thread",
+            "java.util.concurrent.Executors",
+            "java.util.concurrent.ForkJoinPool",
+            "java.util.concurrent.CompletableFuture",
+            "java.util.Timer");
+
+    private final String root;
+
+    /** @param root the package that holds the rooms */
+    House(String root) {
+        this.root = root + ".";
+    }
+
+    ArchRule dependenciesPointDown() {
+        return rule("have a room and depend on lower floors only", type -> {
+            if (room(type.getPackageName() + ".").isEmpty()) {
+                return Stream.of("lies in no room: " + type.getPackageName());
+            }
+            return targets(type)
+                    .map(JavaClass::getPackageName)
+                    .filter(target -> !mayUse(type.getPackageName() + ".", target + "."));
+        });
+    }
+
+    ArchRule vectorsStayInKernels() {
+        return rule("leave vectors to internal.kernel", type -> targets(type)
+                .map(JavaClass::getName)
+                .filter(target -> target.startsWith("jdk.incubator.vector."))
+                .filter(target -> !mayImport(type.getPackageName() + ".", target)));
+    }
+
+    ArchRule needsNothingButJavaBase() {
+        return rule("depend on java.base alone", type -> targets(type)
+                .filter(target -> !target.isPrimitive()
+                        && !(target.getPackageName() + ".").startsWith(root)
+                        && !target.getPackageName().startsWith("org.jspecify.")
+                        && !target.getPackageName().startsWith("jdk.incubator.vector")
+                        && !inJavaBase(target.getName()))
+                .map(JavaClass::getName));
+    }
+
+    ArchRule leavesTheProcessAlone() {
+        return rule(
+                "set no property, load no native code and forge no memory",
+                type -> Stream.concat(
+                        accesses(type, House::isForbidden),
+                        type.getMethods().stream()
+                                .filter(method -> method.getModifiers().contains(JavaModifier.NATIVE))
+                                .map(method -> "native " + method.getName())));
+    }
+
+    ArchRule keepsNoStaticThreads() {
+        return rule("have no static field for threads", type -> type.getFields().stream()
+                .filter(field -> field.getModifiers().contains(JavaModifier.STATIC))
+                .filter(field -> isThreadKeeper(field.getRawType().getBaseComponentType()))
+                .map(JavaField::getName));
+    }
+
+    ArchRule startsThreadsInComputeOnly() {
+        return rule("leave threads to compute", type -> {
+            boolean allowed =
+                    room(type.getPackageName() + ".").filter("compute"::equals).isPresent();
+            return allowed ? Stream.empty() : accesses(type, House::startsThreads);
+        });
+    }
+
+    /** Whether a source file of one package may import a name; both without {@code import} and {@code static}. */
+    boolean mayImport(String fromPackage, String name) {
+        if (name.startsWith("jdk.incubator.vector.")) {
+            return room(fromPackage).filter("internal.kernel"::equals).isPresent();
+        }
+        return mayUse(fromPackage, name);
+    }
+
+    private boolean mayUse(String fromPackage, String toPackage) {
+        if (!toPackage.startsWith(root)) {
+            return true;
+        }
+        Optional<String> from = room(fromPackage);
+        Optional<String> to = room(toPackage);
+        if (from.isEmpty() || to.isEmpty()) {
+            return false;
+        }
+        if (from.equals(to)) {
+            return true;
+        }
+        if (SIDE.contains(from.get())) {
+            return to.get().equals("tensor") || to.get().equals("internal");
+        }
+        return !to.get().equals("reference") && floor(to.get()) < floor(from.get());
+    }
+
+    /** The room of a name below the root; packages inside a room belong to it. */
+    private Optional<String> room(String name) {
+        return FLOORS.stream()
+                .flatMap(List::stream)
+                .filter(room -> name.startsWith(root + room + "."))
+                .max(Comparator.comparingInt(String::length));
+    }
+
+    private static int floor(String room) {
+        int floor = 0;
+        while (!FLOORS.get(floor).contains(room)) {
+            floor++;
+        }
+        return floor;
+    }
+
+    private static boolean isForbidden(JavaAccess<?> access) {
+        String owner = access.getTargetOwner().getName();
+        String name = access.getTarget().getName();
+        return switch (owner) {
+            case "java.lang.System" ->
+                Set.of("setProperty", "setProperties", "clearProperty", "load", "loadLibrary")
+                        .contains(name);
+            case "java.lang.Runtime" -> Set.of("load", "loadLibrary").contains(name);
+            case "java.lang.foreign.MemorySegment" ->
+                Set.of("reinterpret", "ofAddress").contains(name);
+            case "java.lang.foreign.Linker", "java.lang.foreign.SymbolLookup", "sun.misc.Unsafe" -> true;
+            default -> false;
+        };
+    }
+
+    private static boolean startsThreads(JavaAccess<?> access) {
+        String owner = access.getTargetOwner().getName();
+        String name = access.getTarget().getName();
+        if (owner.equals("java.lang.Thread")) {
+            return !Set.of("currentThread", "onSpinWait", "interrupted", "isInterrupted")
+                    .contains(name);
+        }
+        return THREADS.contains(owner)
+                || name.startsWith("parallel") && owner.startsWith("java.util.")
+                || access.getTargetOwner().isAssignableTo(Thread.class);
+    }
+
+    private static boolean isThreadKeeper(JavaClass type) {
+        return type.isAssignableTo(Thread.class)
+                || type.isAssignableTo(Executor.class)
+                || type.isAssignableTo(ThreadLocal.class)
+                || type.isAssignableTo(java.util.Timer.class);
+    }
+
+    private static boolean inJavaBase(String name) {
+        try {
+            return name.startsWith("java.") && Class.forName(name, false, null).getModule() == Object.class.getModule();
+        } catch (ClassNotFoundException e) {
+            return false;
+        }
+    }
+
+    private static Stream<JavaClass> targets(JavaClass type) {
+        return type.getDirectDependenciesFromSelf().stream()
+                .map(Dependency::getTargetClass)
+                .map(JavaClass::getBaseComponentType)
+                .distinct();
+    }
+
+    private static Stream<String> accesses(JavaClass type, java.util.function.Predicate<JavaAccess<?>> wanted) {
+        return type.getAccessesFromSelf().stream().filter(wanted).map(JavaAccess::getDescription);
+    }
+
+    /** A rule whose violations start with the simple name of the class that breaks it. */
+    private static ArchRule rule(String description, Function<JavaClass, Stream<String>> violations) {
+        return classes().should(new ArchCondition<>(description) {
+            @Override
+            public void check(JavaClass type, ConditionEvents events) {
+                String name = type.getName().substring(type.getPackageName().length() + 1);
+                violations
+                        .apply(type)
+                        .forEach(text -> events.add(
+                                SimpleConditionEvent.violated(type, name + " (" + type.getName() + "): " + text)));
+            }
+        });
+    }
+}

@@ -1,0 +1,11 @@
+package io.multihead.house.bad.compute;
+
+/** Starts a thread where threads are started: the one innocent class of this house. */
+public final class Pool {
+    private Pool() {}
+
+    /** Starts a thread. */
+    public static void start() {
+        new Thread(() -> {}).start();
+    }
+}

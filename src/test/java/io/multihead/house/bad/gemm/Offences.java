@@ -1,0 +1,102 @@
+package io.multihead.house.bad.gemm;
+
+import io.multihead.house.bad.reference.Specification;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.function.Consumer;
+import java.util.logging.Logger;
+import jdk.incubator.vector.FloatVector;
+import org.jspecify.annotations.Nullable;
+
+/** What no room but one may do, one class for each; never run. */
+public final class Offences {
+    private Offences() {}
+
+    /** Calls the specification. */
+    public static final class Calls {
+        private Calls() {}
+
+        static void use() {
+            Specification.use();
+        }
+    }
+
+    /** Knows vectors, if only as an element of an array. */
+    public static final class Vectors {
+        private FloatVector @Nullable [] vectors;
+
+        private Vectors() {}
+
+        boolean empty() {
+            return vectors == null;
+        }
+    }
+
+    /** Needs a module beside java.base. */
+    public static final class Logs {
+        private Logs() {}
+
+        static @Nullable Logger logger() {
+            return null;
+        }
+    }
+
+    /** Sets a property of the whole JVM. */
+    public static final class Globals {
+        private Globals() {}
+
+        static void set() {
+            System.setProperty("multihead", "bad");
+        }
+    }
+
+    /** Loads native code, through a method reference. */
+    @SuppressWarnings("restricted")
+    public static final class Loads {
+        private Loads() {}
+
+        static Consumer<String> loader() {
+            return Runtime.getRuntime()::loadLibrary;
+        }
+    }
+
+    /** Forges memory. */
+    @SuppressWarnings("restricted")
+    public static final class Forges {
+        private Forges() {}
+
+        static MemorySegment any() {
+            return MemorySegment.NULL.reinterpret(8, java.lang.foreign.Arena.global(), null);
+        }
+    }
+
+    /** Keeps a pool for the life of its class, behind a subtype of Executor. */
+    public static final class Keeps {
+        private static @Nullable ExecutorService pool;
+
+        private Keeps() {}
+
+        static boolean kept() {
+            return pool != null;
+        }
+    }
+
+    /** Starts threads outside the room for threads. */
+    public static final class Starts {
+        private Starts() {}
+
+        static void start() {
+            Thread.ofVirtual().start(() -> {});
+        }
+    }
+
+    /** Borrows the common pool. */
+    public static final class Borrows {
+        private Borrows() {}
+
+        static long count() {
+            return List.of(1).stream().parallel().count();
+        }
+    }
+}

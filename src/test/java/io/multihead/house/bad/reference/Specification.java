@@ -1,0 +1,13 @@
+package io.multihead.house.bad.reference;
+
+import io.multihead.house.bad.compute.Pool;
+
+/** A specification that needs more than tensors. */
+public final class Specification {
+    private Specification() {}
+
+    /** Uses a room that is neither tensor nor internal. */
+    public static void use() {
+        Pool.start();
+    }
+}
