@@ -1,151 +1,156 @@
 package io.multihead.house;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import com.sun.source.tree.CompilationUnitTree;
+import com.sun.source.tree.ClassTree;
 import com.sun.source.tree.LineMap;
 import com.sun.source.tree.MethodTree;
-import com.sun.source.util.JavacTask;
+import com.sun.source.tree.Tree;
+import com.sun.source.tree.VariableTree;
 import com.sun.source.util.SourcePositions;
 import com.sun.source.util.TreeScanner;
-import com.sun.source.util.Trees;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.net.URI;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.stream.Stream;
+import java.util.Set;
 import javax.lang.model.element.Modifier;
-import javax.tools.JavaCompiler;
-import javax.tools.JavaFileObject;
-import javax.tools.SimpleJavaFileObject;
-import javax.tools.ToolProvider;
 import org.junit.jupiter.api.Test;
 
 /** The size budget: files of 400 lines, methods of 60 (kernels 100), 6 public parameters (kernels 10). */
 class BudgetTest {
     private static final int FILE_LINES = 400;
-    private static final List<Path> ROOTS =
-            List.of(Path.of("src/main/java"), Path.of("src/demo/java"), Path.of("src/test/java"), Path.of("jmh/src"));
+    private static final String KERNELS = "src/main/java/io/multihead/internal/kernel/";
+    private static final List<Path> ROOTS = List.of(
+            Path.of("src/main/java"),
+            Path.of("src/main/module"),
+            Path.of("src/demo/java"),
+            Path.of("src/test/java"),
+            Path.of("jmh/src"),
+            Path.of(".ci/consumer"));
 
     @Test
     void everythingFitsItsBudget() {
         List<String> over = new ArrayList<>();
-        List<Path> sources = sources();
-        assertTrue(sources.size() > 50, "read only " + sources.size() + " files");
-        for (Path source : sources) {
-            over.addAll(measure(source.toString(), read(source)));
+        int files = 0;
+        for (Path root : ROOTS) {
+            for (Sources.Parsed source : Sources.below(root)) {
+                over.addAll(measure(source));
+                files++;
+            }
         }
+        assertTrue(files > 50, "read only " + files + " files");
         assertEquals(List.of(), over);
     }
 
     @Test
-    void theBudgetCanBeExceeded() {
-        String body = "\n;".repeat(61);
-        String code = "class A { void longOne() {" + body
-                + "}\n public void wide(int a, int b, int c, int d, int e, int f, int g) {} }";
+    void aLongFileIsSeen() {
+        String lines = "class A {\n" + "\n".repeat(398);
+        assertEquals(List.of(), measure("A.java", lines + "}\n"));
+        assertEquals(List.of("A.java: 401 lines, budget 400"), measure("A.java", lines + "\n}\n"));
+        assertEquals(List.of("A.java: 401 lines, budget 400"), measure("A.java", lines + "\n}"));
+    }
+
+    @Test
+    void aLongMethodIsSeen() {
+        String code = "class A { void a() {" + "\n;".repeat(59) + "} }";
+        assertEquals(List.of(), measure("A.java", code));
+        assertEquals(List.of("A.java: a has 61 lines, budget 60"), measure("A.java", code.replace("{\n", "{\n\n")));
+        String nested = "class A { Runnable r = new Runnable() { public void run() {" + "\n;".repeat(60) + "} }; }";
+        assertEquals(List.of("A.java: run has 61 lines, budget 60"), measure("A.java", nested));
+        String kernel = "class A { void a() {" + "\n;".repeat(100) + "} }";
+        assertEquals(List.of(KERNELS + "A.java: a has 101 lines, budget 100"), measure(KERNELS + "A.java", kernel));
+        assertEquals(List.of(), measure(KERNELS + "A.java", kernel.replaceFirst("\n;", "")));
+    }
+
+    @Test
+    void wideSignaturesAreSeen() {
+        String seven = "(int a, int b, int c, int d, int e, int f, int g)";
+        List<String> method = List.of("A.java: wide has 7 parameters, budget 6");
+        assertEquals(method, measure("A.java", "class A { public void wide" + seven + " {} }"));
+        assertEquals(method, measure("A.java", "interface A { void wide" + seven + "; }"));
         assertEquals(
-                List.of("A.java: longOne has 62 lines, budget 60", "A.java: wide has 7 parameters, budget 6"),
-                measure("A.java", code));
-        assertEquals(1, measure("B.java", "class B {}" + "\n".repeat(400)).size());
+                List.of("A.java: A has 7 parameters, budget 6"), measure("A.java", "public record A" + seven + " {}"));
+        assertEquals(List.of(), measure("A.java", "record A" + seven + " {}"));
         assertEquals(
-                List.of(),
-                measure(
-                        "src/main/java/io/multihead/internal/kernel/C.java",
-                        "class C { void longOne() {" + body + "} }"));
+                List.of("A.java: <init> has 7 parameters, budget 6"),
+                measure("A.java", "class A { public A" + seven + " {} }"));
+        assertEquals(List.of(), measure("A.java", "class A { void wide" + seven + " {} }"));
+        assertEquals(List.of(), measure(KERNELS + "A.java", "class A { public void wide" + seven + " {} }"));
+        String eleven = seven.replace(")", ", int h, int i, int j, int k)");
+        assertEquals(
+                List.of(KERNELS + "A.java: wide has 11 parameters, budget 10"),
+                measure(KERNELS + "A.java", "class A { void wide" + eleven + " {} }"));
+    }
+
+    @Test
+    void whatCannotBeReadIsNoPass() {
+        assertThrows(AssertionError.class, () -> measure("A.java", "class A { void a( {} }"));
     }
 
     private static List<String> measure(String name, String code) {
+        return measure(Sources.parse(name, code));
+    }
+
+    private static List<String> measure(Sources.Parsed source) {
         List<String> over = new ArrayList<>();
-        long lines = code.chars().filter(c -> c == '\n').count();
-        if (lines >= FILE_LINES) {
-            over.add(name + ": " + lines + " lines, budget " + FILE_LINES);
+        long lines = source.code().lines().count();
+        if (lines > FILE_LINES) {
+            over.add(source.name() + ": " + lines + " lines, budget " + FILE_LINES);
         }
-        boolean kernel = name.contains("internal/kernel/");
-        JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
-        JavacTask task = (JavacTask) compiler.getTask(null, null, d -> {}, null, null, List.of(new Source(name, code)));
-        try {
-            SourcePositions positions = Trees.instance(task).getSourcePositions();
-            for (CompilationUnitTree unit : task.parse()) {
-                unit.accept(new Methods(unit, positions, kernel, name, over), null);
-            }
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
+        new Methods(source, over).scan(source.unit(), false);
         return over;
     }
 
-    private static final class Methods extends TreeScanner<Void, Void> {
-        private final CompilationUnitTree unit;
-        private final SourcePositions positions;
+    /** Measures every method; what it hands down is whether members are public without saying so. */
+    private static final class Methods extends TreeScanner<Void, Boolean> {
+        private final Sources.Parsed source;
         private final boolean kernel;
-        private final String file;
         private final List<String> over;
 
-        Methods(CompilationUnitTree unit, SourcePositions positions, boolean kernel, String file, List<String> over) {
-            this.unit = unit;
-            this.positions = positions;
-            this.kernel = kernel;
-            this.file = file;
+        Methods(Sources.Parsed source, List<String> over) {
+            this.source = source;
+            this.kernel = source.name().startsWith(KERNELS);
             this.over = over;
         }
 
         @Override
-        public Void visitMethod(MethodTree method, Void unused) {
-            LineMap map = unit.getLineMap();
-            long lines = map.getLineNumber(positions.getEndPosition(unit, method))
-                    - map.getLineNumber(positions.getStartPosition(unit, method))
-                    + 1;
-            int allowed = kernel ? 100 : 60;
-            if (lines > allowed) {
-                over.add(file + ": " + method.getName() + " has " + lines + " lines, budget " + allowed);
+        public Void visitClass(ClassTree type, Boolean ignored) {
+            if (type.getKind() == Tree.Kind.RECORD
+                    && type.getModifiers().getFlags().contains(Modifier.PUBLIC)) {
+                long components = type.getMembers().stream()
+                        .filter(VariableTree.class::isInstance)
+                        .map(member -> ((VariableTree) member).getModifiers().getFlags())
+                        .filter(flags -> !flags.contains(Modifier.STATIC))
+                        .count();
+                check(type.getSimpleName().toString(), "parameters", components, kernel ? 10 : 6);
             }
-            int parameters = method.getParameters().size();
-            boolean open = method.getModifiers().getFlags().contains(Modifier.PUBLIC);
-            int most = kernel ? 10 : 6;
-            if ((open || kernel) && parameters > most) {
-                over.add(file + ": " + method.getName() + " has " + parameters + " parameters, budget " + most);
-            }
-            return super.visitMethod(method, unused);
-        }
-    }
-
-    private static final class Source extends SimpleJavaFileObject {
-        private final String code;
-
-        Source(String name, String code) {
-            super(URI.create("string:///" + name), JavaFileObject.Kind.SOURCE);
-            this.code = code;
+            boolean open =
+                    Set.of(Tree.Kind.INTERFACE, Tree.Kind.ANNOTATION_TYPE).contains(type.getKind());
+            return super.visitClass(type, open);
         }
 
         @Override
-        public CharSequence getCharContent(boolean ignored) {
-            return code;
-        }
-    }
-
-    private static List<Path> sources() {
-        List<Path> sources = new ArrayList<>();
-        for (Path root : ROOTS) {
-            if (Files.isDirectory(root)) {
-                try (Stream<Path> files = Files.walk(root)) {
-                    files.filter(file -> file.toString().endsWith(".java")).forEach(sources::add);
-                } catch (IOException e) {
-                    throw new UncheckedIOException(e);
-                }
+        public Void visitMethod(MethodTree method, Boolean open) {
+            LineMap map = source.unit().getLineMap();
+            SourcePositions positions = source.trees().getSourcePositions();
+            long lines = map.getLineNumber(positions.getEndPosition(source.unit(), method))
+                    - map.getLineNumber(positions.getStartPosition(source.unit(), method))
+                    + 1;
+            String name = method.getName().toString();
+            check(name, "lines", lines, kernel ? 100 : 60);
+            Set<Modifier> flags = method.getModifiers().getFlags();
+            if (kernel || flags.contains(Modifier.PUBLIC) || open && !flags.contains(Modifier.PRIVATE)) {
+                check(name, "parameters", method.getParameters().size(), kernel ? 10 : 6);
             }
+            return super.visitMethod(method, open);
         }
-        return sources;
-    }
 
-    private static String read(Path file) {
-        try {
-            return Files.readString(file);
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
+        private void check(String name, String what, long actual, int budget) {
+            if (actual > budget) {
+                over.add(source.name() + ": " + name + " has " + actual + " " + what + ", budget " + budget);
+            }
         }
     }
 }
