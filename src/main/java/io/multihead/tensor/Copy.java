@@ -1,13 +1,26 @@
 package io.multihead.tensor;
 
+import io.multihead.internal.Checks;
 import java.lang.foreign.MemorySegment;
 
 /** Copies elements from view to view: at once where both are dense, else one by one. */
 final class Copy {
     private Copy() {}
 
-    /** Copies between tensors of one shape that do not overlap. */
+    /** Checks the target, then copies. */
     static void elements(Tensor from, Tensor to) {
+        if (!from.shape().equals(to.shape())) {
+            throw Checks.fail("target", "shape " + to.shape(), "expected " + from.shape());
+        }
+        if (from.overlaps(to)) {
+            throw Checks.fail("target", "overlaps the source", "expected memory of its own");
+        }
+        if (to.overlapsItself()) {
+            throw Checks.fail("target", to.toString(), "expected an element of its own for every position");
+        }
+        if (to.memory().isReadOnly()) {
+            throw Checks.fail("target", "read-only memory", "expected memory to write to");
+        }
         if (from.shape().elements() == 0) {
             return;
         }

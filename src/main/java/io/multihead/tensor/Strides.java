@@ -18,7 +18,9 @@ final class Strides {
             if (dims[axis] == -1 && open < 0) {
                 open = axis;
             } else {
-                known = Math.multiplyExact(known, Checks.atLeast(dims[axis], 0, "reshape axis " + axis));
+                long size = Checks.atLeast(dims[axis], 0, "reshape axis " + axis);
+                // a product beyond 2^63 is no shape's number of elements: keep it out of reach
+                known = size > 0 && known > Long.MAX_VALUE / size ? Long.MAX_VALUE : known * size;
             }
         }
         if (open >= 0 && known > 0 && from.elements() % known == 0) {
@@ -119,6 +121,11 @@ final class Strides {
      * @param distance first element of the second view minus first element of the first
      */
     static boolean interleaved(Shape a, long[] stridesA, Shape b, long[] stridesB, long distance) {
+        return interleavedByPeriodOf(a, stridesA, b, stridesB, distance)
+                || interleavedByPeriodOf(b, stridesB, a, stridesA, -distance);
+    }
+
+    private static boolean interleavedByPeriodOf(Shape a, long[] stridesA, Shape b, long[] stridesB, long distance) {
         for (int axis = 0; axis < stridesA.length; axis++) {
             long period = stridesA[axis];
             if (a.dim(axis) > 1 && period > 1) {
@@ -142,6 +149,15 @@ final class Strides {
             }
         }
         return width <= period ? width : 0;
+    }
+
+    /** Whether two segments lie in native memory both, or may lie in the same Java array. */
+    static boolean sameMemory(MemorySegment a, MemorySegment b) {
+        if (a.isNative() || b.isNative()) {
+            return a.isNative() && b.isNative();
+        }
+        // unlike heapBase, which a read-only segment hides, this knows the array; the addresses have been compared
+        return a.asOverlappingSlice(b).isPresent();
     }
 
     static long[] without(long[] values, int at) {

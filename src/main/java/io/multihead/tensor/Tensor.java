@@ -4,7 +4,6 @@ import io.multihead.internal.Checks;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A strided view of numbers in a {@link MemorySegment}: native, memory-mapped or a Java array.
@@ -23,9 +22,6 @@ public final class Tensor {
     private final Shape shape;
     private final long offset;
     private final long[] strides;
-    /** The Java array behind the memory, or null for native memory; with the byte range it decides overlap. */
-    private final @Nullable Object heapBase;
-
     private final long firstByte;
     private final long lastByte;
 
@@ -35,7 +31,6 @@ public final class Tensor {
         this.shape = shape;
         this.offset = offset;
         this.strides = strides;
-        this.heapBase = memory.heapBase().orElse(null);
         long last = offset + Strides.reach(shape, strides);
         this.firstByte = memory.address() + offset * dtype.bytes();
         this.lastByte = memory.address() + (last + 1) * dtype.bytes() - 1;
@@ -100,10 +95,14 @@ public final class Tensor {
      * @param dtype how one element is stored
      * @param shape the sizes
      * @return the tensor
+     * @throws IllegalArgumentException if the number of bytes overflows a {@code long}
      */
     public static Tensor allocate(Arena arena, DType dtype, Shape shape) {
         Checks.notNull(arena, "arena");
-        return view(arena.allocate(Math.multiplyExact(shape.elements(), (long) dtype.bytes()), 64), dtype, shape);
+        if (shape.elements() > Long.MAX_VALUE / dtype.bytes()) {
+            throw Checks.fail("shape", shape + " of " + dtype, "expected fewer than 2^63 bytes");
+        }
+        return view(arena.allocate(shape.elements() * dtype.bytes(), 64), dtype, shape);
     }
 
     /**
@@ -251,7 +250,7 @@ public final class Tensor {
         }
         long[] dims = shape.toArray();
         dims[at] = to - from;
-        return new Tensor(memory, dtype, Shape.of(dims), to == from ? offset : offset + from * strides[at], strides);
+        return part(Shape.of(dims), strides, at, from);
     }
 
     /**
@@ -265,12 +264,7 @@ public final class Tensor {
     public Tensor select(int axis, long index) {
         int at = shape.axis(axis);
         Checks.index(index, shape.dim(at), "index of axis " + axis);
-        return new Tensor(
-                memory,
-                dtype,
-                Shape.of(Strides.without(shape.toArray(), at)),
-                offset + index * strides[at],
-                Strides.without(strides, at));
+        return part(Shape.of(Strides.without(shape.toArray(), at)), Strides.without(strides, at), at, index);
     }
 
     /**
@@ -309,15 +303,10 @@ public final class Tensor {
      * Copies every element into {@code target}, converting as it goes.
      *
      * @param target a tensor of the same shape that does not overlap this one
-     * @throws IllegalArgumentException if the shapes differ or the memory overlaps
+     * @throws IllegalArgumentException if the shapes differ, the memory overlaps, or the target is read-only or keeps
+     *     several positions in one element
      */
     public void copyTo(Tensor target) {
-        if (!shape.equals(target.shape)) {
-            throw Checks.fail("target", "shape " + target.shape, "expected " + shape);
-        }
-        if (overlaps(target)) {
-            throw Checks.fail("target", "overlaps the source", "expected memory of its own");
-        }
         Copy.elements(this, target);
     }
 
@@ -354,10 +343,10 @@ public final class Tensor {
      * @return true unless the two are known to share no element
      */
     public boolean overlaps(Tensor other) {
-        if (heapBase != other.heapBase || shape.elements() == 0 || other.shape.elements() == 0) {
+        if (shape.elements() == 0 || other.shape.elements() == 0) {
             return false;
         }
-        if (lastByte < other.firstByte || other.lastByte < firstByte) {
+        if (lastByte < other.firstByte || other.lastByte < firstByte || !Strides.sameMemory(memory, other.memory)) {
             return false;
         }
         if (dtype.bytes() != other.dtype.bytes() || (firstByte - other.firstByte) % dtype.bytes() != 0) {
@@ -380,6 +369,12 @@ public final class Tensor {
     @Override
     public String toString() {
         return dtype + " " + shape + (isDense() ? "" : " strides " + Arrays.toString(strides));
+    }
+
+    /** The view that begins at one position of an axis; one that holds nothing begins where this one does. */
+    private Tensor part(Shape dims, long[] steps, int axis, long from) {
+        long start = dims.elements() == 0 ? offset : offset + from * strides[axis];
+        return new Tensor(memory, dtype, dims, start, steps);
     }
 
     private long position(long... index) {

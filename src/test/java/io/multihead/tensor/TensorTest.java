@@ -1,0 +1,146 @@
+package io.multihead.tensor;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileChannel.MapMode;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Every kind of memory, sizes at the edge of {@code long}, and views that hold nothing. */
+class TensorTest {
+    @TempDir
+    Path folder;
+
+    static Stream<MemorySegment> arrays() {
+        return Stream.of(
+                MemorySegment.ofArray(new byte[32]),
+                MemorySegment.ofArray(new char[16]),
+                MemorySegment.ofArray(new short[16]),
+                MemorySegment.ofArray(new int[8]),
+                MemorySegment.ofArray(new float[8]),
+                MemorySegment.ofArray(new long[4]),
+                MemorySegment.ofArray(new double[4]));
+    }
+
+    @ParameterizedTest
+    @MethodSource("arrays")
+    void anyArrayHoldsAnyType(MemorySegment memory) {
+        for (DType dtype : DType.values()) {
+            Tensor tensor = Tensor.view(memory, dtype, Shape.of(2, 2));
+            tensor.set(-3, 1, 0);
+            tensor.set(5, 0, 1);
+            assertEquals(-3, tensor.get(1, 0), dtype.toString());
+            assertArrayEquals(new float[] {0, 5, -3, 0}, tensor.toArray(), dtype.toString());
+            memory.fill((byte) 0);
+        }
+    }
+
+    @Test
+    void aMappedFileMayExceedAnArray() throws IOException {
+        long last = (1L << 31) + 9; // the file is sparse: it takes a few blocks on disk
+        try (Arena arena = Arena.ofConfined();
+                FileChannel file = FileChannel.open(
+                        folder.resolve("sparse"),
+                        StandardOpenOption.CREATE,
+                        StandardOpenOption.READ,
+                        StandardOpenOption.WRITE)) {
+            MemorySegment memory = file.map(MapMode.READ_WRITE, 0, last + 1, arena);
+            Tensor tensor = Tensor.view(memory, DType.I8, Shape.of(2, (last + 1) / 2));
+            tensor.set(42, 1, tensor.dim(1) - 1);
+            assertEquals(42, Tensor.view(memory, DType.I8, Shape.of(last + 1)).get(last));
+            assertEquals(
+                    42,
+                    tensor.reshape(-1).slice(0, last - 1, last + 1).permute(0).get(1));
+            assertEquals(42, tensor.slice(1, 7, tensor.dim(1)).select(0, 1).get(tensor.dim(1) - 8));
+        }
+    }
+
+    @Test
+    void sizesBeyondLongAreIllegalArguments() {
+        fails(
+                "shape: [4611686018427387904] of F64; expected fewer than 2^63 bytes",
+                () -> Tensor.allocate(Arena.ofAuto(), DType.F64, Shape.of(1L << 62)));
+        fails("reshape: [4294967296, 4294967296]; expected as many elements as shape [2]", () -> Tensor.of(new float[2])
+                .reshape(1L << 32, 1L << 32));
+        fails(
+                "reshape: [4294967296, 4294967296, -1]; expected as many elements as shape [2]",
+                () -> Tensor.of(new float[2]).reshape(1L << 32, 1L << 32, -1));
+        fails("shape: [4294967296, 4294967296]; expected fewer than 2^63 elements", () -> Tensor.of(new float[1])
+                .broadcast(1L << 32, 1L << 32));
+        fails(
+                "memory: 4 bytes (1 of F32); too small for shape [3] with offset 0 and strides [4611686018427387905]",
+                () -> Tensor.view(MemorySegment.ofArray(new float[1]), DType.F32, Shape.of(3), 0, (1L << 62) + 1));
+    }
+
+    @Test
+    void viewsThatHoldNothingStayInsideTheirMemory() {
+        Tensor empty = Tensor.of(new float[0], 5, 0, 7);
+        for (Tensor view : new Tensor[] {
+            empty.select(0, 4), empty.slice(0, 3, 5), empty.select(2, 6), empty.slice(1, 0, 0), empty.reshape(0, 3)
+        }) {
+            assertEquals(0, view.shape().elements());
+            assertEquals(0, view.offset(), view.toString());
+            assertEquals(0, view.toArray().length);
+            assertTrue(view.isDense());
+            assertFalse(view.overlaps(view) || view.overlapsItself());
+        }
+        fails(
+                "reshape: [-1, 0]; expected as many elements as shape [5, 0, 7]",
+                () -> empty.reshape(-1, 0)); // any number would fit
+        fails(
+                "memory: 0 bytes (0 of F32); too small for shape [0] with offset 1 and strides [1]",
+                () -> Tensor.view(MemorySegment.ofArray(new float[0]), DType.F32, Shape.of(0), 1, 1));
+    }
+
+    @Test
+    void aReadOnlyViewOfAnArrayOverlapsIt() {
+        MemorySegment memory = MemorySegment.ofArray(new float[8]);
+        Tensor whole = Tensor.view(memory, DType.F32, Shape.of(8));
+        Tensor closed = Tensor.view(memory.asReadOnly(), DType.F32, Shape.of(8));
+        assertTrue(closed.overlaps(whole));
+        assertTrue(whole.overlaps(closed));
+        assertTrue(closed.overlaps(closed));
+        assertFalse(closed.slice(0, 0, 4).overlaps(whole.slice(0, 4, 8)));
+        assertFalse(closed.overlaps(Tensor.of(new float[8])));
+        fails("target: overlaps the source; expected memory of its own", () -> closed.copyTo(whole));
+        fails("target: read-only memory; expected memory to write to", () -> Tensor.of(new float[8])
+                .copyTo(closed));
+    }
+
+    @Test
+    void copiesNeedATargetWithAPlaceForEveryElement() {
+        Tensor repeated = Tensor.of(new float[1]).broadcast(3);
+        fails(
+                "target: F32 [3] strides [0]; expected an element of its own for every position",
+                () -> Tensor.of(new float[3]).copyTo(repeated));
+        repeated.copyTo(Tensor.of(new float[3]));
+    }
+
+    @Test
+    void aRowOfAFusedBufferDoesNotOverlapAColumnOfParts() {
+        Tensor fused = Tensor.of(new float[6 * 3 * 4], 6, 3, 4);
+        Tensor queries = fused.select(1, 0);
+        Tensor oneKey = fused.slice(1, 1, 2).slice(0, 2, 3);
+        assertFalse(queries.overlaps(oneKey));
+        assertFalse(oneKey.overlaps(queries));
+        assertTrue(queries.overlaps(fused.select(0, 2)));
+    }
+
+    private static void fails(String message, Executable call) {
+        assertEquals(message, assertThrows(IllegalArgumentException.class, call).getMessage());
+    }
+}
