@@ -177,13 +177,14 @@ public final class Safetensors {
      *
      * @param name its name
      * @return the elements, row-major, as a new array
-     * @throws IllegalArgumentException if there is none of that name or it is not I64
+     * @throws IllegalArgumentException if there is none of that name, it is not I64, or an array cannot hold it
      */
     public long[] longs(String name) {
         Entry entry = entry(name);
         if (!entry.dtype().equals("I64")) {
             throw Checks.fail("tensor \"" + name + "\"", "dtype " + entry.dtype(), "expected I64");
         }
+        Checks.fitsInt(entry.shape().elements(), "tensor \"" + name + "\" elements");
         return data.asSlice(entry.from(), entry.to() - entry.from()).toArray(ValueLayout.JAVA_LONG_UNALIGNED);
     }
 

@@ -15,10 +15,12 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
@@ -258,6 +260,26 @@ class SafetensorsTest {
                 "tensor \"f\": dtype F32; expected I64",
                 assertThrows(IllegalArgumentException.class, () -> file.longs("f"))
                         .getMessage());
+    }
+
+    @Test
+    void longsThatNoArrayHoldsAreRefused() throws IOException {
+        Path path = folder.resolve("sparse");
+        long bytes = 8L << 31; // the file is sparse: it takes a few blocks on disk
+        String header = "{'n':{'dtype':'I64','shape':[2147483648],'data_offsets':[0," + bytes + "]}}";
+        byte[] start = file(header, 0);
+        try (FileChannel channel = FileChannel.open(
+                path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE, StandardOpenOption.SPARSE)) {
+            channel.write(ByteBuffer.wrap(start));
+            channel.write(ByteBuffer.allocate(1), start.length + bytes - 1);
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            Safetensors file = Safetensors.map(path, arena);
+            assertEquals(
+                    "tensor \"n\" elements: 2147483648; expected 0 to 2147483639",
+                    assertThrows(IllegalArgumentException.class, () -> file.longs("n"))
+                            .getMessage());
+        }
     }
 
     @ParameterizedTest
