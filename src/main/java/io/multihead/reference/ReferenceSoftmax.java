@@ -11,10 +11,28 @@ public final class ReferenceSoftmax {
      * @return the softmax as a new array
      */
     public static double[] row(double... scores) {
-        double logSumExp = logSumExp(scores);
+        double max = max(scores);
+        double sum = sum(scores, max);
         double[] result = new double[scores.length];
         for (int j = 0; j < scores.length; j++) {
-            result[j] = scores[j] == Double.NEGATIVE_INFINITY ? 0 : Math.exp(scores[j] - logSumExp);
+            result[j] = scores[j] == Double.NEGATIVE_INFINITY ? 0 : Math.exp(scores[j] - max) / sum;
+        }
+        return result;
+    }
+
+    /**
+     * {@code ln} of {@link #row}: {@code s_j - ln sum_k e^s_k}, minus infinity where the softmax is 0 by definition.
+     *
+     * @param scores one row
+     * @return the logarithms as a new array
+     */
+    public static double[] logRow(double... scores) {
+        double max = max(scores);
+        double log = Math.log(sum(scores, max));
+        double[] result = new double[scores.length];
+        for (int j = 0; j < scores.length; j++) {
+            // not s_j - logSumExp: beside a large max, log would be lost
+            result[j] = scores[j] == Double.NEGATIVE_INFINITY ? scores[j] : scores[j] - max - log;
         }
         return result;
     }
@@ -26,14 +44,24 @@ public final class ReferenceSoftmax {
      * @return log-sum-exp
      */
     public static double logSumExp(double... scores) {
+        double max = max(scores);
+        double sum = sum(scores, max);
+        return sum == 0 ? max : max + Math.log(sum);
+    }
+
+    private static double max(double[] scores) {
         double max = Double.NEGATIVE_INFINITY;
         for (double score : scores) {
-            max = Math.max(max, score);
+            max = Math.max(max, score); // NaN wins
         }
+        return max;
+    }
+
+    private static double sum(double[] scores, double max) {
         double sum = 0;
         for (double score : scores) {
             sum += score == Double.NEGATIVE_INFINITY ? 0 : Math.exp(score - max);
         }
-        return sum == 0 ? max : max + Math.log(sum);
+        return sum;
     }
 }

@@ -80,7 +80,8 @@ public final class Tolerance {
      * @param expected exact values
      * @param bound what each element may be off; where the expected value is not finite, the actual one must not be either
      * @param dtype how the actual values were stored, whose rounding is allowed on top for types narrower than f32
-     * @return the largest {@code |error| / bound}; infinity if a finite value is missing or not expected
+     * @return the largest {@code |error| / bound}; infinity if a finite value is missing or not expected, or a finite
+     *     expected value has no finite bound
      * @throws IllegalArgumentException if the lengths differ
      */
     public static double ratio(double[] actual, double[] expected, double[] bound, DType dtype) {
@@ -102,6 +103,9 @@ public final class Tolerance {
         if (dtype == DType.BF16 || dtype == DType.F16) {
             error = Math.max(0, error - storage(expected, dtype)); // Math.max keeps NaN
         }
-        return !(error <= Double.MAX_VALUE) ? Double.POSITIVE_INFINITY : error == 0 ? 0 : error / bound;
+        if (!(error <= Double.MAX_VALUE && bound <= Double.MAX_VALUE)) {
+            return Double.POSITIVE_INFINITY; // an infinite bound would let everything pass
+        }
+        return error == 0 ? 0 : error / bound;
     }
 }
