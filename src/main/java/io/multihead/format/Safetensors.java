@@ -102,7 +102,8 @@ public final class Safetensors {
      * @param tensors by name; I8, F16, BF16, F32 or F64, any strides
      * @param metadata free text by key
      * @throws IOException if writing fails; the old file is then as it was
-     * @throws IllegalArgumentException if a tensor is named {@code __metadata__}, or a text has an unpaired surrogate
+     * @throws IllegalArgumentException if the path has no file name, a tensor is named {@code __metadata__}, or a text has
+     *     an unpaired surrogate
      */
     public static void write(Path file, Map<String, Tensor> tensors, Map<String, String> metadata) throws IOException {
         SafetensorsWriter.write(file, tensors, metadata);

@@ -26,10 +26,14 @@ final class SafetensorsWriter {
     private SafetensorsWriter() {}
 
     static void write(Path file, Map<String, Tensor> tensors, Map<String, String> metadata) throws IOException {
+        Path name = Checks.notNull(file, "file").getFileName();
+        if (name == null || name.toString().isEmpty()) {
+            throw Checks.fail("file", "\"" + file + "\"", "expected a path that ends in a file name");
+        }
         byte[] header = header(tensors, metadata);
-        Path folder = Checks.notNull(file, "file").toAbsolutePath().getParent();
         // not Files.createTempFile, whose files only their owner may read
-        Path temporary = folder.resolve(file.getFileName() + "." + UUID.randomUUID() + ".tmp");
+        // without the name of the file, which may already be as long as a name can be
+        Path temporary = file.resolveSibling("safetensors-" + UUID.randomUUID() + ".tmp");
         FileChannel channel = FileChannel.open(temporary, StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW);
         try {
             try (channel) {

@@ -171,6 +171,23 @@ class SafetensorsWriteTest {
     }
 
     @Test
+    void aNameMayBeAsLongAsTheFolderAllows() throws IOException {
+        Path path = folder.resolve("n".repeat(255));
+        writeOld(path);
+        assertOnly(path);
+    }
+
+    @Test
+    void aPathWithoutAFileNameIsRefused() {
+        for (Path path : List.of(folder.getRoot(), Path.of(""))) {
+            String message = assertThrows(
+                            IllegalArgumentException.class, () -> Safetensors.write(path, Map.of(), Map.of()))
+                    .getMessage();
+            assertEquals("file: \"" + path + "\"; expected a path that ends in a file name", message);
+        }
+    }
+
+    @Test
     void theDataStartsAligned() throws IOException {
         Path path = folder.resolve("aligned");
         for (int length = 0; length < 9; length++) {
