@@ -1,0 +1,69 @@
+package io.multihead.nn;
+
+import io.multihead.compute.Compute;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.util.Map;
+
+/**
+ * Something with parameters that turns one tensor into another and can be trained.
+ *
+ * <p>A layer owns no parameter: it reads the tensors it was given, which must stay alive. {@link #forward} is thread-safe;
+ * whoever changes parameters does so while no call runs, and calls {@link #parametersChanged} before the next one.
+ */
+public interface Layer {
+    /**
+     * The parameters by PyTorch's names: the very tensors that the layer was given.
+     *
+     * @return an unmodifiable map in PyTorch's order, empty for a layer without parameters
+     */
+    Map<String, Tensor> parameters();
+
+    /**
+     * What the layer makes of an input.
+     *
+     * @param input the shape of an input
+     * @return the shape of the output
+     * @throws IllegalArgumentException if the layer cannot take this input
+     */
+    Shape outputShape(Shape input);
+
+    /**
+     * Computes the output and keeps nothing; dropout does not drop.
+     *
+     * @param cpu threads and scratch memory
+     * @param x the input, any floating type and strides
+     * @param y the output, written; overlaps neither the input nor a parameter
+     * @throws IllegalArgumentException if a shape or element type does not fit, before anything is written
+     */
+    void forward(Compute cpu, Tensor x, Tensor y);
+
+    /**
+     * Computes the output as in training and keeps what {@link Pass#backward} needs.
+     *
+     * @param cpu threads and scratch memory, for backward too; must stay open as long as the pass
+     * @param x the input; must stay alive and unchanged until the pass is closed
+     * @param y the output, written; must stay alive and unchanged until the pass is closed
+     * @param seed what dropout draws from: the same seed drops the same elements
+     * @return the pass, for one caller at a time
+     * @throws IllegalArgumentException if a shape or element type does not fit, before anything is written
+     */
+    Pass record(Compute cpu, Tensor x, Tensor y, long seed);
+
+    /**
+     * Computes the output as in training, with seed 0.
+     *
+     * @param cpu threads and scratch memory, for backward too
+     * @param x the input
+     * @param y the output, written
+     * @return the pass
+     */
+    default Pass record(Compute cpu, Tensor x, Tensor y) {
+        return record(cpu, x, y, 0);
+    }
+
+    /** Makes {@link #forward} see parameters that an optimiser has changed, where the layer keeps packed copies of them. */
+    default void parametersChanged() {
+        // layers without packed copies read their parameters at every call
+    }
+}

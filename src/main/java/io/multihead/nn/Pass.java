@@ -1,0 +1,37 @@
+package io.multihead.nn;
+
+import io.multihead.tensor.Tensor;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A forward call that remembers what its backward needs. For one thread at a time; parameters, input and output must not
+ * change before it is closed.
+ */
+public interface Pass extends AutoCloseable {
+    /**
+     * Computes gradients of some loss from its gradient with respect to this pass's output. May be called several times.
+     *
+     * @param outputGradient the loss's gradient with respect to the output, of the output's shape
+     * @param inputGradient written: the gradient with respect to the input, of the input's shape; null when not wanted
+     * @param gradients by the names of {@link Layer#parameters}, each of its parameter's shape: the parameters' gradients
+     *     are added to them. Parameters without a tensor here are left out; names of other layers are passed over
+     * @throws IllegalArgumentException if a shape does not fit or tensors overlap, before anything is written
+     * @throws IllegalStateException if the pass is closed
+     */
+    void backward(Tensor outputGradient, @Nullable Tensor inputGradient, Map<String, Tensor> gradients);
+
+    /**
+     * Computes the gradient with respect to the input alone.
+     *
+     * @param outputGradient the loss's gradient with respect to the output
+     * @param inputGradient written: the gradient with respect to the input
+     */
+    default void backward(Tensor outputGradient, Tensor inputGradient) {
+        backward(outputGradient, inputGradient, Map.of());
+    }
+
+    /** Forgets what was kept. Does nothing the second time. */
+    @Override
+    void close();
+}
