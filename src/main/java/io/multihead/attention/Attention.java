@@ -29,6 +29,7 @@ import io.multihead.tensor.Tensor;
  */
 public final class Attention {
     private static final int CALL = Workspace.ATTENTION + 1;
+    private static final int BACKWARD = Workspace.ATTENTION + 7;
 
     private Attention() {}
 
@@ -74,6 +75,52 @@ public final class Attention {
         run(cpu, scratch, call, options);
     }
 
+    /**
+     * Goes back through a call of forward, recomputing the weights from log-sum-exp tile by tile (Dao 2023, algorithm 2): no
+     * {@code queries x keys} matrix exists, scratch is linear in the length.
+     *
+     * @param cpu threads and scratch
+     * @param pass what forward read and wrote
+     * @param outputGradient {@code [batch, queryHeads, queries, valueDim]}: the loss's gradient with respect to the output
+     * @param gradients where the gradients go, written
+     * @throws IllegalArgumentException if shapes do not fit, or a gradient overlaps anything; nothing has been written then
+     */
+    public static void backward(Compute cpu, AttentionPass pass, Tensor outputGradient, AttentionGradients gradients) {
+        backward(cpu, pass, AttentionOutputs.of(Checks.notNull(outputGradient, "outputGradient")), gradients);
+    }
+
+    /**
+     * Goes back through a call of forward whose log-sum-exp or weights, too, the loss depends on.
+     *
+     * <p>A score that the mask hides has gradient 0, whatever its key and value hold; so has a query that sees no key. Results
+     * have the same bits for any number of threads. A warm call without bias gradient allocates little and nothing that grows
+     * with the shapes; each thread's scratch holds a group's queries, output gradients and query gradients,
+     * about {@code 16 headDim + 8 valueDim} bytes per query row, headDim and valueDim rounded up to 32.
+     *
+     * @param cpu threads and scratch
+     * @param pass what forward read and wrote; with the weights if their gradient is given
+     * @param outputGradients the loss's gradients with respect to output, log-sum-exp and weights; the last two may be null,
+     *     which stands for 0
+     * @param gradients where the gradients go, written
+     * @throws IllegalArgumentException if shapes do not fit, or a gradient overlaps anything; nothing has been written then
+     */
+    public static void backward(
+            Compute cpu, AttentionPass pass, AttentionOutputs outputGradients, AttentionGradients gradients) {
+        Checks.notNull(cpu, "cpu");
+        Checks.notNull(pass, "pass");
+        Checks.notNull(outputGradients, "outputGradients");
+        GradientChecks.require(cpu, pass, outputGradients, Checks.notNull(gradients, "gradients"));
+        Workspace scratch = cpu.take();
+        GradientCall call = scratch.job(BACKWARD, GradientCall::new);
+        try {
+            call.bind(pass, outputGradients, gradients);
+            call.run(cpu, scratch);
+        } finally {
+            call.clear();
+            cpu.giveBack(scratch);
+        }
+    }
+
     private static Workspace bind(Compute cpu, Tensor query, Tensor key, Tensor value) {
         Checks.notNull(cpu, "cpu");
         AttentionChecks.requireInputs(cpu, query, key, value);
@@ -86,7 +133,7 @@ public final class Attention {
         try {
             call.mask.bind(options.mask(), call.batches, call.heads, call.queries, call.keys);
             AttentionChecks.requireOutputs(cpu, call);
-            call.setScale((float) options.scaleFor(call.headDim));
+            call.setOptions(options);
             cpu.run(call, call.divide(cpu.parallelism()), scratch);
         } finally {
             call.clear();

@@ -41,6 +41,7 @@ final class AttentionCall implements Compute.Job {
     float scale;
 
     float queryFactor;
+    AttentionDropout dropout = AttentionDropout.NONE;
     private long firstTag;
     private int rowsPerUnit;
     private long unitsPerGroup;
@@ -73,9 +74,12 @@ final class AttentionCall implements Compute.Job {
         weights = newWeights;
     }
 
-    void setScale(float newScale) {
+    /** Takes the options; the mask is bound before. */
+    void setOptions(AttentionOptions options) {
+        float newScale = (float) options.scaleFor(headDim);
         scale = newScale == 0f ? 1f : Math.abs(newScale);
         queryFactor = Math.signum(newScale);
+        dropout = options.dropout();
     }
 
     /** What the exponential still has to multiply scores with. */

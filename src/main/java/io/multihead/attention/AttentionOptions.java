@@ -4,14 +4,16 @@ import io.multihead.internal.Checks;
 import java.util.OptionalDouble;
 
 /**
- * How scores are scaled and which of them count. Immutable and thread-safe.
+ * How scores are scaled, which of them count, and which weights are dropped. Immutable and thread-safe.
  *
  * @param mask which keys a query sees, and what is added to their scores
  * @param scale what scores are multiplied with; empty means {@code 1 / sqrt(headDim)} (Vaswani et al. 2017, section 3.2.1)
+ * @param dropout which weights are dropped; log-sum-exp and weights are those before dropout
  */
-public record AttentionOptions(Mask mask, OptionalDouble scale) {
+public record AttentionOptions(Mask mask, OptionalDouble scale, AttentionDropout dropout) {
     /** Every query sees every key; scale {@code 1 / sqrt(headDim)}. */
-    public static final AttentionOptions DEFAULT = new AttentionOptions(Mask.NONE, OptionalDouble.empty());
+    public static final AttentionOptions DEFAULT =
+            new AttentionOptions(Mask.NONE, OptionalDouble.empty(), AttentionDropout.NONE);
 
     /** Causal, aligned bottom-right as {@link Mask#CAUSAL}; scale {@code 1 / sqrt(headDim)}. */
     public static final AttentionOptions CAUSAL = DEFAULT.withMask(Mask.CAUSAL);
@@ -24,6 +26,7 @@ public record AttentionOptions(Mask mask, OptionalDouble scale) {
     public AttentionOptions {
         Checks.notNull(mask, "mask");
         Checks.notNull(scale, "scale");
+        Checks.notNull(dropout, "dropout");
         if (scale.isPresent() && !Double.isFinite(scale.getAsDouble())) {
             throw Checks.fail("scale", String.valueOf(scale.getAsDouble()), "expected a finite number");
         }
@@ -36,7 +39,7 @@ public record AttentionOptions(Mask mask, OptionalDouble scale) {
      * @return changed options
      */
     public AttentionOptions withMask(Mask newMask) {
-        return new AttentionOptions(newMask, scale);
+        return new AttentionOptions(newMask, scale, dropout);
     }
 
     /**
@@ -47,7 +50,17 @@ public record AttentionOptions(Mask mask, OptionalDouble scale) {
      * @throws IllegalArgumentException if the scale is not finite
      */
     public AttentionOptions withScale(double newScale) {
-        return new AttentionOptions(mask, OptionalDouble.of(newScale));
+        return new AttentionOptions(mask, OptionalDouble.of(newScale), dropout);
+    }
+
+    /**
+     * These options with dropout of attention weights.
+     *
+     * @param newDropout rate and seed
+     * @return changed options
+     */
+    public AttentionOptions withDropout(AttentionDropout newDropout) {
+        return new AttentionOptions(mask, scale, newDropout);
     }
 
     /**

@@ -9,6 +9,7 @@ import io.multihead.internal.Checks;
 import io.multihead.internal.kernel.Exp;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.Packer;
+import io.multihead.internal.kernel.Philox;
 import io.multihead.internal.kernel.Product;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.kernel.Scratch;
@@ -38,7 +39,9 @@ final class QueryRows {
     private final float[] staging = new float[DEPTH];
     private final float[] unused = new float[PANEL];
     private final MaskPlan.Place place = new MaskPlan.Place();
+    private final int[] words = new int[4];
     private float[] scores = new float[0];
+    private float[] dropped = new float[0];
     private float[] queryRows = new float[0];
     private float[] output = new float[0];
     private float[] maximum = new float[0];
@@ -99,7 +102,7 @@ final class QueryRows {
                     score(block, tile, firstKey, keys, 0);
                     raiseMaximum(tile, keys, 0);
                     exponentiate(block, tile, keys, 0);
-                    accumulate(block, tile, keys, 0);
+                    accumulate(block, tile, firstKey, keys, 0);
                 }
             }
         }
@@ -130,7 +133,7 @@ final class QueryRows {
                 int keys = keysOf(tile, firstKey, blockKeys);
                 if (keys > 0) {
                     exponentiate(block, tile, keys, scoresOf(tile, firstKey));
-                    accumulate(block, tile, keys, scoresOf(tile, firstKey));
+                    accumulate(block, tile, firstKey, keys, scoresOf(tile, firstKey));
                 }
             }
         }
@@ -276,12 +279,27 @@ final class QueryRows {
         }
     }
 
-    /** {@code O = O + P V}. */
-    private void accumulate(KeyBlock block, int tile, int keys, int at) {
-        product.left(scores, at)
-                .right(block.valuePanels(), 0, block.valueCount() * PANEL)
+    /** {@code O = O + P V}, or {@code O + (M o P) V} with dropout factors M. */
+    private void accumulate(KeyBlock block, int tile, long firstKey, int keys, int at) {
+        if (call.dropout.drops()) {
+            drop(tile, firstKey, keys, at);
+            product.left(dropped, 0);
+        } else {
+            product.left(scores, at);
+        }
+        product.right(block.valuePanels(), 0, block.valueCount() * PANEL)
                 .into(output, tile * stride, stride)
                 .accumulate(countOf(tile), call.valueDim, keys, wide);
+    }
+
+    /** {@code M o P}, apart from P, which the caller may want as weights. */
+    private void drop(int tile, long firstKey, int keys, int at) {
+        dropped = Scratch.atLeast(dropped, TILE_FLOATS);
+        for (int r = 0; r < countOf(tile); r++) {
+            System.arraycopy(scores, at + r * ROW, dropped, r * ROW, keys);
+            long counter = AttentionDropout.counter(queryOf(tile + r), batch * call.heads + headOf(tile + r));
+            Philox.drop(dropped, r * ROW, keys, firstKey, counter, call.dropout.seed(), call.dropout.rate(), words);
+        }
     }
 
     /**
@@ -314,9 +332,9 @@ final class QueryRows {
             }
             if (lse != null) {
                 for (int r = row; r < row + run; r++) {
-                    maximum[r] = (float) ((double) call.scoreScale() * maximum[r] + Math.log(sums[r * PANEL]));
+                    double value = (double) call.scoreScale() * maximum[r] + Math.log(sums[r * PANEL]);
+                    LogSumExp.write(lse, start(lse, r), value);
                 }
-                packer.write(maximum, row, 1, run, 1, lse, start(lse, row), lse.stride(2), 1);
             }
             row += run;
         }

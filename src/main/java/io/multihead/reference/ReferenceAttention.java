@@ -16,6 +16,7 @@ public final class ReferenceAttention {
     private final double[] value;
     private final double scale;
     private final ScoreRule rule;
+    private final ReferenceDropout dropout;
     private final int batches;
     private final int heads;
     private final int kvHeads;
@@ -24,19 +25,41 @@ public final class ReferenceAttention {
     private final int headDim;
     private final int valueDim;
 
-    private ReferenceAttention(Tensor query, Tensor key, Tensor value, double scale, ScoreRule rule) {
-        this.query = Values.of(query);
-        this.key = Values.of(key);
-        this.value = Values.of(value);
-        this.scale = scale;
-        this.rule = rule;
-        batches = (int) query.dim(0);
-        heads = (int) query.dim(1);
-        kvHeads = (int) key.dim(1);
-        queries = (int) query.dim(2);
-        keys = (int) key.dim(2);
-        headDim = (int) query.dim(3);
-        valueDim = (int) value.dim(3);
+    private ReferenceAttention(Call call) {
+        query = Values.of(call.query);
+        key = Values.of(call.key);
+        value = Values.of(call.value);
+        scale = call.scale;
+        rule = call.rule;
+        dropout = call.dropout;
+        batches = (int) call.query.dim(0);
+        heads = (int) call.query.dim(1);
+        kvHeads = (int) call.key.dim(1);
+        queries = (int) call.query.dim(2);
+        keys = (int) call.key.dim(2);
+        headDim = (int) call.query.dim(3);
+        valueDim = (int) call.value.dim(3);
+    }
+
+    /**
+     * What attention is computed of.
+     *
+     * @param query {@code [batch, queryHeads, queries, headDim]}
+     * @param key {@code [batch, keyHeads, keys, headDim]}
+     * @param value {@code [batch, keyHeads, keys, valueDim]}
+     * @param scale what scores are multiplied with
+     * @param rule masks and biases
+     * @param dropout factors of the weights
+     */
+    public record Call(Tensor query, Tensor key, Tensor value, double scale, ScoreRule rule, ReferenceDropout dropout) {
+        /**
+         * Computes attention.
+         *
+         * @return the results as new arrays; log-sum-exp and weights are those before dropout
+         */
+        public Result forward() {
+            return new ReferenceAttention(this).all();
+        }
     }
 
     /**
@@ -62,7 +85,7 @@ public final class ReferenceAttention {
      * @return the results as new arrays
      */
     public static Result forward(Tensor query, Tensor key, Tensor value, double scale, ScoreRule rule) {
-        return new ReferenceAttention(query, key, value, scale, rule).all();
+        return new Call(query, key, value, scale, rule, ReferenceDropout.NONE).forward();
     }
 
     private Result all() {
@@ -131,7 +154,7 @@ public final class ReferenceAttention {
         double output = 0;
         for (int j = 0; j < keys; j++) {
             if (score[j] != Double.NEGATIVE_INFINITY) {
-                output += result.weights[row * keys + j] * value[(v + j) * valueDim + d];
+                output += result.weights[row * keys + j] * factor(row, j) * value[(v + j) * valueDim + d];
             }
         }
         double bound = 0;
@@ -139,14 +162,19 @@ public final class ReferenceAttention {
         for (int j = 0; j < keys; j++) {
             if (score[j] != Double.NEGATIVE_INFINITY) {
                 double p = result.weights[row * keys + j];
-                double size = Math.abs(value[(v + j) * valueDim + d]);
-                double apart = Math.abs(value[(v + j) * valueDim + d] - output);
+                double counted = factor(row, j) * value[(v + j) * valueDim + d];
+                double size = Math.abs(counted);
+                double apart = Math.abs(counted - output);
                 bound += U * p * ((1 + kappa[j]) * apart + size);
                 visible += size;
             }
         }
         result.output[row * valueDim + d] = output;
         result.errorScale[row * valueDim + d] = bound + Tolerance.underflow(keys, visible);
+    }
+
+    private double factor(int row, int j) {
+        return dropout.factor(row / queries, row % queries, j);
     }
 
     private int kvHead(int head) {

@@ -9,6 +9,7 @@ import io.multihead.Numbers;
 import io.multihead.Promises;
 import io.multihead.compute.Compute;
 import io.multihead.reference.ReferenceAttention;
+import io.multihead.reference.ReferenceDropout;
 import io.multihead.reference.ScoreRule;
 import io.multihead.reference.Tolerance;
 import io.multihead.tensor.DType;
@@ -58,15 +59,20 @@ class AttentionGoldenTest {
                 }));
     }
 
-    private static void check(Golden golden, boolean weights) {
-        Tensor q = golden.tensor("q");
-        Tensor k = golden.tensor("k");
-        Tensor v = golden.tensor("v");
+    /** The options of a vector. */
+    static AttentionOptions options(Golden golden) {
         Tensor mask = golden.find("attn_mask");
         Mask made = mask == null ? Mask.NONE : mask.dtype() == DType.I8 ? Mask.keep(mask) : Mask.bias(mask);
         made = golden.meta("is_causal").equals("true") ? made.and(Mask.CAUSAL_TOP_LEFT) : made;
         AttentionOptions options = AttentionOptions.DEFAULT.withMask(made);
-        options = golden.meta("scale").equals("default") ? options : options.withScale(scale(golden));
+        return golden.meta("scale").equals("default") ? options : options.withScale(scale(golden));
+    }
+
+    private static void check(Golden golden, boolean weights) {
+        Tensor q = golden.tensor("q");
+        Tensor k = golden.tensor("k");
+        Tensor v = golden.tensor("v");
+        AttentionOptions options = options(golden);
         try (Arena arena = Arena.ofConfined()) {
             var built = new AttentionCase.Built(q, k, v, options, ScoreRule.NONE, 0);
             AttentionOutputs outputs = built.outputs(arena, Layout.DENSE, DType.F32, weights);
@@ -82,12 +88,17 @@ class AttentionGoldenTest {
     }
 
     private static ReferenceAttention.Result reference(Golden golden) {
+        return call(golden, ReferenceDropout.NONE).forward();
+    }
+
+    /** What a vector was computed of. */
+    static ReferenceAttention.Call call(Golden golden, ReferenceDropout dropout) {
         Tensor mask = golden.find("attn_mask");
         ScoreRule rule =
                 mask == null ? ScoreRule.NONE : mask.dtype() == DType.I8 ? ScoreRule.keep(mask) : ScoreRule.bias(mask);
         rule = golden.meta("is_causal").equals("true") ? rule.and(ScoreRule.causalTopLeft()) : rule;
-        return ReferenceAttention.forward(
-                golden.tensor("q"), golden.tensor("k"), golden.tensor("v"), scale(golden), rule);
+        return new ReferenceAttention.Call(
+                golden.tensor("q"), golden.tensor("k"), golden.tensor("v"), scale(golden), rule, dropout);
     }
 
     private static double scale(Golden golden) {

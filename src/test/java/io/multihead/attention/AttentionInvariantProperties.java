@@ -159,7 +159,7 @@ class AttentionInvariantProperties {
     }
 
     /** NaN, infinity or 1e38 into every key and value that no query of its head sees; false if all are seen. */
-    private static boolean spoilUnseenKeys(AttentionCase.Built built) {
+    static boolean spoilUnseenKeys(AttentionCase.Built built) {
         long group = built.query().dim(1) / built.key().dim(1);
         double[] garbage = {Double.NaN, Double.POSITIVE_INFINITY, Double.NEGATIVE_INFINITY, 1e38};
         boolean any = false;

@@ -1,0 +1,40 @@
+package io.multihead.attention;
+
+import io.multihead.internal.Checks;
+
+/**
+ * Dropout of attention weights: each weight is dropped with probability {@code rate}, the others are multiplied with
+ * {@code 1 / (1 - rate)} (Srivastava et al. 2014; Vaswani et al. 2017, section 5.4 and its code).
+ *
+ * <p>Nothing is stored: whether the weight of (batch, head, query, key) is dropped follows from the seed by a counter-based
+ * generator (Philox4x32-10, Salmon et al. 2011; counter words: {@code key / 4} low and high, query, batch * heads + head;
+ * word {@code key % 4} below {@code rate * 2^32} drops). So backward drops what forward dropped, on any number of threads.
+ *
+ * @param rate probability to drop a weight, 0 to 1
+ * @param seed any number; another one for every training step
+ */
+public record AttentionDropout(double rate, long seed) {
+    /** Nothing is dropped. */
+    public static final AttentionDropout NONE = new AttentionDropout(0, 0);
+
+    /**
+     * Checks the rate.
+     *
+     * @throws IllegalArgumentException if the rate is not in 0 to 1
+     */
+    public AttentionDropout {
+        if (!(rate >= 0 && rate <= 1)) {
+            throw Checks.fail("dropout rate", String.valueOf(rate), "expected 0 to 1");
+        }
+    }
+
+    /** Whether anything is dropped. */
+    boolean drops() {
+        return rate > 0;
+    }
+
+    /** The last two words of the counter. */
+    static long counter(long query, long batchHead) {
+        return query & 0xffffffffL | batchHead << 32;
+    }
+}

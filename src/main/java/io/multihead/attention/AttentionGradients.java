@@ -1,0 +1,42 @@
+package io.multihead.attention;
+
+import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Where {@link Attention#backward} writes gradients. The caller owns all memory; element types are floating, strides free, and
+ * no two tensors may overlap. What is null is not computed.
+ *
+ * @param query {@code [batch, queryHeads, queries, headDim]}
+ * @param key {@code [batch, keyHeads, keys, headDim]}
+ * @param value {@code [batch, keyHeads, keys, valueDim]}
+ * @param bias the gradient of a bias of the mask, of any shape that broadcasts to {@code (batch, queryHeads, queries, keys)}:
+ *     the scores' gradient, summed over the axes along which it is broadcast
+ */
+public record AttentionGradients(
+        @Nullable Tensor query,
+        @Nullable Tensor key,
+        @Nullable Tensor value,
+        @Nullable Tensor bias) {
+    /**
+     * Gradients of query, key and value.
+     *
+     * @param query {@code [batch, queryHeads, queries, headDim]}
+     * @param key {@code [batch, keyHeads, keys, headDim]}
+     * @param value {@code [batch, keyHeads, keys, valueDim]}
+     * @return where they go
+     */
+    public static AttentionGradients of(Tensor query, Tensor key, Tensor value) {
+        return new AttentionGradients(query, key, value, null);
+    }
+
+    /**
+     * These gradients and that of a bias of the mask.
+     *
+     * @param tensor of the bias's shape
+     * @return changed gradients
+     */
+    public AttentionGradients withBias(Tensor tensor) {
+        return new AttentionGradients(query, key, value, tensor);
+    }
+}

@@ -1,0 +1,34 @@
+package io.multihead.attention;
+
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Tensor;
+
+/**
+ * What a call of {@link Attention#forward(io.multihead.compute.Compute, Tensor, Tensor, Tensor, AttentionOutputs,
+ * AttentionOptions)} read and wrote: what {@link Attention#backward} goes back through. Tensors are shared, not copied, and
+ * must hold what they held after forward.
+ *
+ * @param query {@code [batch, queryHeads, queries, headDim]}
+ * @param key {@code [batch, keyHeads, keys, headDim]}
+ * @param value {@code [batch, keyHeads, keys, valueDim]}
+ * @param outputs what forward wrote: output and log-sum-exp, in f32 or f64 for full accuracy; and the weights if their
+ *     gradient is to be taken back
+ * @param options the options of forward, dropout included
+ */
+public record AttentionPass(
+        Tensor query, Tensor key, Tensor value, AttentionOutputs outputs, AttentionOptions options) {
+    /**
+     * Checks that everything is there.
+     *
+     * @throws IllegalArgumentException if something is null, or the outputs have no log-sum-exp
+     */
+    public AttentionPass {
+        Checks.notNull(query, "query");
+        Checks.notNull(key, "key");
+        Checks.notNull(value, "value");
+        Checks.notNull(options, "options");
+        if (Checks.notNull(outputs, "outputs").logSumExp() == null) {
+            throw Checks.fail("logSumExp", "missing", "expected what forward wrote; ask forward for it");
+        }
+    }
+}

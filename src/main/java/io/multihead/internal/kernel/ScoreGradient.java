@@ -1,0 +1,138 @@
+package io.multihead.internal.kernel;
+
+import static io.multihead.internal.kernel.Lanes.COUNT;
+import static io.multihead.internal.kernel.Lanes.FLOATS;
+import static io.multihead.internal.kernel.Lanes.PANEL;
+
+import jdk.incubator.vector.FloatVector;
+import jdk.incubator.vector.VectorMask;
+import jdk.incubator.vector.VectorOperators;
+
+/**
+ * The element-wise passes of attention's backward, on rows that each belong to one key and whose columns are queries. Every
+ * length is a multiple of 32.
+ */
+public final class ScoreGradient {
+    private ScoreGradient() {}
+
+    /**
+     * From a row of scores s and of weight gradients dP: {@code P = e^(scale s - lse)} over the scores and
+     * {@code dS = P (dP - D)} over dP. Where the score is minus infinity, both are
+     * 0, whatever else is there.
+     *
+     * <p>A difference of 6, as between equal scores and the log-sum-exp of 400 keys, rounds to 4 units of roundoff, and so
+     * would P. What it loses is found exactly (Fast2Sum, Dekker 1971) and multiplied in.
+     *
+     * @param score the row of s, becomes P
+     * @param gradient the row of dP, becomes dS; lies at the same place
+     * @param rows per column, {@code stride} floats apart: log-sum-exp (plus infinity for columns without keys), what its
+     *     rounding to f32 lost, and D
+     * @param q0 the first column
+     */
+    public static void of(
+            float[] score, float[] gradient, int at, int length, float scale, float[] rows, int stride, int q0) {
+        FloatVector factor = FloatVector.broadcast(FLOATS, scale);
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector lse = FloatVector.fromArray(FLOATS, rows, q0 + i);
+            FloatVector s = FloatVector.fromArray(FLOATS, score, at + i).mul(factor);
+            FloatVector x = s.sub(lse);
+            // exact while |s| <= |lse|, and otherwise no larger than what rounding s has lost
+            FloatVector lost = s.sub(x.add(lse)).sub(FloatVector.fromArray(FLOATS, rows, q0 + i + stride));
+            FloatVector p = Exp.of(x);
+            p = lost.fma(p, p);
+            // a hidden score has no weight and no gradient, though log-sum-exp or dP be NaN
+            VectorMask<Float> hidden = s.compare(VectorOperators.EQ, Float.NEGATIVE_INFINITY)
+                    .or(lse.compare(VectorOperators.EQ, Float.POSITIVE_INFINITY));
+            p = p.blend(0f, hidden);
+            p.intoArray(score, at + i);
+            FloatVector mean = FloatVector.fromArray(FLOATS, rows, q0 + i + 2 * stride);
+            FloatVector apart = FloatVector.fromArray(FLOATS, gradient, at + i).sub(mean);
+            apart.mul(p).blend(0f, hidden).intoArray(gradient, at + i);
+        }
+    }
+
+    /** Copies a row into row {@code k} of panels {@code [panel][k][32]}, {@code stride} floats apart. */
+    public static void toPanels(float[] row, int at, int length, float[] panels, int p0, int stride) {
+        for (int i = 0; i < length; i += PANEL) {
+            int to = p0 + i / PANEL * stride;
+            for (int lane = 0; lane < PANEL; lane += COUNT) {
+                FloatVector.fromArray(FLOATS, row, at + i + lane).intoArray(panels, to + lane);
+            }
+        }
+    }
+
+    /** Zeros in row {@code k} of panels {@code [panel][k][32]}. */
+    public static void zeroPanels(int length, float[] panels, int p0, int stride) {
+        FloatVector zero = FloatVector.zero(FLOATS);
+        for (int i = 0; i < length; i += PANEL) {
+            for (int lane = 0; lane < PANEL; lane += COUNT) {
+                zero.intoArray(panels, p0 + i / PANEL * stride + lane);
+            }
+        }
+    }
+
+    /** Minus infinity in the columns that do not see key {@code key}: those whose limit is not above it. */
+    public static void limit(float[] score, int at, int length, float[] limits, int q0, float key) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector seen = FloatVector.fromArray(FLOATS, limits, q0 + i);
+            FloatVector.fromArray(FLOATS, score, at + i)
+                    .blend(Float.NEGATIVE_INFINITY, seen.compare(VectorOperators.LE, key))
+                    .intoArray(score, at + i);
+        }
+    }
+
+    /** {@code row *= factors}. */
+    public static void multiply(float[] row, int at, int length, float[] factors, int f0) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector.fromArray(FLOATS, row, at + i)
+                    .mul(FloatVector.fromArray(FLOATS, factors, f0 + i))
+                    .intoArray(row, at + i);
+        }
+    }
+
+    /** {@code row += addends}. */
+    public static void add(float[] row, int at, int length, float[] addends, int a0) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector.fromArray(FLOATS, row, at + i)
+                    .add(FloatVector.fromArray(FLOATS, addends, a0 + i))
+                    .intoArray(row, at + i);
+        }
+    }
+
+    /** {@code row = (row + rest) * factor} with the rest {@code lost} floats behind, and -0 becomes +0. */
+    public static void fold(float[] row, int at, int lost, int length, float factor) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector.fromArray(FLOATS, row, at + i)
+                    .add(FloatVector.fromArray(FLOATS, row, at + i + lost))
+                    .mul(factor)
+                    .add(0f)
+                    .intoArray(row, at + i);
+        }
+    }
+
+    /** {@code sum a b} over rows, always by the same tree. */
+    public static float dot(float[] a, int a0, float[] b, int b0, int length, float[] partial) {
+        for (int slot = 0; slot < PANEL; slot += COUNT) {
+            FloatVector sum = FloatVector.zero(FLOATS);
+            for (int i = slot; i < length; i += PANEL) {
+                sum = FloatVector.fromArray(FLOATS, a, a0 + i).fma(FloatVector.fromArray(FLOATS, b, b0 + i), sum);
+            }
+            sum.intoArray(partial, slot);
+        }
+        return RowOps.total(partial, 0);
+    }
+
+    /** Sets elements that are not finite to 0 and returns whether there were any. */
+    public static boolean dropStrays(float[] row, int at, int length) {
+        boolean found = false;
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector v = FloatVector.fromArray(FLOATS, row, at + i);
+            VectorMask<Float> strays = v.test(VectorOperators.IS_FINITE).not();
+            if (strays.anyTrue()) {
+                v.blend(0f, strays).intoArray(row, at + i);
+                found = true;
+            }
+        }
+        return found;
+    }
+}

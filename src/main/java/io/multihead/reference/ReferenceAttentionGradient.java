@@ -1,0 +1,218 @@
+package io.multihead.reference;
+
+import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The gradient of attention as plain loops in {@code double}. With weights {@code P}, dropout factors {@code M}, and the loss's
+ * gradients {@code dO}, {@code dW} and {@code dL} with respect to output, weights and log-sum-exp:
+ *
+ * <pre>
+ * dP = M o (dO V^T) + dW,   D_i = sum_j P_ij dP_ij,   dS = P o (dP - D + dL)
+ * dQ = scale dS K,   dK = scale dS^T Q,   dV = (M o P)^T dO
+ * </pre>
+ *
+ * <p>Error bounds, with {@code kappa_ij} as in forward, {@code delta_ij = 1 + kappa_ij + sum_j p_ij kappa_ij}: {@code B_dS = u p
+ * (delta |dP - D| + sum_j p delta |dP - D| + sum |dO||v| + sum_j p sum |dO||v|)}, the second term because D is taken from the
+ * stored output; {@code B_dV = u sum p delta |dO|}, {@code B_dQ = scale sum (B_dS + u |dS|) |k|}, and B_dK likewise.
+ */
+public final class ReferenceAttentionGradient {
+    private static final double U = 0x1p-24;
+    private static final double SMALLEST = 0x1p-149;
+    private static final double NORMAL = 0x1p-126;
+
+    private final ReferenceAttention.Call call;
+    private final ReferenceAttention.Result forward;
+    private final double[] query;
+    private final double[] key;
+    private final double[] value;
+    private final double[] outputGradient;
+    private final double @Nullable [] weightsGradient;
+    private final double @Nullable [] logSumExpGradient;
+    private final int queries;
+    private final int keys;
+    private final int headDim;
+    private final int valueDim;
+    private final int group;
+    private final Result result;
+
+    private ReferenceAttentionGradient(ReferenceAttention.Call call, Upstream upstream) {
+        this.call = call;
+        forward = call.forward();
+        query = Values.of(call.query());
+        key = Values.of(call.key());
+        value = Values.of(call.value());
+        outputGradient = Values.of(upstream.output);
+        weightsGradient = upstream.weights == null ? null : Values.of(upstream.weights);
+        logSumExpGradient = upstream.logSumExp == null ? null : Values.of(upstream.logSumExp);
+        queries = (int) call.query().dim(2);
+        keys = (int) call.key().dim(2);
+        headDim = (int) call.query().dim(3);
+        valueDim = (int) call.value().dim(3);
+        group = (int) (call.query().dim(1) / Math.max(1, call.key().dim(1)));
+        result = new Result(
+                Part.of(query.length),
+                Part.of(key.length),
+                Part.of(value.length),
+                Part.of(forward.weights().length),
+                forward.maxScore());
+    }
+
+    /**
+     * The loss's gradients with respect to what forward yields.
+     *
+     * @param output {@code [batch, queryHeads, queries, valueDim]}
+     * @param logSumExp {@code [batch, queryHeads, queries]}, or null for 0
+     * @param weights {@code [batch, queryHeads, queries, keys]}, or null for 0
+     */
+    public record Upstream(
+            Tensor output,
+            @Nullable Tensor logSumExp,
+            @Nullable Tensor weights) {}
+
+    /**
+     * A gradient, and how far an f32 computation may be off.
+     *
+     * @param values row-major
+     * @param errorScale per element, the bound of {@link Tolerance}
+     */
+    @SuppressWarnings("ArrayRecordComponent")
+    public record Part(double[] values, double[] errorScale) {
+        private static Part of(int length) {
+            return new Part(new double[length], new double[length]);
+        }
+    }
+
+    /**
+     * The gradients.
+     *
+     * @param query {@code [batch, queryHeads, queries, headDim]}
+     * @param key {@code [batch, keyHeads, keys, headDim]}
+     * @param value {@code [batch, keyHeads, keys, valueDim]}
+     * @param score {@code [batch, queryHeads, queries, keys]}: of the scaled scores, which is that of an added bias
+     * @param maxScore the largest absolute score that any query sees
+     */
+    public record Result(Part query, Part key, Part value, Part score, double maxScore) {}
+
+    /**
+     * Computes the gradients.
+     *
+     * @param call what attention was computed of
+     * @param upstream the loss's gradients with respect to the results
+     * @return the gradients as new arrays
+     */
+    public static Result of(ReferenceAttention.Call call, Upstream upstream) {
+        ReferenceAttentionGradient gradient = new ReferenceAttentionGradient(call, upstream);
+        int rows = gradient.forward.logSumExp().length;
+        for (int row = 0; row < rows; row++) {
+            gradient.row(row);
+        }
+        return gradient.result;
+    }
+
+    /** Adds what one query contributes. */
+    private void row(int row) {
+        int kv = (row / queries / group) * keys;
+        double[] product = new double[keys];
+        double[] size = new double[keys];
+        double[] kappa = new double[keys];
+        double mean = 0;
+        double meanSize = 0;
+        double meanKappa = 0;
+        for (int j = 0; j < keys; j++) {
+            double p = weight(row, j);
+            if (seen(row, j)) {
+                product(row, kv + j, j, product, size);
+                kappa[j] = kappa(row, kv + j, j);
+                mean += p * product[j];
+                meanSize += p * size[j];
+                meanKappa += p * kappa[j];
+            }
+        }
+        double added = logSumExpGradient == null ? 0 : logSumExpGradient[row];
+        double meanError = 0;
+        for (int j = 0; j < keys; j++) {
+            meanError += seen(row, j) ? weight(row, j) * (1 + kappa[j] + meanKappa) * Math.abs(product[j] - mean) : 0;
+        }
+        for (int j = 0; j < keys; j++) {
+            if (seen(row, j)) {
+                double p = weight(row, j);
+                double apart = product[j] - mean + added;
+                double delta = 1 + kappa[j] + meanKappa;
+                double score = p * apart;
+                // D comes from forward's output, with the errors of all its weights; an addend rounds like one more
+                // product
+                double bound = p * (delta * Math.abs(apart) + meanError + size[j] + meanSize + Math.abs(added))
+                        + NORMAL / U * Math.abs(apart);
+                result.score.values[row * keys + j] = score;
+                result.score.errorScale[row * keys + j] = U * bound + SMALLEST;
+                spread(row, kv + j, score, bound);
+                values(row, kv + j, j, p, delta);
+            }
+        }
+    }
+
+    /** {@code dP} of one weight, and the sum of its addends' sizes. */
+    private void product(int row, int kvRow, int j, double[] product, double[] size) {
+        double factor = call.dropout().factor(row / queries, row % queries, j);
+        for (int d = 0; d < valueDim; d++) {
+            double addend = factor * outputGradient[row * valueDim + d] * value[kvRow * valueDim + d];
+            product[j] += addend;
+            size[j] += Math.abs(addend);
+        }
+        if (weightsGradient != null) {
+            product[j] += weightsGradient[row * keys + j];
+            size[j] += Math.abs(weightsGradient[row * keys + j]);
+        }
+    }
+
+    private double kappa(int row, int kvRow, int j) {
+        double absolute = 0;
+        double dot = 0;
+        for (int d = 0; d < headDim; d++) {
+            double addend = query[row * headDim + d] * key[kvRow * headDim + d];
+            absolute += Math.abs(addend);
+            dot += addend;
+        }
+        double bias = Math.abs(score(row, j, dot * call.scale()) - dot * call.scale());
+        return Math.abs(call.scale()) * absolute + (Double.isFinite(bias) ? bias : 0);
+    }
+
+    /** {@code dQ += scale dS K} and {@code dK += scale dS Q}. */
+    private void spread(int row, int kvRow, double score, double bound) {
+        double factor = Math.abs(call.scale());
+        for (int d = 0; d < headDim; d++) {
+            int q = row * headDim + d;
+            int k = kvRow * headDim + d;
+            result.query.values[q] += call.scale() * score * key[k];
+            result.query.errorScale[q] += U * factor * (bound + Math.abs(score)) * Math.abs(key[k]) + SMALLEST;
+            result.key.values[k] += call.scale() * score * query[q];
+            result.key.errorScale[k] += U * factor * (bound + Math.abs(score)) * Math.abs(query[q]) + SMALLEST;
+        }
+    }
+
+    /** {@code dV += M P dO}. */
+    private void values(int row, int kvRow, int j, double p, double delta) {
+        double factor = call.dropout().factor(row / queries, row % queries, j);
+        for (int d = 0; d < valueDim; d++) {
+            double upstream = factor * outputGradient[row * valueDim + d];
+            result.value.values[kvRow * valueDim + d] += p * upstream;
+            result.value.errorScale[kvRow * valueDim + d] +=
+                    U * p * delta * Math.abs(upstream) + NORMAL * Math.abs(upstream) + SMALLEST;
+        }
+    }
+
+    private double weight(int row, int j) {
+        return forward.weights()[row * keys + j];
+    }
+
+    private boolean seen(int row, int j) {
+        return score(row, j, 0) != Double.NEGATIVE_INFINITY;
+    }
+
+    private double score(int row, int j, double scaled) {
+        int heads = (int) call.query().dim(1);
+        int head = row / queries;
+        return call.rule().apply(head / heads, head % heads, row % queries, j, scaled);
+    }
+}

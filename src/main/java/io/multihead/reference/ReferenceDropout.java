@@ -1,0 +1,48 @@
+package io.multihead.reference;
+
+/** What each attention weight is multiplied with before it meets its value. */
+@FunctionalInterface
+public interface ReferenceDropout {
+    /** Every weight stays. */
+    ReferenceDropout NONE = (batchHead, query, key) -> 1;
+
+    /**
+     * The factor of a weight.
+     *
+     * @param batchHead {@code batch * heads + head}
+     * @param query query index
+     * @param key key index
+     * @return 0, or more than 0
+     */
+    double factor(long batchHead, long query, long key);
+
+    /**
+     * Drops with a probability, by Philox4x32-10 (Salmon et al. 2011): counter words {@code key / 4} low and high, query,
+     * {@code batchHead}; word {@code key % 4}, unsigned, below {@code rate * 2^32} drops.
+     *
+     * @param rate probability to drop
+     * @param seed the generator's key, low word first
+     * @return the factors: 0, or {@code 1 / (1 - rate)} rounded to f32
+     */
+    static ReferenceDropout philox(double rate, long seed) {
+        double kept = rate == 1 ? 0 : (float) (1 / (1 - rate));
+        return (batchHead, query, key) -> {
+            long[] counter = {key / 4 & 0xffffffffL, key / 4 >>> 32, query & 0xffffffffL, batchHead & 0xffffffffL};
+            long word = philox(counter, seed & 0xffffffffL, seed >>> 32)[(int) (key % 4)];
+            return word < Math.round(rate * 0x1p32) ? 0 : kept;
+        };
+    }
+
+    /** Ten rounds over four words of 32 bits, each held in a long. */
+    private static long[] philox(long[] counter, long keyLow, long keyHigh) {
+        long[] x = counter;
+        for (int round = 0; round < 10; round++) {
+            long low = keyLow + round * 0x9e3779b9L & 0xffffffffL;
+            long high = keyHigh + round * 0xbb67ae85L & 0xffffffffL;
+            long even = 0xd2511f53L * x[0];
+            long odd = 0xcd9e8d57L * x[2];
+            x = new long[] {odd >>> 32 ^ x[1] ^ low, odd & 0xffffffffL, even >>> 32 ^ x[3] ^ high, even & 0xffffffffL};
+        }
+        return x;
+    }
+}
