@@ -30,6 +30,20 @@ final class Views {
         return true;
     }
 
+    /** Whether all axes but the last can be seen as one. */
+    static boolean flattens(Tensor x) {
+        return collapses(x, 0, x.rank() - 1);
+    }
+
+    /** As {@code [rows, features]}; a tensor of one axis is one row. */
+    static Tensor flattened(Tensor x) {
+        long rows = 1;
+        for (int axis = 0; axis < x.rank() - 1; axis++) {
+            rows *= x.dim(axis);
+        }
+        return x.reshape(rows, x.dim(-1));
+    }
+
     /** Whether tokens lie farther apart than batches, as in memory of shape {@code (tokens, batch, features)}. */
     static boolean tokensFirst(Tensor x) {
         return x.dim(0) > 1 && x.stride(0) < x.stride(1);

@@ -1,0 +1,73 @@
+package io.multihead.nn;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/** The tensors of one call by name, checked one by one against a shape and against each other before anything is written. */
+final class CallTensors {
+    private final Compute cpu;
+    private final Map<String, Tensor> seen = new LinkedHashMap<>();
+
+    CallTensors(Compute cpu) {
+        this.cpu = Checks.notNull(cpu, "cpu");
+    }
+
+    /** A tensor that the call reads; nothing written later may overlap it. */
+    CallTensors reads(String name, Tensor tensor, Shape expected) {
+        require(name, tensor, expected);
+        seen.put(name, tensor);
+        return this;
+    }
+
+    /** Parameters that the call reads, of whatever shape the layer was made with. */
+    CallTensors reads(Map<String, Tensor> parameters) {
+        parameters.forEach((name, tensor) -> reads(name, tensor, tensor.shape()));
+        return this;
+    }
+
+    /** A tensor that the call writes. */
+    CallTensors writes(String name, Tensor tensor, Shape expected) {
+        require(name, tensor, expected);
+        if (tensor.memory().isReadOnly()) {
+            throw Checks.fail(name, "read-only memory", "expected memory that can be written");
+        }
+        if (tensor.overlapsItself()) {
+            throw Checks.fail(name, tensor + " repeats elements", "expected memory for every element");
+        }
+        seen.forEach((other, memory) -> {
+            if (tensor.overlaps(memory)) {
+                throw Checks.fail(name, tensor + " overlaps " + other, "expected memory of its own");
+            }
+        });
+        seen.put(name, tensor);
+        return this;
+    }
+
+    private void require(String name, Tensor tensor, Shape expected) {
+        requireFloating(name, tensor);
+        if (!tensor.shape().equals(expected)) {
+            throw Checks.fail(name, "shape " + tensor.shape(), "expected " + expected);
+        }
+        cpu.requireAccess(tensor, name);
+    }
+
+    /** Fails unless the tensor holds floating numbers. */
+    static void requireFloating(String name, Tensor tensor) {
+        if (!Checks.notNull(tensor, name).dtype().isFloating()) {
+            throw Checks.fail(name, tensor.toString(), "expected a floating element type");
+        }
+    }
+
+    /** Checks a layer's forward. */
+    static void forward(Compute cpu, Layer layer, Tensor x, Tensor y) {
+        Checks.notNull(x, "x");
+        new CallTensors(cpu)
+                .reads("x", x, x.shape())
+                .reads(layer.parameters())
+                .writes("y", y, layer.outputShape(x.shape()));
+    }
+}

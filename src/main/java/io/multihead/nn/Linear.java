@@ -1,0 +1,150 @@
+package io.multihead.nn;
+
+import io.multihead.compute.Compute;
+import io.multihead.gemm.Gemm;
+import io.multihead.gemm.GemmOptions;
+import io.multihead.gemm.PackedWeights;
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * {@code y = x W^T + b} on the last axis, as PyTorch's {@code nn.Linear}: {@code weight [outputs, inputs]}, and
+ * {@code bias [outputs]} or none. The input has one axis or more.
+ *
+ * <p>{@link #forward} multiplies with weights packed at the first call and again at the first one after
+ * {@link #parametersChanged}; {@link #record} reads the weights as they are. Both give the same bits, for any number of
+ * threads. Sums are f32. Thread-safe as {@link Layer} says; the parameters stay the caller's.
+ */
+public final class Linear implements Layer {
+    private static final String WEIGHT = "weight";
+    private static final String BIAS = "bias";
+    private static final Tensor ONE = Tensor.of(new float[] {1f}, 1, 1);
+
+    private final Tensor weight;
+    private final @Nullable Tensor bias;
+    private final Map<String, Tensor> parameters;
+    private volatile @Nullable PackedWeights packed;
+
+    private Linear(Tensor weight, @Nullable Tensor bias) {
+        this.weight = weight;
+        this.bias = bias;
+        Map<String, Tensor> named = new LinkedHashMap<>();
+        named.put(WEIGHT, weight);
+        if (bias != null) {
+            named.put(BIAS, bias);
+        }
+        this.parameters = Collections.unmodifiableMap(named);
+    }
+
+    /**
+     * A layer of these parameters.
+     *
+     * @param weight {@code [outputs, inputs]}, any floating type and strides
+     * @param bias {@code [outputs]}, or null for none
+     * @return the layer, which reads the tensors and owns none
+     * @throws IllegalArgumentException if a shape or element type does not fit
+     */
+    public static Linear of(Tensor weight, @Nullable Tensor bias) {
+        CallTensors.requireFloating(WEIGHT, weight);
+        if (weight.rank() != 2) {
+            throw Checks.fail(WEIGHT, "shape " + weight.shape(), "expected [outputs, inputs]");
+        }
+        if (bias != null) {
+            CallTensors.requireFloating(BIAS, bias);
+            if (bias.rank() != 1 || bias.dim(0) != weight.dim(0)) {
+                throw Checks.fail(
+                        BIAS, "shape " + bias.shape(), "expected [" + weight.dim(0) + "], as weight " + weight.shape());
+            }
+        }
+        return new Linear(weight, bias);
+    }
+
+    @Override
+    public Map<String, Tensor> parameters() {
+        return parameters;
+    }
+
+    @Override
+    public Shape outputShape(Shape input) {
+        if (input.rank() < 1 || input.dim(-1) != weight.dim(1)) {
+            throw Checks.fail("x", "shape " + input, "expected [..., " + weight.dim(1) + "]");
+        }
+        long[] dims = input.toArray();
+        dims[dims.length - 1] = weight.dim(0);
+        return Shape.of(dims);
+    }
+
+    @Override
+    public void forward(Compute cpu, Tensor x, Tensor y) {
+        CallTensors.forward(cpu, this, x, y);
+        PackedWeights weights = packed;
+        if (weights == null) {
+            weights = PackedWeights.of(weight.permute(1, 0));
+            packed = weights;
+        }
+        boolean flat = Views.flattens(x) && Views.flattens(y);
+        Gemm.multiply(cpu, matrices(x, flat), weights, matrices(y, flat), GemmOptions.DEFAULT.withBias(bias));
+    }
+
+    @Override
+    public Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
+        CallTensors.forward(cpu, this, x, y);
+        boolean flat = Views.flattens(x) && Views.flattens(y);
+        GemmOptions options = GemmOptions.DEFAULT.withTransposeB(true).withBias(bias);
+        Gemm.multiply(cpu, matrices(x, flat), weight, matrices(y, flat), options);
+        return new Recorded(cpu, x, y);
+    }
+
+    @Override
+    public void parametersChanged() {
+        packed = null;
+    }
+
+    /** As one matrix {@code [rows, features]}, or as the batch of matrices that it is. */
+    private static Tensor matrices(Tensor tensor, boolean flat) {
+        return flat ? Views.flattened(tensor) : tensor;
+    }
+
+    private final class Recorded extends RecordedPass {
+        Recorded(Compute cpu, Tensor x, Tensor y) {
+            super(Linear.this, cpu, x, y);
+        }
+
+        @Override
+        void differentiate(Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {
+            if (dx != null) {
+                boolean flat = Views.flattens(dy) && Views.flattens(dx);
+                Gemm.multiply(cpu, matrices(dy, flat), weight, matrices(dx, flat), GemmOptions.DEFAULT);
+            }
+            Tensor weightGradient = gradients.get(WEIGHT);
+            Tensor biasGradient = bias == null ? null : gradients.get(BIAS);
+            if (weightGradient == null && biasGradient == null) {
+                return;
+            }
+            // one product over all rows, so that the sums are the same whatever the strides
+            Tensor rows = asRows(dy);
+            GemmOptions add = GemmOptions.DEFAULT.withFactors(1, 1);
+            if (weightGradient != null) {
+                Gemm.multiply(cpu, rows, asRows(x), weightGradient, add.withTransposeA(true));
+            }
+            if (biasGradient != null) {
+                Tensor ones = ONE.broadcast(1, rows.dim(0));
+                Gemm.multiply(cpu, ones, rows, biasGradient.reshape(1, -1), add);
+            }
+        }
+
+        private Tensor asRows(Tensor tensor) {
+            if (Views.flattens(tensor)) {
+                return Views.flattened(tensor);
+            }
+            Tensor dense = new Temporaries().f32(tensor.shape().toArray());
+            tensor.copyTo(dense);
+            return Views.flattened(dense);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+package io.multihead.nn;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Tensor;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** A pass that remembers the tensors of its forward call, and checks those of backward against them. */
+abstract class RecordedPass implements Pass {
+    final Compute cpu;
+    final Tensor x;
+    final Tensor y;
+    private final Layer layer;
+    private boolean closed;
+
+    RecordedPass(Layer layer, Compute cpu, Tensor x, Tensor y) {
+        this.layer = layer;
+        this.cpu = cpu;
+        this.x = x;
+        this.y = y;
+    }
+
+    /** Computes the gradients; everything has been checked. */
+    abstract void differentiate(Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients);
+
+    @Override
+    public final void backward(Tensor outputGradient, @Nullable Tensor inputGradient, Map<String, Tensor> gradients) {
+        if (closed) {
+            throw new IllegalStateException("pass: closed; expected an open one");
+        }
+        Checks.notNull(gradients, "gradients");
+        CallTensors tensors = new CallTensors(cpu)
+                .reads("x", x, x.shape())
+                .reads("y", y, y.shape())
+                .reads(layer.parameters())
+                .reads("outputGradient", outputGradient, y.shape());
+        if (inputGradient != null) {
+            tensors.writes("inputGradient", inputGradient, x.shape());
+        }
+        layer.parameters().forEach((name, parameter) -> {
+            Tensor gradient = gradients.get(name);
+            if (gradient != null) {
+                tensors.writes("gradient of " + name, gradient, parameter.shape());
+            }
+        });
+        differentiate(outputGradient, inputGradient, gradients);
+    }
+
+    @Override
+    public final void close() {
+        closed = true;
+    }
+}

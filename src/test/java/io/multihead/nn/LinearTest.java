@@ -1,0 +1,196 @@
+package io.multihead.nn;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import io.multihead.Golden;
+import io.multihead.Layout;
+import io.multihead.Numbers;
+import io.multihead.compute.Compute;
+import io.multihead.reference.ReferenceLinear;
+import io.multihead.reference.Tolerance;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.stream.Stream;
+import net.jqwik.api.EdgeCasesMode;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.api.function.Executable;
+
+/** The linear layer against PyTorch's vectors, its specification, and what must not change a bit. */
+class LinearTest {
+    private static final Compute SERIAL = Compute.serial();
+    private static final Compute THREADS = Compute.threads(3);
+
+    @TestFactory
+    Stream<DynamicTest> equalsPyTorch() {
+        return Golden.names("layer_linear_")
+                .map(name -> DynamicTest.dynamicTest(name, () -> {
+                    Golden golden = Golden.open(name);
+                    Trained.assertEqualsPyTorch(golden, Linear.of(golden.tensor("weight"), golden.find("bias")));
+                }));
+    }
+
+    /** Every output and gradient is one product, whose bound {@link Tolerance#gemm} derives. */
+    @Property(tries = 300, edgeCases = EdgeCasesMode.NONE)
+    void staysWithinTheBound(
+            @ForAll @IntRange(max = 40) int tokens,
+            @ForAll @IntRange(min = 1, max = 70) int inputs,
+            @ForAll @IntRange(max = 70) int outputs,
+            @ForAll Layout layout,
+            @ForAll Layout results,
+            @ForAll long seed) {
+        SplittableRandom random = new SplittableRandom(seed);
+        DType[] types = {DType.F32, DType.F32, DType.F64, DType.BF16, DType.F16};
+        try (Arena arena = Arena.ofShared()) {
+            Trained.Storage in = new Trained.Storage(arena, layout, types[random.nextInt(types.length)]);
+            Trained.Storage out = new Trained.Storage(arena, results, types[random.nextInt(types.length)]);
+            Tensor x = in.normal(random, 0, 1, 3, tokens, inputs);
+            Tensor weight = in.normal(random, 0, 1, outputs, inputs);
+            Tensor bias = random.nextBoolean() ? in.normal(random, 0, 1, outputs) : null;
+            Tensor dy = in.normal(random, 0, 1, 3, tokens, outputs);
+            Linear layer = Linear.of(weight, bias);
+            double start = 0.5;
+            Trained trained = Trained.run(SERIAL, layer, x, dy, out, start);
+            trained.assertUntouchedOutside();
+            check(new Case(x, weight, bias, dy), trained, start);
+
+            Tensor inferred = out.allocate(trained.y().shape());
+            layer.forward(THREADS, x, inferred);
+            assertArrayEquals(Numbers.of(trained.y()), Numbers.of(inferred), "packed weights");
+            Trained.run(THREADS, layer, x, dy, out, start).assertSame(trained, "threads");
+            Tensor dense = Numbers.copy(x, arena, Layout.DENSE, x.dtype());
+            Trained.run(SERIAL, layer, dense, Numbers.copy(dy, arena, Layout.DENSE, dy.dtype()), out, start)
+                    .assertSame(trained, "layout");
+        }
+    }
+
+    private record Case(Tensor x, Tensor weight, Tensor bias, Tensor dy) {}
+
+    private static void check(Case c, Trained trained, double start) {
+        int outputs = (int) c.weight.dim(0);
+        int inputs = (int) c.weight.dim(1);
+        int rows = (int) (c.x.dim(0) * c.x.dim(1));
+        double[] x = Numbers.of(c.x);
+        double[] weight = Numbers.of(c.weight);
+        double[] bias = c.bias == null ? null : Numbers.of(c.bias);
+        double[] dy = Numbers.of(c.dy);
+        double[] sizes = ReferenceLinear.forward(absolute(x), absolute(weight), null, outputs, inputs);
+        for (int i = 0; i < sizes.length; i++) {
+            sizes[i] = Tolerance.gemm(inputs, sizes[i], bias == null ? 0 : Math.abs(bias[i % outputs]));
+        }
+        Trained.assertWithin(ReferenceLinear.forward(x, weight, bias, outputs, inputs), sizes, trained.y(), "y");
+        ReferenceLinear.Gradients exact = ReferenceLinear.backward(x, weight, dy, outputs, inputs);
+        ReferenceLinear.Gradients size =
+                ReferenceLinear.backward(absolute(x), absolute(weight), absolute(dy), outputs, inputs);
+        Trained.assertWithin(exact.x(), bounds(size.x(), outputs, 0), trained.dx(), "dx");
+        added(exact.weight(), size.weight(), rows, start, trained.gradients().get("weight"));
+        if (bias != null) {
+            added(exact.bias(), size.bias(), rows, start, trained.gradients().get("bias"));
+        }
+    }
+
+    private static void added(double[] exact, double[] size, int rows, double start, Tensor actual) {
+        double[] expected = Arrays.stream(exact).map(g -> g + start).toArray();
+        Trained.assertWithin(expected, bounds(size, rows, start), actual, "gradient " + actual.shape());
+    }
+
+    private static double[] bounds(double[] size, int depth, double rest) {
+        return Arrays.stream(size).map(s -> Tolerance.gemm(depth, s, rest)).toArray();
+    }
+
+    private static double[] absolute(double[] values) {
+        return Arrays.stream(values).map(Math::abs).toArray();
+    }
+
+    @Test
+    void changedParametersAreSeenWhenTold() {
+        float[] w = {2f};
+        Linear layer = Linear.of(Tensor.of(w, 1, 1), null);
+        float[] y = new float[1];
+        layer.forward(SERIAL, Tensor.of(new float[] {3f}), Tensor.of(y));
+        assertEquals(6f, y[0]);
+        w[0] = 5f;
+        layer.parametersChanged();
+        layer.forward(SERIAL, Tensor.of(new float[] {3f}), Tensor.of(y));
+        assertEquals(15f, y[0]);
+    }
+
+    @Test
+    void gradientsAddUpAndUnwantedOnesAreLeftOut() {
+        Linear layer = Linear.of(Tensor.of(new float[] {2f, 3f}, 1, 2), Tensor.of(new float[] {1f}));
+        Tensor y = Tensor.of(new float[1]);
+        try (Arena arena = Arena.ofConfined();
+                Pass pass = layer.record(SERIAL, Tensor.of(new float[] {5f, 7f}), y)) {
+            Map<String, Tensor> gradients = Gradients.zeros(layer, arena);
+            assertEquals(List.of("weight", "bias"), List.copyOf(gradients.keySet()));
+            Tensor dy = Tensor.of(new float[] {10f});
+            pass.backward(dy, null, gradients);
+            pass.backward(dy, null, gradients);
+            assertArrayEquals(new float[] {100f, 140f}, gradients.get("weight").toArray());
+            assertArrayEquals(new float[] {20f}, gradients.get("bias").toArray());
+            pass.backward(dy, null, Map.of("bias", gradients.get("bias"), "other", dy));
+            assertArrayEquals(new float[] {30f}, gradients.get("bias").toArray());
+            assertArrayEquals(new float[] {100f, 140f}, gradients.get("weight").toArray());
+            Tensor dx = Tensor.of(new float[2]);
+            pass.backward(dy, dx);
+            assertArrayEquals(new float[] {20f, 30f}, dx.toArray());
+        }
+    }
+
+    @Test
+    void partsOfAMapOfGradients() {
+        Tensor a = Tensor.of(new float[1]);
+        Tensor b = Tensor.of(new float[1]);
+        Map<String, Tensor> all = Map.of("linear1.weight", a, "linear2.weight", b, "linear1weight", b);
+        assertEquals(Map.of("weight", a), Gradients.under("linear1.", all));
+    }
+
+    @Test
+    void badInputIsNamedAndWritesNothing() {
+        Tensor weight = Tensor.of(new float[6], 2, 3);
+        fails("weight: shape [6]; expected [outputs, inputs]", () -> Linear.of(Tensor.of(new float[6]), null));
+        fails("bias: shape [3]; expected [2], as weight [2, 3]", () -> Linear.of(weight, Tensor.of(new float[3])));
+        Linear layer = Linear.of(weight, null);
+        Tensor x = Tensor.of(new float[12], 4, 3);
+        float[] memory = new float[12];
+        Arrays.fill(memory, Float.NaN);
+        Tensor y = Tensor.of(memory, 4, 2);
+        fails("x: shape [4, 2]; expected [..., 3]", () -> layer.forward(SERIAL, y, y));
+        fails("y: shape [4, 3]; expected [4, 2]", () -> layer.record(SERIAL, x, Tensor.of(memory, 4, 3)));
+        fails(
+                "y: F32 [4, 2] overlaps x; expected memory of its own",
+                () -> layer.forward(SERIAL, Tensor.of(memory, 4, 3), y));
+        Pass pass = layer.record(SERIAL, x, Tensor.of(new float[8], 4, 2));
+        Tensor dy = Tensor.of(new float[8], 4, 2);
+        fails(
+                "outputGradient: shape [4, 3]; expected [4, 2]",
+                () -> pass.backward(x, Tensor.of(memory, 4, 3), Map.of()));
+        fails(
+                "gradient of weight: shape [3, 2]; expected [2, 3]",
+                () -> pass.backward(dy, Tensor.of(memory, 4, 3), Map.of("weight", Tensor.of(new float[6], 3, 2))));
+        fails(
+                "gradient of weight: F32 [2, 3] overlaps inputGradient; expected memory of its own",
+                () -> pass.backward(dy, Tensor.of(memory, 4, 3), Map.of("weight", Tensor.of(memory, 2, 3))));
+        pass.close();
+        pass.close();
+        assertThrows(IllegalStateException.class, () -> pass.backward(dy, Tensor.of(memory, 4, 3)));
+        for (float element : memory) {
+            assertEquals(Float.NaN, element);
+        }
+    }
+
+    private static void fails(String message, Executable call) {
+        assertEquals(message, assertThrows(IllegalArgumentException.class, call).getMessage());
+    }
+}
