@@ -32,6 +32,7 @@ final class CallCheck {
         read.put("value", inputs.value());
         putIfPresent("keyPadding", inputs.keyPadding());
         putIfPresent("scoreMask", inputs.scoreMask());
+        putIfPresent("headMask", inputs.headMask());
         read.putAll(parameters.byName());
     }
 
@@ -41,6 +42,7 @@ final class CallCheck {
         CallCheck check = new CallCheck(cpu, parameters, inputs, axes);
         check.inputs(inputs);
         check.masks(inputs);
+        check.headMask(inputs);
         check.outputs(outputs);
         return axes;
     }
@@ -70,6 +72,13 @@ final class CallCheck {
             long heads = batch * config.heads().queryHeads();
             requireShape(
                     "scoreMask", inputs.scoreMask(), new long[] {queries, keys}, new long[] {heads, queries, keys});
+        }
+    }
+
+    private void headMask(MultiHeadInputs inputs) {
+        if (inputs.headMask() != null) {
+            long heads = config.heads().queryHeads();
+            requireShape("headMask", inputs.headMask(), new long[] {heads}, new long[] {axes.batch(query), heads});
         }
     }
 

@@ -1,6 +1,7 @@
 package io.multihead.nn;
 
 import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionDropout;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.Mask;
@@ -67,8 +68,9 @@ final class ExtraKeys {
      *
      * @param query heads after projection
      * @param others output {@code [batch, heads, queries, valueDim]}, log-sum-exp, and where wanted the weights
-     *     {@code [batch, heads, queries, keys]}: results of attention over the other keys, in dense-rowed f32; output and
-     *     weights change
+     *     {@code [batch, heads, queries, keys]}: results of attention over the other keys, in dense-rowed f32 (log-sum-exp in any
+     *     floating type); all three become those of attention over all keys
+     * @param dropout of the extra keys' weights; log-sum-exp and weights are those before it
      * @param extraWeights {@code [batch, heads, queries, extra keys]}, f32; null unless the others have weights
      */
     void merge(
@@ -76,19 +78,20 @@ final class ExtraKeys {
             Temporaries temporaries,
             Tensor query,
             AttentionOutputs others,
+            AttentionDropout dropout,
             @Nullable Tensor extraWeights) {
         Tensor output = others.output();
         long batch = output.dim(0);
         Tensor ownOutput = temporaries.f32(output.shape().toArray());
-        Tensor ownLogSum = temporaries.f32(batch, output.dim(1), output.dim(2));
+        Tensor ownLogSum = temporaries.f64(batch, output.dim(1), output.dim(2));
         AttentionOutputs own = AttentionOutputs.of(ownOutput).withLogSumExp(ownLogSum);
         Attention.forward(
                 cpu,
                 query,
-                keys.broadcast(batch, keys.dim(1), keys.dim(2), keys.dim(3)),
-                values.broadcast(batch, values.dim(1), values.dim(2), values.dim(3)),
+                keys(batch),
+                values(batch),
                 extraWeights == null ? own : own.withWeights(extraWeights),
-                options);
+                options(dropout));
         Tensor logSum = Checks.notNull(others.logSumExp(), "logSumExp");
         for (long b = 0; b < batch; b++) {
             for (long h = 0; h < output.dim(1); h++) {
@@ -97,6 +100,8 @@ final class ExtraKeys {
                     double second = ownLogSum.get(b, h, i);
                     double share = share(first, second);
                     double ownShare = share(second, first);
+                    double larger = Math.max(first, second);
+                    logSum.set(larger + Math.log(Math.exp(first - larger) + Math.exp(second - larger)), b, h, i);
                     mix(row(output, b, h, i), share, row(ownOutput, b, h, i), ownShare);
                     if (extraWeights != null) {
                         scale(row(Checks.notNull(others.weights(), "weights"), b, h, i), share);
@@ -105,6 +110,21 @@ final class ExtraKeys {
                 }
             }
         }
+    }
+
+    /** The keys {@code [batch, kvHeads, extra keys, headDim]}, without a copy. */
+    Tensor keys(long batch) {
+        return keys.broadcast(batch, keys.dim(1), keys.dim(2), keys.dim(3));
+    }
+
+    /** The values {@code [batch, kvHeads, extra keys, valueDim]}, without a copy. */
+    Tensor values(long batch) {
+        return values.broadcast(batch, values.dim(1), values.dim(2), values.dim(3));
+    }
+
+    /** How attention to them is computed. */
+    AttentionOptions options(AttentionDropout dropout) {
+        return options.withDropout(dropout);
     }
 
     /** The share of the softmax that one set of keys has beside another, from the log-sum-exp of both. */

@@ -1,6 +1,7 @@
 package io.multihead.nn;
 
 import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionDropout;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.Mask;
@@ -38,10 +39,13 @@ final class ForwardPass {
 
         Tensor attended = temporaries.f32Like(
                 query, config.heads().queryHeads() * config.heads().valueDim());
-        AttentionOptions options = options(inputs, query.dim(0), query.dim(1), key.dim(1));
+        AttentionOptions options = options(config, inputs, query.dim(0), query.dim(1), key.dim(1));
         HeadWeights weights = HeadWeights.of(config, temporaries, heads, outputs);
         attend(cpu, temporaries, heads, attended, options, weights);
         weights.deliver(temporaries, outputs);
+        if (inputs.headMask() != null) {
+            HeadMask.apply(Views.splitHeads(attended, config.heads().queryHeads()), inputs.headMask());
+        }
 
         Tensor ordered = axes.inOrder(outputs.output());
         if (axes.isView(ordered)) {
@@ -70,16 +74,16 @@ final class ForwardPass {
             outputs = outputs.withWeights(weights.keys());
         }
         if (extraKeys != null) {
-            outputs = outputs.withLogSumExp(temporaries.f32(output.dim(0), output.dim(1), output.dim(2)));
+            outputs = outputs.withLogSumExp(temporaries.f64(output.dim(0), output.dim(1), output.dim(2)));
         }
         Attention.forward(cpu, heads.query(), heads.key(), heads.value(), outputs, options);
         if (extraKeys != null) {
-            extraKeys.merge(cpu, temporaries, heads.query(), outputs, weights.extra());
+            extraKeys.merge(cpu, temporaries, heads.query(), outputs, AttentionDropout.NONE, weights.extra());
         }
     }
 
-    /** The options of the configuration with every mask of the call. */
-    private AttentionOptions options(MultiHeadInputs inputs, long batch, long queries, long keys) {
+    /** The options of the configuration with every mask of the call, and without dropout. */
+    static AttentionOptions options(Config config, MultiHeadInputs inputs, long batch, long queries, long keys) {
         Mask mask = config.options().mask().and(inputs.mask());
         Tensor padding = inputs.keyPadding();
         if (padding != null) {
@@ -92,7 +96,7 @@ final class ForwardPass {
             mask = mask.and(dropOrBias(
                     shared ? scores : scores.reshape(batch, config.heads().queryHeads(), queries, keys)));
         }
-        return config.options().withMask(mask);
+        return config.options().withMask(mask).withDropout(AttentionDropout.NONE);
     }
 
     private static Mask dropOrBias(Tensor tensor) {
@@ -100,7 +104,7 @@ final class ForwardPass {
     }
 
     /** The tensor as {@code [batch, tokens, features]}: a view, or a copy where none exists. */
-    private static Tensor grouped(Axes axes, Temporaries temporaries, Tensor tensor) {
+    static Tensor grouped(Axes axes, Temporaries temporaries, Tensor tensor) {
         Tensor ordered = axes.inOrder(tensor);
         if (axes.isView(ordered)) {
             return axes.grouped(ordered);

@@ -1,11 +1,13 @@
 package io.multihead.nn;
 
+import io.multihead.attention.AttentionDropout;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -19,20 +21,18 @@ import org.jspecify.annotations.Nullable;
  * {@code nn.MultiheadAttention} and Keras's {@code MultiHeadAttention}, and with query heads that share key and value
  * heads (Ainslie et al. 2023).
  *
- * <p>The layer owns no parameter: it keeps the tensors it was given, packs the weights once into memory of its own, and
- * reads biases and, when a call with different inputs first needs them apart, weights again. Parameters must therefore
- * stay alive and unchanged while the layer is used. Inputs and parameters may have any floating element type and any
- * strides; arithmetic is f32.
+ * <p>The layer owns no parameter: it keeps the tensors it was given, and the first inference packs the weights into memory of
+ * its own. Parameters must therefore stay alive, and whoever changes them calls {@link #parametersChanged}. Inputs and
+ * parameters may have any floating element type and any strides; arithmetic is f32.
  *
- * <p>Immutable and thread-safe: one layer serves any number of threads.
+ * <p>Thread-safe: one layer serves any number of threads.
  */
-public final class MultiHeadAttention {
+public final class MultiHeadAttention implements Layer {
     private final Parameters parameters;
-    private final ForwardPass pass;
+    private volatile @Nullable ForwardPass pass;
 
     private MultiHeadAttention(Parameters parameters) {
         this.parameters = parameters;
-        this.pass = new ForwardPass(parameters);
     }
 
     /**
@@ -82,6 +82,7 @@ public final class MultiHeadAttention {
      *
      * @return an unmodifiable map that shares the parameters' memory
      */
+    @Override
     public Map<String, Tensor> parameters() {
         return parameters.byName();
     }
@@ -104,6 +105,7 @@ public final class MultiHeadAttention {
      *     {@code output} in errors
      * @throws IllegalArgumentException if a shape or element type does not fit, before anything is written
      */
+    @Override
     public void forward(Compute cpu, Tensor x, Tensor y) {
         forward(cpu, MultiHeadInputs.of(x), MultiHeadOutputs.of(y));
     }
@@ -121,7 +123,65 @@ public final class MultiHeadAttention {
     public void forward(Compute cpu, MultiHeadInputs inputs, MultiHeadOutputs outputs) {
         Checks.notNull(cpu, "cpu");
         Checks.notNull(inputs, "inputs");
-        pass.run(cpu, inputs, Checks.notNull(outputs, "outputs"));
+        ForwardPass packed = pass;
+        if (packed == null) {
+            packed = new ForwardPass(parameters);
+            pass = packed;
+        }
+        packed.run(cpu, inputs, Checks.notNull(outputs, "outputs"));
+    }
+
+    @Override
+    public Shape outputShape(Shape input) {
+        Checks.atLeast(input.rank(), 2, "axes of x");
+        long[] lead = Arrays.copyOf(input.toArray(), input.rank() - 1);
+        long[] dims = Arrays.copyOf(
+                lead, lead.length + config().widths().outputShape().rank());
+        long[] output = config().widths().outputShape().toArray();
+        System.arraycopy(output, 0, dims, lead.length, output.length);
+        return Shape.of(dims);
+    }
+
+    /** Self-attention as in training, with the configuration's dropout; see the other method. */
+    @Override
+    public MultiHeadPass record(Compute cpu, Tensor x, Tensor y, long seed) {
+        return record(cpu, MultiHeadInputs.of(x), MultiHeadOutputs.of(y), seed);
+    }
+
+    /**
+     * Computes the outputs as in training and keeps what backward needs: the weights are read as they are, and attention
+     * weights are dropped with the configuration's rate.
+     *
+     * @param cpu threads and scratch memory, for backward too
+     * @param inputs query, key, value and masks; must stay alive and unchanged until the pass is closed
+     * @param outputs where results go; attention weights are those before dropout
+     * @param seed what dropout draws from
+     * @return the pass, for one caller at a time
+     * @throws IllegalArgumentException if a shape or element type does not fit or an output overlaps something, before
+     *     anything is written
+     */
+    public MultiHeadPass record(Compute cpu, MultiHeadInputs inputs, MultiHeadOutputs outputs, long seed) {
+        Checks.notNull(cpu, "cpu");
+        Checks.notNull(inputs, "inputs");
+        return MultiHeadPass.record(cpu, parameters, inputs, Checks.notNull(outputs, "outputs"), seed);
+    }
+
+    @Override
+    public void parametersChanged() {
+        pass = null;
+    }
+
+    /**
+     * The layer with some of its heads only: copies of the parameters without the rows and columns of the others, so that it
+     * is smaller and faster, not masked.
+     *
+     * @param arena owns the copies
+     * @param heads which heads stay, each at most once, in the order wanted
+     * @return the smaller layer; its output differs from this one's with the other heads masked by rounding alone
+     * @throws IllegalArgumentException if no head stays, one does not exist or is repeated, or heads share keys
+     */
+    public MultiHeadAttention keepHeads(Arena arena, int... heads) {
+        return Pruning.keep(this, Checks.notNull(arena, "arena"), heads);
     }
 
     /**
@@ -138,71 +198,12 @@ public final class MultiHeadAttention {
      * @param options the scale, and a mask for every call
      */
     public record Config(
-            Widths widths,
-            Heads heads,
-            Extras extras,
+            LayerWidths widths,
+            LayerHeads heads,
+            LayerExtras extras,
             boolean batchFirst,
             List<Integer> attentionAxes,
             AttentionOptions options) {
-        /**
-         * Sizes of what goes in and out.
-         *
-         * @param embedDim features of a query
-         * @param keyInputDim features of a key before projection
-         * @param valueInputDim features of a value before projection
-         * @param outputShape the axes that replace the features in the output
-         */
-        public record Widths(long embedDim, long keyInputDim, long valueInputDim, Shape outputShape) {
-            /**
-             * Checks the sizes.
-             *
-             * @throws IllegalArgumentException if one is below 1 or the output shape has no axis
-             */
-            public Widths {
-                Checks.atLeast(embedDim, 1, "embedDim");
-                Checks.atLeast(keyInputDim, 1, "keyInputDim");
-                Checks.atLeast(valueInputDim, 1, "valueInputDim");
-                if (Checks.notNull(outputShape, "outputShape").rank() == 0 || outputShape.elements() == 0) {
-                    throw Checks.fail(
-                            "outputShape", outputShape.toString(), "expected at least one axis, none of size 0");
-                }
-            }
-        }
-
-        /**
-         * How many heads, and their sizes.
-         *
-         * @param queryHeads heads that ask
-         * @param kvHeads heads that hold keys and values; each serves {@code queryHeads / kvHeads} neighbouring query heads
-         * @param headDim features of one head's query and key
-         * @param valueDim features of one head's value
-         */
-        public record Heads(int queryHeads, int kvHeads, long headDim, long valueDim) {
-            /**
-             * Checks the sizes.
-             *
-             * @throws IllegalArgumentException if one is below 1 or {@code kvHeads} does not divide {@code queryHeads}
-             */
-            public Heads {
-                Checks.atLeast(queryHeads, 1, "heads");
-                Checks.atLeast(kvHeads, 1, "kvHeads");
-                Checks.atLeast(headDim, 1, "headDim");
-                Checks.atLeast(valueDim, 1, "valueDim");
-                if (queryHeads % kvHeads != 0) {
-                    throw Checks.fail("kvHeads", String.valueOf(kvHeads), "expected a divisor of heads " + queryHeads);
-                }
-            }
-        }
-
-        /**
-         * Which optional parameters and keys there are.
-         *
-         * @param bias whether the four projections add biases
-         * @param keyValueBias whether a learned key and value follow the projected ones; no mask hides them
-         * @param zeroKey whether a key and value of zeros come last; no mask hides them
-         */
-        public record Extras(boolean bias, boolean keyValueBias, boolean zeroKey) {}
-
         /**
          * Checks the parts.
          *
@@ -225,7 +226,7 @@ public final class MultiHeadAttention {
         }
 
         /**
-         * Heads that share out the embedding: head dim {@code embedDim / heads}, with biases, unmasked.
+         * LayerHeads that share out the embedding: head dim {@code embedDim / heads}, with biases, unmasked.
          *
          * @param embedDim features of every input and of the output
          * @param heads how many heads
@@ -241,7 +242,7 @@ public final class MultiHeadAttention {
         }
 
         /**
-         * Heads of any size, as Keras has them.
+         * LayerHeads of any size, as Keras has them.
          *
          * @param embedDim features of every input and of the output
          * @param heads how many heads
@@ -249,9 +250,10 @@ public final class MultiHeadAttention {
          * @return the configuration
          */
         public static Config of(long embedDim, int heads, long headDim) {
-            Widths widths = new Widths(embedDim, embedDim, embedDim, Shape.of(embedDim));
-            Heads sizes = new Heads(heads, heads, headDim, headDim);
-            return new Config(widths, sizes, new Extras(true, false, false), true, List.of(), AttentionOptions.DEFAULT);
+            LayerWidths widths = new LayerWidths(embedDim, embedDim, embedDim, Shape.of(embedDim));
+            LayerHeads sizes = new LayerHeads(heads, heads, headDim, headDim);
+            return new Config(
+                    widths, sizes, new LayerExtras(true, false, false), true, List.of(), AttentionOptions.DEFAULT);
         }
 
         /**
@@ -261,7 +263,7 @@ public final class MultiHeadAttention {
          * @return changed configuration
          */
         public Config withKvHeads(int kvHeads) {
-            return with(new Heads(heads.queryHeads, kvHeads, heads.headDim, heads.valueDim));
+            return with(new LayerHeads(heads.queryHeads(), kvHeads, heads.headDim(), heads.valueDim()));
         }
 
         /**
@@ -271,7 +273,7 @@ public final class MultiHeadAttention {
          * @return changed configuration
          */
         public Config withValueDim(long valueDim) {
-            return with(new Heads(heads.queryHeads, heads.kvHeads, heads.headDim, valueDim));
+            return with(new LayerHeads(heads.queryHeads(), heads.kvHeads(), heads.headDim(), valueDim));
         }
 
         /**
@@ -282,7 +284,7 @@ public final class MultiHeadAttention {
          * @return changed configuration
          */
         public Config withInputDims(long keyInputDim, long valueInputDim) {
-            return with(new Widths(widths.embedDim, keyInputDim, valueInputDim, widths.outputShape));
+            return with(new LayerWidths(widths.embedDim(), keyInputDim, valueInputDim, widths.outputShape()));
         }
 
         /**
@@ -292,7 +294,8 @@ public final class MultiHeadAttention {
          * @return changed configuration
          */
         public Config withOutputShape(long... dims) {
-            return with(new Widths(widths.embedDim, widths.keyInputDim, widths.valueInputDim, Shape.of(dims)));
+            return with(
+                    new LayerWidths(widths.embedDim(), widths.keyInputDim(), widths.valueInputDim(), Shape.of(dims)));
         }
 
         /**
@@ -302,7 +305,7 @@ public final class MultiHeadAttention {
          * @return changed configuration
          */
         public Config withBias(boolean bias) {
-            return with(new Extras(bias, extras.keyValueBias, extras.zeroKey));
+            return with(new LayerExtras(bias, extras.keyValueBias(), extras.zeroKey()));
         }
 
         /**
@@ -312,7 +315,7 @@ public final class MultiHeadAttention {
          * @return changed configuration
          */
         public Config withKeyValueBias(boolean keyValueBias) {
-            return with(new Extras(extras.bias, keyValueBias, extras.zeroKey));
+            return with(new LayerExtras(extras.bias(), keyValueBias, extras.zeroKey()));
         }
 
         /**
@@ -322,7 +325,7 @@ public final class MultiHeadAttention {
          * @return changed configuration
          */
         public Config withZeroKey(boolean zeroKey) {
-            return with(new Extras(extras.bias, extras.keyValueBias, zeroKey));
+            return with(new LayerExtras(extras.bias(), extras.keyValueBias(), zeroKey));
         }
 
         /**
@@ -368,15 +371,25 @@ public final class MultiHeadAttention {
                     .sum();
         }
 
-        private Config with(Widths changed) {
+        /**
+         * Dropout of attention weights in training; inference drops nothing.
+         *
+         * @param rate probability to drop a weight, 0 to 1
+         * @return changed configuration
+         */
+        public Config withDropout(double rate) {
+            return withOptions(options.withDropout(new AttentionDropout(rate, 0)));
+        }
+
+        private Config with(LayerWidths changed) {
             return new Config(changed, heads, extras, batchFirst, attentionAxes, options);
         }
 
-        private Config with(Heads changed) {
+        private Config with(LayerHeads changed) {
             return new Config(widths, changed, extras, batchFirst, attentionAxes, options);
         }
 
-        private Config with(Extras changed) {
+        private Config with(LayerExtras changed) {
             return new Config(widths, heads, changed, batchFirst, attentionAxes, options);
         }
     }

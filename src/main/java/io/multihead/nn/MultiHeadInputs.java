@@ -16,30 +16,20 @@ import org.jspecify.annotations.Nullable;
  * {@code queries} and {@code keys} are numbers of tokens after that.
  *
  * <p>All masks apply together: a key must pass every one, and biases add up. None hides the extra keys of
- * {@link MultiHeadAttention.Config.Extras}, which are not part of {@code keys} here.
+ * {@link LayerExtras}, which are not part of {@code keys} here.
  *
  * @param query {@code [batch, queries, embedDim]}
  * @param key {@code [batch, keys, keyInputDim]}; the very tensor of the query for self-attention
  * @param value {@code [batch, keys, valueInputDim]}
- * @param mask any mask over {@code (batch, heads, queries, keys)}
- * @param keyPadding {@code [batch, keys]} or {@code [keys]}: I8 drops the keys where it is not zero, a floating type is
- *     added to their scores; null for none
- * @param scoreMask {@code [queries, keys]} or {@code [batch * heads, queries, keys]}: I8 drops the scores where it is not
- *     zero, a floating type is added to them; null for none
+ * @param masks what hides keys, changes scores and silences heads
  */
-public record MultiHeadInputs(
-        Tensor query,
-        Tensor key,
-        Tensor value,
-        Mask mask,
-        @Nullable Tensor keyPadding,
-        @Nullable Tensor scoreMask) {
-    /** Checks that there is a query, a key, a value and a mask. */
+public record MultiHeadInputs(Tensor query, Tensor key, Tensor value, MultiHeadMasks masks) {
+    /** Checks that there is a query, a key, a value and masks. */
     public MultiHeadInputs {
         Checks.notNull(query, "query");
         Checks.notNull(key, "key");
         Checks.notNull(value, "value");
-        Checks.notNull(mask, "mask");
+        Checks.notNull(masks, "masks");
     }
 
     /**
@@ -61,7 +51,7 @@ public record MultiHeadInputs(
      * @return the inputs
      */
     public static MultiHeadInputs of(Tensor query, Tensor key, Tensor value) {
-        return new MultiHeadInputs(query, key, value, Mask.NONE, null, null);
+        return new MultiHeadInputs(query, key, value, MultiHeadMasks.NONE);
     }
 
     /**
@@ -72,7 +62,7 @@ public record MultiHeadInputs(
      * @return changed inputs
      */
     public MultiHeadInputs withMask(Mask newMask) {
-        return new MultiHeadInputs(query, key, value, newMask, keyPadding, scoreMask);
+        return with(new MultiHeadMasks(newMask, keyPadding(), scoreMask(), headMask()));
     }
 
     /**
@@ -83,7 +73,7 @@ public record MultiHeadInputs(
      * @return changed inputs
      */
     public MultiHeadInputs withKeyPadding(Tensor padding) {
-        return new MultiHeadInputs(query, key, value, mask, padding, scoreMask);
+        return with(new MultiHeadMasks(mask(), padding, scoreMask(), headMask()));
     }
 
     /**
@@ -98,7 +88,7 @@ public record MultiHeadInputs(
         if (Checks.notNull(drop, "scoreMask").dtype() != DType.I8) {
             throw Checks.fail("scoreMask", drop.toString(), "expected I8; withScoreBias takes floating types");
         }
-        return new MultiHeadInputs(query, key, value, mask, keyPadding, drop);
+        return with(new MultiHeadMasks(mask(), keyPadding(), drop, headMask()));
     }
 
     /**
@@ -113,6 +103,60 @@ public record MultiHeadInputs(
         if (!Checks.notNull(bias, "scoreMask").dtype().isFloating()) {
             throw Checks.fail("scoreMask", bias.toString(), "expected a floating type; withDroppedScores takes I8");
         }
-        return new MultiHeadInputs(query, key, value, mask, keyPadding, bias);
+        return with(new MultiHeadMasks(mask(), keyPadding(), bias, headMask()));
+    }
+
+    /**
+     * These inputs with every head's output multiplied with a factor: 0 silences a head.
+     *
+     * @param factors {@code [heads]} or {@code [batch, heads]}, any floating type
+     * @return changed inputs
+     * @throws IllegalArgumentException if the tensor is I8
+     */
+    public MultiHeadInputs withHeadMask(Tensor factors) {
+        if (!Checks.notNull(factors, "headMask").dtype().isFloating()) {
+            throw Checks.fail("headMask", factors.toString(), "expected a floating type");
+        }
+        return with(new MultiHeadMasks(mask(), keyPadding(), scoreMask(), factors));
+    }
+
+    /**
+     * The mask over (batch, heads, queries, keys).
+     *
+     * @return the mask, perhaps {@link Mask#NONE}
+     */
+    public Mask mask() {
+        return masks.mask();
+    }
+
+    /**
+     * The key padding.
+     *
+     * @return the tensor, or null
+     */
+    public @Nullable Tensor keyPadding() {
+        return masks.keyPadding();
+    }
+
+    /**
+     * The score mask or bias.
+     *
+     * @return the tensor, or null
+     */
+    public @Nullable Tensor scoreMask() {
+        return masks.scoreMask();
+    }
+
+    /**
+     * The factors of the heads.
+     *
+     * @return the tensor, or null
+     */
+    public @Nullable Tensor headMask() {
+        return masks.headMask();
+    }
+
+    private MultiHeadInputs with(MultiHeadMasks changed) {
+        return new MultiHeadInputs(query, key, value, changed);
     }
 }

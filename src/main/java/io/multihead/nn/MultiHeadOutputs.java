@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  * Where one call of {@link MultiHeadAttention} writes. The caller owns all memory; element types are floating, strides
  * free, and no two tensors may overlap. Asking for weights makes attention hold the whole score matrix.
  *
- * <p>{@code keys} counts the extra keys of {@link MultiHeadAttention.Config.Extras} too, which come last. Weights of
+ * <p>{@code keys} counts the extra keys of {@link LayerExtras} too, which come last. Weights of
  * inputs without a batch have no batch axis; with several token or batch axes, weights have the flattened sizes.
  *
  * @param output the query's shape with its features replaced by the configuration's output shape

@@ -133,7 +133,12 @@ final class LayerCase {
     }
 
     NaiveLayer.Result expected() {
-        return new NaiveLayer(config, parameters)
+        return expected(parameters);
+    }
+
+    /** What the definition gives with other parameters. */
+    NaiveLayer.Result expected(Map<String, Tensor> others) {
+        return new NaiveLayer(config, others)
                 .forward(batched(inputs.query()), batched(inputs.key()), batched(inputs.value()), this::bias);
     }
 

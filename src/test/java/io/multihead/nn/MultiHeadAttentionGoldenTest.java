@@ -8,6 +8,8 @@ import io.multihead.compute.Compute;
 import io.multihead.nn.MultiHeadAttention.Config;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.util.Map;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
@@ -52,6 +54,45 @@ class MultiHeadAttentionGoldenTest {
             assertClose(TestTensors.cube(flat(wanted)), again);
             assertClose(zeroForNan(weights), actual);
         }
+    }
+
+    @TestFactory
+    Stream<DynamicTest> gradientsEqualPyTorch() {
+        return Golden.names("mha_")
+                .filter(name -> Golden.open(name).find("grad_out") != null)
+                .map(name -> DynamicTest.dynamicTest(name, () -> checkGradients(Golden.open(name))));
+    }
+
+    @Test
+    void gradientsAreInElevenFiles() {
+        assertEquals(11, gradientsEqualPyTorch().count());
+    }
+
+    private static void checkGradients(Golden file) {
+        MultiHeadAttention layer = MultiHeadAttention.of(config(file), file::find);
+        MultiHeadInputs inputs = inputs(file);
+        Tensor output =
+                TestTensors.zeros(DType.F32, file.tensor("expected.out").shape().toArray());
+        Map<String, Tensor> gradients = Gradients.zeros(layer, Arena.ofAuto());
+        boolean self = flag(file, "self_attention");
+        MultiHeadGradients to = self
+                ? MultiHeadGradients.of(zeros(inputs.query()))
+                : MultiHeadGradients.of(zeros(inputs.query()), zeros(inputs.key()), zeros(inputs.value()));
+        try (MultiHeadPass pass = layer.record(Compute.serial(), inputs, MultiHeadOutputs.of(output), 0)) {
+            pass.backward(file.tensor("grad_out"), to, gradients);
+        }
+        assertClose(TestTensors.cube(flat(file.tensor("expected.out"))), output);
+        gradients.forEach((name, gradient) ->
+                assertClose(TestTensors.cube(flat(file.tensor("expected.grad." + name))), gradient));
+        assertClose(TestTensors.cube(flat(file.tensor("expected.grad.query"))), to.query());
+        if (!self) {
+            assertClose(TestTensors.cube(flat(file.tensor("expected.grad.key"))), to.key());
+            assertClose(TestTensors.cube(flat(file.tensor("expected.grad.value"))), to.value());
+        }
+    }
+
+    private static Tensor zeros(Tensor tensor) {
+        return TestTensors.zeros(DType.F32, tensor.shape().toArray());
     }
 
     private static Config config(Golden file) {
