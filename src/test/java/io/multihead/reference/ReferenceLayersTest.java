@@ -74,6 +74,15 @@ class ReferenceLayersTest {
         assertEquals(1, ReferenceActivation.tail(Math.nextDown(3.0)) / ReferenceActivation.tail(3), 1e-12);
     }
 
+    @Test
+    void crossEntropy() {
+        double[] logits = normal(4 * 5);
+        int[] targets = {2, 0, -1, 4};
+        double[] gradient = ReferenceCrossEntropy.backward(logits, targets, -1);
+        Differences.check(gradient, logits, new double[] {1}, at ->
+                new double[] {ReferenceCrossEntropy.forward(at, targets, -1)});
+    }
+
     private double[] normal(int length) {
         return IntStream.range(0, length)
                 .mapToDouble(i -> random.nextGaussian())
