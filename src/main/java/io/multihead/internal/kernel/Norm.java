@@ -1,0 +1,110 @@
+package io.multihead.internal.kernel;
+
+import static io.multihead.internal.kernel.Lanes.COUNT;
+import static io.multihead.internal.kernel.Lanes.FLOATS;
+import static io.multihead.internal.kernel.Lanes.PANEL;
+
+import jdk.incubator.vector.FloatVector;
+
+/**
+ * The passes of layer normalisation over one row of scratch. Every length is a multiple of 32; sums are 32 partial sums by
+ * position, added by {@link RowOps#total}, so that they are the same for every lane width.
+ */
+public final class Norm {
+    private Norm() {}
+
+    /** The sum of a row. */
+    public static float sum(float[] row, int length, float[] partial) {
+        for (int slot = 0; slot < PANEL; slot += COUNT) {
+            FloatVector sum = FloatVector.zero(FLOATS);
+            for (int i = slot; i < length; i += PANEL) {
+                sum = sum.add(FloatVector.fromArray(FLOATS, row, i));
+            }
+            sum.intoArray(partial, slot);
+        }
+        return RowOps.total(partial, 0);
+    }
+
+    /** {@code row -= by}, and the sum of the results. */
+    public static float shift(float[] row, int length, float by, float[] partial) {
+        for (int slot = 0; slot < PANEL; slot += COUNT) {
+            FloatVector sum = FloatVector.zero(FLOATS);
+            for (int i = slot; i < length; i += PANEL) {
+                FloatVector x = FloatVector.fromArray(FLOATS, row, i).sub(by);
+                x.intoArray(row, i);
+                sum = sum.add(x);
+            }
+            sum.intoArray(partial, slot);
+        }
+        return RowOps.total(partial, 0);
+    }
+
+    /** {@code row -= by}, and the sum of the results' squares. */
+    public static float shiftForSquares(float[] row, int length, float by, float[] partial) {
+        for (int slot = 0; slot < PANEL; slot += COUNT) {
+            FloatVector sum = FloatVector.zero(FLOATS);
+            for (int i = slot; i < length; i += PANEL) {
+                FloatVector x = FloatVector.fromArray(FLOATS, row, i).sub(by);
+                x.intoArray(row, i);
+                sum = x.fma(x, sum);
+            }
+            sum.intoArray(partial, slot);
+        }
+        return RowOps.total(partial, 0);
+    }
+
+    /** {@code row = row * factor * weight + bias}. */
+    public static void affine(float[] row, int length, float factor, float[] weight, float[] bias) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector.fromArray(FLOATS, row, i)
+                    .mul(factor)
+                    .fma(FloatVector.fromArray(FLOATS, weight, i), FloatVector.fromArray(FLOATS, bias, i))
+                    .intoArray(row, i);
+        }
+    }
+
+    /** {@code gradient *= weight}, and the sum of {@code gradient * row} of the weighted gradient. */
+    public static float weigh(float[] gradient, float[] weight, float[] row, int length, float[] partial) {
+        for (int slot = 0; slot < PANEL; slot += COUNT) {
+            FloatVector sum = FloatVector.zero(FLOATS);
+            for (int i = slot; i < length; i += PANEL) {
+                FloatVector g =
+                        FloatVector.fromArray(FLOATS, gradient, i).mul(FloatVector.fromArray(FLOATS, weight, i));
+                g.intoArray(gradient, i);
+                sum = g.fma(FloatVector.fromArray(FLOATS, row, i), sum);
+            }
+            sum.intoArray(partial, slot);
+        }
+        return RowOps.total(partial, 0);
+    }
+
+    /** {@code gradient = factor * (gradient - mean - row * slope)}. */
+    public static void project(float[] gradient, float[] row, int length, float factor, float mean, float slope) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector.fromArray(FLOATS, row, i)
+                    .fma(
+                            FloatVector.broadcast(FLOATS, -slope),
+                            FloatVector.fromArray(FLOATS, gradient, i).sub(mean))
+                    .mul(factor)
+                    .intoArray(gradient, i);
+        }
+    }
+
+    /** {@code sum += a * b}, rounded once. */
+    public static void addProduct(float[] sum, int at, float[] a, float[] b, int length) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector.fromArray(FLOATS, a, i)
+                    .fma(FloatVector.fromArray(FLOATS, b, i), FloatVector.fromArray(FLOATS, sum, at + i))
+                    .intoArray(sum, at + i);
+        }
+    }
+
+    /** {@code sum += a}. */
+    public static void add(float[] sum, int at, float[] a, int a0, int length) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector.fromArray(FLOATS, sum, at + i)
+                    .add(FloatVector.fromArray(FLOATS, a, a0 + i))
+                    .intoArray(sum, at + i);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+package io.multihead.nn;
+
+import io.multihead.compute.Compute;
+import io.multihead.compute.Workspace;
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The mean cross-entropy between a softmax over the last axis and one right class per row, as PyTorch's
+ * {@code nn.CrossEntropyLoss}: the mean of {@code log sum_j e^(x_j - m) - (x_target - m)} with {@code m = max x} over all rows
+ * whose target is not ignored. When every row is ignored, the loss is 0, where PyTorch gives NaN, and so is the gradient.
+ *
+ * <p>Stable for logits of any size. A logit of minus infinity has probability 0; a row that holds NaN, plus infinity or nothing
+ * but minus infinity makes the loss NaN. Sums over classes are f32, those over rows {@code double}, in row order: the same bits
+ * for any number of threads. Immutable and thread-safe; tensors and targets stay the caller's.
+ */
+public final class CrossEntropy {
+    private static final int PYTORCH_IGNORES = -100;
+
+    private final int ignored;
+
+    private CrossEntropy(int ignored) {
+        this.ignored = ignored;
+    }
+
+    /**
+     * The loss that ignores rows with target -100, as PyTorch's does.
+     *
+     * @return the loss
+     */
+    public static CrossEntropy of() {
+        return new CrossEntropy(PYTORCH_IGNORES);
+    }
+
+    /**
+     * The loss that ignores rows of another target.
+     *
+     * @param target which one; it may also be a class
+     * @return the loss
+     */
+    public static CrossEntropy ignoring(int target) {
+        return new CrossEntropy(target);
+    }
+
+    /**
+     * Computes the loss.
+     *
+     * @param cpu threads and scratch
+     * @param logits {@code [..., classes]}, any floating type and strides
+     * @param targets the right class of every row, row-major
+     * @return the loss
+     * @throws IllegalArgumentException if a shape or target does not fit
+     */
+    public double forward(Compute cpu, Tensor logits, int[] targets) {
+        int[] rows = Checks.notNull(targets, "targets").clone();
+        check(cpu, logits, rows);
+        return run(cpu, logits, rows, null);
+    }
+
+    /**
+     * Computes the loss and its gradient, {@code (softmax - target) / rows} and 0 in ignored rows.
+     *
+     * @param cpu threads and scratch
+     * @param logits {@code [..., classes]}, any floating type and strides
+     * @param targets the right class of every row, row-major
+     * @param gradient of the logits' shape, written; may be {@code logits} itself
+     * @return the loss
+     * @throws IllegalArgumentException if a shape or target does not fit or memory overlaps otherwise; nothing has been
+     *     written then
+     */
+    public double backward(Compute cpu, Tensor logits, int[] targets, Tensor gradient) {
+        int[] rows = Checks.notNull(targets, "targets").clone(); // or a caller could change them after the check
+        CallTensors tensors = check(cpu, logits, rows);
+        Shape shape = logits.shape();
+        if (gradient == logits) {
+            new CallTensors(cpu).writes("gradient", gradient, shape);
+        } else {
+            tensors.writes("gradient", gradient, shape);
+        }
+        return run(cpu, logits, rows, gradient);
+    }
+
+    private CallTensors check(Compute cpu, Tensor logits, int[] targets) {
+        CallTensors tensors = new CallTensors(cpu)
+                .reads("logits", logits, Checks.notNull(logits, "logits").shape());
+        if (logits.rank() < 1 || logits.dim(-1) < 1) {
+            throw Checks.fail("logits", "shape " + logits.shape(), "expected [..., classes] with one class or more");
+        }
+        long classes = Checks.fitsInt(Math.min(logits.dim(-1) + 64, 1L << 40), "classes") - 64;
+        long rows = logits.shape().elements() / classes;
+        if (targets.length != rows) {
+            throw Checks.fail(
+                    "targets", targets.length + " targets", "expected " + rows + ", one per row of " + logits.shape());
+        }
+        for (int row = 0; row < targets.length; row++) {
+            if (targets[row] != ignored && (targets[row] < 0 || targets[row] >= classes)) {
+                throw Checks.fail(
+                        "targets[" + row + "]",
+                        String.valueOf(targets[row]),
+                        "expected 0 to " + (classes - 1) + ", or " + ignored + " to ignore the row");
+            }
+        }
+        return tensors;
+    }
+
+    private double run(Compute cpu, Tensor logits, int[] targets, @Nullable Tensor gradient) {
+        int counted = 0;
+        for (int target : targets) {
+            counted += target == ignored ? 0 : 1;
+        }
+        CrossEntropyCall call = new CrossEntropyCall(logits, gradient, targets, ignored, counted);
+        Workspace scratch = cpu.take();
+        try {
+            cpu.run(call, call.divide(cpu.parallelism()), scratch);
+        } finally {
+            cpu.giveBack(scratch);
+        }
+        return counted == 0 ? 0 : call.sum() / counted;
+    }
+}

@@ -1,0 +1,83 @@
+package io.multihead.nn;
+
+import static io.multihead.internal.kernel.Lanes.PANEL;
+
+import io.multihead.compute.Compute;
+import io.multihead.compute.Workspace;
+import io.multihead.internal.kernel.Exp;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.RowOps;
+import io.multihead.tensor.Tensor;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/** One call of the cross-entropy, its rows divided into units. */
+final class CrossEntropyCall implements Compute.Job {
+    private static final int UNITS_PER_THREAD = 4;
+    private static final int ROW = Workspace.LAYER;
+    private static final int SUM = Workspace.LAYER + 1;
+
+    private final Rows logits;
+    private final @Nullable Rows gradient;
+    private final int[] targets;
+    private final int ignored;
+    private final int counted;
+    private final double[] losses;
+    private long rowsPerUnit = 1;
+
+    CrossEntropyCall(Tensor logits, @Nullable Tensor gradient, int[] targets, int ignored, int counted) {
+        this.logits = Rows.of(logits, 1);
+        this.gradient = gradient == null ? null : Rows.of(gradient, 1);
+        this.targets = targets;
+        this.ignored = ignored;
+        this.counted = counted;
+        this.losses = new double[targets.length];
+    }
+
+    long divide(int threads) {
+        rowsPerUnit = Math.max(1, Math.ceilDiv(targets.length, threads == 1 ? 1L : (long) threads * UNITS_PER_THREAD));
+        return Math.ceilDiv(targets.length, rowsPerUnit);
+    }
+
+    @Override
+    public void run(long unit, Workspace scratch) {
+        int classes = (int) logits.length();
+        int padded = Lanes.roundUp(classes, PANEL);
+        float[] row = scratch.floats(ROW, Rows.room(classes));
+        float[] sum = scratch.floats(SUM, PANEL);
+        long end = Math.min(targets.length, (unit + 1) * rowsPerUnit);
+        for (int r = (int) (unit * rowsPerUnit); r < end; r++) {
+            int target = targets[r];
+            if (target == ignored) {
+                Arrays.fill(row, 0, padded, 0f);
+            } else {
+                logits.read(scratch.packer(), r, row);
+                Arrays.fill(row, classes, padded, Float.NEGATIVE_INFINITY);
+                float max = RowOps.max(row, 0, padded);
+                double right = (double) row[target] - max;
+                Arrays.fill(sum, 0, PANEL, 0f);
+                Exp.shifted(row, 0, padded, 1f, max, sum, 0, 0f);
+                float total = RowOps.total(sum, 0);
+                // StrictMath gives the same bits on every machine
+                losses[r] = StrictMath.log(total) - right;
+                if (gradient != null) {
+                    RowOps.divide(row, 0, padded, total);
+                    row[target] -= 1f;
+                    RowOps.divide(row, 0, padded, counted);
+                }
+            }
+            if (gradient != null) {
+                gradient.write(scratch.packer(), r, row);
+            }
+        }
+    }
+
+    /** The sum of all rows' losses, in row order. */
+    double sum() {
+        double sum = 0;
+        for (double loss : losses) {
+            sum += loss;
+        }
+        return sum;
+    }
+}

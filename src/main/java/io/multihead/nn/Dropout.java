@@ -1,0 +1,79 @@
+package io.multihead.nn;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.Checks;
+import io.multihead.internal.kernel.Philox;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Dropout (Srivastava et al. 2014), as PyTorch's {@code nn.Dropout}, on every element of a tensor of any shape: when recorded,
+ * each is 0 with probability {@code rate} and is multiplied with {@code 1 / (1 - rate)} otherwise. {@link #forward} copies.
+ *
+ * <p>Whether an element is dropped depends on the seed and on its row-major index alone (Philox4x32-10), not on memory, element
+ * type or threads; backward draws the same again. Where nothing is dropped, elements are copied bit by bit if the element types
+ * are equal. Without parameters; immutable and thread-safe.
+ */
+public final class Dropout implements Layer {
+    private final double rate;
+
+    private Dropout(double rate) {
+        this.rate = rate;
+    }
+
+    /**
+     * A layer of this rate.
+     *
+     * @param rate the probability of dropping an element, 0 to 1
+     * @return the layer
+     * @throws IllegalArgumentException if the rate is no probability
+     */
+    public static Dropout of(double rate) {
+        if (!(rate >= 0 && rate <= 1)) {
+            throw Checks.fail("rate", String.valueOf(rate), "expected 0 to 1");
+        }
+        return new Dropout(rate);
+    }
+
+    @Override
+    public Map<String, Tensor> parameters() {
+        return Map.of();
+    }
+
+    @Override
+    public Shape outputShape(Shape input) {
+        return input;
+    }
+
+    @Override
+    public void forward(Compute cpu, Tensor x, Tensor y) {
+        CallTensors.forward(cpu, this, x, y);
+        x.copyTo(y);
+    }
+
+    @Override
+    public Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
+        CallTensors.forward(cpu, this, x, y);
+        drop(cpu, x, y, seed);
+        return new RecordedPass(this, cpu, x, y) {
+            @Override
+            void differentiate(Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {
+                if (dx != null) {
+                    drop(cpu, dy, dx, seed);
+                }
+            }
+        };
+    }
+
+    private void drop(Compute cpu, Tensor from, Tensor to, long seed) {
+        if (rate == 0) {
+            from.copyTo(to);
+            return;
+        }
+        ElementCall.Function function =
+                (values, inputs, columns, first) -> Philox.drop(values, 0, columns, first, 0, seed, rate, new int[4]);
+        ElementCall.run(cpu, function, from, null, to);
+    }
+}

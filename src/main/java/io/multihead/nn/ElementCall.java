@@ -1,0 +1,90 @@
+package io.multihead.nn;
+
+import static io.multihead.internal.kernel.Lanes.PANEL;
+
+import io.multihead.compute.Compute;
+import io.multihead.compute.Workspace;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/** One call of an element-wise function, cut into chunks of rows; dense tensors are one row of everything. */
+final class ElementCall implements Compute.Job {
+    /** What is done to a chunk in scratch. */
+    interface Function {
+        /**
+         * Changes values in place.
+         *
+         * @param values the elements, and zeros to a multiple of 32
+         * @param inputs the second tensor's elements; anything without one
+         * @param columns how many elements there are
+         * @param first row-major index of the first one in the whole tensor
+         */
+        void apply(float[] values, float[] inputs, int columns, long first);
+    }
+
+    /** Reading, changing and writing a chunk stays in the first-level cache. */
+    private static final int CHUNK = 2048;
+
+    private static final int UNITS_PER_THREAD = 4;
+    private static final int VALUES = Workspace.LAYER;
+    private static final int INPUTS = Workspace.LAYER + 1;
+
+    private final Function function;
+    private final Rows from;
+    private final @Nullable Rows inputs;
+    private final Rows to;
+    private final long chunksPerRow;
+    private final long chunksPerUnit;
+
+    private ElementCall(Function function, Tensor from, @Nullable Tensor inputs, Tensor to, int threads) {
+        boolean dense = from.isDense() && to.isDense() && (inputs == null || inputs.isDense());
+        this.function = function;
+        this.from = rows(from, dense);
+        this.inputs = inputs == null ? null : rows(inputs, dense);
+        this.to = rows(to, dense);
+        this.chunksPerRow = Math.ceilDiv(this.from.length(), (long) CHUNK);
+        this.chunksPerUnit = Math.max(1, Math.ceilDiv(chunks(), threads == 1 ? 1 : (long) threads * UNITS_PER_THREAD));
+    }
+
+    /** {@code to = function(from, inputs)}. */
+    static void run(Compute cpu, Function function, Tensor from, @Nullable Tensor inputs, Tensor to) {
+        ElementCall call = new ElementCall(function, from, inputs, to, cpu.parallelism());
+        Workspace scratch = cpu.take();
+        try {
+            cpu.run(call, Math.ceilDiv(call.chunks(), call.chunksPerUnit), scratch);
+        } finally {
+            cpu.giveBack(scratch);
+        }
+    }
+
+    private static Rows rows(Tensor tensor, boolean dense) {
+        return Rows.of(tensor, dense ? tensor.rank() : Math.min(1, tensor.rank()));
+    }
+
+    private long chunks() {
+        return from.count() * chunksPerRow;
+    }
+
+    @Override
+    public void run(long unit, Workspace scratch) {
+        float[] values = scratch.floats(VALUES, Rows.room(CHUNK));
+        float[] second = scratch.floats(INPUTS, Rows.room(CHUNK));
+        for (long chunk = unit * chunksPerUnit; chunk < Math.min(chunks(), (unit + 1) * chunksPerUnit); chunk++) {
+            long row = chunk / chunksPerRow;
+            long column = chunk % chunksPerRow * CHUNK;
+            int columns = (int) Math.min(CHUNK, from.length() - column);
+            from.read(scratch.packer(), row, column, columns, values);
+            if (inputs != null) {
+                inputs.read(scratch.packer(), row, column, columns, second);
+            }
+            function.apply(values, second, columns, row * from.length() + column);
+            to.write(scratch.packer(), row, column, columns, values);
+        }
+    }
+
+    /** What kernels that know no tails are to work on. */
+    static int padded(int columns) {
+        return Lanes.roundUp(columns, PANEL);
+    }
+}

@@ -1,0 +1,133 @@
+package io.multihead.nn;
+
+import io.multihead.compute.Compute;
+import io.multihead.compute.Workspace;
+import io.multihead.internal.Checks;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.Norm;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.util.Map;
+
+/**
+ * Rows of a table by token id, as PyTorch's {@code nn.Embedding}: {@code y_i = weight[ids_i]}.
+ *
+ * <p>Runs on the calling thread. Thread-safe while nobody changes the table, which stays the caller's. Numbers pass through f32.
+ * Not a {@link Layer}, as ids are no tensor.
+ */
+public final class Embedding {
+    private static final String WEIGHT = "weight";
+    private static final int ROW = Workspace.LAYER;
+    private static final int ADDED = Workspace.LAYER + 1;
+
+    private final Compute here = Compute.serial();
+    private final Tensor weight;
+
+    private Embedding(Tensor weight) {
+        this.weight = weight;
+    }
+
+    /**
+     * An embedding by this table.
+     *
+     * @param weight {@code [vocabulary, dim]}, any floating type and strides
+     * @return the embedding, which reads the table and does not own it
+     * @throws IllegalArgumentException if the shape or element type does not fit
+     */
+    public static Embedding of(Tensor weight) {
+        CallTensors.requireFloating(WEIGHT, weight);
+        if (weight.rank() != 2) {
+            throw Checks.fail(WEIGHT, "shape " + weight.shape(), "expected [vocabulary, dim]");
+        }
+        Checks.fitsInt(Math.min(weight.dim(1) + 64, 1L << 40), "dim of weight");
+        return new Embedding(weight);
+    }
+
+    /**
+     * The table by PyTorch's name.
+     *
+     * @return an unmodifiable map of {@code weight}, the very tensor that was given
+     */
+    public Map<String, Tensor> parameters() {
+        return Map.of(WEIGHT, weight);
+    }
+
+    /**
+     * Looks ids up.
+     *
+     * @param ids rows of the table, 0 to vocabulary - 1
+     * @param y {@code [..., dim]} with as many rows as ids, row-major; written
+     * @throws IllegalArgumentException if a shape or id does not fit or y overlaps the table; nothing has been written then
+     */
+    public void forward(int[] ids, Tensor y) {
+        int[] rows = require(ids, y, "y");
+        new CallTensors(here).reads(WEIGHT, weight, weight.shape()).writes("y", y, y.shape());
+        Rows from = Rows.of(weight, 1);
+        Rows to = Rows.of(y, 1);
+        Workspace scratch = here.take();
+        try {
+            float[] row = scratch.floats(ROW, Rows.room((int) from.length()));
+            for (int i = 0; i < rows.length; i++) {
+                from.read(scratch.packer(), rows[i], row);
+                to.write(scratch.packer(), i, row);
+            }
+        } finally {
+            here.giveBack(scratch);
+        }
+    }
+
+    /**
+     * Adds the table's gradient, id by id in ascending order of i: {@code weightGradient[ids_i] += dy_i}, each addition
+     * rounded to f32 and to the gradient's element type.
+     *
+     * @param ids what was looked up
+     * @param outputGradient {@code [..., dim]} with as many rows as ids
+     * @param weightGradient of the table's shape, added to
+     * @throws IllegalArgumentException if a shape or id does not fit or memory overlaps; nothing has been written then
+     */
+    public void backward(int[] ids, Tensor outputGradient, Tensor weightGradient) {
+        int[] rows = require(ids, outputGradient, "outputGradient");
+        new CallTensors(here)
+                .reads(WEIGHT, weight, weight.shape())
+                .reads("outputGradient", outputGradient, outputGradient.shape())
+                .writes("weightGradient", weightGradient, weight.shape());
+        Rows from = Rows.of(outputGradient, 1);
+        Rows to = Rows.of(weightGradient, 1);
+        int length = (int) from.length();
+        Workspace scratch = here.take();
+        try {
+            float[] row = scratch.floats(ROW, Rows.room(length));
+            float[] added = scratch.floats(ADDED, Rows.room(length));
+            for (int i = 0; i < rows.length; i++) {
+                to.read(scratch.packer(), rows[i], row);
+                from.read(scratch.packer(), i, added);
+                Norm.add(row, 0, added, 0, Lanes.roundUp(length, Lanes.PANEL));
+                to.write(scratch.packer(), rows[i], row);
+            }
+        } finally {
+            here.giveBack(scratch);
+        }
+    }
+
+    /** A copy of ids that are rows of the table, one for every row of a tensor. */
+    private int[] require(int[] ids, Tensor tensor, String name) {
+        int[] rows = Checks.notNull(ids, "ids").clone();
+        Shape shape = Checks.notNull(tensor, name).shape();
+        long count = 1;
+        for (int axis = 0; axis < shape.rank() - 1; axis++) {
+            count *= shape.dim(axis);
+        }
+        if (shape.rank() < 1 || shape.dim(-1) != weight.dim(1) || count != rows.length) {
+            throw Checks.fail(
+                    name,
+                    "shape " + shape,
+                    "expected [..., " + weight.dim(1) + "] with " + rows.length + " rows, one per id");
+        }
+        for (int i = 0; i < rows.length; i++) {
+            if (rows[i] < 0 || rows[i] >= weight.dim(0)) {
+                throw Checks.fail("ids[" + i + "]", String.valueOf(rows[i]), "expected 0 to " + (weight.dim(0) - 1));
+            }
+        }
+        return rows;
+    }
+}

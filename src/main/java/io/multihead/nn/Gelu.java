@@ -1,0 +1,67 @@
+package io.multihead.nn;
+
+import static io.multihead.nn.ElementCall.padded;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.kernel.Activation;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.util.Map;
+
+/**
+ * The Gaussian error linear unit (Hendrycks and Gimpel 2016), as PyTorch's {@code nn.GELU}, on every element of a tensor of
+ * any shape.
+ *
+ * <p>Accurate to a few units in the last place of f32 for negative numbers too, until the result is below
+ * {@code 2^-122}, where it is 0. Minus infinity gives 0; NaN stays NaN. Without parameters; immutable and thread-safe; the
+ * same bits for any number of threads.
+ */
+public final class Gelu implements Layer {
+    private final ElementLayer elements;
+
+    private Gelu(ElementLayer elements) {
+        this.elements = elements;
+    }
+
+    /**
+     * The exact form, {@code x Phi(x)} with {@code Phi(x) = (1 + erf(x / sqrt 2)) / 2}.
+     *
+     * @return the layer
+     */
+    public static Gelu erf() {
+        return new Gelu(new ElementLayer(
+                (values, inputs, columns, first) -> Activation.gelu(values, 0, padded(columns)),
+                (values, inputs, columns, first) -> Activation.geluGradient(inputs, values, padded(columns))));
+    }
+
+    /**
+     * The approximation {@code x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))}.
+     *
+     * @return the layer
+     */
+    public static Gelu tanh() {
+        return new Gelu(new ElementLayer(
+                (values, inputs, columns, first) -> Activation.geluTanh(values, 0, padded(columns)),
+                (values, inputs, columns, first) -> Activation.geluTanhGradient(inputs, values, padded(columns))));
+    }
+
+    @Override
+    public Map<String, Tensor> parameters() {
+        return Map.of();
+    }
+
+    @Override
+    public Shape outputShape(Shape input) {
+        return input;
+    }
+
+    @Override
+    public void forward(Compute cpu, Tensor x, Tensor y) {
+        elements.forward(this, cpu, x, y);
+    }
+
+    @Override
+    public Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
+        return elements.record(this, cpu, x, y);
+    }
+}

@@ -1,0 +1,58 @@
+package io.multihead.nn;
+
+import io.multihead.compute.Compute;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Layer normalisation over the last axes (Ba et al. 2016, "Layer normalization"), as PyTorch's {@code nn.LayerNorm}:
+ * {@code y = (x - mean) / sqrt(variance + epsilon) * weight + bias} with the biased variance.
+ *
+ * <p>Sums are f32 and overflow as f32 does. The mean is subtracted in two steps, so that it may be large beside the
+ * deviation. A row that holds NaN or infinity becomes NaN; so does a constant one when epsilon is 0. The same bits for any
+ * number of threads; parameter gradients are summed in a fixed order. Thread-safe as {@link Layer} says; the parameters stay
+ * the caller's.
+ */
+public final class LayerNorm implements Layer {
+    private final NormLayer norm;
+
+    private LayerNorm(NormLayer norm) {
+        this.norm = norm;
+    }
+
+    /**
+     * A layer of these parameters.
+     *
+     * @param normalized sizes of the last axes, which are normalised together
+     * @param epsilon added to the variance; at least 0
+     * @param weight of shape {@code normalized}, any floating type and strides; null for 1
+     * @param bias of shape {@code normalized}, any floating type and strides; null for 0
+     * @return the layer, which reads the tensors and owns none
+     * @throws IllegalArgumentException if a shape, an element type or epsilon does not fit
+     */
+    public static LayerNorm of(Shape normalized, double epsilon, @Nullable Tensor weight, @Nullable Tensor bias) {
+        return new LayerNorm(new NormLayer(normalized, epsilon, true, weight, bias));
+    }
+
+    @Override
+    public Map<String, Tensor> parameters() {
+        return norm.parameters;
+    }
+
+    @Override
+    public Shape outputShape(Shape input) {
+        return norm.outputShape(input);
+    }
+
+    @Override
+    public void forward(Compute cpu, Tensor x, Tensor y) {
+        norm.forward(this, cpu, x, y);
+    }
+
+    @Override
+    public Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
+        return norm.record(this, cpu, x, y);
+    }
+}

@@ -1,0 +1,132 @@
+package io.multihead.nn;
+
+import static io.multihead.internal.kernel.Lanes.PANEL;
+
+import io.multihead.compute.Compute;
+import io.multihead.compute.Workspace;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.Norm;
+import io.multihead.internal.kernel.RowOps;
+import io.multihead.tensor.Tensor;
+import java.util.Arrays;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One backward call of a normalisation: with {@code z = (x - mean) / deviation} and {@code g = dy weight},
+ * {@code dx = (g - mean(g) - z mean(g z)) / deviation}, {@code dweight += sum dy z}, {@code dbias += sum dy}; without the
+ * mean's terms where the layer subtracts none (Ba et al. 2016, "Layer normalization"; Zhang and Sennrich 2019).
+ *
+ * <p>Parameter gradients are summed in an order that depends on the number of rows alone: chains of 64 rows, added up by unit
+ * of consecutive rows, and units in ascending order.
+ */
+final class NormBackward implements Compute.Job {
+    private static final int MOST_UNITS = 64;
+    private static final int LEAST_ROWS = 8;
+    private static final int CHAIN_ROWS = 64;
+    /** Of the units' sums, unless a single unit needs more. */
+    private static final long MOST_FLOATS = 1L << 26;
+
+    private static final int ROW = Workspace.LAYER;
+    private static final int GRADIENT = Workspace.LAYER + 4;
+    private static final int CHAIN = Workspace.LAYER + 5;
+    private static final int SUMS = Workspace.LAYER + 6;
+
+    private final NormLayer layer;
+    private final Rows x;
+    private final Rows dy;
+    private final @Nullable Rows dx;
+    private final @Nullable Tensor weightGradient;
+    private final @Nullable Tensor biasGradient;
+    private final int length;
+    private final int padded;
+    private final long rowsPerUnit;
+    private float[] sums = new float[0];
+
+    NormBackward(NormLayer layer, Tensor x, Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {
+        this.layer = layer;
+        this.x = layer.rows(x);
+        this.dy = layer.rows(dy);
+        this.dx = dx == null ? null : layer.rows(dx);
+        this.weightGradient = wanted(NormLayer.WEIGHT, gradients);
+        this.biasGradient = wanted(NormLayer.BIAS, gradients);
+        this.length = (int) this.x.length();
+        this.padded = Lanes.roundUp(length, PANEL);
+        long units = Math.clamp(MOST_FLOATS / (2L * padded), 1, MOST_UNITS);
+        this.rowsPerUnit = Math.max(LEAST_ROWS, Math.ceilDiv(this.x.count(), units));
+    }
+
+    private @Nullable Tensor wanted(String name, Map<String, Tensor> gradients) {
+        return layer.parameters.containsKey(name) ? gradients.get(name) : null;
+    }
+
+    private boolean sumsParameters() {
+        return weightGradient != null || biasGradient != null;
+    }
+
+    long units() {
+        return Math.ceilDiv(x.count(), rowsPerUnit);
+    }
+
+    /** Takes room for the units' sums from the calling thread. */
+    void bind(Workspace scratch) {
+        if (sumsParameters()) {
+            sums = scratch.floats(SUMS, (int) (units() * 2 * padded));
+        }
+    }
+
+    @Override
+    public void run(long unit, Workspace scratch) {
+        float[] row = scratch.floats(ROW, Rows.room(length));
+        float[] gradient = scratch.floats(GRADIENT, Rows.room(length));
+        float[] partial = scratch.floats(NormForward.PARTIAL, PANEL);
+        float[] chain = scratch.floats(CHAIN, sumsParameters() ? 2 * padded : 0);
+        float[] weight = NormForward.parameter(layer, NormLayer.WEIGHT, 1f, scratch, NormForward.WEIGHT);
+        int sum = (int) unit * 2 * padded;
+        if (sumsParameters()) {
+            Arrays.fill(sums, sum, sum + 2 * padded, 0f);
+            Arrays.fill(chain, 0, 2 * padded, 0f);
+        }
+        long first = unit * rowsPerUnit;
+        long last = Math.min(x.count(), first + rowsPerUnit) - 1;
+        for (long r = first; r <= last; r++) {
+            x.read(scratch.packer(), r, row);
+            float factor = NormForward.normalise(layer, row, length, partial);
+            RowOps.scale(row, 0, padded, factor);
+            dy.read(scratch.packer(), r, gradient);
+            if (sumsParameters()) {
+                Norm.addProduct(chain, 0, gradient, row, padded);
+                Norm.add(chain, padded, gradient, 0, padded);
+                if (r == last || (r - first) % CHAIN_ROWS == CHAIN_ROWS - 1) {
+                    Norm.add(sums, sum, chain, 0, 2 * padded);
+                    Arrays.fill(chain, 0, 2 * padded, 0f);
+                }
+            }
+            if (dx != null) {
+                float slope = Norm.weigh(gradient, weight, row, padded, partial) / length;
+                float mean = layer.centred ? Norm.sum(gradient, padded, partial) / length : 0f;
+                Norm.project(gradient, row, padded, factor, mean, slope);
+                dx.write(scratch.packer(), r, gradient);
+            }
+        }
+    }
+
+    /** Adds the units' sums to the parameters' gradients, on the calling thread. */
+    void addGradients(Workspace scratch) {
+        for (int unit = 1; sumsParameters() && unit < units(); unit++) {
+            Norm.add(sums, 0, sums, unit * 2 * padded, 2 * padded);
+        }
+        add(weightGradient, 0, scratch);
+        add(biasGradient, padded, scratch);
+    }
+
+    private void add(@Nullable Tensor gradient, int from, Workspace scratch) {
+        if (gradient != null && units() > 0) {
+            float[] row = scratch.floats(ROW, Rows.room(length));
+            Rows rows = layer.rows(gradient);
+            rows.read(scratch.packer(), 0, row);
+            Norm.add(row, 0, sums, from, padded);
+            rows.write(scratch.packer(), 0, row);
+        }
+    }
+}

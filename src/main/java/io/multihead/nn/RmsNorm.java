@@ -1,0 +1,55 @@
+package io.multihead.nn;
+
+import io.multihead.compute.Compute;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Normalisation by the root mean square over the last axes (Zhang and Sennrich 2019, "Root mean square layer normalization"),
+ * as PyTorch's {@code nn.RMSNorm}: {@code y = x / sqrt(mean(x^2) + epsilon) * weight}.
+ *
+ * <p>Sums are f32 and overflow as f32 does. The same bits for any number of threads; parameter gradients are summed in a fixed
+ * order. Thread-safe as {@link Layer} says; the parameter stays the caller's.
+ */
+public final class RmsNorm implements Layer {
+    private final NormLayer norm;
+
+    private RmsNorm(NormLayer norm) {
+        this.norm = norm;
+    }
+
+    /**
+     * A layer of this parameter.
+     *
+     * @param normalized sizes of the last axes, which are normalised together
+     * @param epsilon added to the mean square; at least 0
+     * @param weight of shape {@code normalized}, any floating type and strides; null for 1
+     * @return the layer, which reads the tensor and owns none
+     * @throws IllegalArgumentException if a shape, an element type or epsilon does not fit
+     */
+    public static RmsNorm of(Shape normalized, double epsilon, @Nullable Tensor weight) {
+        return new RmsNorm(new NormLayer(normalized, epsilon, false, weight, null));
+    }
+
+    @Override
+    public Map<String, Tensor> parameters() {
+        return norm.parameters;
+    }
+
+    @Override
+    public Shape outputShape(Shape input) {
+        return norm.outputShape(input);
+    }
+
+    @Override
+    public void forward(Compute cpu, Tensor x, Tensor y) {
+        norm.forward(this, cpu, x, y);
+    }
+
+    @Override
+    public Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
+        return norm.record(this, cpu, x, y);
+    }
+}

@@ -1,0 +1,55 @@
+package io.multihead.reference;
+
+import java.util.Arrays;
+
+/** The mean cross-entropy of a softmax and its gradient as plain loops in {@code double}. */
+public final class ReferenceCrossEntropy {
+    private ReferenceCrossEntropy() {}
+
+    /**
+     * The loss.
+     *
+     * @param logits {@code [rows, classes]}, row-major
+     * @param targets the right class of every row
+     * @param ignored the target of rows that do not count
+     * @return the mean of {@code -ln softmax(row)[target]}; 0 if no row counts
+     */
+    public static double forward(double[] logits, int[] targets, int ignored) {
+        double sum = 0;
+        for (int row = 0; row < targets.length; row++) {
+            sum -= targets[row] == ignored ? 0 : ReferenceSoftmax.logRow(row(logits, targets, row))[targets[row]];
+        }
+        return sum / Math.max(1, counted(targets, ignored));
+    }
+
+    /**
+     * The gradient.
+     *
+     * @param logits {@code [rows, classes]}, row-major
+     * @param targets the right class of every row
+     * @param ignored the target of rows that do not count
+     * @return the loss's gradient with respect to the logits, new
+     */
+    public static double[] backward(double[] logits, int[] targets, int ignored) {
+        double[] gradient = new double[logits.length];
+        for (int row = 0; row < targets.length; row++) {
+            if (targets[row] != ignored) {
+                double[] p = ReferenceSoftmax.row(row(logits, targets, row));
+                p[targets[row]] -= 1;
+                for (int j = 0; j < p.length; j++) {
+                    gradient[row * p.length + j] = p[j] / counted(targets, ignored);
+                }
+            }
+        }
+        return gradient;
+    }
+
+    private static double[] row(double[] logits, int[] targets, int row) {
+        int classes = logits.length / targets.length;
+        return Arrays.copyOfRange(logits, row * classes, (row + 1) * classes);
+    }
+
+    private static long counted(int[] targets, int ignored) {
+        return Arrays.stream(targets).filter(target -> target != ignored).count();
+    }
+}

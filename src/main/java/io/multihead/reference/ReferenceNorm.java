@@ -1,0 +1,93 @@
+package io.multihead.reference;
+
+/** Layer normalisation, or by the root mean square, and its gradients as plain loops in {@code double}. */
+public final class ReferenceNorm {
+    private ReferenceNorm() {}
+
+    /**
+     * One row of output.
+     *
+     * @param x a row
+     * @param weight as long as x
+     * @param bias as long as x
+     * @param epsilon added to the variance or mean square
+     * @param centred whether the mean is subtracted
+     * @return {@code (x - mean) / deviation * weight + bias}, new
+     */
+    public static double[] forward(double[] x, double[] weight, double[] bias, double epsilon, boolean centred) {
+        double[] y = normalised(x, epsilon, centred);
+        for (int i = 0; i < x.length; i++) {
+            y[i] = y[i] * weight[i] + bias[i];
+        }
+        return y;
+    }
+
+    /**
+     * A row's gradient with respect to x.
+     *
+     * @param x a row
+     * @param weight as long as x
+     * @param dy the gradient with respect to the output
+     * @param epsilon added to the variance or mean square
+     * @param centred whether the mean is subtracted
+     * @return the gradient, new
+     */
+    public static double[] backward(double[] x, double[] weight, double[] dy, double epsilon, boolean centred) {
+        double[] z = normalised(x, epsilon, centred);
+        double mean = 0;
+        double slope = 0;
+        for (int i = 0; i < x.length; i++) {
+            mean += centred ? dy[i] * weight[i] / x.length : 0;
+            slope += dy[i] * weight[i] * z[i] / x.length;
+        }
+        double deviation = deviation(x, epsilon, centred);
+        double[] dx = new double[x.length];
+        for (int i = 0; i < x.length; i++) {
+            dx[i] = (dy[i] * weight[i] - mean - z[i] * slope) / deviation;
+        }
+        return dx;
+    }
+
+    /**
+     * What the weights multiply: the weights' gradient is {@code dy} times this, and the bias's is {@code dy}.
+     *
+     * @param x a row
+     * @param epsilon added to the variance or mean square
+     * @param centred whether the mean is subtracted
+     * @return {@code (x - mean) / deviation}, new
+     */
+    public static double[] normalised(double[] x, double epsilon, boolean centred) {
+        double mean = centred ? mean(x) : 0;
+        double deviation = deviation(x, epsilon, centred);
+        double[] z = new double[x.length];
+        for (int i = 0; i < x.length; i++) {
+            z[i] = (x[i] - mean) / deviation;
+        }
+        return z;
+    }
+
+    /**
+     * What a row is divided by.
+     *
+     * @param x a row
+     * @param epsilon added to the variance or mean square
+     * @param centred whether the mean is subtracted
+     * @return {@code sqrt(mean((x - mean)^2) + epsilon)}
+     */
+    public static double deviation(double[] x, double epsilon, boolean centred) {
+        double mean = centred ? mean(x) : 0;
+        double squares = 0;
+        for (double element : x) {
+            squares += (element - mean) * (element - mean);
+        }
+        return Math.sqrt(squares / x.length + epsilon);
+    }
+
+    private static double mean(double[] x) {
+        double sum = 0;
+        for (double element : x) {
+            sum += element;
+        }
+        return sum / x.length;
+    }
+}
