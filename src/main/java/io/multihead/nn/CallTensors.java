@@ -6,6 +6,7 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /** The tensors of one call by name, checked one by one against a shape and against each other before anything is written. */
 final class CallTensors {
@@ -69,5 +70,17 @@ final class CallTensors {
                 .reads("x", x, x.shape())
                 .reads(layer.parameters())
                 .writes("y", y, layer.outputShape(x.shape()));
+    }
+
+    /** A parameter that must be there, with this shape. */
+    static Tensor requireParameter(String name, @Nullable Tensor tensor, Shape expected) {
+        if (tensor == null) {
+            throw Checks.fail(name, "missing", "expected a tensor of shape " + expected);
+        }
+        requireFloating(name, tensor);
+        if (!tensor.shape().equals(expected)) {
+            throw Checks.fail(name, "shape " + tensor.shape(), "expected " + expected);
+        }
+        return tensor;
     }
 }

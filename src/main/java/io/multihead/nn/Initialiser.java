@@ -5,6 +5,7 @@ import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
@@ -25,6 +26,32 @@ final class Initialiser {
             random.fill(tensor.reshape(shape.elements()), name, shape);
             drawn.put(name, tensor);
         });
+        return drawn;
+    }
+
+    /** The parameters of a block: linear layers uniform within {@code 1 / sqrt(inputs)}, biases too; norms 1 and 0. */
+    static Map<String, Tensor> block(TransformerBlock.Config config, long seed, Arena arena) {
+        Map<String, Tensor> drawn = new LinkedHashMap<>();
+        draw(config.attention(), seed, arena).forEach((name, tensor) -> drawn.put("self_attn." + name, tensor));
+        Initialiser random = new Initialiser(~seed);
+        long[] sizes = {config.embedDim(), config.feedForward(), config.embedDim()};
+        for (int i = 0; i < 2; i++) {
+            double bound = 1 / Math.sqrt(sizes[i]);
+            Tensor weight = Tensor.allocate(arena, DType.F32, Shape.of(sizes[i + 1], sizes[i]));
+            Tensor bias = Tensor.allocate(arena, DType.F32, Shape.of(sizes[i + 1]));
+            random.uniform(weight.reshape(-1), bound);
+            random.uniform(bias, bound);
+            drawn.put("linear" + (i + 1) + ".weight", weight);
+            drawn.put("linear" + (i + 1) + ".bias", bias);
+        }
+        for (String norm : new String[] {"norm1.", "norm2."}) {
+            float[] ones = new float[(int) config.embedDim()];
+            Arrays.fill(ones, 1f);
+            Tensor weight = Tensor.allocate(arena, DType.F32, Shape.of(config.embedDim()));
+            Tensor.of(ones, config.embedDim()).copyTo(weight);
+            drawn.put(norm + "weight", weight);
+            drawn.put(norm + "bias", Tensor.allocate(arena, DType.F32, Shape.of(config.embedDim())));
+        }
         return drawn;
     }
 

@@ -47,8 +47,16 @@ abstract class RecordedPass implements Pass {
         differentiate(outputGradient, inputGradient, gradients);
     }
 
+    /** Closes what this pass is made of. */
+    void release() {
+        // a pass of one layer keeps nothing that must be closed
+    }
+
     @Override
     public final void close() {
-        closed = true;
+        if (!closed) {
+            closed = true;
+            release();
+        }
     }
 }

@@ -1,0 +1,103 @@
+package io.multihead.nn;
+
+import io.multihead.compute.Compute;
+import io.multihead.nn.Sequence.Part;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.util.Map;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The position-wise feed-forward network (Vaswani et al. 2017, section 3.3): {@code linear2(drop(act(linear1(x))))}, parameters
+ * {@code linear1.weight} {@code [hidden, embedDim]}, {@code linear1.bias}, {@code linear2.weight} {@code [embedDim, hidden]} and
+ * {@code linear2.bias}. Thread-safe in inference.
+ */
+public final class FeedForward implements Layer {
+    /** What stands between the two linear layers. */
+    public enum Activation {
+        /** {@code max(x, 0)}. */
+        RELU,
+        /** GELU by the error function. */
+        GELU,
+        /** GELU by the hyperbolic tangent. */
+        GELU_TANH;
+
+        Layer layer() {
+            return switch (this) {
+                case RELU -> Relu.of();
+                case GELU -> Gelu.erf();
+                case GELU_TANH -> Gelu.tanh();
+            };
+        }
+    }
+
+    private final Sequence layer;
+
+    private FeedForward(Sequence layer) {
+        this.layer = layer;
+    }
+
+    /**
+     * A network with given parameters.
+     *
+     * @param embedDim features that come in and go out
+     * @param hidden features in between
+     * @param activation what stands between the linear layers
+     * @param dropout rate behind the activation, in training
+     * @param parameters gives the tensor of a name; shared, not copied
+     * @return the network
+     * @throws IllegalArgumentException if a parameter is missing, or a shape or element type does not fit
+     */
+    public static FeedForward of(
+            long embedDim,
+            long hidden,
+            Activation activation,
+            double dropout,
+            Function<String, @Nullable Tensor> parameters) {
+        return new FeedForward(Sequence.of(
+                new Part("linear1.", linear("linear1.", hidden, embedDim, parameters)),
+                new Part("", activation.layer()),
+                new Part("", Dropout.of(dropout)),
+                new Part("linear2.", linear("linear2.", embedDim, hidden, parameters))));
+    }
+
+    private static Linear linear(
+            String prefix, long outputs, long inputs, Function<String, @Nullable Tensor> parameters) {
+        String weight = prefix + "weight";
+        String bias = prefix + "bias";
+        return Linear.of(
+                CallTensors.requireParameter(weight, parameters.apply(weight), Shape.of(outputs, inputs)),
+                CallTensors.requireParameter(bias, parameters.apply(bias), Shape.of(outputs)));
+    }
+
+    /** The layers it is made of. */
+    Layer layer() {
+        return layer;
+    }
+
+    @Override
+    public Map<String, Tensor> parameters() {
+        return layer.parameters();
+    }
+
+    @Override
+    public Shape outputShape(Shape input) {
+        return layer.outputShape(input);
+    }
+
+    @Override
+    public void forward(Compute cpu, Tensor x, Tensor y) {
+        layer.forward(cpu, x, y);
+    }
+
+    @Override
+    public Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
+        return layer.record(cpu, x, y, seed);
+    }
+
+    @Override
+    public void parametersChanged() {
+        layer.parametersChanged();
+    }
+}

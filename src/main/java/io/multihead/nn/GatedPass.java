@@ -1,0 +1,130 @@
+package io.multihead.nn;
+
+import io.multihead.compute.Compute;
+import io.multihead.tensor.Tensor;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A recorded call of {@link GatedCrossAttention}. For one thread at a time; inputs, output and parameters must not change before
+ * it is closed.
+ */
+public final class GatedPass implements AutoCloseable {
+    private final GatedCrossAttention block;
+    private final Compute cpu;
+    private final MultiHeadInputs inputs;
+    private final Tensor attended;
+    private final Tensor transformed;
+    private final Pass norm;
+    private final MultiHeadPass attention;
+    private final Pass feedForward;
+    private boolean open = true;
+
+    GatedPass(GatedCrossAttention block, Compute cpu, MultiHeadInputs inputs, Tensor y, long seed) {
+        this.block = block;
+        this.cpu = cpu;
+        this.inputs = inputs;
+        Tensor normalised = room();
+        attended = room();
+        transformed = room();
+        Tensor middle = room();
+        norm = block.attentionNorm().record(cpu, inputs.query(), normalised);
+        attention = block.attention()
+                .record(cpu, block.cross(normalised, inputs), MultiHeadOutputs.of(attended), Sequence.seedOf(seed, 0));
+        GatedCrossAttention.add(cpu, inputs.query(), attended, Math.tanh(block.attentionGate()), middle);
+        feedForward = block.feedForward().record(cpu, middle, transformed, Sequence.seedOf(seed, 1));
+        GatedCrossAttention.add(cpu, middle, transformed, Math.tanh(block.feedForwardGate()), y);
+    }
+
+    /**
+     * Computes gradients of some loss from its gradient with respect to the output. May be called several times.
+     *
+     * @param outputGradient of the output's shape
+     * @param inputGradient of x's shape, written; null when not wanted
+     * @param mediaGradient of the media's shape, written; null when not wanted
+     * @param gradients by the names of {@link GatedCrossAttention#parameters}: the parameters' gradients are added to them;
+     *     parameters without a tensor here are left out
+     * @throws IllegalArgumentException if a shape does not fit or tensors overlap, before anything is written
+     * @throws IllegalStateException if the pass is closed
+     */
+    public void backward(
+            Tensor outputGradient,
+            @Nullable Tensor inputGradient,
+            @Nullable Tensor mediaGradient,
+            Map<String, Tensor> gradients) {
+        if (!open) {
+            throw new IllegalStateException("pass: closed; expected an open one");
+        }
+        check(outputGradient, inputGradient, mediaGradient, gradients);
+        Tensor zero = room();
+        double gate = Math.tanh(block.feedForwardGate());
+        Tensor branch = room();
+        GatedCrossAttention.add(cpu, zero, outputGradient, gate, branch);
+        addGate(gradients.get(GatedCrossAttention.FEED_FORWARD_GATE), gate, outputGradient, transformed);
+        Tensor through = room();
+        feedForward.backward(branch, through, gradients);
+        Tensor middle = room();
+        Residual.sum(cpu, outputGradient, through, middle);
+
+        gate = Math.tanh(block.attentionGate());
+        GatedCrossAttention.add(cpu, zero, middle, gate, branch);
+        addGate(gradients.get(GatedCrossAttention.ATTENTION_GATE), gate, middle, attended);
+        MultiHeadGradients to = new MultiHeadGradients(through, mediaGradient, null, null, null);
+        attention.backward(branch, to, Gradients.under("attn.", gradients));
+        norm.backward(through, branch, Gradients.under("attn_norm.", gradients));
+        if (inputGradient != null) {
+            Residual.sum(cpu, middle, branch, inputGradient);
+        }
+    }
+
+    private void check(
+            Tensor outputGradient,
+            @Nullable Tensor inputGradient,
+            @Nullable Tensor mediaGradient,
+            Map<String, Tensor> gradients) {
+        CallTensors tensors = new CallTensors(cpu)
+                .reads("x", inputs.query(), inputs.query().shape())
+                .reads("media", inputs.key(), inputs.key().shape())
+                .reads(block.parameters())
+                .reads("outputGradient", outputGradient, inputs.query().shape());
+        if (inputGradient != null) {
+            tensors.writes("inputGradient", inputGradient, inputs.query().shape());
+        }
+        if (mediaGradient != null) {
+            tensors.writes("mediaGradient", mediaGradient, inputs.key().shape());
+        }
+        block.parameters().forEach((name, parameter) -> {
+            Tensor gradient = gradients.get(name);
+            if (gradient != null) {
+                tensors.writes("gradient of " + name, gradient, parameter.shape());
+            }
+        });
+    }
+
+    /** {@code d tanh(g) = 1 - tanh(g)^2}, times what the gate multiplies. */
+    private static void addGate(@Nullable Tensor gradient, double gate, Tensor upstream, Tensor branch) {
+        if (gradient == null) {
+            return;
+        }
+        float[] up = upstream.toArray();
+        float[] through = branch.toArray();
+        double sum = 0;
+        for (int i = 0; i < up.length; i++) {
+            sum += (double) up[i] * through[i];
+        }
+        gradient.set(gradient.get(0) + (1 - gate * gate) * sum, 0);
+    }
+
+    private Tensor room() {
+        return new Temporaries().f32(inputs.query().shape().toArray());
+    }
+
+    /** Forgets what was kept. Does nothing the second time. */
+    @Override
+    public void close() {
+        open = false;
+        norm.close();
+        attention.close();
+        feedForward.close();
+    }
+}

@@ -1,0 +1,92 @@
+package io.multihead.nn;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.Checks;
+import io.multihead.internal.kernel.ScoreGradient;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * {@code y = x + f(x)} (He et al. 2016) for a layer f that keeps the shape. Its parameters are those of f. As thread-safe as f.
+ */
+public final class Residual implements Layer {
+    private final Layer inner;
+
+    private Residual(Layer inner) {
+        this.inner = inner;
+    }
+
+    /**
+     * The sum of a layer's input and output.
+     *
+     * @param inner a layer whose output has its input's shape
+     * @return the residual layer
+     */
+    public static Residual of(Layer inner) {
+        return new Residual(Checks.notNull(inner, "inner"));
+    }
+
+    @Override
+    public Map<String, Tensor> parameters() {
+        return inner.parameters();
+    }
+
+    @Override
+    public Shape outputShape(Shape input) {
+        Shape output = inner.outputShape(input);
+        if (!output.equals(input)) {
+            throw Checks.fail("x", "shape " + input, "expected one that the layer keeps; its output is " + output);
+        }
+        return output;
+    }
+
+    @Override
+    public void forward(Compute cpu, Tensor x, Tensor y) {
+        CallTensors.forward(cpu, this, x, y);
+        Tensor change = new Temporaries().f32(x.shape().toArray());
+        inner.forward(cpu, x, change);
+        sum(cpu, x, change, y);
+    }
+
+    @Override
+    public Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
+        CallTensors.forward(cpu, this, x, y);
+        Tensor change = new Temporaries().f32(x.shape().toArray());
+        Pass pass = inner.record(cpu, x, change, seed);
+        sum(cpu, x, change, y);
+        return new RecordedPass(this, cpu, x, y) {
+            @Override
+            void differentiate(Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {
+                Tensor through =
+                        dx == null ? null : new Temporaries().f32(x.shape().toArray());
+                pass.backward(dy, through, gradients);
+                if (dx != null) {
+                    sum(cpu, dy, through, dx);
+                }
+            }
+
+            @Override
+            void release() {
+                pass.close();
+            }
+        };
+    }
+
+    /** {@code to = a + b}. */
+    static void sum(Compute cpu, Tensor a, Tensor b, Tensor to) {
+        ElementCall.run(
+                cpu,
+                (values, inputs, columns, first) ->
+                        ScoreGradient.add(values, 0, ElementCall.padded(columns), inputs, 0),
+                a,
+                b,
+                to);
+    }
+
+    @Override
+    public void parametersChanged() {
+        inner.parametersChanged();
+    }
+}

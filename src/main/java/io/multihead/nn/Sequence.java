@@ -1,0 +1,172 @@
+package io.multihead.nn;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Layers one after the other, each under a prefix of its parameters' names. A stack of hundreds of layers runs: nothing recurses
+ * over the depth. Recording keeps every layer's output, an inference two at a time.
+ *
+ * <p>Each layer draws its dropout from a seed of its own, made of the pass's seed and its place. As thread-safe as its layers.
+ */
+public final class Sequence implements Layer {
+    private static final long GOLDEN = 0x9e3779b97f4a7c15L;
+
+    private final List<Layer> layers;
+    private final List<String> prefixes;
+    private final Map<String, Tensor> parameters;
+
+    /**
+     * A layer and what its parameters' names begin with in the whole.
+     *
+     * @param prefix such as {@code "linear1."}; may be empty
+     * @param layer the layer
+     */
+    public record Part(String prefix, Layer layer) {
+        /** Checks that both are there. */
+        public Part {
+            Checks.notNull(prefix, "prefix");
+            Checks.notNull(layer, "layer");
+        }
+    }
+
+    private Sequence(List<Part> parts) {
+        layers = parts.stream().map(Part::layer).toList();
+        prefixes = parts.stream().map(Part::prefix).toList();
+        Map<String, Tensor> named = new LinkedHashMap<>();
+        for (Part part : parts) {
+            part.layer.parameters().forEach((name, tensor) -> {
+                if (named.put(part.prefix + name, tensor) != null) {
+                    throw Checks.fail(
+                            "prefix", part.prefix, "expected names of their own; " + name + " is there twice");
+                }
+            });
+        }
+        parameters = Collections.unmodifiableMap(named);
+    }
+
+    /**
+     * Layers with prefixes.
+     *
+     * @param parts the layers in order
+     * @return the sequence
+     * @throws IllegalArgumentException if there is none, or two parameters have one name
+     */
+    public static Sequence of(Part... parts) {
+        return of(List.of(parts));
+    }
+
+    /**
+     * Layers numbered from 0.
+     *
+     * @param prefix what every name begins with, such as {@code "layers."}
+     * @param stack the layers in order
+     * @return the sequence; parameter {@code name} of layer 7 is {@code layers.7.name}
+     * @throws IllegalArgumentException if there is no layer
+     */
+    public static Sequence of(String prefix, List<? extends Layer> stack) {
+        List<Part> parts = new ArrayList<>();
+        for (int i = 0; i < stack.size(); i++) {
+            parts.add(new Part(prefix + i + ".", stack.get(i)));
+        }
+        return of(parts);
+    }
+
+    private static Sequence of(List<Part> parts) {
+        if (parts.isEmpty()) {
+            throw Checks.fail("parts", "none", "expected at least one layer");
+        }
+        return new Sequence(parts);
+    }
+
+    @Override
+    public Map<String, Tensor> parameters() {
+        return parameters;
+    }
+
+    @Override
+    public Shape outputShape(Shape input) {
+        Shape shape = input;
+        for (Layer layer : layers) {
+            shape = layer.outputShape(shape);
+        }
+        return shape;
+    }
+
+    @Override
+    public void forward(Compute cpu, Tensor x, Tensor y) {
+        CallTensors.forward(cpu, this, x, y);
+        Temporaries temporaries = new Temporaries();
+        Tensor input = x;
+        for (int i = 0; i < layers.size(); i++) {
+            Tensor output = output(temporaries, i, input, y);
+            layers.get(i).forward(cpu, input, output);
+            input = output;
+        }
+    }
+
+    @Override
+    public Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
+        CallTensors.forward(cpu, this, x, y);
+        Temporaries temporaries = new Temporaries();
+        List<Pass> passes = new ArrayList<>();
+        List<Shape> inputs = new ArrayList<>();
+        Tensor input = x;
+        for (int i = 0; i < layers.size(); i++) {
+            Tensor output = output(temporaries, i, input, y);
+            passes.add(layers.get(i).record(cpu, input, output, seedOf(seed, i)));
+            inputs.add(input.shape());
+            input = output;
+        }
+        return new RecordedPass(this, cpu, x, y) {
+            @Override
+            void differentiate(Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {
+                back(passes, inputs, dy, dx, gradients);
+            }
+
+            @Override
+            void release() {
+                passes.forEach(Pass::close);
+                passes.clear();
+            }
+        };
+    }
+
+    private void back(
+            List<Pass> passes, List<Shape> inputs, Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {
+        Temporaries temporaries = new Temporaries();
+        Tensor upstream = dy;
+        for (int i = layers.size() - 1; i >= 0; i--) {
+            Tensor down = i == 0 ? dx : temporaries.f32(inputs.get(i).toArray());
+            passes.get(i).backward(upstream, down, Gradients.under(prefixes.get(i), gradients));
+            upstream = down;
+        }
+    }
+
+    private Tensor output(Temporaries temporaries, int index, Tensor input, Tensor y) {
+        return index == layers.size() - 1
+                ? y
+                : temporaries.f32(layers.get(index).outputShape(input.shape()).toArray());
+    }
+
+    /** Another seed for every place (SplitMix64's increment and finaliser). */
+    static long seedOf(long seed, int index) {
+        long mixed = seed + (index + 1) * GOLDEN;
+        mixed = (mixed ^ mixed >>> 30) * 0xbf58476d1ce4e5b9L;
+        mixed = (mixed ^ mixed >>> 27) * 0x94d049bb133111ebL;
+        return mixed ^ mixed >>> 31;
+    }
+
+    @Override
+    public void parametersChanged() {
+        layers.forEach(Layer::parametersChanged);
+    }
+}
