@@ -236,6 +236,11 @@ public final class MultiHeadPass implements Pass {
         }
     }
 
+    /** The threads that both directions run on. */
+    Compute cpu() {
+        return cpu;
+    }
+
     /** Forgets what was kept. Does nothing the second time. */
     @Override
     public void close() {

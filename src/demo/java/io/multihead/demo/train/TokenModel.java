@@ -1,0 +1,234 @@
+package io.multihead.demo.train;
+
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.Mask;
+import io.multihead.compute.Compute;
+import io.multihead.nn.CrossEntropy;
+import io.multihead.nn.Embedding;
+import io.multihead.nn.Gradients;
+import io.multihead.nn.LayerNorm;
+import io.multihead.nn.Linear;
+import io.multihead.nn.MultiHeadAttention;
+import io.multihead.nn.MultiHeadInputs;
+import io.multihead.nn.MultiHeadMasks;
+import io.multihead.nn.MultiHeadOutputs;
+import io.multihead.nn.Pass;
+import io.multihead.nn.Sequence;
+import io.multihead.nn.SinusoidalPositions;
+import io.multihead.nn.TransformerBlock;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+
+/** A small transformer over tokens: embedding and positions, blocks, a norm, and a class for every token. */
+public final class TokenModel {
+    /** Sizes. */
+    public record Config(Task task, Task.Sizes sizes, int embedDim, int heads, int layers) {
+        /** What a checkpoint must agree on. */
+        public String architecture() {
+            return task + " vocabulary " + sizes.vocabulary() + " embedDim " + embedDim + " heads " + heads + " layers "
+                    + layers;
+        }
+
+        int classes() {
+            return task == Task.COPY ? sizes.vocabulary() : 2;
+        }
+    }
+
+    private final Config config;
+    private final Compute cpu;
+    private final Map<String, Tensor> parameters = new LinkedHashMap<>();
+    private final Embedding embedding;
+    private final List<TransformerBlock> blocks;
+    private final Sequence whole;
+    private final CrossEntropy loss = CrossEntropy.ignoring(Task.IGNORED);
+
+    /** A model with fresh parameters, which the garbage collector owns. */
+    public TokenModel(Config config, Compute cpu, long seed) {
+        this.config = config;
+        this.cpu = cpu;
+        SplittableRandom random = new SplittableRandom(seed);
+        draw("embedding.weight", random, 1, config.sizes.vocabulary(), config.embedDim);
+        TransformerBlock.Config block = TransformerBlock.Config.of(config.embedDim, config.heads, 2L * config.embedDim)
+                .withAttention(MultiHeadAttention.Config.of(config.embedDim, config.heads)
+                        .withOptions(config.task.causal() ? AttentionOptions.CAUSAL : AttentionOptions.DEFAULT));
+        List<TransformerBlock> made = new ArrayList<>();
+        for (int i = 0; i < config.layers; i++) {
+            made.add(TransformerBlock.initialise(block, random.nextLong(), Arena.ofAuto()));
+            String prefix = "layers." + i + ".";
+            made.get(i).parameters().forEach((name, tensor) -> parameters.put(prefix + name, tensor));
+        }
+        draw("norm.weight", random, 0, config.embedDim);
+        draw("norm.bias", random, 0, config.embedDim);
+        for (int d = 0; d < config.embedDim; d++) {
+            parameters.get("norm.weight").set(1, d);
+        }
+        draw("head.weight", random, 1 / Math.sqrt(config.embedDim), config.classes(), config.embedDim);
+        draw("head.bias", random, 0, config.classes());
+        embedding = Embedding.of(parameters.get("embedding.weight"));
+        blocks = List.copyOf(made);
+        whole = assemble(blocks);
+    }
+
+    private TokenModel(TokenModel from, List<TransformerBlock> blocks) {
+        config = from.config;
+        cpu = from.cpu;
+        parameters.putAll(from.parameters);
+        embedding = from.embedding;
+        this.blocks = blocks;
+        whole = assemble(blocks);
+    }
+
+    private Sequence assemble(List<TransformerBlock> stack) {
+        return Sequence.of(
+                new Sequence.Part("", Sequence.of("layers.", stack)),
+                new Sequence.Part(
+                        "norm.",
+                        LayerNorm.of(
+                                Shape.of(config.embedDim),
+                                1e-5,
+                                parameters.get("norm.weight"),
+                                parameters.get("norm.bias"))),
+                new Sequence.Part("head.", Linear.of(parameters.get("head.weight"), parameters.get("head.bias"))));
+    }
+
+    /** The same model with factors for the heads of every layer: {@code [heads]} or {@code [batch, heads]} each. */
+    public TokenModel withHeadMasks(List<Tensor> masks) {
+        List<TransformerBlock> masked = new ArrayList<>();
+        for (int i = 0; i < blocks.size(); i++) {
+            masked.add(blocks.get(i).withMasks(new MultiHeadMasks(Mask.NONE, null, null, masks.get(i))));
+        }
+        return new TokenModel(this, masked);
+    }
+
+    /** The same model with some heads of every layer only: smaller copies of the attention's parameters. */
+    public TokenModel keepHeads(List<int[]> heads) {
+        List<TransformerBlock> kept = new ArrayList<>();
+        for (int i = 0; i < blocks.size(); i++) {
+            kept.add(blocks.get(i).keepHeads(Arena.ofAuto(), heads.get(i)));
+        }
+        return new TokenModel(this, kept);
+    }
+
+    /** Sizes. */
+    public Config config() {
+        return config;
+    }
+
+    /** All parameters by name, trained in place. */
+    public Map<String, Tensor> parameters() {
+        return parameters;
+    }
+
+    /** To be called when parameters have been changed. */
+    public void parametersChanged() {
+        whole.parametersChanged();
+    }
+
+    /** Fresh gradients of zeros. */
+    public Map<String, Tensor> gradients() {
+        Map<String, Tensor> gradients = new LinkedHashMap<>(Gradients.zeros(whole, Arena.ofAuto()));
+        gradients.put(
+                "embedding.weight",
+                Tensor.allocate(
+                        Arena.ofAuto(),
+                        DType.F32,
+                        parameters.get("embedding.weight").shape()));
+        return gradients;
+    }
+
+    /** The loss of a batch; its gradients are added to those given. */
+    public double learn(Task.Batch batch, long seed, Map<String, Tensor> gradients) {
+        Tensor x = embed(batch.tokens());
+        Tensor logits = room(x.dim(0), x.dim(1), config.classes());
+        try (Pass pass = whole.record(cpu, x, logits, seed)) {
+            Tensor upstream = room(logits.shape().toArray());
+            double value = loss.backward(cpu, logits, batch.targets(), upstream);
+            Tensor down = room(x.shape().toArray());
+            pass.backward(upstream, down, gradients);
+            Tensor rows = gradients.get("embedding.weight");
+            if (rows != null) {
+                embedding.backward(batch.tokens(), down, rows);
+            }
+            return value;
+        }
+    }
+
+    /** The share of targets that the model finds, over batches of steps that training does not see. */
+    public double accuracy(long seed, int batches) {
+        long right = 0;
+        long all = 0;
+        for (int i = 0; i < batches; i++) {
+            Task.Batch batch = config.task.batch(config.sizes, ~seed, i);
+            float[] logits = logits(batch.tokens()).toArray();
+            for (int row = 0; row < batch.targets().length; row++) {
+                if (batch.targets()[row] != Task.IGNORED) {
+                    all++;
+                    right += best(logits, row * config.classes(), config.classes()) == batch.targets()[row] ? 1 : 0;
+                }
+            }
+        }
+        return (double) right / all;
+    }
+
+    /** Logits {@code [batch, length, classes]}. */
+    public Tensor logits(int[] tokens) {
+        Tensor x = embed(tokens);
+        Tensor logits = room(x.dim(0), x.dim(1), config.classes());
+        whole.forward(cpu, x, logits);
+        return logits;
+    }
+
+    /** Attention weights {@code [batch, heads, length, length]} of every layer. */
+    public List<Tensor> weights(int[] tokens) {
+        List<Tensor> result = new ArrayList<>();
+        Tensor x = embed(tokens);
+        for (TransformerBlock block : blocks) {
+            Tensor weights = room(x.dim(0), block.attention().config().heads().queryHeads(), x.dim(1), x.dim(1));
+            Tensor y = room(x.shape().toArray());
+            // post-norm: attention reads the block's own input
+            block.attention()
+                    .forward(cpu, MultiHeadInputs.of(x), MultiHeadOutputs.of(y).withHeadWeights(weights));
+            result.add(weights);
+            Tensor next = room(x.shape().toArray());
+            block.forward(cpu, x, next);
+            x = next;
+        }
+        return result;
+    }
+
+    private Tensor embed(int[] tokens) {
+        Tensor x = room(tokens.length / config.sizes.length(), config.sizes.length(), config.embedDim);
+        embedding.forward(tokens, x);
+        SinusoidalPositions.add(x, 0);
+        return x;
+    }
+
+    private static int best(float[] logits, int at, int classes) {
+        int best = 0;
+        for (int c = 1; c < classes; c++) {
+            best = logits[at + c] > logits[at + best] ? c : best;
+        }
+        return best;
+    }
+
+    private void draw(String name, SplittableRandom random, double deviation, long... dims) {
+        Tensor tensor = Tensor.allocate(Arena.ofAuto(), DType.F32, Shape.of(dims));
+        float[] values = new float[(int) tensor.shape().elements()];
+        for (int i = 0; i < values.length; i++) {
+            values[i] = (float) (deviation * random.nextGaussian());
+        }
+        Optimizer.write(values, tensor);
+        parameters.put(name, tensor);
+    }
+
+    private static Tensor room(long... dims) {
+        return Tensor.of(new float[(int) Shape.of(dims).elements()], dims);
+    }
+}

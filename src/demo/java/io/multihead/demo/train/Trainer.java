@@ -1,0 +1,105 @@
+package io.multihead.demo.train;
+
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
+
+/** The training loop: batch, gradients, clipping, step. */
+public final class Trainer {
+    private static final double MOST = 1;
+
+    private final TokenModel model;
+    private final Optimizer optimizer;
+    private final Schedule schedule;
+    private final long seed;
+    private @Nullable Path checkpoint;
+    private long every = Long.MAX_VALUE;
+    private BiConsumer<Long, Double> progress = (step, loss) -> {};
+    private volatile boolean stopped;
+    private long done;
+
+    /** Trains a model; what it sees follows from the seed and the step. */
+    public Trainer(TokenModel model, Optimizer optimizer, Schedule schedule, long seed) {
+        this.model = model;
+        this.optimizer = optimizer;
+        this.schedule = schedule;
+        this.seed = seed;
+    }
+
+    /** Is told of every step and its loss. */
+    public Trainer reporting(BiConsumer<Long, Double> listener) {
+        progress = listener;
+        return this;
+    }
+
+    /** Saves every so many steps, and when stopped; goes on from the file if there is one. */
+    public Trainer savingTo(Path file, long steps) {
+        checkpoint = file;
+        every = steps;
+        return this;
+    }
+
+    /** Ends training after the step that is running: what Ctrl-C calls. */
+    public void stop() {
+        stopped = true;
+    }
+
+    /** How many steps have been done, those before a checkpoint included. */
+    public long done() {
+        return done;
+    }
+
+    /**
+     * Trains until so many steps have been done in all.
+     *
+     * @return the loss of every step done now
+     * @throws IOException if the checkpoint cannot be read or written
+     */
+    public List<Double> train(long steps) throws IOException {
+        String architecture = model.config().architecture();
+        if (checkpoint != null && Files.exists(checkpoint) && done == 0) {
+            done = Checkpoint.load(checkpoint, architecture, model.parameters(), optimizer);
+            model.parametersChanged();
+        }
+        List<Double> losses = new ArrayList<>();
+        Map<String, Tensor> gradients = model.gradients();
+        while (done < steps && !stopped) {
+            losses.add(step(gradients));
+            progress.accept(done, losses.get(losses.size() - 1));
+            if (checkpoint != null && (done % every == 0 || stopped)) {
+                Checkpoint.save(checkpoint, architecture, done, model.parameters(), optimizer);
+            }
+        }
+        return Collections.unmodifiableList(losses);
+    }
+
+    private double step(Map<String, Tensor> gradients) {
+        for (Tensor gradient : gradients.values()) {
+            MemorySegment memory = gradient.memory();
+            memory.fill((byte) 0);
+        }
+        Task.Batch batch = model.config().task().batch(model.config().sizes(), seed, done);
+        double loss = model.learn(batch, seed ^ done, gradients);
+        Clipping.clip(gradients, MOST);
+        optimizer.step(model.parameters(), gradients, schedule.rate(done));
+        model.parametersChanged();
+        done++;
+        return loss;
+    }
+
+    /** AdamW as the study uses it: weights decay, biases, norms and the embedding do not. */
+    public static AdamW adamW(TokenModel model) {
+        return new AdamW(
+                model.parameters(),
+                0.01,
+                name -> name.endsWith("weight") && !name.contains("norm") && !name.startsWith("embedding"));
+    }
+}
