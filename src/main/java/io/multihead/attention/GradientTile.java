@@ -93,7 +93,7 @@ final class GradientTile {
                 ScoreGradient.multiply(scores, at, wide, factors, at);
             }
             if (ofWeights) {
-                ScoreGradient.add(scores, at, wide, turned, at);
+                RowOps.add(scores, at, wide, turned, at);
             }
             ScoreGradient.of(
                     weights, scores, at, wide, call.forward.scoreScale(), queries.rows, QueryBlock.MOST, column);

@@ -72,8 +72,8 @@ public final class Dropout implements Layer {
             from.copyTo(to);
             return;
         }
-        ElementCall.Function function =
-                (values, inputs, columns, first) -> Philox.drop(values, 0, columns, first, 0, seed, rate, new int[4]);
+        ElementCall.Function function = (values, inputs, room, columns, first) ->
+                Philox.drop(values, 0, columns, first, 0, seed, rate, new int[4]);
         ElementCall.run(cpu, function, from, null, to);
     }
 }

@@ -4,6 +4,7 @@ import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import io.multihead.compute.Compute;
 import io.multihead.compute.Workspace;
+import io.multihead.internal.kernel.Activation;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
@@ -17,18 +18,20 @@ final class ElementCall implements Compute.Job {
          *
          * @param values the elements, and zeros to a multiple of 32
          * @param inputs the second tensor's elements; anything without one
+         * @param room anything, {@link Activation#room} floats for the elements
          * @param columns how many elements there are
          * @param first row-major index of the first one in the whole tensor
          */
-        void apply(float[] values, float[] inputs, int columns, long first);
+        void apply(float[] values, float[] inputs, float[] room, int columns, long first);
     }
 
     /** Reading, changing and writing a chunk stays in the first-level cache. */
-    private static final int CHUNK = 2048;
+    private static final int CHUNK = 1024;
 
     private static final int UNITS_PER_THREAD = 4;
     private static final int VALUES = Workspace.LAYER;
     private static final int INPUTS = Workspace.LAYER + 1;
+    private static final int ROOM = Workspace.LAYER + 2;
 
     private final Function function;
     private final Rows from;
@@ -70,6 +73,7 @@ final class ElementCall implements Compute.Job {
     public void run(long unit, Workspace scratch) {
         float[] values = scratch.floats(VALUES, Rows.room(CHUNK));
         float[] second = scratch.floats(INPUTS, Rows.room(CHUNK));
+        float[] room = scratch.floats(ROOM, Activation.room(CHUNK));
         for (long chunk = unit * chunksPerUnit; chunk < Math.min(chunks(), (unit + 1) * chunksPerUnit); chunk++) {
             long row = chunk / chunksPerRow;
             long column = chunk % chunksPerRow * CHUNK;
@@ -78,7 +82,7 @@ final class ElementCall implements Compute.Job {
             if (inputs != null) {
                 inputs.read(scratch.packer(), row, column, columns, second);
             }
-            function.apply(values, second, columns, row * from.length() + column);
+            function.apply(values, second, room, columns, row * from.length() + column);
             to.write(scratch.packer(), row, column, columns, values);
         }
     }

@@ -4,7 +4,7 @@ import io.multihead.compute.Compute;
 import io.multihead.compute.Workspace;
 import io.multihead.internal.Checks;
 import io.multihead.internal.kernel.Lanes;
-import io.multihead.internal.kernel.Norm;
+import io.multihead.internal.kernel.RowOps;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
@@ -101,7 +101,7 @@ public final class Embedding {
             for (int i = 0; i < rows.length; i++) {
                 to.read(scratch.packer(), rows[i], row);
                 from.read(scratch.packer(), i, added);
-                Norm.add(row, 0, added, 0, Lanes.roundUp(length, Lanes.PANEL));
+                RowOps.add(row, 0, Lanes.roundUp(length, Lanes.PANEL), added, 0);
                 to.write(scratch.packer(), rows[i], row);
             }
         } finally {

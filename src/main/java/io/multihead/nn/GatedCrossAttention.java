@@ -174,7 +174,7 @@ public final class GatedCrossAttention {
     static void add(Compute cpu, Tensor x, Tensor change, double factor, Tensor y) {
         ElementCall.run(
                 cpu,
-                (values, inputs, columns, first) ->
+                (values, inputs, room, columns, first) ->
                         RowOps.addScaled(values, 0, ElementCall.padded(columns), inputs, (float) factor),
                 x,
                 change,

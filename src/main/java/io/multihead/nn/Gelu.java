@@ -30,8 +30,9 @@ public final class Gelu implements Layer {
      */
     public static Gelu erf() {
         return new Gelu(new ElementLayer(
-                (values, inputs, columns, first) -> Activation.gelu(values, 0, padded(columns)),
-                (values, inputs, columns, first) -> Activation.geluGradient(inputs, values, padded(columns))));
+                (values, inputs, room, columns, first) -> Activation.gelu(values, padded(columns), room),
+                (values, inputs, room, columns, first) ->
+                        Activation.geluGradient(inputs, values, padded(columns), room)));
     }
 
     /**
@@ -41,8 +42,9 @@ public final class Gelu implements Layer {
      */
     public static Gelu tanh() {
         return new Gelu(new ElementLayer(
-                (values, inputs, columns, first) -> Activation.geluTanh(values, 0, padded(columns)),
-                (values, inputs, columns, first) -> Activation.geluTanhGradient(inputs, values, padded(columns))));
+                (values, inputs, room, columns, first) -> Activation.geluTanh(values, padded(columns), room),
+                (values, inputs, room, columns, first) ->
+                        Activation.geluTanhGradient(inputs, values, padded(columns), room)));
     }
 
     @Override

@@ -96,9 +96,9 @@ final class NormBackward implements Compute.Job {
             dy.read(scratch.packer(), r, gradient);
             if (sumsParameters()) {
                 Norm.addProduct(chain, 0, gradient, row, padded);
-                Norm.add(chain, padded, gradient, 0, padded);
+                RowOps.add(chain, padded, padded, gradient, 0);
                 if (r == last || (r - first) % CHAIN_ROWS == CHAIN_ROWS - 1) {
-                    Norm.add(sums, sum, chain, 0, 2 * padded);
+                    RowOps.add(sums, sum, 2 * padded, chain, 0);
                     Arrays.fill(chain, 0, 2 * padded, 0f);
                 }
             }
@@ -114,7 +114,7 @@ final class NormBackward implements Compute.Job {
     /** Adds the units' sums to the parameters' gradients, on the calling thread. */
     void addGradients(Workspace scratch) {
         for (int unit = 1; sumsParameters() && unit < units(); unit++) {
-            Norm.add(sums, 0, sums, unit * 2 * padded, 2 * padded);
+            RowOps.add(sums, 0, 2 * padded, sums, unit * 2 * padded);
         }
         add(weightGradient, 0, scratch);
         add(biasGradient, padded, scratch);
@@ -125,7 +125,7 @@ final class NormBackward implements Compute.Job {
             float[] row = scratch.floats(ROW, Rows.room(length));
             Rows rows = layer.rows(gradient);
             rows.read(scratch.packer(), 0, row);
-            Norm.add(row, 0, sums, from, padded);
+            RowOps.add(row, 0, padded, sums, from);
             rows.write(scratch.packer(), 0, row);
         }
     }

@@ -2,7 +2,7 @@ package io.multihead.nn;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
-import io.multihead.internal.kernel.ScoreGradient;
+import io.multihead.internal.kernel.RowOps;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
@@ -78,8 +78,7 @@ public final class Residual implements Layer {
     static void sum(Compute cpu, Tensor a, Tensor b, Tensor to) {
         ElementCall.run(
                 cpu,
-                (values, inputs, columns, first) ->
-                        ScoreGradient.add(values, 0, ElementCall.padded(columns), inputs, 0),
+                (values, inputs, room, columns, first) -> RowOps.add(values, 0, ElementCall.padded(columns), inputs, 0),
                 a,
                 b,
                 to);

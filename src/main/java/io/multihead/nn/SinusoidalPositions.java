@@ -4,7 +4,7 @@ import io.multihead.compute.Compute;
 import io.multihead.compute.Workspace;
 import io.multihead.internal.Checks;
 import io.multihead.internal.kernel.Lanes;
-import io.multihead.internal.kernel.Norm;
+import io.multihead.internal.kernel.RowOps;
 import io.multihead.tensor.Tensor;
 
 /**
@@ -63,7 +63,7 @@ public final class SinusoidalPositions {
             for (long row = token; row < rows.count(); row += tokens) {
                 if (adds) {
                     rows.read(scratch.packer(), row, sum);
-                    Norm.add(sum, 0, encoding, 0, Lanes.roundUp(dim, Lanes.PANEL));
+                    RowOps.add(sum, 0, Lanes.roundUp(dim, Lanes.PANEL), encoding, 0);
                     rows.write(scratch.packer(), row, sum);
                 } else {
                     rows.write(scratch.packer(), row, encoding);

@@ -1,4 +1,4 @@
-/** Layers with parameters: multi-head attention as PyTorch's and Keras's layers compute it. */
+/** Layers: multi-head attention as PyTorch's and Keras's layers compute it, the trainable parts around it, and the loss. */
 @NullMarked
 package io.multihead.nn;
 

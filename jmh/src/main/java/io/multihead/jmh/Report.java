@@ -91,6 +91,9 @@ public final class Report {
         if (p.containsKey("size")) {
             return 2 * Math.pow(Double.parseDouble(p.get("size")), 3);
         }
+        if (p.containsKey("layer")) {
+            return Double.NaN; // bound by memory and the exponential: counting operations says nothing
+        }
         if (p.containsKey("features")) {
             return 2 * Double.parseDouble(p.get("rows")) * Math.pow(Double.parseDouble(p.get("features")), 2);
         }

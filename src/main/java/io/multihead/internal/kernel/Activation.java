@@ -2,6 +2,7 @@ package io.multihead.internal.kernel;
 
 import static io.multihead.internal.kernel.Lanes.COUNT;
 import static io.multihead.internal.kernel.Lanes.FLOATS;
+import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorMask;
@@ -18,6 +19,9 @@ import jdk.incubator.vector.VectorOperators;
  * coefficients are positive, so that no sum cancels. For tanh, {@code s(t) = 1 / (1 + e^w)} with
  * {@code w = 2 sqrt(2 / pi) (t + 0.044715 t^3)}. What the exponents' roundings lose is multiplied in afterwards: a rounding of
  * 80 is worth 64 ulp of the exponential.
+ *
+ * <p>Three passes, since C2 could not inline all of one: exponents, {@link Exp}, and the rest. For the same reason no vector
+ * is handed from method to method.
  */
 public final class Activation {
     /** Beyond this, {@code e^(-t^2/2)} is 0. */
@@ -47,9 +51,10 @@ public final class Activation {
     private Activation() {}
 
     /** {@code row = max(row, 0)}; NaN stays NaN. */
-    public static void relu(float[] row, int at, int length) {
-        for (int i = at; i < at + length; i += COUNT) {
-            positive(FloatVector.fromArray(FLOATS, row, i)).intoArray(row, i);
+    public static void relu(float[] row, int length) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector x = FloatVector.fromArray(FLOATS, row, i);
+            x.blend(0f, x.compare(VectorOperators.LT, 0f)).intoArray(row, i);
         }
     }
 
@@ -61,106 +66,141 @@ public final class Activation {
         }
     }
 
-    /** {@code row = row Phi(row)} with the normal distribution's Phi. */
-    public static void gelu(float[] row, int at, int length) {
-        for (int i = at; i < at + length; i += COUNT) {
-            FloatVector x = FloatVector.fromArray(FLOATS, row, i);
-            FloatVector t = size(x, ERF_LIMIT);
-            FloatVector tail = gauss(t).mul(numerator(t)).div(denominator(t));
-            t.neg().fma(tail, positive(x)).intoArray(row, i);
-        }
+    /** {@code row = row Phi(row)} with the normal distribution's Phi; needs room for {@link #room} floats. */
+    public static void gelu(float[] row, int length, float[] room) {
+        gauss(row, length, room);
+        Exp.shifted(room, 0, length, 1f, 0f, room, 2 * length, 0f);
+        geluOfGauss(row, length, room);
     }
 
     /** {@code dy *= Phi(x) + x phi(x)} with the normal distribution's Phi and density phi. */
-    public static void geluGradient(float[] x, float[] dy, int length) {
-        for (int i = 0; i < length; i += COUNT) {
-            FloatVector at = FloatVector.fromArray(FLOATS, x, i);
-            FloatVector t = size(at, ERF_LIMIT);
-            FloatVector ratio = numerator(t).div(denominator(t));
-            FloatVector c = gauss(t).mul(t.mul(INVERSE_ROOT_TWO_PI).sub(ratio));
-            slope(at, c).mul(FloatVector.fromArray(FLOATS, dy, i)).intoArray(dy, i);
-        }
+    public static void geluGradient(float[] x, float[] dy, int length, float[] room) {
+        gauss(x, length, room);
+        Exp.shifted(room, 0, length, 1f, 0f, room, 2 * length, 0f);
+        geluGradientOfGauss(x, dy, length, room);
     }
 
     /** {@code row = row / (1 + e^-w(row))}, the form with tanh. */
-    public static void geluTanh(float[] row, int at, int length) {
-        for (int i = at; i < at + length; i += COUNT) {
-            FloatVector x = FloatVector.fromArray(FLOATS, row, i);
-            FloatVector t = size(x, TANH_LIMIT);
-            FloatVector e = logistic(t);
-            t.neg().fma(e.div(e.add(1f)), positive(x)).intoArray(row, i);
-        }
+    public static void geluTanh(float[] row, int length, float[] room) {
+        logistic(row, length, room);
+        Exp.shifted(room, 0, length, 1f, 0f, room, 2 * length, 0f);
+        geluOfLogistic(row, length, room);
     }
 
     /** {@code dy *=} the derivative of the form with tanh. */
-    public static void geluTanhGradient(float[] x, float[] dy, int length) {
+    public static void geluTanhGradient(float[] x, float[] dy, int length, float[] room) {
+        logistic(x, length, room);
+        Exp.shifted(room, 0, length, 1f, 0f, room, 2 * length, 0f);
+        geluGradientOfLogistic(x, dy, length, room);
+    }
+
+    /** Floats of room for a row: exponents, what their rounding lost, and sums that nobody needs. */
+    public static int room(int length) {
+        return 2 * length + PANEL;
+    }
+
+    /** The exponent {@code -t^2/2}, and what it lost. */
+    private static void gauss(float[] x, int length, float[] room) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector t = FloatVector.fromArray(FLOATS, x, i).abs();
+            t = t.blend(ERF_LIMIT, t.compare(VectorOperators.GT, ERF_LIMIT));
+            FloatVector square = t.mul(t);
+            square.mul(-0.5f).intoArray(room, i);
+            t.fma(t, square.neg()).mul(-0.5f).intoArray(room, length + i);
+        }
+    }
+
+    /** The exponent {@code -w(t)}, {@code w = t (linear + cubic t^2)}, and what it lost. */
+    private static void logistic(float[] x, int length, float[] room) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector t = FloatVector.fromArray(FLOATS, x, i).abs();
+            t = t.blend(TANH_LIMIT, t.compare(VectorOperators.GT, TANH_LIMIT));
+            FloatVector square = t.mul(t);
+            FloatVector squareLost = t.fma(t, square.neg());
+            FloatVector cube = square.mul(CUBIC_HIGH);
+            FloatVector lost = square.fma(FloatVector.broadcast(FLOATS, CUBIC_HIGH), cube.neg());
+            lost = squareLost.fma(FloatVector.broadcast(FLOATS, CUBIC_HIGH), lost);
+            lost = square.fma(FloatVector.broadcast(FLOATS, CUBIC_LOW), lost);
+            // Knuth's two-sum, since either may be the larger
+            FloatVector sum = cube.add(LINEAR_HIGH);
+            FloatVector part = sum.sub(cube);
+            lost = cube.sub(sum.sub(part)).sub(part.sub(LINEAR_HIGH)).add(lost).add(LINEAR_LOW);
+            FloatVector w = t.mul(sum);
+            w.neg().intoArray(room, i);
+            t.fma(lost, t.fma(sum, w.neg())).neg().intoArray(room, length + i);
+        }
+    }
+
+    private static void geluOfGauss(float[] row, int length, float[] room) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector x = FloatVector.fromArray(FLOATS, row, i);
+            FloatVector t = x.abs();
+            t = t.blend(ERF_LIMIT, t.compare(VectorOperators.GT, ERF_LIMIT));
+            FloatVector p = t.fma(FloatVector.broadcast(FLOATS, P4), FloatVector.broadcast(FLOATS, P3));
+            p = p.fma(t, FloatVector.broadcast(FLOATS, P2));
+            p = p.fma(t, FloatVector.broadcast(FLOATS, P1));
+            p = p.fma(t, FloatVector.broadcast(FLOATS, P0));
+            FloatVector q = t.fma(FloatVector.broadcast(FLOATS, Q5), FloatVector.broadcast(FLOATS, Q4));
+            q = q.fma(t, FloatVector.broadcast(FLOATS, Q3));
+            q = q.fma(t, FloatVector.broadcast(FLOATS, Q2));
+            q = q.fma(t, FloatVector.broadcast(FLOATS, Q1));
+            q = q.fma(t, FloatVector.broadcast(FLOATS, 1f));
+            FloatVector e = FloatVector.fromArray(FLOATS, room, i);
+            e = e.fma(FloatVector.fromArray(FLOATS, room, length + i), e);
+            FloatVector positive = x.blend(0f, x.compare(VectorOperators.LT, 0f));
+            t.neg().fma(e.mul(p).div(q), positive).intoArray(row, i);
+        }
+    }
+
+    private static void geluGradientOfGauss(float[] x, float[] dy, int length, float[] room) {
         for (int i = 0; i < length; i += COUNT) {
             FloatVector at = FloatVector.fromArray(FLOATS, x, i);
-            FloatVector t = size(at, TANH_LIMIT);
-            FloatVector e = logistic(t);
+            FloatVector t = at.abs();
+            t = t.blend(ERF_LIMIT, t.compare(VectorOperators.GT, ERF_LIMIT));
+            FloatVector p = t.fma(FloatVector.broadcast(FLOATS, P4), FloatVector.broadcast(FLOATS, P3));
+            p = p.fma(t, FloatVector.broadcast(FLOATS, P2));
+            p = p.fma(t, FloatVector.broadcast(FLOATS, P1));
+            p = p.fma(t, FloatVector.broadcast(FLOATS, P0));
+            FloatVector q = t.fma(FloatVector.broadcast(FLOATS, Q5), FloatVector.broadcast(FLOATS, Q4));
+            q = q.fma(t, FloatVector.broadcast(FLOATS, Q3));
+            q = q.fma(t, FloatVector.broadcast(FLOATS, Q2));
+            q = q.fma(t, FloatVector.broadcast(FLOATS, Q1));
+            q = q.fma(t, FloatVector.broadcast(FLOATS, 1f));
+            FloatVector e = FloatVector.fromArray(FLOATS, room, i);
+            e = e.fma(FloatVector.fromArray(FLOATS, room, length + i), e);
+            FloatVector c = t.mul(INVERSE_ROOT_TWO_PI).sub(p.div(q)).mul(e);
+            FloatVector slope = FloatVector.zero(FLOATS).sub(c).blend(c.add(1f), at.compare(VectorOperators.GT, 0f));
+            slope.mul(FloatVector.fromArray(FLOATS, dy, i)).intoArray(dy, i);
+        }
+    }
+
+    private static void geluOfLogistic(float[] row, int length, float[] room) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector x = FloatVector.fromArray(FLOATS, row, i);
+            FloatVector t = x.abs();
+            t = t.blend(TANH_LIMIT, t.compare(VectorOperators.GT, TANH_LIMIT));
+            FloatVector e = FloatVector.fromArray(FLOATS, room, i);
+            e = e.fma(FloatVector.fromArray(FLOATS, room, length + i), e);
+            FloatVector positive = x.blend(0f, x.compare(VectorOperators.LT, 0f));
+            t.neg().fma(e.div(e.add(1f)), positive).intoArray(row, i);
+        }
+    }
+
+    private static void geluGradientOfLogistic(float[] x, float[] dy, int length, float[] room) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector at = FloatVector.fromArray(FLOATS, x, i);
+            FloatVector t = at.abs();
+            t = t.blend(TANH_LIMIT, t.compare(VectorOperators.GT, TANH_LIMIT));
+            FloatVector e = FloatVector.fromArray(FLOATS, room, i);
+            e = e.fma(FloatVector.fromArray(FLOATS, room, length + i), e);
             FloatVector d = FloatVector.broadcast(FLOATS, 1f).div(e.add(1f));
             FloatVector steep = t.mul(t)
                     .fma(FloatVector.broadcast(FLOATS, 3 * CUBIC_HIGH), FloatVector.broadcast(FLOATS, LINEAR_HIGH))
                     .mul(t);
             FloatVector c =
                     steep.fma(d, FloatVector.broadcast(FLOATS, -1f)).mul(e).mul(d);
-            slope(at, c).mul(FloatVector.fromArray(FLOATS, dy, i)).intoArray(dy, i);
+            FloatVector slope = FloatVector.zero(FLOATS).sub(c).blend(c.add(1f), at.compare(VectorOperators.GT, 0f));
+            slope.mul(FloatVector.fromArray(FLOATS, dy, i)).intoArray(dy, i);
         }
-    }
-
-    private static FloatVector positive(FloatVector x) {
-        return x.blend(0f, x.compare(VectorOperators.LT, 0f));
-    }
-
-    private static FloatVector size(FloatVector x, float limit) {
-        FloatVector t = x.abs();
-        return t.blend(limit, t.compare(VectorOperators.GT, limit));
-    }
-
-    private static FloatVector slope(FloatVector x, FloatVector c) {
-        FloatVector zero = FloatVector.zero(FLOATS);
-        return zero.sub(c).blend(c.add(1f), x.compare(VectorOperators.GT, 0f));
-    }
-
-    /** {@code e^(-t^2/2)}. */
-    private static FloatVector gauss(FloatVector t) {
-        FloatVector square = t.mul(t);
-        FloatVector lost = t.fma(t, square.neg());
-        FloatVector e = Exp.of(square.mul(-0.5f));
-        return lost.mul(-0.5f).fma(e, e);
-    }
-
-    private static FloatVector numerator(FloatVector t) {
-        FloatVector p = t.fma(FloatVector.broadcast(FLOATS, P4), FloatVector.broadcast(FLOATS, P3));
-        p = p.fma(t, FloatVector.broadcast(FLOATS, P2));
-        p = p.fma(t, FloatVector.broadcast(FLOATS, P1));
-        return p.fma(t, FloatVector.broadcast(FLOATS, P0));
-    }
-
-    private static FloatVector denominator(FloatVector t) {
-        FloatVector q = t.fma(FloatVector.broadcast(FLOATS, Q5), FloatVector.broadcast(FLOATS, Q4));
-        q = q.fma(t, FloatVector.broadcast(FLOATS, Q3));
-        q = q.fma(t, FloatVector.broadcast(FLOATS, Q2));
-        q = q.fma(t, FloatVector.broadcast(FLOATS, Q1));
-        return q.fma(t, FloatVector.broadcast(FLOATS, 1f));
-    }
-
-    /** {@code e^-w(t)}; {@code w = t (linear + cubic t^2)} as an unevaluated sum of two floats. */
-    private static FloatVector logistic(FloatVector t) {
-        FloatVector square = t.mul(t);
-        FloatVector squareLost = t.fma(t, square.neg());
-        FloatVector cube = square.mul(CUBIC_HIGH);
-        FloatVector cubeLost = square.fma(FloatVector.broadcast(FLOATS, CUBIC_HIGH), cube.neg())
-                .add(squareLost.mul(CUBIC_HIGH))
-                .add(square.mul(CUBIC_LOW));
-        // Knuth's two-sum, since either may be the larger
-        FloatVector sum = cube.add(LINEAR_HIGH);
-        FloatVector part = sum.sub(cube);
-        FloatVector sumLost = cube.sub(sum.sub(part)).sub(part.sub(LINEAR_HIGH));
-        FloatVector lost = sumLost.add(cubeLost).add(LINEAR_LOW);
-        FloatVector w = t.mul(sum);
-        FloatVector wLost = t.fma(sum, w.neg()).add(t.mul(lost));
-        FloatVector e = Exp.of(w.neg());
-        return wLost.neg().fma(e, e);
     }
 }

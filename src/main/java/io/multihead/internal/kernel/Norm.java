@@ -98,13 +98,4 @@ public final class Norm {
                     .intoArray(sum, at + i);
         }
     }
-
-    /** {@code sum += a}. */
-    public static void add(float[] sum, int at, float[] a, int a0, int length) {
-        for (int i = 0; i < length; i += COUNT) {
-            FloatVector.fromArray(FLOATS, sum, at + i)
-                    .add(FloatVector.fromArray(FLOATS, a, a0 + i))
-                    .intoArray(sum, at + i);
-        }
-    }
 }

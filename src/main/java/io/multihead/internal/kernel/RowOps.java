@@ -53,6 +53,15 @@ public final class RowOps {
         }
     }
 
+    /** {@code row += addends}. */
+    public static void add(float[] row, int at, int length, float[] addends, int a0) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector.fromArray(FLOATS, row, at + i)
+                    .add(FloatVector.fromArray(FLOATS, addends, a0 + i))
+                    .intoArray(row, at + i);
+        }
+    }
+
     /** {@code row += factor * other}, rounded once. */
     public static void addScaled(float[] row, int at, int length, float[] other, float factor) {
         for (int i = 0; i < length; i += COUNT) {

@@ -90,15 +90,6 @@ public final class ScoreGradient {
         }
     }
 
-    /** {@code row += addends}. */
-    public static void add(float[] row, int at, int length, float[] addends, int a0) {
-        for (int i = 0; i < length; i += COUNT) {
-            FloatVector.fromArray(FLOATS, row, at + i)
-                    .add(FloatVector.fromArray(FLOATS, addends, a0 + i))
-                    .intoArray(row, at + i);
-        }
-    }
-
     /** {@code row = (row + rest) * factor} with the rest {@code lost} floats behind, and -0 becomes +0. */
     public static void fold(float[] row, int at, int lost, int length, float factor) {
         for (int i = 0; i < length; i += COUNT) {
