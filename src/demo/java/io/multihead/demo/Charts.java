@@ -12,10 +12,13 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.function.IntFunction;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.knowm.xchart.BitmapEncoder;
+import org.knowm.xchart.CategoryChart;
+import org.knowm.xchart.CategoryChartBuilder;
 import org.knowm.xchart.HeatMapChart;
 import org.knowm.xchart.HeatMapChartBuilder;
 import org.knowm.xchart.VectorGraphicsEncoder;
@@ -82,6 +85,28 @@ final class Charts {
         chart.getStyler().setSeriesColors(LINES);
         chart.getStyler().setLegendPosition(Styler.LegendPosition.OutsideE);
         chart.getStyler().setMarkerSize(6);
+        return chart;
+    }
+
+    /** Bars in groups, one group per name. */
+    static CategoryChart bars(String title, String x, String y, List<String> names, Map<String, double[]> series) {
+        CategoryChart chart = new CategoryChartBuilder()
+                .width(860)
+                .height(420)
+                .title(title)
+                .xAxisTitle(x)
+                .yAxisTitle(y)
+                .build();
+        style(chart);
+        chart.getStyler().setSeriesColors(LINES);
+        chart.getStyler().setLegendPosition(Styler.LegendPosition.OutsideE);
+        chart.getStyler().setAvailableSpaceFill(0.8);
+        chart.getStyler().setXAxisLabelRotation(names.size() > 12 ? 90 : 0);
+        if (series.values().stream().flatMapToDouble(Arrays::stream).min().orElse(0) >= 0) {
+            chart.getStyler().setYAxisMin(0.0);
+        }
+        series.forEach((name, values) ->
+                chart.addSeries(name, names, Arrays.stream(values).boxed().toList()));
         return chart;
     }
 

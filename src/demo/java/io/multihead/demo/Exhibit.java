@@ -8,9 +8,14 @@ import java.util.List;
  * @param title its heading
  * @param caption what is shown and how it was computed
  * @param charts the pictures, in order
+ * @param table rows of cells, the first row being the head; empty for none
  * @param finding one sentence, computed from the data
  */
-record Exhibit(String title, String caption, List<Picture> charts, String finding) {
+record Exhibit(String title, String caption, List<Picture> charts, List<List<String>> table, String finding) {
+    Exhibit(String title, String caption, List<Picture> charts, String finding) {
+        this(title, caption, charts, List.of(), finding);
+    }
+
     /**
      * A drawn chart.
      *

@@ -25,6 +25,8 @@ final class Page {
             .caption{color:#50555d;margin:.2em 0 1em}
             .finding{border-left:4px solid #0072b2;background:#eef5fa;padding:10px 14px;margin:16px 0 0}
             dl{display:grid;grid-template-columns:max-content 1fr;gap:2px 16px}dt{color:#50555d}dd{margin:0}
+            table{border-collapse:collapse;margin:10px auto}td,th{padding:5px 14px;border-bottom:1px solid #dfe1e6}
+            th{text-align:left;background:#f4f5f7}td:not(:first-child){text-align:right;font-variant-numeric:tabular-nums}
             ol{columns:2}a{color:#0072b2}
             """;
 
@@ -90,9 +92,26 @@ final class Page {
         exhibit.charts()
                 .forEach(
                         picture -> page.append("<figure>").append(picture.svg()).append("</figure>"));
-        page.append("</div><p class=\"finding\">")
-                .append(escape(exhibit.finding()))
-                .append("</p></section>");
+        page.append("</div>");
+        table(page, exhibit.table());
+        page.append("<p class=\"finding\">").append(escape(exhibit.finding())).append("</p></section>");
+    }
+
+    private static void table(StringBuilder page, List<List<String>> rows) {
+        if (rows.isEmpty()) {
+            return;
+        }
+        page.append("<table>");
+        for (int i = 0; i < rows.size(); i++) {
+            String cell = i == 0 ? "th" : "td";
+            page.append("<tr>");
+            for (String text : rows.get(i)) {
+                page.append('<').append(cell).append('>').append(escape(text));
+                page.append("</").append(cell).append('>');
+            }
+            page.append("</tr>");
+        }
+        page.append("</table>");
     }
 
     private static void replace(Path file, byte[] content) throws IOException {

@@ -1,11 +1,13 @@
 package io.multihead.demo;
 
 import io.multihead.compute.Compute;
+import io.multihead.demo.train.Task;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.function.Consumer;
 import me.tongfei.progressbar.ProgressBar;
 import me.tongfei.progressbar.ProgressBarBuilder;
 import me.tongfei.progressbar.ProgressBarStyle;
@@ -20,9 +22,15 @@ import picocli.CommandLine.Spec;
         name = "study",
         mixinStandardHelpOptions = true,
         sortOptions = false,
-        description = "Looks at multi-head attention on a paragraph of English and writes a page with seven exhibits.")
+        description =
+                "Looks at multi-head attention on a paragraph of English, trains small models on two tasks, and writes a page "
+                        + "with thirteen exhibits.")
 public final class Study implements Callable<Integer> {
-    private static final int EXHIBITS = 7;
+    private static final int EXHIBITS = 13;
+    private static final int STEPS = 200;
+    private static final int FULL_STEPS = 1500;
+    /** Steps of the efficiency exhibit: three numbers of heads. */
+    private static final int HEAD_COUNTS = 3;
 
     @Spec
     private CommandLine.Model.CommandSpec spec;
@@ -53,6 +61,17 @@ public final class Study implements Callable<Integer> {
             defaultValue = "16384")
     private long maxLength;
 
+    @Option(
+            names = "--steps",
+            description = "training steps of each of the eleven models (default: " + STEPS + ", with --full "
+                    + FULL_STEPS + ")",
+            defaultValue = "0",
+            showDefaultValue = CommandLine.Help.Visibility.NEVER)
+    private int steps;
+
+    @Option(names = "--full", description = "train for longer and look at longer contexts: about a quarter of an hour")
+    private boolean full;
+
     /** Started by the command line alone. */
     private Study() {}
 
@@ -79,6 +98,7 @@ public final class Study implements Callable<Integer> {
     public Integer call() throws IOException {
         require(threads >= 0, "--threads", threads, "at least 1");
         require(maxLength >= 256 && maxLength <= 32_768, "--max-length", maxLength, "256 to 32768");
+        require(steps >= 0, "--steps", steps, "at least 1");
         int width = threads == 0 ? Runtime.getRuntime().availableProcessors() : threads;
         long start = System.nanoTime();
         try (Compute cpu = Compute.threads(width)) {
@@ -93,13 +113,17 @@ public final class Study implements Callable<Integer> {
         return 0;
     }
 
-    private List<Exhibit> exhibits(Subject paragraph) {
+    private List<Exhibit> exhibits(Subject paragraph) throws IOException {
         int lengths = CostExhibits.lengths(256, maxLength).length;
+        int training = steps > 0 ? steps : full ? FULL_STEPS : STEPS;
+        long longest = Math.min(maxLength, full ? 16_384 : 4096);
+        int longer = CostExhibits.lengths(Math.min(512, longest), longest).length;
+        long all = EXHIBITS + lengths + longer + HEAD_COUNTS + (2L * TrainingExhibits.HEADS.length + 1) * training;
         List<Exhibit> exhibits = new ArrayList<>();
         try (ProgressBar bar = new ProgressBarBuilder()
                 .setTaskName("study")
                 .setStyle(ProgressBarStyle.ASCII)
-                .setInitialMax(EXHIBITS + lengths)
+                .setInitialMax(all)
                 .setUpdateIntervalMillis(200)
                 .build()) {
             HeadExhibits heads = new HeadExhibits(paragraph);
@@ -110,6 +134,18 @@ public final class Study implements Callable<Integer> {
             show(exhibits, CostExhibits.memory(maxLength, bar::step), bar);
             show(exhibits, CostExhibits.operations(), bar);
             show(exhibits, EqualityExhibit.draw(paragraph), bar);
+            Consumer<String> step = message -> {
+                bar.setExtraMessage(message);
+                bar.step();
+            };
+            show(exhibits, LayerExhibits.parameters(), bar);
+            show(exhibits, LayerExhibits.efficiency(paragraph.cpu(), longest, step), bar);
+            TrainingExhibits trained = new TrainingExhibits(paragraph.cpu(), seed, training, step);
+            show(exhibits, trained.exhibit(Task.COPY), bar);
+            show(exhibits, trained.exhibit(Task.RECALL), bar);
+            PruningExhibits pruning = new PruningExhibits(paragraph.cpu(), seed, training, step);
+            show(exhibits, pruning.importanceExhibit(), bar);
+            show(exhibits, pruning.pruningExhibit(), bar);
         }
         return exhibits;
     }

@@ -59,6 +59,56 @@ public record AttentionCost(long embedDim, long heads) {
     }
 
     /**
+     * Operations of one component's backward: a projection multiplies twice, for its input and for its weight; tiled attention
+     * forms scores and weights a second time (5 multiplications of {@code 2 L^2 d} in all, counted with {@link Component#SCORES}
+     * and {@link Component#VALUES}: 3 and 2) and goes back through the softmax.
+     *
+     * @param component which
+     * @param length tokens, L
+     * @return the number of operations
+     */
+    public double backwardOperations(Component component, long length) {
+        double forward = operations(component, length);
+        return switch (component) {
+            case PROJECTIONS, OUTPUT, VALUES -> 2 * forward;
+            case SCORES -> 3 * forward;
+            case SOFTMAX -> 2 * forward;
+        };
+    }
+
+    /**
+     * Bytes that a recorded layer keeps for its backward in f32, beyond input and output: query, key, value and attention of
+     * every token, and a log-sum-exp in f64 per head. No term in {@code L^2}.
+     *
+     * @param length tokens, L
+     * @return {@code 16 L d + 8 L h}
+     */
+    public long recordedBytes(long length) {
+        return Math.multiplyExact(length, 16 * embedDim + 8 * heads);
+    }
+
+    /**
+     * Numbers that the parameters hold: four matrices {@code d x d}, and with biases four vectors of d, for any number of heads.
+     *
+     * @param bias whether projections have biases
+     * @return {@code 4 d^2}, or {@code 4 d^2 + 4 d}
+     */
+    public long parameters(boolean bias) {
+        return 4 * embedDim * embedDim + (bias ? 4 * embedDim : 0);
+    }
+
+    /**
+     * Numbers that the parameters of a block's feed-forward network hold.
+     *
+     * @param hidden features between its two layers
+     * @param bias whether they have biases
+     * @return {@code 2 d hidden}, or {@code 2 d hidden + hidden + d}
+     */
+    public long feedForwardParameters(long hidden, boolean bias) {
+        return 2 * embedDim * hidden + (bias ? hidden + embedDim : 0);
+    }
+
+    /**
      * The length from which attention itself (scores, softmax, values) costs more than all projections:
      * {@code L > 8 d^2 / (4 d + 5 h)}.
      *

@@ -24,11 +24,11 @@ class StudyTest {
 
     @Test
     void thePageIsWholeAndSelfContained() throws Exception {
-        assertEquals(0, Study.run("--max-length", "256", "--threads", "1", "--out", folder.toString()));
+        assertEquals(0, Study.run("--max-length", "256", "--steps", "2", "--threads", "1", "--out", folder.toString()));
         String page = Files.readString(folder.resolve("index.html"));
         assertFalse(page.replaceAll("xmlns(:xlink)?=\"[^\"]*\"", "").contains("http"), "no reference outside");
         List<String> findings = findings(page);
-        assertEquals(7, findings.size());
+        assertEquals(13, findings.size());
         for (String finding : findings) {
             assertTrue(finding.matches("(?s).*\\d.*\\.") && !finding.contains("NaN"), finding);
         }
@@ -52,6 +52,8 @@ class StudyTest {
         Study.run(
                 "--max-length",
                 "256",
+                "--steps",
+                "2",
                 "--threads",
                 "1",
                 "--out",
@@ -59,6 +61,8 @@ class StudyTest {
         Study.run(
                 "--max-length",
                 "256",
+                "--steps",
+                "2",
                 "--threads",
                 "2",
                 "--out",
@@ -66,6 +70,8 @@ class StudyTest {
         Study.run(
                 "--max-length",
                 "256",
+                "--steps",
+                "2",
                 "--seed",
                 "7",
                 "--out",
@@ -73,7 +79,7 @@ class StudyTest {
         List<String> a = findings(Files.readString(folder.resolve("a/index.html")));
         List<String> b = findings(Files.readString(folder.resolve("b/index.html")));
         List<String> c = findings(Files.readString(folder.resolve("c/index.html")));
-        for (int exhibit : new int[] {0, 1, 2, 3, 6}) {
+        for (int exhibit : new int[] {0, 1, 2, 3, 6, 7, 9, 10, 11}) {
             assertEquals(a.get(exhibit), b.get(exhibit));
         }
         assertFalse(a.get(0).equals(c.get(0)), "findings come from the data");
@@ -82,14 +88,42 @@ class StudyTest {
     @Test
     void wrongOptionsWriteNothing() throws Exception {
         assertEquals(2, Study.run("--max-length", "7", "--out", folder.toString()));
+        assertEquals(2, Study.run("--steps", "-1", "--out", folder.toString()));
         assertEquals(2, Study.run("--threads", "-1", "--out", folder.toString()));
         assertEquals(2, Study.run("--nonsense"));
         Path file = Files.writeString(folder.resolve("file"), "in the way");
-        assertEquals(1, Study.run("--max-length", "256", "--out", file.toString()));
+        assertEquals(1, Study.run("--max-length", "256", "--steps", "1", "--out", file.toString()));
         assertEquals("in the way", Files.readString(file));
         try (Stream<Path> files = Files.list(folder)) {
             assertEquals(1, files.count());
         }
+    }
+
+    @Test
+    void trainingGoesOnFromItsCheckpoint() throws Exception {
+        String file = folder.resolve("model.safetensors").toString();
+        String[] small = {"--task", "COPY", "--embed-dim", "16", "--heads", "2", "--layers", "1", "--checkpoint", file};
+        assertEquals(0, Train.run(with(small, "--steps", "3")));
+        assertTrue(Files.size(Path.of(file)) > 0);
+        assertEquals(0, Train.run(with(small, "--steps", "4")));
+        assertEquals(1, Train.run(with(small, "--steps", "5", "--layers", "2")), "another architecture");
+        assertEquals(2, Train.run(with(small, "--heads", "3")));
+        try (Stream<Path> files = Files.list(folder)) {
+            assertEquals(1, files.count());
+        }
+    }
+
+    private static String[] with(String[] arguments, String... more) {
+        List<String> all = new java.util.ArrayList<>(List.of(arguments));
+        for (int i = 0; i < more.length; i += 2) {
+            int at = all.indexOf(more[i]);
+            if (at >= 0) {
+                all.set(at + 1, more[i + 1]);
+            } else {
+                all.addAll(List.of(more[i], more[i + 1]));
+            }
+        }
+        return all.toArray(String[]::new);
     }
 
     @Test

@@ -74,7 +74,7 @@ public final class Trainer {
         while (done < steps && !stopped) {
             losses.add(step(gradients));
             progress.accept(done, losses.get(losses.size() - 1));
-            if (checkpoint != null && (done % every == 0 || stopped)) {
+            if (checkpoint != null && (done % every == 0 || stopped || done == steps)) {
                 Checkpoint.save(checkpoint, architecture, done, model.parameters(), optimizer);
             }
         }

@@ -1,0 +1,182 @@
+package io.multihead.demo;
+
+import static io.multihead.demo.HeadExhibits.format;
+
+import io.multihead.analysis.AttentionCost;
+import io.multihead.analysis.AttentionCost.Component;
+import io.multihead.attention.AttentionOptions;
+import io.multihead.compute.Compute;
+import io.multihead.nn.MultiHeadAttention;
+import io.multihead.nn.Pass;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.function.Consumer;
+import org.knowm.xchart.XYChart;
+
+/** Exhibits about a layer's parameters, and about what it costs with 1, 8 and 16 heads and on a long context. */
+final class LayerExhibits {
+    private static final int WIDE = 512;
+    private static final int HEADS = 8;
+    private static final long EFFICIENT_LENGTH = 512;
+    private static final int TIMED = 7;
+
+    private LayerExhibits() {}
+
+    /** Where the parameters of d_model 512 and 8 heads are. */
+    static Exhibit parameters() {
+        AttentionCost cost = new AttentionCost(WIDE, HEADS);
+        long matrix = (long) WIDE * WIDE;
+        List<List<String>> table = new ArrayList<>();
+        table.add(List.of("part", "shape", "without bias", "with bias"));
+        for (String name : List.of("W_q", "W_k", "W_v", "W_o")) {
+            table.add(
+                    List.of(name, format("%d × %d", WIDE, WIDE), format("%,d", matrix), format("%,d", matrix + WIDE)));
+        }
+        table.add(List.of(
+                "attention, h = 8, d_k = " + WIDE / HEADS,
+                "",
+                format("%,d", cost.parameters(false)),
+                format("%,d", cost.parameters(true))));
+        long single = MultiHeadAttention.Config.of(WIDE, 1).parameterCount();
+        table.add(List.of(
+                "attention, h = 1, d_k = " + WIDE,
+                "",
+                format(
+                        "%,d",
+                        MultiHeadAttention.Config.of(WIDE, 1).withBias(false).parameterCount()),
+                format("%,d", single)));
+        long hidden = 4L * WIDE;
+        table.add(List.of(
+                "feed-forward, 4 d wide",
+                format("2 × %d × %d", WIDE, hidden),
+                format("%,d", cost.feedForwardParameters(hidden, false)),
+                format("%,d", cost.feedForwardParameters(hidden, true))));
+        double share =
+                (double) cost.parameters(true) / (cost.parameters(true) + cost.feedForwardParameters(hidden, true));
+        return new Exhibit(
+                "Parameters of a layer",
+                "d_model 512. Heads divide the same four matrices; their number changes no count.",
+                List.of(),
+                table,
+                format(
+                        "8 heads of %d and one head of %d have the same %,d parameters; attention holds %.1f %% of a block's weights, the "
+                                + "feed-forward network %.1f %%.",
+                        WIDE / HEADS, WIDE, single, 100 * share, 100 * (1 - share)));
+    }
+
+    /** Time forward and backward for 1, 8 and 16 heads, and both on ever longer contexts. */
+    static Exhibit efficiency(Compute cpu, long longest, Consumer<String> step) {
+        int[] heads = {1, 8, 16};
+        double[] forward = new double[heads.length];
+        double[] backward = new double[heads.length];
+        for (int i = 0; i < heads.length; i++) {
+            step.accept("h = " + heads[i]);
+            double[] times = times(cpu, WIDE, heads[i], EFFICIENT_LENGTH, TIMED);
+            forward[i] = times[0];
+            backward[i] = times[1];
+        }
+        long[] lengths = CostExhibits.lengths(Math.min(512, longest), longest);
+        double[][] curves = new double[2][lengths.length];
+        List<List<String>> table = new ArrayList<>();
+        table.add(List.of(
+                "tokens",
+                "operations forward",
+                "operations backward",
+                "kept for backward",
+                "weights, if materialised"));
+        AttentionCost cost = new AttentionCost(WIDE, HEADS);
+        for (int i = 0; i < lengths.length; i++) {
+            step.accept("L = " + lengths[i]);
+            double[] times = times(cpu, WIDE, HEADS, lengths[i], 3);
+            curves[0][i] = times[0];
+            curves[1][i] = times[1];
+            table.add(row(cost, lengths[i]));
+        }
+        double[] x = Arrays.stream(lengths).asDoubleStream().toArray();
+        XYChart chart = Charts.lines("One context, d_model 512, h = 8", "tokens L", "milliseconds", true);
+        Charts.line(chart, "forward", x, curves[0], false);
+        Charts.line(chart, "backward", x, curves[1], false);
+        int last = lengths.length - 1;
+        return new Exhibit(
+                "What heads and length cost, forward and backward",
+                format(
+                        "The whole layer with projections, batch 1, median of %d warm calls; bars at %d tokens. Operations are counted, "
+                                + "times measured.",
+                        TIMED, EFFICIENT_LENGTH),
+                List.of(heads(forward, backward), Charts.draw("efficiency-length", chart)),
+                table,
+                format(
+                        "16 heads take %.2f times as long as one forward and %.2f times backward; at %,d tokens forward took %.1f ms and "
+                                + "backward %.1f ms, keeping %.1f MiB where the weights alone would take %.0f MiB.",
+                        forward[2] / forward[0],
+                        backward[2] / backward[0],
+                        lengths[last],
+                        curves[0][last],
+                        curves[1][last],
+                        cost.recordedBytes(lengths[last]) / 0x1p20,
+                        cost.weightBytes(lengths[last]) / 0x1p20));
+    }
+
+    private static Exhibit.Picture heads(double[] forward, double[] backward) {
+        Map<String, double[]> bars = new LinkedHashMap<>();
+        bars.put("forward", forward);
+        bars.put("backward", backward);
+        List<String> names = List.of("h = 1", "h = 8", "h = 16");
+        return Charts.draw("efficiency-heads", Charts.bars("One layer, d_model 512", "", "milliseconds", names, bars));
+    }
+
+    private static List<String> row(AttentionCost cost, long length) {
+        double forward = 0;
+        double backward = 0;
+        for (Component component : Component.values()) {
+            forward += cost.operations(component, length);
+            backward += cost.backwardOperations(component, length);
+        }
+        return List.of(
+                format("%,d", length),
+                format("%.2f G", forward / 1e9),
+                format("%.2f G", backward / 1e9),
+                format("%.1f MiB", cost.recordedBytes(length) / 0x1p20),
+                format("%.1f MiB", cost.weightBytes(length) / 0x1p20));
+    }
+
+    /** Median milliseconds of recording and of backward. */
+    private static double[] times(Compute cpu, int embedDim, int heads, long length, int repeats) {
+        MultiHeadAttention layer = MultiHeadAttention.initialise(
+                MultiHeadAttention.Config.of(embedDim, heads).withOptions(AttentionOptions.DEFAULT), 1, Arena.ofAuto());
+        try (Arena arena = Arena.ofShared()) {
+            Tensor x = Tensor.allocate(arena, DType.F32, Shape.of(1, length, embedDim));
+            SplittableRandom random = new SplittableRandom(1);
+            float[] values = new float[(int) x.shape().elements()];
+            for (int i = 0; i < values.length; i++) {
+                values[i] = (float) random.nextGaussian();
+            }
+            Tensor.of(values, 1, length, embedDim).copyTo(x);
+            Tensor y = Tensor.allocate(arena, DType.F32, x.shape());
+            Tensor dx = Tensor.allocate(arena, DType.F32, x.shape());
+            Map<String, Tensor> gradients = io.multihead.nn.Gradients.zeros(layer, arena);
+            double[] forward = new double[repeats];
+            double[] backward = new double[repeats];
+            for (int i = -2; i < repeats; i++) {
+                long start = System.nanoTime();
+                try (Pass pass = layer.record(cpu, x, y)) {
+                    long middle = System.nanoTime();
+                    pass.backward(x, dx, gradients);
+                    forward[Math.max(0, i)] = (middle - start) * 1e-6;
+                    backward[Math.max(0, i)] = (System.nanoTime() - middle) * 1e-6;
+                }
+            }
+            Arrays.sort(forward);
+            Arrays.sort(backward);
+            return new double[] {forward[repeats / 2], backward[repeats / 2]};
+        }
+    }
+}

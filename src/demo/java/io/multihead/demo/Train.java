@@ -1,0 +1,142 @@
+package io.multihead.demo;
+
+import io.multihead.compute.Compute;
+import io.multihead.demo.train.Schedule;
+import io.multihead.demo.train.Task;
+import io.multihead.demo.train.TokenModel;
+import io.multihead.demo.train.Trainer;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import me.tongfei.progressbar.ProgressBar;
+import me.tongfei.progressbar.ProgressBarBuilder;
+import me.tongfei.progressbar.ProgressBarStyle;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** Trains one model, and goes on where it was stopped. */
+@Command(
+        name = "train",
+        mixinStandardHelpOptions = true,
+        sortOptions = false,
+        description =
+                "Trains a small transformer on a synthetic task. Ctrl-C ends after the step that is running and saves; the "
+                        + "same command then goes on, bit by bit as if it had not been stopped.")
+public final class Train implements Callable<Integer> {
+    @Spec
+    private CommandLine.Model.CommandSpec spec;
+
+    @Option(
+            names = "--task",
+            description = "${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE})",
+            defaultValue = "COPY")
+    private Task task;
+
+    @Option(names = "--heads", description = "heads of every layer (default: ${DEFAULT-VALUE})", defaultValue = "8")
+    private int heads;
+
+    @Option(names = "--layers", description = "blocks (default: ${DEFAULT-VALUE})", defaultValue = "2")
+    private int layers;
+
+    @Option(names = "--embed-dim", description = "d_model (default: ${DEFAULT-VALUE})", defaultValue = "128")
+    private int embedDim;
+
+    @Option(names = "--steps", description = "steps in all (default: ${DEFAULT-VALUE})", defaultValue = "500")
+    private int steps;
+
+    @Option(names = "--seed", description = "of parameters and data (default: ${DEFAULT-VALUE})", defaultValue = "42")
+    private long seed;
+
+    @Option(
+            names = "--checkpoint",
+            description = "safetensors file to save to every 100 steps and to go on from (default: none)")
+    private Path checkpoint;
+
+    /** Started by the command line alone. */
+    private Train() {}
+
+    /**
+     * Trains and exits with 0, with 1 when it failed, or with 2 when the options were wrong.
+     *
+     * @param arguments see {@code --help}
+     */
+    public static void main(String[] arguments) {
+        System.exit(run(arguments));
+    }
+
+    /** Trains; returns the exit code. */
+    static int run(String... arguments) {
+        return new CommandLine(new Train())
+                .setExecutionExceptionHandler((failure, line, result) -> {
+                    line.getErr().println("train: " + failure.getMessage());
+                    return 1;
+                })
+                .execute(arguments);
+    }
+
+    @Override
+    public Integer call() throws IOException {
+        require(steps >= 1, "--steps", steps, "at least 1");
+        require(layers >= 1, "--layers", layers, "at least 1");
+        require(heads >= 1 && embedDim >= 1 && embedDim % heads == 0, "--heads", heads, "a divisor of " + embedDim);
+        CountDownLatch ended = new CountDownLatch(1);
+        try (Compute cpu = Compute.threads(Runtime.getRuntime().availableProcessors())) {
+            TokenModel.Config config =
+                    new TokenModel.Config(task, TrainingExhibits.sizes(task), embedDim, heads, layers);
+            TokenModel model = new TokenModel(config, cpu, seed);
+            Trainer trainer = new Trainer(model, Trainer.adamW(model), Schedule.cosine(1e-3, 20, steps), seed);
+            if (checkpoint != null) {
+                trainer.savingTo(checkpoint, 100);
+            }
+            Thread hook = new Thread(() -> stop(trainer, ended), "train-stop");
+            Runtime.getRuntime().addShutdownHook(hook);
+            List<Double> losses = train(trainer);
+            spec.commandLine()
+                    .getOut()
+                    .printf(
+                            "%d steps done, last loss %s, accuracy %.1f %%%n",
+                            trainer.done(),
+                            losses.isEmpty() ? "none" : HeadExhibits.format("%.4f", losses.get(losses.size() - 1)),
+                            100 * model.accuracy(seed, 16));
+        } finally {
+            ended.countDown();
+        }
+        return 0;
+    }
+
+    private List<Double> train(Trainer trainer) throws IOException {
+        try (ProgressBar bar = new ProgressBarBuilder()
+                .setTaskName("train")
+                .setStyle(ProgressBarStyle.ASCII)
+                .setInitialMax(steps)
+                .setUpdateIntervalMillis(200)
+                .build()) {
+            trainer.reporting((step, loss) -> {
+                bar.stepTo(step);
+                bar.setExtraMessage(HeadExhibits.format("loss %.4f", loss));
+            });
+            return trainer.train(steps);
+        }
+    }
+
+    /** Runs when the JVM is told to end: lets the step that is running finish and save. */
+    private static void stop(Trainer trainer, CountDownLatch ended) {
+        trainer.stop();
+        try {
+            ended.await();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void require(boolean holds, String option, long value, String wanted) {
+        if (!holds) {
+            throw new ParameterException(spec.commandLine(), option + ": " + value + "; expected " + wanted);
+        }
+    }
+}

@@ -1,0 +1,201 @@
+package io.multihead.demo;
+
+import static io.multihead.demo.HeadExhibits.format;
+
+import io.multihead.analysis.HeadStatistics;
+import io.multihead.compute.Compute;
+import io.multihead.demo.train.Schedule;
+import io.multihead.demo.train.Task;
+import io.multihead.demo.train.TokenModel;
+import io.multihead.demo.train.Trainer;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import org.knowm.xchart.XYChart;
+
+/** Exhibits about training with different numbers of heads. */
+final class TrainingExhibits {
+    static final int[] HEADS = {1, 2, 4, 8, 16};
+    private static final int EMBED_DIM = 256;
+    private static final long WARM_UP = 20;
+    /** Points of a loss curve: each is the mean of the steps between. */
+    private static final int POINTS = 40;
+
+    private static final int TEST_BATCHES = 16;
+
+    private final Compute cpu;
+    private final long seed;
+    private final int steps;
+    private final Consumer<String> step;
+
+    TrainingExhibits(Compute cpu, long seed, int steps, Consumer<String> step) {
+        this.cpu = cpu;
+        this.seed = seed;
+        this.steps = steps;
+        this.step = step;
+    }
+
+    /** What one model became. */
+    private record Trained(int heads, List<Double> losses, double accuracy, double[] entropy, double difference) {}
+
+    /** Sizes at which a task is learnt in some hundred steps. */
+    static Task.Sizes sizes(Task task) {
+        return task == Task.COPY ? new Task.Sizes(16, 16, 16) : new Task.Sizes(12, 12, 64);
+    }
+
+    /** A model trained as all models of the study are. */
+    static TokenModel train(
+            TokenModel.Config config, Compute cpu, long seed, int steps, List<Double> losses, Consumer<String> step)
+            throws IOException {
+        TokenModel model = new TokenModel(config, cpu, seed);
+        double rate = config.task() == Task.COPY ? 1e-3 : 5e-4;
+        Trainer trainer = new Trainer(model, Trainer.adamW(model), Schedule.cosine(rate, WARM_UP, steps), seed)
+                .reporting((done, loss) ->
+                        step.accept(format("%s, h = %d, loss %.2f", config.task(), config.heads(), loss)));
+        losses.addAll(trainer.train(steps));
+        return model;
+    }
+
+    /** Loss curves, accuracy, entropy and difference of heads for one task. */
+    Exhibit exhibit(Task task) throws IOException {
+        List<Trained> models = new ArrayList<>();
+        for (int heads : HEADS) {
+            models.add(model(task, heads));
+        }
+        String name = task == Task.COPY ? "copy task" : "sequence classification";
+        XYChart curves = Charts.lines("Loss on the " + name, "step", "cross-entropy, nats", false);
+        for (Trained model : models) {
+            double[][] curve = curve(model.losses);
+            Charts.line(curves, "h = " + model.heads, curve[0], curve[1], false)
+                    .setMarker(org.knowm.xchart.style.markers.SeriesMarkers.NONE);
+        }
+        String file = task.name().toLowerCase(java.util.Locale.ROOT);
+        List<String> names = Arrays.stream(HEADS).mapToObj(h -> "h = " + h).toList();
+        Map<String, double[]> entropy = new LinkedHashMap<>();
+        entropy.put("mean", each(models, m -> Arrays.stream(m.entropy).average().orElse(0)));
+        entropy.put(
+                "sharpest head",
+                each(models, m -> Arrays.stream(m.entropy).min().orElse(0)));
+        entropy.put(
+                "flattest head",
+                each(models, m -> Arrays.stream(m.entropy).max().orElse(0)));
+        List<List<String>> table = new ArrayList<>();
+        table.add(List.of("heads", "final loss", "accuracy", "entropy of heads, bits", "difference of heads"));
+        for (Trained model : models) {
+            table.add(List.of(
+                    String.valueOf(model.heads),
+                    format("%.3f", tail(model.losses)),
+                    format("%.1f %%", 100 * model.accuracy),
+                    format("%.2f", Arrays.stream(model.entropy).average().orElse(0)),
+                    model.heads == 1 ? "–" : format("%.2f", model.difference)));
+        }
+        return new Exhibit(
+                "Training with 1 to 16 heads: " + name,
+                caption(task),
+                List.of(
+                        Charts.draw(file + "-loss", curves),
+                        Charts.draw(
+                                file + "-entropy",
+                                Charts.bars("Entropy of attention after training", "", "bits", names, entropy))),
+                table,
+                finding(models));
+    }
+
+    private String caption(Task task) {
+        Task.Sizes sizes = sizes(task);
+        String what = task == Task.COPY
+                ? format("foretell the second half of %d tokens, which repeats the first", sizes.length())
+                : format("say at the first of %d tokens whether it comes again", sizes.length());
+        return format(
+                "One block of d_model %d, %d tokens of vocabulary; the task: %s. %d steps of AdamW with batches of %d, the same "
+                        + "data and seed for every h. Difference of heads: one minus the mean cosine between the weights of two "
+                        + "heads.",
+                EMBED_DIM, sizes.vocabulary(), what, steps, sizes.batch());
+    }
+
+    private Trained model(Task task, int heads) throws IOException {
+        List<Double> losses = new ArrayList<>();
+        TokenModel.Config config = new TokenModel.Config(task, sizes(task), EMBED_DIM, heads, 1);
+        TokenModel model = train(config, cpu, seed, steps, losses, step);
+        Tensor weights =
+                model.weights(task.batch(config.sizes(), ~seed, 0).tokens()).get(0);
+        double[] entropy = new double[heads];
+        double difference = 0;
+        for (long b = 0; b < weights.dim(0); b++) {
+            HeadStatistics statistics = HeadStatistics.of(weights.select(0, b));
+            double[] own = statistics.entropy();
+            for (int h = 0; h < heads; h++) {
+                entropy[h] += own[h] / weights.dim(0);
+            }
+            difference += difference(statistics.cosineSimilarity()) / weights.dim(0);
+        }
+        return new Trained(heads, losses, model.accuracy(seed, TEST_BATCHES), entropy, difference);
+    }
+
+    private static double difference(double[][] cosine) {
+        double sum = 0;
+        int pairs = 0;
+        for (int a = 0; a < cosine.length; a++) {
+            for (int b = 0; b < a; b++) {
+                sum += 1 - cosine[a][b];
+                pairs++;
+            }
+        }
+        return pairs == 0 ? 0 : sum / pairs;
+    }
+
+    private static String finding(List<Trained> models) {
+        Trained best = models.get(0);
+        Trained least = models.get(0);
+        for (Trained model : models) {
+            best = model.accuracy > best.accuracy ? model : best;
+            least = model.accuracy < least.accuracy ? model : least;
+        }
+        String accuracy = best.accuracy == least.accuracy
+                ? format("Every h reached %.1f %%", 100 * best.accuracy)
+                : format(
+                        "h = %d was the most accurate with %.1f %%, h = %d the least with %.1f %%",
+                        best.heads, 100 * best.accuracy, least.heads, 100 * least.accuracy);
+        Trained few = models.get(1);
+        Trained many = models.get(models.size() - 1);
+        double change = many.difference - few.difference;
+        String verdict = Math.abs(change) < 0.05
+                ? "more heads do not specialise more"
+                : change > 0 ? "more heads specialise more" : "more heads specialise less";
+        return format(
+                "%s; from %d to %d heads their difference went from %.2f to %.2f: on this task, with this seed, %s.",
+                accuracy, few.heads, many.heads, few.difference, many.difference, verdict);
+    }
+
+    private static double[] each(List<Trained> models, java.util.function.ToDoubleFunction<Trained> of) {
+        return models.stream().mapToDouble(of).toArray();
+    }
+
+    /** Steps and mean losses of at most {@link #POINTS} stretches. */
+    private static double[][] curve(List<Double> losses) {
+        int points = Math.min(POINTS, losses.size());
+        double[][] curve = new double[2][points];
+        for (int i = 0; i < points; i++) {
+            int from = i * losses.size() / points;
+            int to = (i + 1) * losses.size() / points;
+            curve[0][i] = (from + to + 1) / 2.0;
+            curve[1][i] = losses.subList(from, to).stream()
+                    .mapToDouble(Double::doubleValue)
+                    .average()
+                    .orElse(0);
+        }
+        return curve;
+    }
+
+    private static double tail(List<Double> losses) {
+        return losses.subList(Math.max(0, losses.size() - 10), losses.size()).stream()
+                .mapToDouble(Double::doubleValue)
+                .average()
+                .orElse(0);
+    }
+}

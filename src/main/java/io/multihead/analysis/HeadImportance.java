@@ -1,0 +1,50 @@
+package io.multihead.analysis;
+
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Tensor;
+
+/**
+ * How much a loss hangs on each head: {@code I_h = E_x |Att_h(x)^T dL(x)/dAtt_h(x)|} (Michel et al. 2019, equation 2), from the
+ * gradient of the head mask, which a pass of {@code MultiHeadAttention} writes per example.
+ */
+public final class HeadImportance {
+    private HeadImportance() {}
+
+    /**
+     * The mean absolute gradient of every head.
+     *
+     * @param gradients {@code [examples, heads]}: of each example's own loss with respect to its head mask
+     * @return one value per head
+     * @throws IllegalArgumentException if there are not two axes or no example
+     */
+    public static double[] of(Tensor gradients) {
+        if (Checks.notNull(gradients, "gradients").rank() != 2 || gradients.dim(0) == 0) {
+            throw Checks.fail("gradients", "shape " + gradients.shape(), "expected [examples, heads], one or more");
+        }
+        double[] importance = new double[Checks.fitsInt(gradients.dim(1), "heads")];
+        for (int h = 0; h < importance.length; h++) {
+            for (long x = 0; x < gradients.dim(0); x++) {
+                importance[h] += Math.abs(gradients.get(x, h)) / gradients.dim(0);
+            }
+        }
+        return importance;
+    }
+
+    /**
+     * The same within one layer, divided by their length, so that layers can be compared (Molchanov et al. 2017).
+     *
+     * @param importance of one layer's heads
+     * @return a vector of length 1, or zeros if all are 0
+     */
+    public static double[] normalised(double... importance) {
+        double squares = 0;
+        for (double value : importance) {
+            squares += value * value;
+        }
+        double[] result = importance.clone();
+        for (int h = 0; h < result.length; h++) {
+            result[h] = squares == 0 ? 0 : result[h] / Math.sqrt(squares);
+        }
+        return result;
+    }
+}

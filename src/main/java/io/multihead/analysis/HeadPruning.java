@@ -1,0 +1,143 @@
+package io.multihead.analysis;
+
+import io.multihead.internal.Checks;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.function.Function;
+import java.util.function.ToDoubleFunction;
+
+/**
+ * Which heads a model can do without: greedy iterative pruning (Michel et al. 2019, section 4), over any model that can say how
+ * accurate it is and how important its heads are while some are silenced.
+ */
+public final class HeadPruning {
+    private HeadPruning() {}
+
+    /**
+     * One head removed.
+     *
+     * @param layer its layer
+     * @param head its number there
+     * @param accuracy of the model without it and those removed before
+     */
+    public record Step(int layer, int head, double accuracy) {}
+
+    /**
+     * What greedy pruning found.
+     *
+     * @param before accuracy with all heads
+     * @param steps the heads removed, in order; the last one cost more than allowed and stays, unless all others could go
+     * @param kept per layer and head, whether it survives
+     */
+    @SuppressWarnings("ArrayRecordComponent")
+    public record Result(double before, List<Step> steps, boolean[][] kept) {
+        /**
+         * The survivors of a layer.
+         *
+         * @param layer from 0
+         * @return their numbers, ascending
+         */
+        public int[] survivors(int layer) {
+            int[] heads = new int[kept[layer].length];
+            int count = 0;
+            for (int h = 0; h < heads.length; h++) {
+                if (kept[layer][h]) {
+                    heads[count++] = h;
+                }
+            }
+            return Arrays.copyOf(heads, count);
+        }
+    }
+
+    /**
+     * Accuracy lost when one head at a time is silenced, the others working.
+     *
+     * @param layers how many layers
+     * @param heads how many heads in each
+     * @param accuracy of the model when only the heads marked {@code [layer][head]} work
+     * @return {@code [layers][heads]}: accuracy of the whole minus that without the head
+     */
+    public static double[][] ablation(int layers, int heads, ToDoubleFunction<boolean[][]> accuracy) {
+        boolean[][] kept = all(layers, heads);
+        double whole = accuracy.applyAsDouble(copy(kept));
+        double[][] lost = new double[layers][heads];
+        for (int l = 0; l < layers; l++) {
+            for (int h = 0; h < heads; h++) {
+                kept[l][h] = false;
+                lost[l][h] = whole - accuracy.applyAsDouble(copy(kept));
+                kept[l][h] = true;
+            }
+        }
+        return lost;
+    }
+
+    /**
+     * Removes the least important head, and again, importance being asked for anew each time, until accuracy has fallen by more
+     * than allowed. Every layer keeps one head.
+     *
+     * @param layers how many layers
+     * @param heads how many heads in each
+     * @param accuracy of the model when only the heads marked {@code [layer][head]} work
+     * @param importance of the heads then, {@code [layer][head]}, comparable across layers
+     * @param allowed how far accuracy may fall below that of the whole
+     * @return the steps and the survivors
+     * @throws IllegalArgumentException if a number is below 1 or {@code allowed} is negative
+     */
+    public static Result greedy(
+            int layers,
+            int heads,
+            ToDoubleFunction<boolean[][]> accuracy,
+            Function<boolean[][], double[][]> importance,
+            double allowed) {
+        Checks.atLeast(layers, 1, "layers");
+        Checks.atLeast(heads, 1, "heads");
+        if (!(allowed >= 0)) {
+            throw Checks.fail("allowed", String.valueOf(allowed), "expected at least 0");
+        }
+        boolean[][] kept = all(layers, heads);
+        double before = accuracy.applyAsDouble(copy(kept));
+        List<Step> steps = new ArrayList<>();
+        for (int[] least = least(kept, importance.apply(copy(kept)));
+                least != null;
+                least = least(kept, importance.apply(copy(kept)))) {
+            kept[least[0]][least[1]] = false;
+            double now = accuracy.applyAsDouble(copy(kept));
+            steps.add(new Step(least[0], least[1], now));
+            if (!(now >= before - allowed)) {
+                kept[least[0]][least[1]] = true;
+                break;
+            }
+        }
+        return new Result(before, List.copyOf(steps), kept);
+    }
+
+    /** The least important head of a layer that has another one; null if there is none. */
+    private static int @org.jspecify.annotations.Nullable [] least(boolean[][] kept, double[][] importance) {
+        int[] least = null;
+        for (int l = 0; l < kept.length; l++) {
+            int count = 0;
+            for (boolean head : kept[l]) {
+                count += head ? 1 : 0;
+            }
+            for (int h = 0; count > 1 && h < kept[l].length; h++) {
+                if (kept[l][h] && (least == null || importance[l][h] < importance[least[0]][least[1]])) {
+                    least = new int[] {l, h};
+                }
+            }
+        }
+        return least;
+    }
+
+    private static boolean[][] all(int layers, int heads) {
+        boolean[][] kept = new boolean[layers][heads];
+        for (boolean[] layer : kept) {
+            Arrays.fill(layer, true);
+        }
+        return kept;
+    }
+
+    private static boolean[][] copy(boolean[][] kept) {
+        return Arrays.stream(kept).map(boolean[]::clone).toArray(boolean[][]::new);
+    }
+}

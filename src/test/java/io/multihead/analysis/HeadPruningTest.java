@@ -1,0 +1,98 @@
+package io.multihead.analysis;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import io.multihead.analysis.AttentionCost.Component;
+import io.multihead.nn.MultiHeadAttention;
+import io.multihead.tensor.Tensor;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** Importance, ablation and pruning on models whose answer is known. */
+class HeadPruningTest {
+    /** What each head adds to the accuracy of a make-believe model of two layers. */
+    private static final double[][] WORTH = {{0.2, 0.0, 0.004}, {0.1, 0.3, 0.003}};
+
+    private static double accuracy(boolean[][] kept) {
+        double sum = 0.3;
+        for (int l = 0; l < 2; l++) {
+            for (int h = 0; h < 3; h++) {
+                sum += kept[l][h] ? WORTH[l][h] : 0;
+            }
+        }
+        return sum;
+    }
+
+    @Test
+    void ablationTakesOneHeadAtATime() {
+        double[][] lost = HeadPruning.ablation(2, 3, HeadPruningTest::accuracy);
+        for (int l = 0; l < 2; l++) {
+            assertArrayEquals(WORTH[l], lost[l], 1e-12);
+        }
+    }
+
+    @Test
+    void greedyPruningStopsWhenAHeadCostsTooMuch() {
+        HeadPruning.Result result = HeadPruning.greedy(2, 3, HeadPruningTest::accuracy, kept -> WORTH, 0.01);
+        assertEquals(0.907, result.before(), 1e-12);
+        assertEquals(
+                List.of(1, 2, 2, 0),
+                result.steps().stream().map(HeadPruning.Step::head).toList());
+        assertEquals(0.8, result.steps().get(3).accuracy(), 1e-12);
+        assertArrayEquals(new int[] {0}, result.survivors(0));
+        assertArrayEquals(new int[] {0, 1}, result.survivors(1));
+    }
+
+    @Test
+    void everyLayerKeepsAHead() {
+        HeadPruning.Result result = HeadPruning.greedy(2, 3, kept -> 1, kept -> WORTH, 0);
+        assertEquals(4, result.steps().size());
+        assertArrayEquals(new int[] {0}, result.survivors(0));
+        assertArrayEquals(new int[] {1}, result.survivors(1));
+    }
+
+    @Test
+    void whatTheModelSeesIsACopy() {
+        HeadPruning.greedy(
+                2,
+                3,
+                kept -> {
+                    double accuracy = accuracy(kept);
+                    kept[0][0] = false;
+                    return accuracy;
+                },
+                kept -> WORTH,
+                0.01);
+        assertThrows(
+                IllegalArgumentException.class, () -> HeadPruning.greedy(2, 3, kept -> 1, kept -> WORTH, Double.NaN));
+        assertThrows(IllegalArgumentException.class, () -> HeadPruning.greedy(0, 3, kept -> 1, kept -> WORTH, 0));
+    }
+
+    @Test
+    void importanceIsTheMeanAbsoluteGradient() {
+        Tensor gradients = Tensor.of(new float[] {1, -2, 0, -3, 2, 0}, 2, 3);
+        assertArrayEquals(new double[] {2, 2, 0}, HeadImportance.of(gradients), 1e-12);
+        assertArrayEquals(new double[] {Math.sqrt(0.5), Math.sqrt(0.5), 0}, HeadImportance.normalised(2, 2, 0), 1e-12);
+        assertArrayEquals(new double[] {0, 0}, HeadImportance.normalised(0, 0));
+        assertThrows(IllegalArgumentException.class, () -> HeadImportance.of(gradients.reshape(6)));
+    }
+
+    @Test
+    void parametersAreThoseOfTheLayer() {
+        for (int heads : new int[] {1, 8}) {
+            AttentionCost cost = new AttentionCost(512, heads);
+            MultiHeadAttention.Config config = MultiHeadAttention.Config.of(512, heads);
+            assertEquals(config.parameterCount(), cost.parameters(true));
+            assertEquals(config.withBias(false).parameterCount(), cost.parameters(false));
+        }
+        AttentionCost cost = new AttentionCost(64, 8);
+        assertEquals(2L * 64 * 256 + 256 + 64, cost.feedForwardParameters(256, true));
+        // five multiplications of 2 L^2 d, where forward has two
+        assertEquals(
+                10.0 * 100 * 64,
+                cost.backwardOperations(Component.SCORES, 10) + cost.backwardOperations(Component.VALUES, 10));
+        assertEquals(16L * 64 * 10 + 8 * 8 * 10, cost.recordedBytes(10));
+    }
+}
