@@ -14,7 +14,8 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One thread's part of backward: {@code dV += P^T dO}, {@code dK += dS^T Q}, {@code dQ^T += K^T dS^T} over pairs of blocks.
+ * One thread's part of backward: {@code dV += P^T dO}, {@code dK += dS^T Q}, {@code dQ^T += K^T dS^T} over pairs of blocks, each
+ * in one chain: chains of 64, as in forward, cost 7 % here and change the error in bounds by less than runs differ.
  */
 final class GradientUnit {
     private static final int SCORE_PANEL = KeyRows.MOST * PANEL;
@@ -170,7 +171,7 @@ final class GradientUnit {
             product.left(keys.turned, 0)
                     .right(scorePanels, firstColumn / PANEL * SCORE_PANEL, SCORE_PANEL)
                     .into(queries.sum, firstColumn, QueryBlock.SUM_ROW)
-                    .accumulate(call.forward.headDim, columns - firstColumn, deep, QueryBlock.MOST);
+                    .accumulateAtOnce(call.forward.headDim, columns - firstColumn, deep, QueryBlock.MOST);
         }
     }
 
@@ -180,12 +181,12 @@ final class GradientUnit {
         product.left(tile.weights, column)
                 .right(queries.gradients, column * PANEL, queries.count * PANEL)
                 .into(valueSum, first * 2 * wide, 2 * wide)
-                .accumulate(rows, call.forward.valueDim, depth, wide);
+                .accumulateAtOnce(rows, call.forward.valueDim, depth, wide);
         wide = Lanes.roundUp(call.forward.headDim, PANEL);
         product.left(tile.scores, column)
                 .right(queries.queries, column * PANEL, queries.count * PANEL)
                 .into(keySum, first * 2 * wide, 2 * wide)
-                .accumulate(rows, call.forward.headDim, depth, wide);
+                .accumulateAtOnce(rows, call.forward.headDim, depth, wide);
     }
 
     /** Gives the elements of dO that are not finite to exactly the keys that their row sees. */

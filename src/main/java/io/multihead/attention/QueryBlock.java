@@ -181,13 +181,12 @@ final class QueryBlock {
             limits[r] = forward.mask.visibleKeys(group / forward.kvHeads, call.queryOf(row));
             leastLimit = Math.min(leastLimit, limits[r]);
         }
-        // padding has no row: e^(s - inf) is 0
-        Arrays.fill(rows, count, MOST, Float.POSITIVE_INFINITY);
+        Arrays.fill(rows, count, MOST, ScoreGradient.NO_KEYS);
     }
 
-    /** A row without keys has minus infinity, and {@code e^(s - inf)} is 0. */
+    /** As f32 and what that loses. */
     private void splitLogSumExp(double logSumExp, int r) {
-        rows[r] = logSumExp == Double.NEGATIVE_INFINITY ? Float.POSITIVE_INFINITY : (float) logSumExp;
+        rows[r] = logSumExp == Double.NEGATIVE_INFINITY ? ScoreGradient.NO_KEYS : (float) logSumExp;
         rows[MOST + r] = Double.isInfinite(logSumExp) ? 0f : (float) (logSumExp - rows[r]);
     }
 

@@ -13,6 +13,9 @@ import jdk.incubator.vector.VectorOperators;
  * length is a multiple of 32.
  */
 public final class ScoreGradient {
+    /** Log-sum-exp of a column that sees no key: so large that every weight is 0, and still a number to subtract. */
+    public static final float NO_KEYS = 3e38f;
+
     private ScoreGradient() {}
 
     /**
@@ -25,7 +28,7 @@ public final class ScoreGradient {
      *
      * @param score the row of s, becomes P
      * @param gradient the row of dP, becomes dS; lies at the same place
-     * @param rows per column, {@code stride} floats apart: log-sum-exp (plus infinity for columns without keys), what its
+     * @param rows per column, {@code stride} floats apart: log-sum-exp ({@link #NO_KEYS} for columns without keys), what its
      *     rounding to f32 lost, and D
      * @param q0 the first column
      */
@@ -41,8 +44,7 @@ public final class ScoreGradient {
             FloatVector p = Exp.of(x);
             p = lost.fma(p, p);
             // a hidden score has no weight and no gradient, though log-sum-exp or dP be NaN
-            VectorMask<Float> hidden = s.compare(VectorOperators.EQ, Float.NEGATIVE_INFINITY)
-                    .or(lse.compare(VectorOperators.EQ, Float.POSITIVE_INFINITY));
+            VectorMask<Float> hidden = s.compare(VectorOperators.EQ, Float.NEGATIVE_INFINITY);
             p = p.blend(0f, hidden);
             p.intoArray(score, at + i);
             FloatVector mean = FloatVector.fromArray(FLOATS, rows, q0 + i + 2 * stride);
