@@ -55,11 +55,14 @@ public final class FeedForward implements Layer {
             Activation activation,
             double dropout,
             Function<String, @Nullable Tensor> parameters) {
-        return new FeedForward(Sequence.of(
-                new Part("linear1.", linear("linear1.", hidden, embedDim, parameters)),
-                new Part("", activation.layer()),
-                new Part("", Dropout.of(dropout)),
-                new Part("linear2.", linear("linear2.", embedDim, hidden, parameters))));
+        Part first = new Part("linear1.", linear("linear1.", hidden, embedDim, parameters));
+        Part second = new Part("linear2.", linear("linear2.", embedDim, hidden, parameters));
+        Part middle = new Part("", activation.layer());
+        Dropout drop = Dropout.of(dropout);
+        return new FeedForward(
+                dropout > 0
+                        ? Sequence.of(first, middle, new Part("", drop), second)
+                        : Sequence.of(first, middle, second));
     }
 
     private static Linear linear(

@@ -6,6 +6,8 @@ import io.multihead.nn.Sequence.Part;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -40,17 +42,21 @@ public final class TransformerBlock implements Layer {
         this.norm1 = norm1;
         this.norm2 = norm2;
         Part attend = new Part("self_attn.", new MaskedAttention(attention, masks));
-        Part drop = new Part("", Dropout.of(config.dropout));
         Part transform = new Part("", feedForward.layer());
         Part first = new Part("norm1.", norm1);
         Part second = new Part("norm2.", norm2);
         whole = config.normFirst
-                ? Sequence.of(residual(first, attend, drop), residual(second, transform, drop))
-                : Sequence.of(residual(attend, drop), first, residual(transform, drop), second);
+                ? Sequence.of(residual(first, attend), residual(second, transform))
+                : Sequence.of(residual(attend), first, residual(transform), second);
     }
 
-    private static Part residual(Part... parts) {
-        return new Part("", Residual.of(Sequence.of(parts)));
+    /** The parts and dropout, added to what comes in. */
+    private Part residual(Part... parts) {
+        List<Part> all = new ArrayList<>(List.of(parts));
+        if (config.dropout > 0) {
+            all.add(new Part("", Dropout.of(config.dropout)));
+        }
+        return new Part("", Residual.of(Sequence.of(all.toArray(Part[]::new))));
     }
 
     /**
