@@ -97,10 +97,25 @@ public final class Report {
         if (p.containsKey("features")) {
             return 2 * Double.parseDouble(p.get("rows")) * Math.pow(Double.parseDouble(p.get("features")), 2);
         }
-        double[] s = Arrays.stream(p.get("shape").split("x"))
-                .mapToDouble(Double::parseDouble)
-                .toArray();
-        return 4 * s[0] * s[1] * s[2] * s[2] * s[3] * (p.get("causal").equals("true") ? 0.5 : 1);
+        if (p.containsKey("blocks")) {
+            return blockOperations(p);
+        }
+        // backward multiplies five times where forward multiplies twice
+        boolean backward = p.containsKey("tokens");
+        double passes = backward ? 3.5 : 1;
+        String shape = backward ? "1x8x" + p.get("tokens") + "x64" : p.get("shape");
+        double[] s =
+                Arrays.stream(shape.split("x")).mapToDouble(Double::parseDouble).toArray();
+        return passes * 4 * s[0] * s[1] * s[2] * s[2] * s[3] * (p.get("causal").equals("true") ? 0.5 : 1);
+    }
+
+    /** Forward and backward of a stack: three times the forward multiplications of weights, 3.5 times those of attention. */
+    private static double blockOperations(Map<String, String> p) {
+        double tokens = TrainingStep.BATCH * (double) TrainingStep.TOKENS;
+        double weights = 4.0 * TrainingStep.EMBED_DIM * TrainingStep.EMBED_DIM
+                + 2.0 * TrainingStep.EMBED_DIM * TrainingStep.FEED_FORWARD;
+        double attention = 2.0 * TrainingStep.TOKENS * TrainingStep.EMBED_DIM;
+        return Double.parseDouble(p.get("blocks")) * 2 * tokens * (3 * weights + 3.5 * attention);
     }
 
     private static int threads(String row) {
