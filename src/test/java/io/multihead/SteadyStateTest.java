@@ -5,7 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.management.ThreadMXBean;
 import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionGradients;
 import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.AttentionOutputs;
+import io.multihead.attention.AttentionPass;
 import io.multihead.attention.Mask;
 import io.multihead.attention.Softmax;
 import io.multihead.compute.Compute;
@@ -17,6 +20,7 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.lang.management.ManagementFactory;
+import java.util.function.LongSupplier;
 import org.junit.jupiter.api.Test;
 
 /** Memory of warm calls: nothing on the heap per call, and scratch that does not grow with the square of the length. */
@@ -57,6 +61,51 @@ class SteadyStateTest {
         long large = coldBytes(8192);
         long packed = 8192L * (32 + 32) * Float.BYTES;
         assertTrue(large <= small + packed + packed / 10, "scratch for 512: " + small + ", for 8192: " + large);
+    }
+
+    /** Backward keeps a group's queries and output gradients packed: at most a KiB per query row of 16 features, nothing in L^2. */
+    @Test
+    void scratchOfBackwardIsLinear() {
+        Tensor x = Tensor.of(new float[512 * 16], 1, 1, 512, 16);
+        Compute cpu = Compute.serial();
+        settlesBelow(64 << 10, () -> backward(cpu, x));
+        long small = coldBackwardBytes(512);
+        long large = coldBackwardBytes(8192);
+        assertTrue(large <= small + 8192L * 1024, "scratch for 512: " + small + ", for 8192: " + large);
+    }
+
+    /** Repeats a call until vectors are no longer objects: some small objects describe each backward. */
+    private static void settlesBelow(long limit, LongSupplier call) {
+        long bytes = Long.MAX_VALUE;
+        for (long start = System.nanoTime(); bytes > limit && System.nanoTime() - start < PATIENCE_NANOS; ) {
+            bytes = call.getAsLong();
+        }
+        assertTrue(bytes <= limit, "a warm backward still allocates " + bytes);
+    }
+
+    private static long coldBackwardBytes(int length) {
+        try (Arena arena = Arena.ofConfined()) {
+            Tensor x = Tensor.allocate(arena, DType.F32, Shape.of(1, 1, length, 16));
+            return backward(Compute.serial(), x);
+        }
+    }
+
+    /** Bytes that backward allocates on the calling thread. */
+    private static long backward(Compute cpu, Tensor x) {
+        try (Arena arena = Arena.ofConfined()) {
+            Tensor[] gradients = new Tensor[3];
+            for (int i = 0; i < 3; i++) {
+                gradients[i] = Tensor.allocate(arena, DType.F32, x.shape());
+            }
+            AttentionOutputs outputs = AttentionOutputs.of(Tensor.allocate(arena, DType.F32, x.shape()))
+                    .withLogSumExp(Tensor.allocate(arena, DType.F64, Shape.of(1, 1, x.dim(2))));
+            Attention.forward(Compute.serial(), x, x, x, outputs, AttentionOptions.CAUSAL);
+            AttentionPass pass = new AttentionPass(x, x, x, outputs, AttentionOptions.CAUSAL);
+            AttentionGradients to = AttentionGradients.of(gradients[0], gradients[1], gradients[2]);
+            long before = THREADS.getCurrentThreadAllocatedBytes();
+            Attention.backward(cpu, pass, x, to);
+            return THREADS.getCurrentThreadAllocatedBytes() - before;
+        }
     }
 
     /** Compiles the path first: until then vectors are objects, which would drown the scratch. */

@@ -1,10 +1,8 @@
 package io.multihead.nn;
 
-import io.multihead.compute.Compute;
 import io.multihead.nn.Sequence.Part;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import java.util.Map;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -13,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * {@code linear1.weight} {@code [hidden, embedDim]}, {@code linear1.bias}, {@code linear2.weight} {@code [embedDim, hidden]} and
  * {@code linear2.bias}. Thread-safe in inference.
  */
-public final class FeedForward implements Layer {
+public final class FeedForward extends Composite {
     /** What stands between the two linear layers. */
     public enum Activation {
         /** {@code max(x, 0)}. */
@@ -32,10 +30,8 @@ public final class FeedForward implements Layer {
         }
     }
 
-    private final Sequence layer;
-
-    private FeedForward(Sequence layer) {
-        this.layer = layer;
+    private FeedForward(Sequence whole) {
+        super(whole);
     }
 
     /**
@@ -72,35 +68,5 @@ public final class FeedForward implements Layer {
         return Linear.of(
                 CallTensors.requireParameter(weight, parameters.apply(weight), Shape.of(outputs, inputs)),
                 CallTensors.requireParameter(bias, parameters.apply(bias), Shape.of(outputs)));
-    }
-
-    /** The layers it is made of. */
-    Layer layer() {
-        return layer;
-    }
-
-    @Override
-    public Map<String, Tensor> parameters() {
-        return layer.parameters();
-    }
-
-    @Override
-    public Shape outputShape(Shape input) {
-        return layer.outputShape(input);
-    }
-
-    @Override
-    public void forward(Compute cpu, Tensor x, Tensor y) {
-        layer.forward(cpu, x, y);
-    }
-
-    @Override
-    public Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
-        return layer.record(cpu, x, y, seed);
-    }
-
-    @Override
-    public void parametersChanged() {
-        layer.parametersChanged();
     }
 }

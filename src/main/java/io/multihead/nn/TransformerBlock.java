@@ -1,6 +1,5 @@
 package io.multihead.nn;
 
-import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
 import io.multihead.nn.Sequence.Part;
 import io.multihead.tensor.Shape;
@@ -8,7 +7,6 @@ import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -21,13 +19,12 @@ import org.jspecify.annotations.Nullable;
  * <p>Post-norm is {@code norm(x + f(x))}, the paper's; pre-norm {@code x + f(norm(x))} (Xiong et al. 2020). Inputs and outputs are
  * {@code [batch, tokens, embedDim]}, or as the attention's configuration says. Thread-safe in inference.
  */
-public final class TransformerBlock implements Layer {
+public final class TransformerBlock extends Composite {
     private final Config config;
     private final MultiHeadAttention attention;
     private final FeedForward feedForward;
     private final Layer norm1;
     private final Layer norm2;
-    private final Sequence whole;
 
     private TransformerBlock(
             Config config,
@@ -36,22 +33,27 @@ public final class TransformerBlock implements Layer {
             Layer norm1,
             Layer norm2,
             MultiHeadMasks masks) {
+        super(assemble(config, new MaskedAttention(attention, masks), feedForward, norm1, norm2));
         this.config = config;
         this.attention = attention;
         this.feedForward = feedForward;
         this.norm1 = norm1;
         this.norm2 = norm2;
-        Part attend = new Part("self_attn.", new MaskedAttention(attention, masks));
-        Part transform = new Part("", feedForward.layer());
+    }
+
+    private static Sequence assemble(
+            Config config, Layer attention, FeedForward feedForward, Layer norm1, Layer norm2) {
+        Part attend = new Part("self_attn.", attention);
+        Part transform = new Part("", feedForward.whole());
         Part first = new Part("norm1.", norm1);
         Part second = new Part("norm2.", norm2);
-        whole = config.normFirst
-                ? Sequence.of(residual(first, attend), residual(second, transform))
-                : Sequence.of(residual(attend), first, residual(transform), second);
+        return config.normFirst
+                ? Sequence.of(residual(config, first, attend), residual(config, second, transform))
+                : Sequence.of(residual(config, attend), first, residual(config, transform), second);
     }
 
     /** The parts and dropout, added to what comes in. */
-    private Part residual(Part... parts) {
+    private static Part residual(Config config, Part... parts) {
         List<Part> all = new ArrayList<>(List.of(parts));
         if (config.dropout > 0) {
             all.add(new Part("", Dropout.of(config.dropout)));
@@ -142,31 +144,6 @@ public final class TransformerBlock implements Layer {
      */
     public MultiHeadAttention attention() {
         return attention;
-    }
-
-    @Override
-    public Map<String, Tensor> parameters() {
-        return whole.parameters();
-    }
-
-    @Override
-    public Shape outputShape(Shape input) {
-        return whole.outputShape(input);
-    }
-
-    @Override
-    public void forward(Compute cpu, Tensor x, Tensor y) {
-        whole.forward(cpu, x, y);
-    }
-
-    @Override
-    public Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
-        return whole.record(cpu, x, y, seed);
-    }
-
-    @Override
-    public void parametersChanged() {
-        whole.parametersChanged();
     }
 
     /**
