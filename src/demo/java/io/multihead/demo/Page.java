@@ -87,7 +87,7 @@ final class Page {
                 .append("</h2><p class=\"caption\">")
                 .append(escape(exhibit.caption()));
         page.append("</p><div class=\"charts")
-                .append(exhibit.charts().size() > 1 ? " small" : "")
+                .append(exhibit.charts().size() > 2 ? " small" : "")
                 .append("\">");
         exhibit.charts()
                 .forEach(
