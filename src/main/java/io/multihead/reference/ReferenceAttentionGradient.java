@@ -132,7 +132,9 @@ public final class ReferenceAttentionGradient {
         double added = logSumExpGradient == null ? 0 : logSumExpGradient[row];
         double meanError = 0;
         for (int j = 0; j < keys; j++) {
-            meanError += seen(row, j) ? weight(row, j) * (1 + kappa[j] + meanKappa) * Math.abs(product[j] - mean) : 0;
+            // a weight below 2^-126 may be lost to the output as well
+            double lost = weight(row, j) * (1 + kappa[j] + meanKappa) + NORMAL / U;
+            meanError += seen(row, j) ? lost * Math.abs(product[j] - mean) : 0;
         }
         for (int j = 0; j < keys; j++) {
             if (seen(row, j)) {

@@ -19,6 +19,7 @@ import java.util.SplittableRandom;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
 import net.jqwik.api.EdgeCasesMode;
+import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
@@ -85,6 +86,17 @@ class AttentionGradientProperties {
                 assertTrue(Layout.untouchedOutside(written), "bytes around a gradient");
             }
         }
+    }
+
+    /** Shrunk from a failure: the dominant key dropped, and the other's weight too small for f32. */
+    @Example
+    void boundKnowsWeightsThatVanish() {
+        AttentionCase.Sizes sizes = new AttentionCase.Sizes(2, 1, 2, 31, 2, 38, 3);
+        AttentionCase.Storage storage =
+                new AttentionCase.Storage(DType.F32, DType.F32, DType.F32, Layout.DENSE, Layout.DENSE);
+        staysWithinTheBound(
+                new AttentionCase(sizes, AttentionCase.MaskKind.BIAS_INFINITE, 3, 1, storage, 525399416),
+                new Extra(false, false, 0.3));
     }
 
     @Property(tries = 150, edgeCases = EdgeCasesMode.NONE)
