@@ -9,6 +9,7 @@ module io.multihead {
     exports io.multihead.format;
     exports io.multihead.gemm;
     exports io.multihead.nn;
+    exports io.multihead.position;
     exports io.multihead.reference;
     exports io.multihead.tensor;
 }

@@ -21,6 +21,9 @@ public final class Workspace {
     /** First slot of the layers, which call both. */
     public static final int LAYER = 16;
 
+    /** First slot of position embeddings. */
+    public static final int POSITION = 28;
+
     private static final int SLOTS = 32;
 
     private final Packer packer = new Packer();

@@ -87,6 +87,20 @@ public interface ScoreRule {
     }
 
     /**
+     * Attention with linear biases (Press et al. 2022), bottom-right: adds {@code slope_h * (j - p)}, where query {@code i}
+     * stands at position {@code p = i + keys - queries}. Removes no key; the paper's decoder is this rule and
+     * {@link #causal}.
+     *
+     * @param slopes one per query head
+     * @param queries number of queries
+     * @param keys number of keys
+     * @return the rule
+     */
+    static ScoreRule alibi(double[] slopes, long queries, long keys) {
+        return (b, h, i, j, score) -> score + slopes[(int) h] * (j - (i + keys - queries));
+    }
+
+    /**
      * Only the first keys of each batch exist.
      *
      * @param lengths one per batch, or one for all

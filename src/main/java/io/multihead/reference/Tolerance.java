@@ -65,6 +65,21 @@ public final class Tolerance {
     }
 
     /**
+     * The bound of one rotated element {@code a cos - b sin}. Cosine and sine are rounded to f32, so are both products, and
+     * so is their sum: three roundings of each product; a fourth is for elements that are f64 in memory. The angle is
+     * computed in f64 from the position and a power of the base: with bases up to {@code 10^8} and factors up to
+     * {@code 10^3} the power's exponent times the logarithm is at most 19 + 7, the scalings add less than 10 roundings, and
+     * two ways to compute it double that: {@code 2^-47} relative to the angle.
+     *
+     * @param products {@code |a cos| + |b sin|}
+     * @param turned the angle, times what cosine and sine are scaled with, times {@code |a| + |b|}
+     * @return an absolute error
+     */
+    public static double rope(double products, double turned) {
+        return 4 * U * products * (1 + 0x1p-20) + turned * 0x1p-47 + 4 * 0x1p-149;
+    }
+
+    /**
      * What storing a value rounds: half a unit in the last place.
      *
      * @param value the value

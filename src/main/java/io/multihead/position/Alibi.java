@@ -1,0 +1,31 @@
+package io.multihead.position;
+
+import io.multihead.internal.Checks;
+
+/**
+ * Attention with linear biases (Press et al. 2022): head {@code h} adds {@code slope_h * (j - p)} to the scaled score of key
+ * {@code j} and the query at position {@code p}.
+ */
+public final class Alibi {
+    private Alibi() {}
+
+    /**
+     * The slopes of the paper's section 3: {@code 2^(-8 (h + 1) / heads)} for a power of two. For other numbers, as in the
+     * authors' code: the slopes of the next smaller power of two, then every other one, from the first, of the next larger.
+     *
+     * @param heads number of query heads, at least 1
+     * @return one slope per head, each the f32 nearest to the exact one, as a new array
+     * @throws IllegalArgumentException if there is no head
+     */
+    public static float[] slopes(int heads) {
+        Checks.atLeast(heads, 1, "heads");
+        float[] slopes = new float[heads];
+        int power = Integer.highestOneBit(heads);
+        for (int h = 0; h < heads; h++) {
+            // the other half of twice as many: the odd multiples of half a step
+            double steps = h < power ? h + 1 : h - power + 0.5;
+            slopes[h] = (float) StrictMath.pow(2, -8 * steps / power);
+        }
+        return slopes;
+    }
+}

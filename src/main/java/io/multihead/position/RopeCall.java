@@ -1,0 +1,104 @@
+package io.multihead.position;
+
+import io.multihead.compute.Compute;
+import io.multihead.compute.Workspace;
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/** One call of the rotation, divided into tiles of tokens and groups of heads. */
+final class RopeCall implements Compute.Job {
+    private static final int UNITS_PER_THREAD = 4;
+    /** Elements below which a unit is not worth another thread. */
+    private static final long LEAST = 1 << 14;
+
+    float direction;
+    int rotaryDims;
+    boolean interleaved;
+    /** Whether what is copied is there already. */
+    boolean inPlace;
+
+    private @Nullable AngleTable angles;
+    private @Nullable Tensor x;
+    private @Nullable Tensor y;
+    private long @Nullable [] positions;
+    private long first;
+    private boolean zeroRests;
+    private long matrices;
+    private long groups;
+    private long perGroup;
+
+    void bind(Rope.Config config, AngleTable newAngles, Tensor newX, Tensor newY, float newDirection) {
+        angles = newAngles;
+        x = newX;
+        y = newY;
+        direction = newDirection;
+        rotaryDims = config.rotaryDims();
+        interleaved = config.pairing() == Rope.Pairing.INTERLEAVED;
+        inPlace = RopeChecks.sameElements(newX, newY);
+        zeroRests = config.scaling().attentionFactor() == 1;
+        matrices = newX.dim(0) * newX.dim(1);
+    }
+
+    void place(long @Nullable [] newPositions, long newFirst) {
+        positions = newPositions;
+        first = newFirst;
+    }
+
+    /** The number of units: tiles of tokens, each in groups of heads where there are fewer tiles than threads need. */
+    long divide(int threads) {
+        long tokens = x().dim(2);
+        long tiles = Math.ceilDiv(tokens, RopeTile.TOKENS);
+        if (tiles == 0 || matrices == 0) {
+            return 0;
+        }
+        long wanted = threads == 1 ? 1 : Math.ceilDiv((long) threads * UNITS_PER_THREAD, tiles);
+        long least = LEAST / (Math.min(RopeTile.TOKENS, tokens) * x().dim(3));
+        perGroup = Math.max(Math.max(1, least), Math.ceilDiv(matrices, wanted));
+        groups = Math.ceilDiv(matrices, perGroup);
+        return tiles * groups;
+    }
+
+    @Override
+    public void run(long unit, Workspace scratch) {
+        RopeTile tile = scratch.job(RopeTile.SLOT, RopeTile::new);
+        try {
+            tile.open(this, unit / groups * RopeTile.TOKENS, scratch);
+            long group = unit % groups;
+            for (long m = group * perGroup; m < Math.min(matrices, (group + 1) * perGroup); m++) {
+                tile.turn(m / x().dim(1), m % x().dim(1));
+            }
+        } finally {
+            tile.close();
+        }
+    }
+
+    Tensor x() {
+        return Checks.notNull(x, "x");
+    }
+
+    Tensor y() {
+        return Checks.notNull(y, "y");
+    }
+
+    AngleTable angles() {
+        return Checks.notNull(angles, "angles");
+    }
+
+    long position(long token) {
+        return positions == null ? first + token : positions[(int) token];
+    }
+
+    /** Whether a token is copied: multiplying by 1 and 0 would change the sign of zeros, and infinities. */
+    boolean rests(long token) {
+        return zeroRests && position(token) == 0;
+    }
+
+    /** Forgets the caller's memory and the table. */
+    void clear() {
+        angles = null;
+        x = null;
+        y = null;
+        positions = null;
+    }
+}

@@ -1,0 +1,83 @@
+package io.multihead.position;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Tensor;
+
+/** What must hold before a rotation writes anything. */
+final class RopeChecks {
+    private RopeChecks() {}
+
+    static void requireTensors(Compute cpu, Tensor x, Tensor y, int rotaryDims) {
+        Checks.notNull(cpu, "cpu");
+        if (Checks.notNull(x, "x").rank() != 4) {
+            throw Checks.fail("x", "shape " + x.shape(), "expected [batch, heads, tokens, headDim]");
+        }
+        if (!Checks.notNull(y, "y").shape().equals(x.shape())) {
+            throw Checks.fail("y", "shape " + y.shape(), "expected " + x.shape() + ", as x");
+        }
+        if (x.dim(3) < rotaryDims) {
+            throw Checks.fail("x", "shape " + x.shape(), "expected a headDim of at least rotaryDims " + rotaryDims);
+        }
+        Checks.fitsInt(x.dim(3), "headDim");
+        requireFloating(x, "x");
+        requireFloating(y, "y");
+        cpu.requireAccess(x, "x");
+        cpu.requireAccess(y, "y");
+        if (y.memory().isReadOnly()) {
+            throw Checks.fail("y", "read-only memory", "expected memory that can be written");
+        }
+        if (y.overlapsItself()) {
+            throw Checks.fail("y", y.toString(), "expected every element to have its own storage");
+        }
+        if (!sameElements(x, y) && y.overlaps(x)) {
+            throw Checks.fail("y", "overlaps x", "expected x itself or memory of its own");
+        }
+    }
+
+    static void requirePositions(Tensor x, long first) {
+        long limit = Rope.POSITIONS - x.dim(2);
+        if (first < 0 || first > limit) {
+            throw Checks.fail(
+                    "firstPosition",
+                    String.valueOf(first),
+                    "expected 0 to " + limit + " for the " + x.dim(2) + " tokens of x " + x.shape());
+        }
+    }
+
+    static void requirePositions(Tensor x, long[] positions) {
+        if (Checks.notNull(positions, "positions").length != x.dim(2)) {
+            throw Checks.fail(
+                    "positions",
+                    "length " + positions.length,
+                    "expected " + x.dim(2) + ", one per token of x " + x.shape());
+        }
+        for (int token = 0; token < positions.length; token++) {
+            if (positions[token] < 0 || positions[token] >= Rope.POSITIONS) {
+                throw Checks.fail(
+                        "positions[" + token + "]",
+                        String.valueOf(positions[token]),
+                        "expected 0 to " + (Rope.POSITIONS - 1));
+            }
+        }
+    }
+
+    /** Whether both are views of the same elements in the same order; their shapes are equal. */
+    static boolean sameElements(Tensor x, Tensor y) {
+        if (x == y) {
+            return true;
+        }
+        boolean same =
+                x.dtype() == y.dtype() && x.offset() == y.offset() && x.memory().equals(y.memory());
+        for (int axis = 0; same && axis < 4; axis++) {
+            same = x.dim(axis) == 1 || x.stride(axis) == y.stride(axis);
+        }
+        return same;
+    }
+
+    private static void requireFloating(Tensor tensor, String argument) {
+        if (!tensor.dtype().isFloating()) {
+            throw Checks.fail(argument, tensor.toString(), "expected a floating element type");
+        }
+    }
+}

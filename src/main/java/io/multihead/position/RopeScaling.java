@@ -1,0 +1,217 @@
+package io.multihead.position;
+
+import io.multihead.internal.Checks;
+
+/**
+ * How a rotary embedding is stretched beyond the context it was trained with. All are immutable and thread-safe; pairs are
+ * counted from 0, the fastest, and without scaling pair {@code i} turns by {@code theta^(-2 i / rotaryDims)} per position.
+ */
+public sealed interface RopeScaling {
+    /** No scaling. */
+    RopeScaling NONE = new None();
+
+    /**
+     * The angle by which one pair turns per position.
+     *
+     * @param pair from 0 to {@code rotaryDims / 2 - 1}
+     * @param rotaryDims how many elements of a row are rotated
+     * @param theta the base, greater than 1
+     * @return radians per position
+     */
+    double frequency(int pair, int rotaryDims, double theta);
+
+    /**
+     * What cosine and sine are multiplied with: scores change by its square.
+     *
+     * @return 1 unless the scaling says otherwise
+     */
+    default double attentionFactor() {
+        return 1;
+    }
+
+    /** Frequencies as they are (Su et al. 2021, section 3.2.2). */
+    record None() implements RopeScaling {
+        @Override
+        public double frequency(int pair, int rotaryDims, double theta) {
+            return StrictMath.pow(theta, -2.0 * pair / rotaryDims);
+        }
+    }
+
+    /**
+     * Position interpolation (Chen et al. 2023): positions, and so angles, are divided by the factor.
+     *
+     * @param factor at least 1
+     */
+    record Linear(double factor) implements RopeScaling {
+        /**
+         * Checks the factor.
+         *
+         * @throws IllegalArgumentException unless {@code factor} is finite and at least 1
+         */
+        public Linear {
+            requireFactor(factor);
+        }
+
+        @Override
+        public double frequency(int pair, int rotaryDims, double theta) {
+            return NONE.frequency(pair, rotaryDims, theta) / factor;
+        }
+    }
+
+    /**
+     * NTK-aware (Peng et al. 2023, section 3.1): the base becomes {@code theta * factor^(d / (d - 2))} with {@code d =
+     * rotaryDims}, so that the fastest pair keeps its frequency and the slowest one's is divided by the factor.
+     *
+     * @param factor at least 1
+     */
+    record NtkAware(double factor) implements RopeScaling {
+        /**
+         * Checks the factor.
+         *
+         * @throws IllegalArgumentException unless {@code factor} is finite and at least 1
+         */
+        public NtkAware {
+            requireFactor(factor);
+        }
+
+        @Override
+        public double frequency(int pair, int rotaryDims, double theta) {
+            // the exponents multiplied out: a single pair (d = 2) keeps its frequency
+            double slower = pair == 0 ? 1 : StrictMath.pow(factor, -2.0 * pair / (rotaryDims - 2));
+            return NONE.frequency(pair, rotaryDims, theta) * slower;
+        }
+    }
+
+    /**
+     * YaRN (Peng et al. 2023, section 3): pairs that turn at least {@code betaFast} times within the original context keep
+     * their frequency, those that turn at most {@code betaSlow} times have it divided by the factor, and those between are
+     * blended. The ramp between is the one of the published models: linear in the pair's index, its ends rounded outwards
+     * to whole pairs (the paper's own formula is linear in the number of turns).
+     *
+     * @param factor at least 1
+     * @param originalContext tokens that the model was trained with, at least 1
+     * @param betaFast greater than {@code betaSlow}; the paper has 32
+     * @param betaSlow greater than 0; the paper has 1
+     * @param attentionFactor what cosine and sine are multiplied with, greater than 0
+     */
+    record Yarn(double factor, long originalContext, double betaFast, double betaSlow, double attentionFactor)
+            implements RopeScaling {
+        /**
+         * Checks the numbers.
+         *
+         * @throws IllegalArgumentException if one is out of its range
+         */
+        public Yarn {
+            requireFactor(factor);
+            Checks.atLeast(originalContext, 1, "originalContext");
+            requireOrder(betaSlow, "betaSlow", betaFast, "betaFast");
+            if (!(attentionFactor > 0 && attentionFactor < Double.POSITIVE_INFINITY)) {
+                throw Checks.fail(
+                        "attentionFactor", String.valueOf(attentionFactor), "expected a finite number above 0");
+            }
+        }
+
+        /**
+         * The paper's numbers: betas 32 and 1, attention factor {@code 0.1 ln(factor) + 1}.
+         *
+         * @param factor at least 1
+         * @param originalContext tokens that the model was trained with, at least 1
+         * @return the scaling
+         * @throws IllegalArgumentException if one is out of its range
+         */
+        public static Yarn of(double factor, long originalContext) {
+            requireFactor(factor);
+            return new Yarn(factor, originalContext, 32, 1, 0.1 * StrictMath.log(factor) + 1);
+        }
+
+        /**
+         * This scaling with other ends of the ramp.
+         *
+         * @param newBetaFast turns from which on a pair keeps its frequency
+         * @param newBetaSlow turns up to which a pair's frequency is divided by the factor
+         * @return the changed scaling
+         */
+        public Yarn withBetas(double newBetaFast, double newBetaSlow) {
+            return new Yarn(factor, originalContext, newBetaFast, newBetaSlow, attentionFactor);
+        }
+
+        /**
+         * This scaling with another attention factor; 1 leaves cosine and sine alone.
+         *
+         * @param newAttentionFactor what cosine and sine are multiplied with
+         * @return the changed scaling
+         */
+        public Yarn withAttentionFactor(double newAttentionFactor) {
+            return new Yarn(factor, originalContext, betaFast, betaSlow, newAttentionFactor);
+        }
+
+        @Override
+        public double frequency(int pair, int rotaryDims, double theta) {
+            double low = within(StrictMath.floor(pairOf(betaFast, rotaryDims, theta)), rotaryDims);
+            double high = within(StrictMath.ceil(pairOf(betaSlow, rotaryDims, theta)), rotaryDims);
+            // an empty ramp becomes a step just above its pair
+            double ramp = (pair - low) / (low == high ? 0.001 : high - low);
+            double divided = Math.clamp(ramp, 0.0, 1.0);
+            double frequency = NONE.frequency(pair, rotaryDims, theta);
+            return frequency / factor * divided + frequency * (1 - divided);
+        }
+
+        /** The pair, as a real number, that turns so many times within the original context. */
+        private double pairOf(double turns, int rotaryDims, double theta) {
+            double slowdown = originalContext / (turns * 2 * Math.PI);
+            return rotaryDims * StrictMath.log(slowdown) / (2 * StrictMath.log(theta));
+        }
+
+        private static double within(double pair, int rotaryDims) {
+            return Math.clamp(pair, 0.0, rotaryDims - 1.0);
+        }
+    }
+
+    /**
+     * Llama 3.1's (Llama Team 2024, and the models' published code): pairs with wavelengths below {@code originalContext /
+     * highFrequencyFactor} keep their frequency, those above {@code originalContext / lowFrequencyFactor} have it divided
+     * by the factor, and those between are blended, linearly in {@code originalContext / wavelength}.
+     *
+     * @param factor at least 1; the models have 8 or 32
+     * @param lowFrequencyFactor greater than 0; the models have 1
+     * @param highFrequencyFactor greater than {@code lowFrequencyFactor}; the models have 4
+     * @param originalContext tokens that the model was trained with, at least 1; the models have 8192
+     */
+    record Llama3(double factor, double lowFrequencyFactor, double highFrequencyFactor, long originalContext)
+            implements RopeScaling {
+        /**
+         * Checks the numbers.
+         *
+         * @throws IllegalArgumentException if one is out of its range
+         */
+        public Llama3 {
+            requireFactor(factor);
+            requireOrder(lowFrequencyFactor, "lowFrequencyFactor", highFrequencyFactor, "highFrequencyFactor");
+            Checks.atLeast(originalContext, 1, "originalContext");
+        }
+
+        @Override
+        public double frequency(int pair, int rotaryDims, double theta) {
+            double frequency = NONE.frequency(pair, rotaryDims, theta);
+            double turns = originalContext * frequency / (2 * Math.PI);
+            double kept =
+                    Math.clamp((turns - lowFrequencyFactor) / (highFrequencyFactor - lowFrequencyFactor), 0.0, 1.0);
+            return frequency / factor * (1 - kept) + frequency * kept;
+        }
+    }
+
+    private static void requireFactor(double factor) {
+        if (!(factor >= 1 && factor < Double.POSITIVE_INFINITY)) {
+            throw Checks.fail("factor", String.valueOf(factor), "expected a finite number of at least 1");
+        }
+    }
+
+    private static void requireOrder(double low, String lowName, double high, String highName) {
+        if (!(low > 0 && low < Double.POSITIVE_INFINITY)) {
+            throw Checks.fail(lowName, String.valueOf(low), "expected a finite number above 0");
+        }
+        if (!(high > low && high < Double.POSITIVE_INFINITY)) {
+            throw Checks.fail(highName, String.valueOf(high), "expected a finite number above " + lowName + " " + low);
+        }
+    }
+}

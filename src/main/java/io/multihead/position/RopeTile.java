@@ -1,0 +1,141 @@
+package io.multihead.position;
+
+import static io.multihead.internal.kernel.Lanes.PANEL;
+
+import io.multihead.compute.Workspace;
+import io.multihead.internal.Checks;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.Packer;
+import io.multihead.internal.kernel.Rotation;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/** A few tokens whose angles one thread has at hand, and one head at a time of their rows. */
+final class RopeTile {
+    /** Angles and rows of 128 dims fill half of a first-level cache of 32 KiB. */
+    static final int TOKENS = 16;
+
+    static final int SLOT = Workspace.POSITION + 1;
+    private static final int ANGLE_SLOT = Workspace.POSITION + 1;
+    private static final int ROW_SLOT = Workspace.POSITION + 2;
+    private static final int COPY_SLOT = Workspace.POSITION + 3;
+
+    private @Nullable RopeCall call;
+    private @Nullable Workspace scratch;
+    private float[] turns = new float[0];
+    private float[] rows = new float[0];
+    private int width;
+    /** Floats from one token's angles to the next, and from one token's row to the next. */
+    private int ld;
+
+    private long token;
+    private int tokens;
+
+    void open(RopeCall newCall, long newToken, Workspace newScratch) {
+        call = newCall;
+        scratch = newScratch;
+        AngleTable table = newCall.angles();
+        width = table.width();
+        ld = table.floats();
+        token = newToken;
+        tokens = (int) Math.min(TOKENS, newCall.x().dim(2) - newToken);
+        turns = newScratch.floats(ANGLE_SLOT, TOKENS * ld);
+        rows = newScratch.floats(ROW_SLOT, TOKENS * ld);
+        for (int t = 0; t < tokens; t++) {
+            table.load(newCall.position(newToken + t), turns, t * ld);
+        }
+    }
+
+    /** Rotates or copies every token's row of one head. */
+    void turn(long batch, long head) {
+        RopeCall of = Checks.notNull(call, "call");
+        Packer packer = Checks.notNull(scratch, "scratch").packer();
+        Tensor x = of.x();
+        Tensor y = of.y();
+        long from = x.offset() + batch * x.stride(0) + head * x.stride(1) + token * x.stride(2);
+        long to = y.offset() + batch * y.stride(0) + head * y.stride(1) + token * y.stride(2);
+        int next;
+        for (int t = 0; t < tokens; t = next) {
+            next = t + 1;
+            boolean rests = of.rests(token + t);
+            while (!rests && next < tokens && !of.rests(token + next)) {
+                next++;
+            }
+            long readAt = from + t * x.stride(2);
+            long writeAt = to + t * y.stride(2);
+            if (!rests) {
+                read(packer, x, readAt, next - t, of);
+                rotate(t, next - t, of);
+                write(packer, y, writeAt, next - t, of);
+            }
+            int copied = rests ? 0 : of.rotaryDims;
+            for (int i = t; i < next && !of.inPlace; i++) {
+                copy(packer, x, from + i * x.stride(2), y, to + i * y.stride(2), copied);
+            }
+        }
+    }
+
+    private void read(Packer packer, Tensor x, long at, int count, RopeCall of) {
+        if (of.interleaved) {
+            packer.read(x, at, x.stride(2), x.stride(3), count, of.rotaryDims, rows, 0, ld);
+            return;
+        }
+        int pairs = of.rotaryDims / 2;
+        packer.read(x, at, x.stride(2), x.stride(3), count, pairs, rows, 0, ld);
+        packer.read(x, at + pairs * x.stride(3), x.stride(2), x.stride(3), count, pairs, rows, width, ld);
+    }
+
+    private void rotate(int first, int count, RopeCall of) {
+        for (int t = 0; t < count; t++) {
+            if (of.interleaved) {
+                Rotation.neighbours(rows, t * ld, width, turns, (first + t) * ld, of.direction);
+            } else {
+                Rotation.halves(rows, t * ld, width, turns, (first + t) * ld, of.direction);
+            }
+        }
+    }
+
+    private void write(Packer packer, Tensor y, long at, int count, RopeCall of) {
+        if (of.interleaved) {
+            packer.write(rows, 0, ld, count, of.rotaryDims, y, at, y.stride(2), y.stride(3));
+            return;
+        }
+        int pairs = of.rotaryDims / 2;
+        packer.write(rows, 0, ld, count, pairs, y, at, y.stride(2), y.stride(3));
+        packer.write(rows, width, ld, count, pairs, y, at + pairs * y.stride(3), y.stride(2), y.stride(3));
+    }
+
+    /** The end of one row: its bytes between equal types, through f32 otherwise. */
+    private void copy(Packer packer, Tensor x, long from, Tensor y, long to, int first) {
+        int count = (int) x.dim(3) - first;
+        if (count == 0) {
+            return;
+        }
+        long readAt = from + first * x.stride(3);
+        long writeAt = to + first * y.stride(3);
+        if (x.dtype() != y.dtype()) {
+            float[] row = Checks.notNull(scratch, "scratch").floats(COPY_SLOT, Lanes.roundUp(count, PANEL));
+            packer.read(x, readAt, 0, x.stride(3), 1, count, row, 0, 0);
+            packer.write(row, 0, 0, 1, count, y, writeAt, 0, y.stride(3));
+            return;
+        }
+        int bytes = x.dtype().bytes();
+        boolean run = x.stride(3) == 1 && y.stride(3) == 1;
+        long length = run ? (long) count * bytes : bytes;
+        for (int i = 0; i < (run ? 1 : count); i++) {
+            MemorySegment.copy(
+                    x.memory(),
+                    (readAt + i * x.stride(3)) * bytes,
+                    y.memory(),
+                    (writeAt + i * y.stride(3)) * bytes,
+                    length);
+        }
+    }
+
+    /** Forgets the call. */
+    void close() {
+        call = null;
+        scratch = null;
+    }
+}

@@ -1,0 +1,5 @@
+/** Where tokens stand: rotary position embedding, and the slopes of attention with linear biases. */
+@NullMarked
+package io.multihead.position;
+
+import org.jspecify.annotations.NullMarked;

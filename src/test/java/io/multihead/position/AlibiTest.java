@@ -1,0 +1,86 @@
+package io.multihead.position;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.Golden;
+import io.multihead.Numbers;
+import io.multihead.reference.ReferenceAttention;
+import io.multihead.reference.ScoreRule;
+import io.multihead.tensor.Tensor;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestFactory;
+
+/** Slopes and the specification of linear biases against PyTorch's vectors and the paper. */
+class AlibiTest {
+    @Test
+    void allFilesAreHere() {
+        assertEquals(2, Golden.names("alibi_").count());
+    }
+
+    @TestFactory
+    Stream<DynamicTest> equalsPyTorch() {
+        return Golden.names("alibi_")
+                .map(name -> DynamicTest.dynamicTest(name, () -> {
+                    Golden golden = Golden.open(name);
+                    double[] slopes = Numbers.of(golden.tensor("expected.slopes"));
+                    float[] actual = Alibi.slopes(slopes.length);
+                    for (int h = 0; h < slopes.length; h++) {
+                        // the vectors' f64 slopes are powers computed to an ulp, which can move the nearest f32 by one
+                        // at a tie
+                        assertTrue(Math.abs(actual[h] - slopes[h]) <= 0x1p-24 * slopes[h] * (1 + 0x1p-20), "head " + h);
+                    }
+                    Tensor q = golden.tensor("q");
+                    Tensor k = golden.tensor("k");
+                    ScoreRule rule =
+                            ScoreRule.causal(q.dim(2), k.dim(2)).and(ScoreRule.alibi(slopes, q.dim(2), k.dim(2)));
+                    ReferenceAttention.Result result = ReferenceAttention.forward(
+                            q, k, golden.tensor("v"), Double.parseDouble(golden.meta("scale_value")), rule);
+                    // a few dozen f64 roundings of numbers below 16
+                    assertArrayEquals(Numbers.of(golden.tensor("expected.out")), result.output(), 1e-13);
+                    assertArrayEquals(Numbers.of(golden.tensor("expected.lse")), result.logSumExp(), 1e-13);
+                }));
+    }
+
+    @Test
+    void powersOfTwoAreAGeometricSequence() {
+        assertArrayEquals(new float[] {0x1p-8f}, Alibi.slopes(1));
+        assertArrayEquals(new float[] {0x1p-4f, 0x1p-8f}, Alibi.slopes(2));
+        float[] eight = {0.5f, 0.25f, 0.125f, 0x1p-4f, 0x1p-5f, 0x1p-6f, 0x1p-7f, 0x1p-8f};
+        assertArrayEquals(eight, Alibi.slopes(8));
+    }
+
+    /** The recipe word by word: slopes of the power of two below, then every other one of the power of two above. */
+    @Test
+    void otherNumbersTakeEveryOtherSlopeOfTheNextPower() {
+        for (int heads = 1; heads <= 300; heads++) {
+            int power = Integer.highestOneBit(heads);
+            float[] low = Alibi.slopes(power);
+            float[] high = Alibi.slopes(2 * power);
+            float[] slopes = Alibi.slopes(heads);
+            assertEquals(heads, slopes.length);
+            for (int h = 0; h < heads; h++) {
+                assertEquals(h < power ? low[h] : high[2 * (h - power)], slopes[h], "head " + h + " of " + heads);
+            }
+        }
+    }
+
+    @Test
+    void noHeadIsRefused() {
+        var error = assertThrows(IllegalArgumentException.class, () -> Alibi.slopes(0));
+        assertEquals("heads: 0; expected at least 1", error.getMessage());
+    }
+
+    /** Bottom-right: the last query stands at the last key, whose score stays. */
+    @Test
+    void theRuleIsAlignedAtTheEnd() {
+        ScoreRule rule = ScoreRule.alibi(new double[] {0.5, 0.25}, 2, 5);
+        assertEquals(7, rule.apply(0, 0, 1, 4, 7));
+        assertEquals(7 - 0.25 * 4, rule.apply(0, 1, 1, 0, 7));
+        assertEquals(7 + 0.5, rule.apply(0, 0, 0, 4, 7));
+    }
+}
