@@ -4,6 +4,7 @@ import io.multihead.compute.Compute;
 import io.multihead.compute.Workspace;
 import io.multihead.internal.Checks;
 import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Scaled dot-product attention, {@code softmax(scale * Q K^T + mask) V} (Vaswani et al. 2017, equation 1).
@@ -48,10 +49,7 @@ public final class Attention {
     public static void forward(
             Compute cpu, Tensor query, Tensor key, Tensor value, Tensor output, AttentionOptions options) {
         Checks.notNull(output, "output");
-        Workspace scratch = bind(cpu, query, key, value);
-        AttentionCall call = scratch.job(CALL, AttentionCall::new);
-        call.bindOutputs(output, null, null);
-        run(cpu, scratch, call, options);
+        forward(cpu, query, key, value, output, null, null, options);
     }
 
     /**
@@ -69,10 +67,45 @@ public final class Attention {
     public static void forward(
             Compute cpu, Tensor query, Tensor key, Tensor value, AttentionOutputs outputs, AttentionOptions options) {
         Checks.notNull(outputs, "outputs");
-        Workspace scratch = bind(cpu, query, key, value);
-        AttentionCall call = scratch.job(CALL, AttentionCall::new);
-        call.bindOutputs(outputs.output(), outputs.logSumExp(), outputs.weights());
-        run(cpu, scratch, call, options);
+        forward(cpu, query, key, value, outputs.output(), outputs.logSumExp(), outputs.weights(), options);
+    }
+
+    /**
+     * Computes attention over sequences of any lengths, such as those of a cache: a prefill, a chunk of one, or a decode step.
+     *
+     * @param cpu threads and scratch
+     * @param query {@code [sequences, queryHeads, queries, headDim]}: as many new tokens for each sequence
+     * @param keyValues keys and values of as many sequences
+     * @param outputs {@code [sequences, queryHeads, queries, ...]}, written
+     * @param options mask and scale; tensors of the mask must broadcast over queries and keys where sequences differ
+     * @throws IllegalArgumentException if shapes do not fit, a mask does not broadcast, or an output overlaps an input or
+     *     another output; nothing has been written then
+     */
+    public static void forward(
+            Compute cpu, Tensor query, KeyValueView keyValues, AttentionOutputs outputs, AttentionOptions options) {
+        forwardView(cpu, query, null, keyValues, outputs, options);
+    }
+
+    /**
+     * The same for any number of new tokens per sequence, packed one after another.
+     *
+     * @param cpu threads and scratch
+     * @param query {@code [1, queryHeads, tokens, headDim]}
+     * @param offsets where each sequence's queries start, and where the last one's end
+     * @param keyValues keys and values of as many sequences
+     * @param outputs {@code [1, queryHeads, tokens, ...]}, written; without weights
+     * @param options mask and scale; tensors of the mask must broadcast over queries, and over keys where sequences differ
+     * @throws IllegalArgumentException if shapes do not fit, the offsets fall or leave the tokens, a mask does not broadcast,
+     *     or an output overlaps an input or another output; nothing has been written then
+     */
+    public static void forwardPacked(
+            Compute cpu,
+            Tensor query,
+            long[] offsets,
+            KeyValueView keyValues,
+            AttentionOutputs outputs,
+            AttentionOptions options) {
+        forwardView(cpu, query, Checks.notNull(offsets, "offsets"), keyValues, outputs, options);
     }
 
     /**
@@ -121,20 +154,50 @@ public final class Attention {
         }
     }
 
-    private static Workspace bind(Compute cpu, Tensor query, Tensor key, Tensor value) {
+    private static void forward(
+            Compute cpu,
+            Tensor query,
+            Tensor key,
+            Tensor value,
+            Tensor output,
+            @Nullable Tensor logSumExp,
+            @Nullable Tensor weights,
+            AttentionOptions options) {
         Checks.notNull(cpu, "cpu");
         AttentionChecks.requireInputs(cpu, query, key, value);
         Workspace scratch = cpu.take();
-        scratch.job(CALL, AttentionCall::new).bindInputs(query, key, value);
-        return scratch;
+        ForwardCall call = scratch.job(CALL, ForwardCall::new);
+        call.bindTensors(query, key, value);
+        call.arguments.bindOutputs(output, logSumExp, weights);
+        run(cpu, scratch, call, options);
     }
 
-    private static void run(Compute cpu, Workspace scratch, AttentionCall call, AttentionOptions options) {
+    private static void forwardView(
+            Compute cpu,
+            Tensor query,
+            long @Nullable [] offsets,
+            KeyValueView keyValues,
+            AttentionOutputs outputs,
+            AttentionOptions options) {
+        Checks.notNull(cpu, "cpu");
+        Checks.notNull(outputs, "outputs");
+        AttentionChecks.requireQuery(cpu, query, Checks.notNull(keyValues, "keyValues"), offsets);
+        Workspace scratch = cpu.take();
+        ForwardCall call = scratch.job(CALL, ForwardCall::new);
+        call.bindView(query, keyValues, offsets);
+        call.arguments.bindOutputs(outputs.output(), outputs.logSumExp(), outputs.weights());
+        run(cpu, scratch, call, options);
+    }
+
+    private static void run(Compute cpu, Workspace scratch, ForwardCall call, AttentionOptions options) {
         try {
-            call.mask.bind(options.mask(), call.batches, call.heads, call.queries, call.keys);
+            AttentionCall arguments = call.arguments;
+            Checks.notNull(options, "options");
+            arguments.mask.bind(options.mask(), arguments.batches, arguments.heads, arguments.queries, arguments.keys);
+            options.scores().requireHeads(arguments.heads);
             AttentionChecks.requireOutputs(cpu, call);
-            call.setOptions(options);
-            cpu.run(call, call.divide(cpu.parallelism()), scratch);
+            arguments.setOptions(options);
+            call.run(cpu, scratch);
         } finally {
             call.clear();
             cpu.giveBack(scratch);

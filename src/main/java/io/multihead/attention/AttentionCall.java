@@ -1,31 +1,12 @@
 package io.multihead.attention;
 
-import io.multihead.compute.Compute;
-import io.multihead.compute.Workspace;
 import io.multihead.internal.Checks;
-import io.multihead.internal.kernel.Lanes;
 import io.multihead.tensor.Tensor;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/**
- * One call of attention: its arguments, sizes and division into units. A unit is a run of query rows that share one
- * key/value head; with grouped heads, the rows of all query heads of the group follow each other, so each key is read once
- * per group. Filled by {@link Attention}, read by the threads.
- */
-final class AttentionCall implements Compute.Job {
-    /** Most rows of one unit: their state stays in L2 beside a key block. */
-    private static final int MOST_ROWS = 4 * QueryRows.TILE;
-
-    /** Most rows of one unit when keys must be packed again for each: packing is then a thirtieth of the work. */
-    private static final int MOST_ROWS_REPACKED = 10 * QueryRows.TILE;
-
-    /** Floats of packed keys and values that a thread keeps from unit to unit: 16 MiB. */
-    private static final long MOST_PACKED = 1L << 22;
-
-    /** Units per thread below which units are made smaller, so that threads end together. */
-    private static final int UNITS_PER_THREAD = 4;
-
+/** The arguments of one call of attention, and the sizes and factors that follow from them. Read by all threads. */
+final class AttentionCall {
     private static final AtomicLong TAGS = new AtomicLong();
 
     final MaskPlan mask = new MaskPlan();
@@ -42,9 +23,8 @@ final class AttentionCall implements Compute.Job {
 
     float queryFactor;
     AttentionDropout dropout = AttentionDropout.NONE;
+    ScoreOptions scores = ScoreOptions.NONE;
     private long firstTag;
-    private int rowsPerUnit;
-    private long unitsPerGroup;
     private @Nullable Tensor query;
     private @Nullable Tensor key;
     private @Nullable Tensor value;
@@ -68,6 +48,20 @@ final class AttentionCall implements Compute.Job {
         firstTag = TAGS.getAndAdd(batches * kvHeads);
     }
 
+    /** Takes checked arguments; queries and keys are -1 where sequences differ. */
+    void bindView(Tensor newQuery, KeyValueView view, long newQueries, long newKeys) {
+        query = newQuery;
+        batches = view.sequences();
+        heads = newQuery.dim(1);
+        kvHeads = view.heads();
+        group = kvHeads == 0 ? 0 : heads / kvHeads;
+        queries = newQueries;
+        keys = newKeys;
+        headDim = view.headDim();
+        valueDim = view.valueDim();
+        firstTag = TAGS.getAndAdd(batches * kvHeads);
+    }
+
     void bindOutputs(Tensor newOutput, @Nullable Tensor newLogSumExp, @Nullable Tensor newWeights) {
         output = newOutput;
         logSumExp = newLogSumExp;
@@ -80,46 +74,17 @@ final class AttentionCall implements Compute.Job {
         scale = newScale == 0f ? 1f : Math.abs(newScale);
         queryFactor = Math.signum(newScale);
         dropout = options.dropout();
+        scores = options.scores();
+    }
+
+    /** Whether scores are scaled before something is done to them, and not by the exponential. */
+    boolean scalesFirst() {
+        return mask.hasBias() || scores.changesScores();
     }
 
     /** What the exponential still has to multiply scores with. */
     float scoreScale() {
-        return mask.hasBias() ? 1f : scale;
-    }
-
-    /** Divides the rows into units; results do not depend on how. */
-    long divide(int threads) {
-        long rows = group * queries;
-        long groups = batches * kvHeads;
-        if (rows == 0 || groups == 0) {
-            return 0;
-        }
-        int most = keepsKeys() || weights != null ? MOST_ROWS : MOST_ROWS_REPACKED;
-        long units = Math.ceilDiv(rows, (long) most);
-        if (threads > 1) {
-            units = Math.max(units, Math.ceilDiv((long) threads * UNITS_PER_THREAD, groups));
-        }
-        long size = Math.ceilDiv(Math.ceilDiv(rows, units), (long) QueryRows.TILE) * QueryRows.TILE;
-        rowsPerUnit = (int) Math.min(size, most);
-        unitsPerGroup = Math.ceilDiv(rows, (long) rowsPerUnit);
-        return unitsPerGroup * groups;
-    }
-
-    /**
-     * Units of one group follow each other, so that a thread finds its keys still packed; later rows first, since under a
-     * causal mask they cost most and see every key that the others see.
-     */
-    @Override
-    public void run(long unit, Workspace scratch) {
-        long firstRow = (unitsPerGroup - 1 - unit % unitsPerGroup) * rowsPerUnit;
-        long rows = Math.min(rowsPerUnit, group * queries - firstRow);
-        QueryRows queryRows = scratch.job(Workspace.ATTENTION, QueryRows::new);
-        queryRows.attend(this, scratch.packer(), unit / unitsPerGroup, firstRow, (int) rows);
-    }
-
-    /** Whether a thread keeps the packed keys and values of a whole group. */
-    boolean keepsKeys() {
-        return keys * (Lanes.roundUp(headDim, Lanes.PANEL) + Lanes.roundUp(valueDim, Lanes.PANEL)) <= MOST_PACKED;
+        return scalesFirst() ? 1f : scale;
     }
 
     /** A number that no other call and no other group has: what a thread's packed keys are known by. */

@@ -12,39 +12,79 @@ final class AttentionChecks {
     static void requireInputs(Compute cpu, Tensor query, Tensor key, Tensor value) {
         requireRank(query, "query", 4, "[batch, queryHeads, queries, headDim]");
         requireRank(key, "key", 4, "[batch, keyHeads, keys, headDim]");
-        requireRank(value, "value", 4, "[batch, keyHeads, keys, valueDim]");
         requireSame("key", key, 0, query.dim(0), "batch size", "query", query);
         requireSame("key", key, 3, query.dim(3), "headDim", "query", query);
-        requireSame("value", value, 0, query.dim(0), "batch size", "query", query);
-        requireSame("value", value, 1, key.dim(1), "keyHeads", "key", key);
-        requireSame("value", value, 2, key.dim(2), "keys", "key", key);
+        requireKeyValues(key, value);
         if (key.dim(1) == 0 ? query.dim(1) != 0 : query.dim(1) % key.dim(1) != 0) {
             throw Checks.fail(
                     "query",
                     "shape " + query.shape(),
                     "expected a multiple of the " + key.dim(1) + " heads of key " + key.shape());
         }
-        Checks.fitsInt(query.dim(3), "headDim");
-        Checks.fitsInt(value.dim(3), "valueDim");
         cpu.requireAccess(query, "query");
         cpu.requireAccess(key, "key");
         cpu.requireAccess(value, "value");
     }
 
-    static void requireOutputs(Compute cpu, AttentionCall call) {
+    /** Fails unless keys and values fit each other. */
+    static void requireKeyValues(Tensor key, Tensor value) {
+        requireRank(key, "key", 4, "[batch, keyHeads, keys, headDim]");
+        requireRank(value, "value", 4, "[batch, keyHeads, keys, valueDim]");
+        requireSame("value", value, 0, key.dim(0), "batch size", "key", key);
+        requireSame("value", value, 1, key.dim(1), "keyHeads", "key", key);
+        requireSame("value", value, 2, key.dim(2), "keys", "key", key);
+        Checks.fitsInt(key.dim(0), "batch");
+        Checks.fitsInt(key.dim(1), "keyHeads");
+        Checks.fitsInt(key.dim(3), "headDim");
+        Checks.fitsInt(value.dim(3), "valueDim");
+    }
+
+    /** Fails unless the query fits the view, in the one way without offsets and in the other with them. */
+    static void requireQuery(Compute cpu, Tensor query, KeyValueView view, long @Nullable [] offsets) {
+        if (offsets == null) {
+            requireRank(query, "query", 4, "[sequences, queryHeads, queries, headDim]");
+        } else {
+            PackedTokens.require(offsets, query, "query");
+        }
+        long sequences = offsets == null ? query.dim(0) : offsets.length - 1;
+        if (sequences != view.sequences()) {
+            throw Checks.fail(
+                    "query",
+                    sequences + " sequences in shape " + query.shape(),
+                    "expected the " + view.sequences() + " of keyValues");
+        }
+        if (query.dim(3) != view.headDim()) {
+            throw Checks.fail(
+                    "query", "shape " + query.shape(), "expected headDim " + view.headDim() + ", as in keyValues");
+        }
+        if (view.heads() == 0 ? query.dim(1) != 0 : query.dim(1) % view.heads() != 0) {
+            throw Checks.fail(
+                    "query",
+                    "shape " + query.shape(),
+                    "expected a multiple of the " + view.heads() + " heads of keyValues");
+        }
+        cpu.requireAccess(query, "query");
+    }
+
+    static void requireOutputs(Compute cpu, ForwardCall forward) {
+        AttentionCall call = forward.arguments;
         Tensor output = call.output();
         Tensor logSumExp = call.logSumExp();
         Tensor weights = call.weights();
         requireShape(output, "output", 4, call, call.valueDim);
-        requireApart(cpu, output, "output", call);
+        requireApart(cpu, output, "output", forward);
         if (logSumExp != null) {
             requireShape(logSumExp, "logSumExp", 3, call, 0);
-            requireApart(cpu, logSumExp, "logSumExp", call);
+            requireApart(cpu, logSumExp, "logSumExp", forward);
             requireApart(output, "output", logSumExp, "logSumExp");
         }
         if (weights != null) {
+            if (call.queries < 0 || call.keys < 0) {
+                throw Checks.fail(
+                        "weights", "shape " + weights.shape(), "expected none, as sequences differ in length");
+            }
             requireShape(weights, "weights", 4, call, call.keys);
-            requireApart(cpu, weights, "weights", call);
+            requireApart(cpu, weights, "weights", forward);
             requireApart(output, "output", weights, "weights");
             if (logSumExp != null) {
                 requireApart(logSumExp, "logSumExp", weights, "weights");
@@ -72,12 +112,11 @@ final class AttentionChecks {
         }
     }
 
-    private static void requireApart(Compute cpu, Tensor written, String argument, AttentionCall call) {
+    private static void requireApart(Compute cpu, Tensor written, String argument, ForwardCall forward) {
         requireWritable(cpu, written, argument);
-        requireApart(written, argument, call.query(), "query");
-        requireApart(written, argument, call.key(), "key");
-        requireApart(written, argument, call.value(), "value");
-        call.mask.requireUsable(cpu, written, argument);
+        requireApart(written, argument, forward.arguments.query(), "query");
+        forward.view().requireUsable(cpu, written, argument);
+        forward.arguments.mask.requireUsable(cpu, written, argument);
     }
 
     private static void requireRank(Tensor tensor, String argument, int rank, String axes) {
@@ -96,15 +135,16 @@ final class AttentionChecks {
         }
     }
 
-    /** Fails unless the shape is {@code [batch, queryHeads, queries]}, with {@code last} behind it at rank 4. */
+    /** Fails unless the shape is the query's with {@code last} as its last size, left out at rank 3. */
     private static void requireShape(Tensor tensor, String argument, int rank, AttentionCall call, long last) {
+        Tensor query = call.query();
         if (tensor.rank() != rank
-                || tensor.dim(0) != call.batches
-                || tensor.dim(1) != call.heads
-                || tensor.dim(2) != call.queries
+                || tensor.dim(0) != query.dim(0)
+                || tensor.dim(1) != query.dim(1)
+                || tensor.dim(2) != query.dim(2)
                 || (rank == 4 && tensor.dim(3) != last)) {
-            String wanted =
-                    "[" + call.batches + ", " + call.heads + ", " + call.queries + (rank == 4 ? ", " + last : "") + "]";
+            String wanted = "[" + query.dim(0) + ", " + query.dim(1) + ", " + query.dim(2)
+                    + (rank == 4 ? ", " + last : "") + "]";
             throw Checks.fail(argument, "shape " + tensor.shape(), "expected " + wanted);
         }
     }

@@ -9,11 +9,12 @@ import java.util.OptionalDouble;
  * @param mask which keys a query sees, and what is added to their scores
  * @param scale what scores are multiplied with; empty means {@code 1 / sqrt(headDim)} (Vaswani et al. 2017, section 3.2.1)
  * @param dropout which weights are dropped; log-sum-exp and weights are those before dropout
+ * @param scores soft-cap, linear biases, sinks, and changes of single scores
  */
-public record AttentionOptions(Mask mask, OptionalDouble scale, AttentionDropout dropout) {
+public record AttentionOptions(Mask mask, OptionalDouble scale, AttentionDropout dropout, ScoreOptions scores) {
     /** Every query sees every key; scale {@code 1 / sqrt(headDim)}. */
     public static final AttentionOptions DEFAULT =
-            new AttentionOptions(Mask.NONE, OptionalDouble.empty(), AttentionDropout.NONE);
+            new AttentionOptions(Mask.NONE, OptionalDouble.empty(), AttentionDropout.NONE, ScoreOptions.NONE);
 
     /** Causal, aligned bottom-right as {@link Mask#CAUSAL}; scale {@code 1 / sqrt(headDim)}. */
     public static final AttentionOptions CAUSAL = DEFAULT.withMask(Mask.CAUSAL);
@@ -27,6 +28,7 @@ public record AttentionOptions(Mask mask, OptionalDouble scale, AttentionDropout
         Checks.notNull(mask, "mask");
         Checks.notNull(scale, "scale");
         Checks.notNull(dropout, "dropout");
+        Checks.notNull(scores, "scores");
         if (scale.isPresent() && !Double.isFinite(scale.getAsDouble())) {
             throw Checks.fail("scale", String.valueOf(scale.getAsDouble()), "expected a finite number");
         }
@@ -39,7 +41,7 @@ public record AttentionOptions(Mask mask, OptionalDouble scale, AttentionDropout
      * @return changed options
      */
     public AttentionOptions withMask(Mask newMask) {
-        return new AttentionOptions(newMask, scale, dropout);
+        return new AttentionOptions(newMask, scale, dropout, scores);
     }
 
     /**
@@ -50,7 +52,7 @@ public record AttentionOptions(Mask mask, OptionalDouble scale, AttentionDropout
      * @throws IllegalArgumentException if the scale is not finite
      */
     public AttentionOptions withScale(double newScale) {
-        return new AttentionOptions(mask, OptionalDouble.of(newScale), dropout);
+        return new AttentionOptions(mask, OptionalDouble.of(newScale), dropout, scores);
     }
 
     /**
@@ -60,7 +62,17 @@ public record AttentionOptions(Mask mask, OptionalDouble scale, AttentionDropout
      * @return changed options
      */
     public AttentionOptions withDropout(AttentionDropout newDropout) {
-        return new AttentionOptions(mask, scale, newDropout);
+        return new AttentionOptions(mask, scale, newDropout, scores);
+    }
+
+    /**
+     * These options with what models do to scores.
+     *
+     * @param newScores soft-cap, linear biases, sinks, and changes of single scores
+     * @return changed options
+     */
+    public AttentionOptions withScores(ScoreOptions newScores) {
+        return new AttentionOptions(mask, scale, dropout, newScores);
     }
 
     /**

@@ -16,6 +16,7 @@ final class GradientChecks {
 
     static void require(Compute cpu, AttentionPass pass, AttentionOutputs upstream, AttentionGradients gradients) {
         AttentionChecks.requireInputs(cpu, pass.query(), pass.key(), pass.value());
+        requireOptions(pass.options());
         Map<String, Tensor> read = new LinkedHashMap<>();
         read.put("query", pass.query());
         read.put("key", pass.key());
@@ -40,6 +41,19 @@ final class GradientChecks {
         put(written, "value gradient", gradients.value(), pass.value().shape());
         putBias(written, gradients.bias(), pass.options().mask());
         requireWritable(cpu, read, written);
+    }
+
+    private static void requireOptions(AttentionOptions options) {
+        if (!options.scores().isNone()) {
+            throw Checks.fail(
+                    "options", options.scores().toString(), "expected no score options, which backward lacks");
+        }
+        for (Mask.Part part : options.mask().parts()) {
+            if (part.kind() == Mask.Kind.WINDOW || part.kind() == Mask.Kind.BLOCKS) {
+                throw Checks.fail(
+                        "mask", part.kind().toString(), "expected no window and no blocks, which backward lacks");
+            }
+        }
     }
 
     private static void outputs(

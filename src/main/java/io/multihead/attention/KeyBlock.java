@@ -7,19 +7,38 @@ import static io.multihead.internal.kernel.Lanes.ROW;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.Packer;
 import io.multihead.internal.kernel.Panels;
+import io.multihead.internal.kernel.Product;
 import io.multihead.internal.kernel.Scratch;
-import io.multihead.tensor.Tensor;
+import io.multihead.internal.kernel.Widen;
+import io.multihead.tensor.DType;
 
 /**
- * Up to 256 keys and values of one head in panels: keys as {@code [chunk of headDim][panel of keys][d][32 keys]}, values as
+ * Up to 256 keys and values of one head as panels: keys as {@code [chunk of headDim][panel of keys][d][32 keys]}, values as
  * {@code [panel of valueDim][key][32]}. Belongs to one thread.
+ *
+ * <p>Rows of tensors are packed. Pages that are f32 panels already are read where they lie. Narrow pages are widened: at once
+ * and kept when several tiles will read them, else panel by panel just before each is multiplied, while it stays in L1.
  *
  * <p>A value that is not finite would spoil, as {@code 0 * NaN}, the rows that do not see its key. Such elements are taken
  * out of the panels and kept aside; {@link #addStrays} gives them to exactly the rows that see them.
  */
 final class KeyBlock {
     private static final long NOTHING = -1;
+    private static final int MOST_PAGES = DEPTH / KeyValuePage.LEAST_KEYS;
 
+    private final KeyValuePage[] pages = new KeyValuePage[MOST_PAGES];
+    private final Product.Runs runs = new Product.Runs();
+    private int pageCount;
+    /** Keys of one page of panels; the whole block when it is packed. */
+    private int pageKeys;
+
+    private ForwardCall call;
+    private int sequence;
+    private int head;
+    private long firstKey = NOTHING;
+    private int count;
+    private boolean inPlace;
+    private boolean byPanel;
     private long keysOf = NOTHING;
     private long valuesOf = NOTHING;
     private int keyCount;
@@ -30,56 +49,201 @@ final class KeyBlock {
     private final int[] strayKeys = new int[DEPTH];
     private int strayCount;
 
-    float[] keyPanels() {
-        return keyPanels;
+    KeyBlock() {
+        for (int i = 0; i < MOST_PAGES; i++) {
+            pages[i] = new KeyValuePage();
+        }
     }
 
-    float[] valuePanels() {
-        return valuePanels;
+    /**
+     * Names the keys, and finds out where they lie.
+     *
+     * @param once whether each panel will be multiplied only once, so that widening all of them first gains nothing
+     */
+    void find(ForwardCall newCall, int newSequence, int newHead, long newFirstKey, int newCount, boolean once) {
+        call = newCall;
+        sequence = newSequence;
+        head = newHead;
+        firstKey = newFirstKey;
+        count = newCount;
+        KeyValueView view = newCall.view();
+        view.locate(newSequence, newHead, newFirstKey, pages[0]);
+        boolean finite = true;
+        inPlace = pages[0].isPanels();
+        byPanel = false;
+        pageCount = 1;
+        if (inPlace) {
+            pageKeys = (int) Math.min(DEPTH, pages[0].keys());
+            for (int key = pageKeys; key < newCount; key += pageKeys) {
+                view.locate(newSequence, newHead, newFirstKey + key, pages[pageCount++]);
+            }
+            for (int page = 0; page < pageCount; page++) {
+                finite &= pages[page].finite();
+            }
+            boolean wide = pages[0].dtype() == DType.F32;
+            byPanel = finite && !wide && once;
+            inPlace = finite && wide;
+        }
+        if (inPlace) {
+            strayCount = 0;
+            setRuns();
+        }
     }
 
-    /** How many values are packed: the distance from panel to panel. */
-    int valueCount() {
-        return valueCount;
+    private void setRuns() {
+        for (int key = 0; key < count; key += Product.CHAIN) {
+            KeyValuePage page = pages[key / pageKeys];
+            int at = page.at(false) + key % pageKeys * PANEL;
+            runs.set(key / Product.CHAIN, (float[]) page.storage(), at, pageKeys * PANEL);
+        }
     }
 
-    /** Packs {@code count} keys from {@code firstKey} on, unless they still are. */
-    void packKeys(AttentionCall call, Packer packer, float[] rows, long group, long firstKey, int count) {
-        if (keysOf == call.tag(group) && keyCount >= count) {
+    private long tag() {
+        return call.arguments.tag(sequence * call.arguments.kvHeads + head);
+    }
+
+    /** Packs or widens the keys, unless they are read where they lie or still are from before. */
+    void packKeys(Packer packer, float[] rows) {
+        if (inPlace || byPanel || (keysOf == tag() && keyCount >= count)) {
             return;
         }
-        Tensor key = call.key();
-        keyPanels = Scratch.atLeast(keyPanels, Panels.size(DEPTH, Math.max(1, call.headDim)));
-        long at = call.start(key, group) + firstKey * key.stride(2);
-        for (int d = 0; d < call.headDim; d += DEPTH) {
-            int depth = Math.min(DEPTH, call.headDim - d);
-            packer.read(key, at + d * key.stride(3), key.stride(2), key.stride(3), count, depth, rows, 0, ROW);
-            Panels.fromColumns(rows, depth, count, keyPanels, d * DEPTH);
+        int headDim = call.arguments.headDim;
+        keyPanels = Scratch.atLeast(keyPanels, Panels.size(DEPTH, Math.max(1, headDim)));
+        for (int d = 0; d < headDim; d += DEPTH) {
+            int depth = Math.min(DEPTH, headDim - d);
+            if (pages[0].isPanels()) {
+                for (int key = 0; key < count; key += PANEL) {
+                    widenKeys(d, depth, key, keyPanels, d * DEPTH + key * depth);
+                }
+            } else {
+                readRows(true, packer, d, depth, rows);
+                Panels.fromColumns(rows, depth, count, keyPanels, d * DEPTH);
+            }
         }
-        keysOf = call.tag(group);
+        keysOf = tag();
         keyCount = count;
     }
 
-    /** Packs {@code count} values from {@code firstKey} on, unless they still are. */
-    void packValues(AttentionCall call, Packer packer, float[] rows, long group, long firstKey, int count) {
-        if (valuesOf == call.tag(group) && valueCount >= count) {
+    /** Packs or widens the values, unless they are read where they lie or still are from before. */
+    void packValues(Packer packer, float[] rows) {
+        if (inPlace || byPanel || (valuesOf == tag() && valueCount >= count)) {
             return;
         }
-        Tensor value = call.value();
-        valuePanels = Scratch.atLeast(valuePanels, Panels.size(Math.max(1, call.valueDim), DEPTH));
-        long at = call.start(value, group) + firstKey * value.stride(2);
+        int valueDim = call.arguments.valueDim;
+        valuePanels = Scratch.atLeast(valuePanels, Panels.size(Math.max(1, valueDim), DEPTH));
         boolean finite = true;
-        for (int d = 0; d < call.valueDim; d += DEPTH) {
-            int wide = Math.min(DEPTH, call.valueDim - d);
-            packer.read(value, at + d * value.stride(3), value.stride(2), value.stride(3), count, wide, rows, 0, ROW);
-            finite &= Panels.fromRows(rows, count, wide, valuePanels, d * count);
+        if (pages[0].isPanels()) {
+            for (int page = 0; page < pageCount; page++) {
+                finite &= pages[page].finite();
+            }
+            for (int d = 0; d < valueDim; d += PANEL) {
+                widenValues(d, valuePanels, d * count);
+            }
+        } else {
+            for (int d = 0; d < valueDim; d += DEPTH) {
+                int wide = Math.min(DEPTH, valueDim - d);
+                readRows(false, packer, d, wide, rows);
+                finite &= Panels.fromRows(rows, count, wide, valuePanels, d * count);
+            }
         }
         strayCount = 0;
         if (!finite) {
-            takeStrays(count, call.valueDim);
+            takeStrays(valueDim);
         }
-        valuesOf = call.tag(group);
+        valuesOf = tag();
         valueCount = count;
+    }
+
+    /** Reads rows of tensors, page after page. */
+    private void readRows(boolean ofKeys, Packer packer, int d, int wide, float[] rows) {
+        KeyValuePage page = pages[0];
+        for (int row = 0; row < count; ) {
+            call.view().locate(sequence, head, firstKey + row, page);
+            int run = (int) Math.min(count - row, page.keys());
+            long[] place = page.place(ofKeys);
+            long at = place[0] + d * place[2];
+            packer.read(page.tensor(ofKeys), at, place[1], place[2], run, wide, rows, row * ROW, ROW);
+            row += run;
+        }
+    }
+
+    /** One panel of narrow keys. */
+    private void widenKeys(int d, int depth, int key, float[] to, int at) {
+        KeyValuePage page = pages[key / pageKeys];
+        int from = page.at(true) + d * pageKeys + key % pageKeys * depth;
+        Widen.panel(page.storage(), page.dtype(), from, depth, to, at);
+        if (page.dtype() == DType.I8) {
+            Widen.scaleColumns(to, at, depth, page.scales(), page.scaleAt(true) + key % pageKeys);
+        }
+    }
+
+    /** One panel of narrow values. */
+    private void widenValues(int d, float[] to, int at) {
+        for (int key = 0; key < count; key += pageKeys) {
+            KeyValuePage page = pages[key / pageKeys];
+            int run = Math.min(pageKeys, count - key);
+            Widen.panel(page.storage(), page.dtype(), page.at(false) + d * pageKeys, run, to, at + key * PANEL);
+            if (page.dtype() == DType.I8) {
+                Widen.scaleRows(to, at + key * PANEL, run, page.scales(), page.scaleAt(false));
+            }
+        }
+    }
+
+    /**
+     * {@code S = Q K^T} for the block's first {@code keys} keys.
+     *
+     * @param q0 where the first query lies, and {@code chunk} floats further the next 256 of its elements
+     */
+    void score(Product product, float[] queries, int q0, int chunk, int rows, int keys, float[] scores, int at) {
+        int headDim = call.arguments.headDim;
+        int run = inPlace ? pageKeys : byPanel ? PANEL : DEPTH;
+        keyPanels = byPanel ? Scratch.atLeast(keyPanels, PANEL * DEPTH) : keyPanels;
+        for (int d = 0; d < headDim; d += DEPTH) {
+            int depth = Math.min(DEPTH, headDim - d);
+            product.left(queries, q0 + d / DEPTH * chunk);
+            for (int key = 0; key < keys; key += run) {
+                if (inPlace) {
+                    KeyValuePage page = pages[key / pageKeys];
+                    product.right((float[]) page.storage(), page.at(true) + d * pageKeys, depth * PANEL);
+                } else if (byPanel) {
+                    widenKeys(d, depth, key, keyPanels, 0);
+                    product.right(keyPanels, 0, depth * PANEL);
+                } else {
+                    product.right(keyPanels, d * DEPTH, depth * PANEL);
+                }
+                product.into(scores, at + key, ROW).multiply(rows, Math.min(run, keys - key), depth, d > 0);
+            }
+        }
+        for (int r = 0; headDim == 0 && r < rows; r++) {
+            java.util.Arrays.fill(scores, at + r * ROW, at + r * ROW + Lanes.roundUp(keys, PANEL), 0f);
+        }
+    }
+
+    /** {@code O = O + P V} for the block's first {@code keys} values; the product knows P. */
+    void accumulate(Product product, int rows, int keys, OnlineSoftmax into, int tile) {
+        int valueDim = call.arguments.valueDim;
+        int at = into.at(tile);
+        if (byPanel) {
+            valuePanels = Scratch.atLeast(valuePanels, PANEL * DEPTH);
+            for (int d = 0; d < valueDim; d += PANEL) {
+                widenValues(d, valuePanels, 0);
+                product.right(valuePanels, 0, 0)
+                        .into(into.output(), at + d, into.stride())
+                        .accumulate(rows, PANEL, keys, into.lost());
+            }
+            return;
+        }
+        if (inPlace) {
+            product.right(runs);
+        } else {
+            product.right(valuePanels, 0, valueCount * PANEL);
+        }
+        product.into(into.output(), at, into.stride()).accumulate(rows, valueDim, keys, into.lost());
+    }
+
+    /** Whether the block was found for these keys last. */
+    boolean holds(long key) {
+        return firstKey == key;
     }
 
     /** Forgets what is packed, before the block is used for other keys of the same group. */
@@ -88,7 +252,15 @@ final class KeyBlock {
         valuesOf = NOTHING;
     }
 
-    private void takeStrays(int count, int valueDim) {
+    /** Forgets whose memory it is; what is packed stays. */
+    void release() {
+        call = null;
+        for (KeyValuePage page : pages) {
+            page.clear();
+        }
+    }
+
+    private void takeStrays(int valueDim) {
         int wide = Lanes.roundUp(valueDim, PANEL);
         strayValues = Scratch.atLeast(strayValues, DEPTH * wide);
         for (int k = 0; k < count; k++) {

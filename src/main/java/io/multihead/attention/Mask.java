@@ -88,6 +88,38 @@ public final class Mask {
     }
 
     /**
+     * Sliding window: a query at position p sees the keys {@code p - left} to {@code p + right}, both included. Positions are
+     * aligned bottom-right as in {@link #CAUSAL}. A model's window of W tokens, the query's own among them, is
+     * {@code window(W - 1, 0)}.
+     *
+     * @param left how many keys before its own a query sees, at least 0; {@link Long#MAX_VALUE} for all
+     * @param right how many keys after its own, at least 0; {@link Long#MAX_VALUE} for all
+     * @return the mask
+     * @throws IllegalArgumentException if a side is negative
+     */
+    public static Mask window(long left, long right) {
+        Checks.atLeast(left, 0, "left");
+        Checks.atLeast(right, 0, "right");
+        return new Mask(List.of(new Part(Kind.WINDOW, null, new long[] {left, right})));
+    }
+
+    /**
+     * Block-sparse attention: blocks of scores that are not kept do not exist, and tiles of nothing but such blocks cost
+     * nothing.
+     *
+     * @param kept I8, broadcast over (batch, queryHeads, ceil(queries / blockSize), ceil(keys / blockSize)); not zero keeps
+     * @param blockSize queries and keys of one block, a multiple of 32 up to 256 that divides 256
+     * @return the mask
+     * @throws IllegalArgumentException if the tensor is not I8, has more than four axes, or the size is another
+     */
+    public static Mask blocks(Tensor kept, int blockSize) {
+        if (blockSize < 32 || Integer.bitCount(blockSize) != 1 || blockSize > 256) {
+            throw Checks.fail("blockSize", String.valueOf(blockSize), "expected 32, 64, 128 or 256");
+        }
+        return new Mask(List.of(new Part(Kind.BLOCKS, requireFlags(kept), new long[] {blockSize})));
+    }
+
+    /**
      * Both masks: a key must pass both, biases add up.
      *
      * @param other another mask
@@ -108,16 +140,18 @@ public final class Mask {
         DROP,
         BIAS,
         KEY_LENGTHS,
+        WINDOW,
+        BLOCKS,
         CAUSAL_BOTTOM_RIGHT,
         CAUSAL_TOP_LEFT
     }
 
-    /** One part: a kind with its tensor or its lengths, where it has them. */
+    /** One part: a kind with its tensor and its numbers, where it has them: lengths, two sides, or a size of blocks. */
     @SuppressWarnings("ArrayRecordComponent") // private to the package and never compared by content
     record Part(
             Kind kind,
             @org.jspecify.annotations.Nullable Tensor tensor,
-            long @org.jspecify.annotations.Nullable [] lengths) {}
+            long @org.jspecify.annotations.Nullable [] numbers) {}
 
     private static Mask of(Kind kind, Tensor tensor) {
         return new Mask(List.of(new Part(kind, tensor, null)));

@@ -23,12 +23,18 @@ final class MaskPlan {
     private long[][] lengths = new long[1][];
     private int lengthsCount;
     private boolean bias;
-    private boolean bottomRight;
     private boolean topLeft;
+    private final BlockPlan blocks = new BlockPlan();
+    /** Keys before and after its own that a query sees, aligned bottom-right. */
+    private long left;
+
+    private long right;
 
     /**
      * Resolves a mask.
      *
+     * @param queries number of queries, or -1 when sequences differ
+     * @param keys number of keys, or -1 when sequences differ
      * @throws IllegalArgumentException if a tensor does not broadcast or the lengths do not fit
      */
     void bind(Mask mask, long batch, long heads, long queries, long keys) {
@@ -39,26 +45,41 @@ final class MaskPlan {
         tensorCount = 0;
         lengthsCount = 0;
         bias = false;
-        bottomRight = false;
         topLeft = false;
+        left = Long.MAX_VALUE;
+        right = Long.MAX_VALUE;
+        blocks.clear();
         List<Mask.Part> parts = mask.parts();
         for (int i = 0; i < parts.size(); i++) {
             Mask.Part part = parts.get(i);
             switch (part.kind()) {
-                case CAUSAL_BOTTOM_RIGHT -> bottomRight = true;
+                case CAUSAL_BOTTOM_RIGHT -> right = 0;
                 case CAUSAL_TOP_LEFT -> topLeft = true;
-                case KEY_LENGTHS -> addLengths(Checks.notNull(part.lengths(), "keyLengths"));
+                case KEY_LENGTHS -> addLengths(Checks.notNull(part.numbers(), "keyLengths"));
+                case WINDOW -> {
+                    left = Math.min(left, numbers(part)[0]);
+                    right = Math.min(right, numbers(part)[1]);
+                }
+                case BLOCKS -> blocks.bind(Checks.notNull(part.tensor(), "mask"), numbers(part)[0], sizes);
                 case KEEP, DROP, BIAS -> addTensor(part, Checks.notNull(part.tensor(), "mask"));
             }
         }
     }
 
+    private static long[] numbers(Mask.Part part) {
+        return Checks.notNull(part.numbers(), "mask");
+    }
+
     /** How many keys, counted from key 0, the limits let a query see; tensors may hide some of them. */
     long visibleKeys(long batch, long query) {
-        long keys = sizes[3];
+        return visibleKeys(batch, query, sizes[2], sizes[3]);
+    }
+
+    /** The same in a sequence of so many queries and keys. */
+    long visibleKeys(long batch, long query, long queries, long keys) {
         long visible = keys;
-        if (bottomRight) {
-            visible = Math.min(visible, query + keys - sizes[2] + 1);
+        if (right < keys + queries) {
+            visible = Math.min(visible, query + keys - queries + 1 + right);
         }
         if (topLeft) {
             visible = Math.min(visible, query + 1);
@@ -67,6 +88,15 @@ final class MaskPlan {
             visible = Math.min(visible, lengths[i][lengths[i].length == 1 ? 0 : (int) batch]);
         }
         return Math.max(0, visible);
+    }
+
+    /** The first key that the window lets a query see. */
+    long firstKey(long query, long queries, long keys) {
+        return left < keys + queries ? Math.max(0, query + keys - queries - left) : 0;
+    }
+
+    BlockPlan blocks() {
+        return blocks;
     }
 
     /** Whether tensors must be applied to every score. */
@@ -81,6 +111,7 @@ final class MaskPlan {
 
     /** Fails if the threads cannot read a tensor of the mask, or an output overlaps one. */
     void requireUsable(Compute cpu, Tensor written, String argument) {
+        blocks.requireUsable(cpu, written, argument);
         for (int i = 0; i < tensorCount; i++) {
             cpu.requireAccess(tensor(i), "mask");
             AttentionChecks.requireApart(written, argument, tensor(i), "mask");
@@ -134,11 +165,16 @@ final class MaskPlan {
 
     /** Forgets the caller's tensors. */
     void clear() {
+        blocks.clear();
         Arrays.fill(tensors, null);
         Arrays.fill(lengths, null);
     }
 
     private void addLengths(long[] perBatch) {
+        if (sizes[3] < 0) {
+            throw Checks.fail(
+                    "keyLengths", Arrays.toString(perBatch), "expected none, as the sequences have their own");
+        }
         if (perBatch.length != 1 && perBatch.length != sizes[0]) {
             throw Checks.fail("keyLengths", perBatch.length + " lengths", "expected 1 or one per batch of " + sizes[0]);
         }
@@ -158,6 +194,12 @@ final class MaskPlan {
         }
         tensors[tensorCount] = part;
         bias |= part.kind() == Mask.Kind.BIAS;
+        broadcast(tensor, sizes, "(batch, heads, queries, keys)", strides, tensorCount * AXES);
+        tensorCount++;
+    }
+
+    /** The strides with which a tensor broadcasts to four axes; a size of -1 takes only tensors of size 1 there. */
+    static void broadcast(Tensor tensor, long[] sizes, String axes, long[] strides, int at) {
         int missing = AXES - tensor.rank();
         for (int axis = 0; axis < AXES; axis++) {
             long size = axis < missing ? 1 : tensor.dim(axis - missing);
@@ -165,10 +207,10 @@ final class MaskPlan {
                 throw Checks.fail(
                         "mask",
                         "shape " + tensor.shape(),
-                        "expected one that broadcasts to (batch, heads, queries, keys) = " + Arrays.toString(sizes));
+                        "expected one that broadcasts to " + axes + " = " + Arrays.toString(sizes)
+                                + (sizes[axis] < 0 ? ", -1 where sequences differ" : ""));
             }
-            strides[tensorCount * AXES + axis] = size == 1 ? 0 : tensor.stride(axis - missing);
+            strides[at + axis] = size == 1 ? 0 : tensor.stride(axis - missing);
         }
-        tensorCount++;
     }
 }

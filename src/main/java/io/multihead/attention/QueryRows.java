@@ -6,7 +6,6 @@ import static io.multihead.internal.kernel.Lanes.ROW;
 import static io.multihead.internal.kernel.Lanes.TALL_ROWS;
 
 import io.multihead.internal.Checks;
-import io.multihead.internal.kernel.Exp;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.Packer;
 import io.multihead.internal.kernel.Philox;
@@ -18,13 +17,10 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The state of one unit's query rows while key blocks pass: online softmax (Milakov and Gimelshein 2018; Dao et al. 2022,
- * algorithm 1). Belongs to one thread.
+ * One unit's query rows: reads them, lets key blocks pass, writes what came of it. Belongs to one thread.
  *
- * <p>Per row: running maximum m, sum of exponentials l (as 32 partial sums), unnormalised output O. For each key block
- * {@code S = Q K^T}, {@code m' = max(m, max S)}, {@code P = e^(S - m')}, {@code l = l e^(m - m') + sum P},
- * {@code O = O e^(m - m') + P V}. Key blocks are aligned at key 0 and a row's arithmetic never looks at other rows, so
- * results do not depend on tiles, units, threads or batch mates.
+ * <p>For each key block {@code S = Q K^T}, then {@link OnlineSoftmax}. Key blocks and splits are aligned at key 0 and a row's
+ * arithmetic never looks at other rows, so results do not depend on tiles, units, threads or batch mates.
  */
 final class QueryRows {
     /** Rows that pass a key block together: their scores, 48 x 256, stay in L1 and L2. */
@@ -35,122 +31,164 @@ final class QueryRows {
     private final Product product = new Product();
     private final float[] packing = new float[DEPTH * ROW];
     private KeyBlock[] blocks = {new KeyBlock()};
-    private final float[] rescale = new float[Lanes.roundUp(TILE, PANEL)];
-    private final float[] staging = new float[DEPTH];
-    private final float[] unused = new float[PANEL];
-    private final MaskPlan.Place place = new MaskPlan.Place();
+    private final ScoreRows scoreRows = new ScoreRows();
     private final int[] words = new int[4];
+    /** Of the split at hand, and of all before it. */
+    private OnlineSoftmax state = new OnlineSoftmax();
+
+    private OnlineSoftmax total = new OnlineSoftmax();
     private float[] scores = new float[0];
     private float[] dropped = new float[0];
     private float[] queryRows = new float[0];
-    private float[] output = new float[0];
-    private float[] maximum = new float[0];
-    private float[] sums = new float[0];
-    private long[] limits = new long[0];
+    private float[] divisors = new float[0];
+    /** First key and end of keys that each row sees. */
+    private long[] firsts = new long[0];
 
+    private long[] limits = new long[0];
+    private long first;
+    private long limit;
+
+    private ForwardCall forward;
     private AttentionCall call;
     private Packer packer;
-    private long groupIndex;
-    private long batch;
-    private long kvHead;
+    private int sequence;
+    private int kvHead;
+    private long queries;
     private long firstRow;
     private int rows;
     private int paddedRows;
-    private int wide;
-    /** Floats from row to row of {@link #output}: {@code wide} sums, then what rounding lost of each. */
-    private int stride;
 
     QueryRows() {}
 
-    /** Computes the output of rows {@code firstRow} on of one group of query heads. */
-    void attend(AttentionCall newCall, Packer newPacker, long newGroupIndex, long newFirstRow, int newRows) {
-        call = newCall;
+    /** Takes rows {@code firstRow} on of one group of query heads. */
+    void open(ForwardCall newCall, Packer newPacker, int newSequence, long newKvHead, long newFirstRow, int newRows) {
+        forward = newCall;
+        call = newCall.arguments;
         packer = newPacker;
-        groupIndex = newGroupIndex;
-        batch = groupIndex / call.kvHeads;
-        kvHead = groupIndex % call.kvHeads;
+        sequence = newSequence;
+        kvHead = (int) newKvHead;
+        queries = newCall.queries(newSequence);
         firstRow = newFirstRow;
         rows = newRows;
-        load();
-        long limit = 0;
-        for (int row = 0; row < rows; row++) {
-            limit = Math.max(limit, limits[row]);
-        }
-        Tensor weights = call.weights();
-        if (weights == null) {
-            attendTiled(limit);
-        } else {
-            attendWhole(limit);
-        }
-        normalise();
-        write(weights);
-        call = null;
-        packer = null;
+        limitKeys();
     }
 
-    /** Keys pass in blocks; a tile's scores are gone when the next block comes. */
-    private void attendTiled(long limit) {
+    /** Forgets the call. */
+    void close() {
+        forward = null;
+        call = null;
+        packer = null;
+        for (KeyBlock block : blocks) {
+            block.release();
+        }
+    }
+
+    /** Computes and writes the output. */
+    void attend() {
+        load();
+        Tensor weights = call.weights();
+        total.reset(rows, call.valueDim, call.scoreScale());
+        if (weights == null) {
+            for (long split = first / ForwardCall.SPLIT; split * ForwardCall.SPLIT < limit; split++) {
+                passSplit(split);
+                total.merge(state, rows);
+            }
+        } else {
+            attendWhole();
+        }
+        write(weights);
+    }
+
+    /** Computes the state of one split of the keys and saves it. */
+    void attendSplit(long split, float[] to, int at) {
+        load();
+        passSplit(split);
+        state.save(rows, to, at);
+    }
+
+    /** Merges the saved states of all splits in order, as {@link #attend} does, and writes the output. */
+    void merge(int splits, float[] from, int at, int length) {
+        total.reset(rows, call.valueDim, call.scoreScale());
+        state.reset(rows, call.valueDim, call.scoreScale());
+        for (int split = 0; split < splits; split++) {
+            state.load(rows, from, at + split * length);
+            total.merge(state, rows);
+        }
+        write(null);
+    }
+
+    /** Keys of one split pass in blocks; a tile's scores are gone when the next block comes. */
+    private void passSplit(long split) {
+        state.reset(rows, call.valueDim, call.scoreScale());
         scores = Scratch.atLeast(scores, TILE_FLOATS);
-        for (long firstKey = 0; firstKey < limit; firstKey += DEPTH) {
-            int blockKeys = (int) Math.min(DEPTH, limit - firstKey);
-            KeyBlock block = blockAt(firstKey);
-            block.packKeys(call, packer, packing, groupIndex, firstKey, blockKeys);
-            block.packValues(call, packer, packing, groupIndex, firstKey, blockKeys);
+        long end = Math.min(limit, (split + 1) * ForwardCall.SPLIT);
+        for (long firstKey = Math.max(split * ForwardCall.SPLIT, first / DEPTH * DEPTH);
+                firstKey < end;
+                firstKey += DEPTH) {
+            int blockKeys = (int) Math.min(DEPTH, end - firstKey);
+            KeyBlock block = null;
             for (int tile = 0; tile < rows; tile += TILE) {
                 int keys = keysOf(tile, firstKey, blockKeys);
                 if (keys > 0) {
+                    block = block == null ? packed(firstKey, blockKeys, true) : block;
                     score(block, tile, firstKey, keys, 0);
-                    raiseMaximum(tile, keys, 0);
-                    exponentiate(block, tile, keys, 0);
-                    accumulate(block, tile, firstKey, keys, 0);
+                    state.raiseMaximum(scores, 0, tile, countOf(tile), keys);
+                    state.exponentiate(block, scores, 0, tile, countOf(tile), keys);
+                    accumulate(block, state, tile, firstKey, keys, 0);
                 }
             }
         }
     }
 
     /** All scores first, then softmax over whole rows: for callers who want the weights. */
-    private void attendWhole(long limit) {
-        long size = Math.ceilDiv(call.keys, (long) DEPTH) * Math.ceilDiv(rows, TILE) * TILE_FLOATS;
+    private void attendWhole() {
+        long size = Math.ceilDiv(forward.view().keys(sequence), (long) DEPTH) * Math.ceilDiv(rows, TILE) * TILE_FLOATS;
         scores = Scratch.atLeast(scores, Checks.fitsInt(size, "keys"));
-        for (long firstKey = 0; firstKey < limit; firstKey += DEPTH) {
+        for (long firstKey = first / DEPTH * DEPTH; firstKey < limit; firstKey += DEPTH) {
             int blockKeys = (int) Math.min(DEPTH, limit - firstKey);
-            KeyBlock block = blockAt(firstKey);
-            block.packKeys(call, packer, packing, groupIndex, firstKey, blockKeys);
+            KeyBlock block = packed(firstKey, blockKeys, false);
             for (int tile = 0; tile < rows; tile += TILE) {
                 int keys = keysOf(tile, firstKey, blockKeys);
                 if (keys > 0) {
                     score(block, tile, firstKey, keys, scoresOf(tile, firstKey));
-                    raiseMaximum(tile, keys, scoresOf(tile, firstKey));
+                    total.raiseMaximum(scores, scoresOf(tile, firstKey), tile, countOf(tile), keys);
                 }
             }
         }
-        Arrays.fill(rescale, 1f);
-        for (long firstKey = 0; firstKey < limit; firstKey += DEPTH) {
+        total.keepMaximum();
+        for (long firstKey = first / DEPTH * DEPTH; firstKey < limit; firstKey += DEPTH) {
             int blockKeys = (int) Math.min(DEPTH, limit - firstKey);
-            KeyBlock block = blockAt(firstKey);
-            block.packValues(call, packer, packing, groupIndex, firstKey, blockKeys);
+            KeyBlock block = packed(firstKey, blockKeys, true);
             for (int tile = 0; tile < rows; tile += TILE) {
                 int keys = keysOf(tile, firstKey, blockKeys);
                 if (keys > 0) {
-                    exponentiate(block, tile, keys, scoresOf(tile, firstKey));
-                    accumulate(block, tile, firstKey, keys, scoresOf(tile, firstKey));
+                    int at = scoresOf(tile, firstKey);
+                    total.exponentiate(block, scores, at, tile, countOf(tile), keys);
+                    accumulate(block, total, tile, firstKey, keys, at);
                 }
             }
         }
     }
 
     /** The block that holds these keys from unit to unit; when keeping all would take too much, one block for all in turn. */
-    private KeyBlock blockAt(long firstKey) {
-        if (!call.keepsKeys()) {
-            blocks[0].clear();
-            return blocks[0];
+    private KeyBlock packed(long firstKey, int count, boolean values) {
+        KeyBlock block = blocks[0];
+        if (forward.keepsKeys()) {
+            int index = (int) (firstKey / DEPTH);
+            while (blocks.length <= index) {
+                blocks = Arrays.copyOf(blocks, blocks.length + 1);
+                blocks[blocks.length - 1] = new KeyBlock();
+            }
+            block = blocks[index];
+        } else if (!block.holds(firstKey)) {
+            block.clear();
         }
-        int index = (int) (firstKey / DEPTH);
-        while (blocks.length <= index) {
-            blocks = Arrays.copyOf(blocks, blocks.length + 1);
-            blocks[blocks.length - 1] = new KeyBlock();
+        block.find(forward, sequence, kvHead, firstKey, count, rows <= TILE);
+        block.packKeys(packer, packing);
+        if (values) {
+            block.packValues(packer, packing);
         }
-        return blocks[index];
+        return block;
     }
 
     /** Where a tile's scores of one key block lie when all are held. */
@@ -158,13 +196,25 @@ final class QueryRows {
         return ((int) (firstKey / DEPTH) * Math.ceilDiv(rows, TILE) + tile / TILE) * TILE_FLOATS;
     }
 
-    /** How many keys of the block some row of the tile sees, counted from the block's first. */
+    /** How many keys of the block the tile must pass, counted from the block's first; 0 if no row sees any. */
     private int keysOf(int tile, long firstKey, int blockKeys) {
         long most = 0;
+        boolean seen = false;
         for (int row = tile; row < Math.min(tile + TILE, rows); row++) {
             most = Math.max(most, limits[row]);
+            seen |= firsts[row] < firstKey + blockKeys;
         }
-        return (int) Math.min(blockKeys, most - firstKey);
+        int keys = (int) Math.min(blockKeys, most - firstKey);
+        return seen && keys > 0 && keepsAny(tile, firstKey, keys) ? keys : 0;
+    }
+
+    private boolean keepsAny(int tile, long firstKey, int keys) {
+        BlockPlan blockPlan = call.mask.blocks();
+        boolean any = !blockPlan.hides();
+        for (int row = tile; !any && row < Math.min(tile + TILE, rows); row++) {
+            any = blockPlan.keepsAny(sequence, headOf(row), queryOf(row), firstKey, keys);
+        }
+        return any;
     }
 
     private int countOf(int tile) {
@@ -172,26 +222,33 @@ final class QueryRows {
     }
 
     private long headOf(int row) {
-        return kvHead * call.group + (firstRow + row) / call.queries;
+        return kvHead * call.group + (firstRow + row) / queries;
     }
 
     private long queryOf(int row) {
-        return (firstRow + row) % call.queries;
+        return (firstRow + row) % queries;
     }
 
-    /** Packs the queries in chunks of headDim, and resets the state. */
+    /** Which keys each row sees. */
+    private void limitKeys() {
+        limits = limits.length >= rows ? limits : new long[rows];
+        firsts = firsts.length >= rows ? firsts : new long[rows];
+        long keys = forward.view().keys(sequence);
+        long oldest = forward.view().firstKey(sequence);
+        first = Long.MAX_VALUE;
+        limit = 0;
+        for (int row = 0; row < rows; row++) {
+            limits[row] = call.mask.visibleKeys(sequence, queryOf(row), queries, keys);
+            firsts[row] = Math.max(oldest, call.mask.firstKey(queryOf(row), queries, keys));
+            first = Math.min(first, firsts[row]);
+            limit = Math.max(limit, limits[row]);
+        }
+    }
+
+    /** Packs the queries in chunks of headDim. */
     private void load() {
         paddedRows = Lanes.roundUp(rows, TALL_ROWS) + TALL_ROWS;
-        wide = Lanes.roundUp(call.valueDim, PANEL);
         queryRows = Scratch.atLeast(queryRows, Math.ceilDiv(Math.max(1, call.headDim), DEPTH) * paddedRows * ROW);
-        stride = 2 * wide;
-        output = Scratch.atLeast(output, paddedRows * stride);
-        maximum = Scratch.atLeast(maximum, paddedRows);
-        sums = Scratch.atLeast(sums, paddedRows * PANEL);
-        limits = limits.length >= rows ? limits : new long[rows];
-        Arrays.fill(output, 0, rows * stride, 0f);
-        Arrays.fill(maximum, 0, rows, Float.NEGATIVE_INFINITY);
-        Arrays.fill(sums, 0, rows * PANEL, 0f);
         Tensor query = call.query();
         for (int row = 0; row < rows; ) {
             int run = runOf(row);
@@ -199,97 +256,49 @@ final class QueryRows {
             for (int d = 0; d < call.headDim; d += DEPTH) {
                 int depth = Math.min(DEPTH, call.headDim - d);
                 int to = (d / DEPTH * paddedRows + row) * ROW;
-                packer.read(
-                        query,
-                        at + d * query.stride(3),
-                        query.stride(2),
-                        query.stride(3),
-                        run,
-                        depth,
-                        queryRows,
-                        to,
-                        ROW);
+                long from = at + d * query.stride(3);
+                packer.read(query, from, query.stride(2), query.stride(3), run, depth, queryRows, to, ROW);
                 for (int r = 0; call.queryFactor != 1f && r < run; r++) {
                     RowOps.scale(queryRows, to + r * ROW, Lanes.roundUp(depth, PANEL), call.queryFactor);
                 }
-            }
-            for (int r = 0; r < run; r++) {
-                limits[row + r] = call.mask.visibleKeys(batch, queryOf(row + r));
             }
             row += run;
         }
     }
 
-    /** {@code S = Q K^T}, masked; scaled already if a bias is added to it, else by the exponential. */
+    /** {@code S = Q K^T}, masked; scaled already if something is done to it, else by the exponential. */
     private void score(KeyBlock block, int tile, long firstKey, int keys, int at) {
         int count = countOf(tile);
-        for (int d = 0; d < call.headDim; d += DEPTH) {
-            int depth = Math.min(DEPTH, call.headDim - d);
-            product.left(queryRows, (d / DEPTH * paddedRows + tile) * ROW)
-                    .right(block.keyPanels(), d * DEPTH, depth * PANEL)
-                    .into(scores, at, ROW)
-                    .multiply(count, keys, depth, d > 0);
-        }
-        if (call.headDim == 0) {
-            Arrays.fill(scores, at, at + count * ROW, 0f);
-        }
+        block.score(product, queryRows, tile * ROW, paddedRows * ROW, count, keys, scores, at);
         int padded = Lanes.roundUp(keys, PANEL);
         for (int r = 0; r < count; r++) {
             int row = tile + r;
+            int to = at + r * ROW;
             int visible = (int) Math.max(0, Math.min(keys, limits[row] - firstKey));
-            if (visible > 0 && call.mask.hasTensors()) {
-                if (call.mask.hasBias()) {
-                    RowOps.scale(scores, at + r * ROW, padded, call.scale);
-                }
-                place.set(batch, headOf(row), queryOf(row), firstKey);
-                call.mask.apply(packer, scores, at + r * ROW, staging, place, visible);
+            int hidden = (int) Math.max(0, Math.min(visible, firsts[row] - firstKey));
+            if (visible > hidden
+                    && (call.scalesFirst()
+                            || call.mask.hasTensors()
+                            || call.mask.blocks().hides())) {
+                scoreRows.place(sequence, headOf(row), queryOf(row), firstKey);
+                long position = queryOf(row) + forward.view().keys(sequence) - queries;
+                scoreRows.change(call, packer, scores, to, position, hidden, visible);
             }
+            Arrays.fill(scores, to, to + hidden, Float.NEGATIVE_INFINITY);
             if (visible < padded) {
-                Arrays.fill(scores, at + r * ROW + visible, at + r * ROW + padded, Float.NEGATIVE_INFINITY);
+                Arrays.fill(scores, to + visible, to + padded, Float.NEGATIVE_INFINITY);
             }
-        }
-    }
-
-    /** {@code m' = max(m, max S)}, and {@code e^(m - m')} for what was summed under the old maximum. */
-    private void raiseMaximum(int tile, int keys, int at) {
-        int padded = Lanes.roundUp(keys, PANEL);
-        for (int r = 0; r < countOf(tile); r++) {
-            float before = maximum[tile + r];
-            float after = Math.max(before, RowOps.max(scores, at + r * ROW, padded));
-            maximum[tile + r] = after;
-            rescale[r] = before == after ? 0f : before - after;
-        }
-        Exp.shifted(rescale, 0, rescale.length, call.scoreScale(), 0f, unused, 0, 0f);
-    }
-
-    /** {@code P = e^(S - m')}, {@code l = l e^(m - m') + sum P}, {@code O = O e^(m - m')}. */
-    private void exponentiate(KeyBlock block, int tile, int keys, int at) {
-        int padded = Lanes.roundUp(keys, PANEL);
-        for (int r = 0; r < countOf(tile); r++) {
-            int o = (tile + r) * stride;
-            if (rescale[r] != 1f) {
-                RowOps.scale(output, o, stride, rescale[r]);
-            }
-            if (block.hasStrays()) {
-                block.addStrays(scores, at + r * ROW, keys, output, o, wide);
-            }
-            // a row that has seen no key keeps m = -inf; shifting by 0 makes its masked scores 0, and NaN stays NaN
-            float shift = maximum[tile + r] == Float.NEGATIVE_INFINITY ? 0f : maximum[tile + r];
-            Exp.shifted(scores, at + r * ROW, padded, call.scoreScale(), shift, sums, (tile + r) * PANEL, rescale[r]);
         }
     }
 
     /** {@code O = O + P V}, or {@code O + (M o P) V} with dropout factors M. */
-    private void accumulate(KeyBlock block, int tile, long firstKey, int keys, int at) {
-        if (call.dropout.drops()) {
+    private void accumulate(KeyBlock block, OnlineSoftmax into, int tile, long firstKey, int keys, int at) {
+        boolean drops = call.dropout.drops();
+        if (drops) {
             drop(tile, firstKey, keys, at);
-            product.left(dropped, 0);
-        } else {
-            product.left(scores, at);
         }
-        product.right(block.valuePanels(), 0, block.valueCount() * PANEL)
-                .into(output, tile * stride, stride)
-                .accumulate(countOf(tile), call.valueDim, keys, wide);
+        product.left(drops ? dropped : scores, drops ? 0 : at);
+        block.accumulate(product, countOf(tile), keys, into, tile);
     }
 
     /** {@code M o P}, apart from P, which the caller may want as weights. */
@@ -297,43 +306,38 @@ final class QueryRows {
         dropped = Scratch.atLeast(dropped, TILE_FLOATS);
         for (int r = 0; r < countOf(tile); r++) {
             System.arraycopy(scores, at + r * ROW, dropped, r * ROW, keys);
-            long counter = AttentionDropout.counter(queryOf(tile + r), batch * call.heads + headOf(tile + r));
+            long counter = AttentionDropout.counter(queryOf(tile + r), sequence * call.heads + headOf(tile + r));
             Philox.drop(dropped, r * ROW, keys, firstKey, counter, call.dropout.seed(), call.dropout.rate(), words);
         }
     }
 
-    /**
-     * {@code O / l}; a row that saw no key becomes 0. What compensation still holds is added first, so that blocks which add
-     * nothing to a row leave its bits alone.
-     */
-    private void normalise() {
-        for (int row = 0; row < rows; row++) {
-            float sum = RowOps.total(sums, row * PANEL);
-            if (sum == 0f) {
-                Arrays.fill(output, row * stride, row * stride + wide, 0f);
-            } else {
-                RowOps.divide(output, row * stride, wide, wide, sum);
-            }
-        }
-    }
-
-    /** Writes head by head, since a unit's rows may belong to several query heads. */
+    /** Normalises and writes head by head, since a unit's rows may belong to several query heads. */
     private void write(@Nullable Tensor weights) {
+        float[] sinks = call.scores.sharedSinks();
+        divisors = Scratch.atLeast(divisors, rows);
+        for (int row = 0; row < rows; row++) {
+            divisors[row] = total.normalise(row, sinks == null ? Float.NEGATIVE_INFINITY : sinks[(int) headOf(row)]);
+        }
         Tensor to = call.output();
         Tensor lse = call.logSumExp();
         for (int row = 0; row < rows; ) {
             int run = runOf(row);
             packer.write(
-                    output, row * stride, stride, run, call.valueDim, to, start(to, row), to.stride(2), to.stride(3));
-            if (weights != null) {
-                for (int r = row; r < row + run; r++) {
+                    total.output(),
+                    total.at(row),
+                    total.stride(),
+                    run,
+                    call.valueDim,
+                    to,
+                    start(to, row),
+                    to.stride(2),
+                    to.stride(3));
+            for (int r = row; r < row + run; r++) {
+                if (weights != null) {
                     writeWeights(weights, r);
                 }
-            }
-            if (lse != null) {
-                for (int r = row; r < row + run; r++) {
-                    double value = (double) call.scoreScale() * maximum[r] + Math.log(sums[r * PANEL]);
-                    LogSumExp.write(lse, start(lse, r), value);
+                if (lse != null) {
+                    LogSumExp.write(lse, start(lse, r), total.logSumExp(r));
                 }
             }
             row += run;
@@ -342,13 +346,14 @@ final class QueryRows {
 
     private void writeWeights(Tensor weights, int row) {
         int tile = row / TILE * TILE;
-        float sum = sums[row * PANEL];
-        for (long firstKey = 0; firstKey < call.keys; firstKey += DEPTH) {
-            int blockKeys = (int) Math.min(DEPTH, call.keys - firstKey);
-            int held = sum == 0f ? 0 : Math.max(0, keysOf(tile, firstKey, blockKeys));
+        long allKeys = forward.view().keys(sequence);
+        for (long firstKey = 0; firstKey < allKeys; firstKey += DEPTH) {
+            int blockKeys = (int) Math.min(DEPTH, allKeys - firstKey);
+            boolean passed = firstKey >= first / DEPTH * DEPTH && divisors[row] != 0f;
+            int held = passed ? Math.max(0, keysOf(tile, firstKey, blockKeys)) : 0;
             int at = scoresOf(tile, firstKey) + (row - tile) * ROW;
             if (held > 0) {
-                RowOps.divide(scores, at, Lanes.roundUp(held, PANEL), sum);
+                RowOps.divide(scores, at, Lanes.roundUp(held, PANEL), divisors[row]);
             }
             Arrays.fill(scores, at + held, at + blockKeys, 0f);
             long to = start(weights, row) + firstKey * weights.stride(3);
@@ -358,14 +363,10 @@ final class QueryRows {
 
     /** How many rows from this one on belong to the same query head. */
     private int runOf(int row) {
-        return (int) Math.min(rows - row, call.queries - queryOf(row));
+        return (int) Math.min(rows - row, queries - queryOf(row));
     }
 
-    /** Position of a row's first element in a tensor {@code [batch, queryHeads, queries, ...]}. */
     private long start(Tensor tensor, int row) {
-        return tensor.offset()
-                + batch * tensor.stride(0)
-                + headOf(row) * tensor.stride(1)
-                + queryOf(row) * tensor.stride(2);
+        return forward.start(tensor, sequence, headOf(row), queryOf(row));
     }
 }

@@ -72,6 +72,10 @@ public final class Softmax {
         SoftmaxCall call = scratch.job(Workspace.ATTENTION + 2, SoftmaxCall::new);
         try {
             call.bind(scores, output, logSumExp, options, logarithm);
+            if (!options.scores().isNone() || call.mask.blocks().hides()) {
+                throw Checks.fail(
+                        "options", options.toString(), "expected no score options and no blocks for scores alone");
+            }
             call.mask.requireUsable(cpu, output, "output");
             cpu.run(call, call.divide(cpu.parallelism()), scratch);
         } finally {

@@ -74,6 +74,7 @@ final class SoftmaxCall implements Compute.Job {
                     row,
                     staging,
                     place,
+                    mask.firstKey(query, sizes[2], keys),
                     mask.visibleKeys(batch, query),
                     start(Checks.notNull(scores, "scores"), batch, head, query));
             float max = RowOps.max(row, 0, padded);
@@ -94,7 +95,8 @@ final class SoftmaxCall implements Compute.Job {
         }
     }
 
-    private void load(Packer packer, float[] row, float[] staging, MaskPlan.Place place, long limit, long at) {
+    private void load(
+            Packer packer, float[] row, float[] staging, MaskPlan.Place place, long first, long limit, long at) {
         Tensor from = Checks.notNull(scores, "scores");
         int padded = Lanes.roundUp(keys, PANEL);
         packer.read(from, at, 0, from.stride(-1), 1, keys, row, 0, padded);
@@ -103,6 +105,7 @@ final class SoftmaxCall implements Compute.Job {
         if (visible > 0 && mask.hasTensors()) {
             mask.apply(packer, row, 0, staging, place, visible);
         }
+        Arrays.fill(row, 0, (int) Math.min(first, visible), Float.NEGATIVE_INFINITY);
         Arrays.fill(row, visible, padded, Float.NEGATIVE_INFINITY);
     }
 

@@ -21,27 +21,27 @@ final class Narrow {
 
     private Narrow() {}
 
-    static void bf16ToFloat(short[] from, int length, float[] to, int at) {
+    static void bf16ToFloat(short[] from, int start, int length, float[] to, int at) {
         int i = 0;
         for (; i <= length - SHORTS.length(); i += SHORTS.length()) {
-            IntVector bits = (IntVector)
-                    ShortVector.fromArray(SHORTS, from, i).convertShape(VectorOperators.ZERO_EXTEND_S2I, INTS, 0);
+            IntVector bits = (IntVector) ShortVector.fromArray(SHORTS, from, start + i)
+                    .convertShape(VectorOperators.ZERO_EXTEND_S2I, INTS, 0);
             bits.lanewise(VectorOperators.LSHL, 16).reinterpretAsFloats().intoArray(to, at + i);
         }
         for (; i < length; i++) {
-            to[at + i] = DType.bf16ToFloat(from[i]);
+            to[at + i] = DType.bf16ToFloat(from[start + i]);
         }
     }
 
-    static void f16ToFloat(short[] from, int length, float[] to, int at) {
+    static void f16ToFloat(short[] from, int start, int length, float[] to, int at) {
         for (int i = 0; i < length; i++) {
-            to[at + i] = Float.float16ToFloat(from[i]);
+            to[at + i] = Float.float16ToFloat(from[start + i]);
         }
     }
 
-    static void i8ToFloat(byte[] from, int length, float[] to, int at) {
+    static void i8ToFloat(byte[] from, int start, int length, float[] to, int at) {
         for (int i = 0; i < length; i++) {
-            to[at + i] = from[i];
+            to[at + i] = from[start + i];
         }
     }
 

@@ -127,15 +127,15 @@ public final class Packer {
                 shorts = Scratch.atLeast(shorts, length);
                 MemorySegment.copy(memory, ValueLayout.JAVA_SHORT_UNALIGNED, byteOffset, shorts, 0, length);
                 if (dtype == DType.BF16) {
-                    Narrow.bf16ToFloat(shorts, length, to, t0);
+                    Narrow.bf16ToFloat(shorts, 0, length, to, t0);
                 } else {
-                    Narrow.f16ToFloat(shorts, length, to, t0);
+                    Narrow.f16ToFloat(shorts, 0, length, to, t0);
                 }
             }
             case I8 -> {
                 bytes = Scratch.atLeast(bytes, length);
                 MemorySegment.copy(memory, ValueLayout.JAVA_BYTE, byteOffset, bytes, 0, length);
-                Narrow.i8ToFloat(bytes, length, to, t0);
+                Narrow.i8ToFloat(bytes, 0, length, to, t0);
             }
         }
     }

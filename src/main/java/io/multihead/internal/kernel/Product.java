@@ -7,6 +7,8 @@ import static io.multihead.internal.kernel.Lanes.ROW;
 import static io.multihead.internal.kernel.Lanes.TALL;
 import static io.multihead.internal.kernel.Lanes.TALL_ROWS;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * A block product {@code C = A * B} or {@code C += A * B} in scratch: names its three operands, then covers C with tiles of
  * {@link MicroKernel}. One instance per thread.
@@ -25,6 +27,7 @@ public final class Product {
     private float[] b = a;
     private int b0;
     private int panelStride;
+    private @Nullable Runs runs;
     private float[] c = a;
     private int c0;
     private int ldc;
@@ -44,7 +47,31 @@ public final class Product {
         b = panels;
         b0 = at;
         panelStride = stride;
+        runs = null;
         return this;
+    }
+
+    /** B in pieces, for {@link #accumulate} alone. */
+    public Product right(Runs pieces) {
+        runs = pieces;
+        return this;
+    }
+
+    /** Panels {@code [k][32]} of up to 256 rows, every {@link #CHAIN} of which may lie elsewhere. */
+    public static final class Runs {
+        private final float[][] arrays = new float[Lanes.DEPTH / CHAIN][];
+        private final int[] starts = new int[Lanes.DEPTH / CHAIN];
+        private final int[] strides = new int[Lanes.DEPTH / CHAIN];
+
+        /** Names no memory yet. */
+        public Runs() {}
+
+        /** Where rows {@code run * CHAIN} on lie, and how far its panels are apart. */
+        public void set(int run, float[] array, int at, int stride) {
+            arrays[run] = array;
+            starts[run] = at;
+            strides[run] = stride;
+        }
     }
 
     /** C: rows {@code stride} floats apart. */
@@ -87,12 +114,11 @@ public final class Product {
      */
     public void accumulate(int rows, int columns, int depth, int lost) {
         for (int column = 0; column < columns; column += 2 * COUNT) {
-            int panel = panel(column);
             for (int row = 0; row < rows; ) {
                 int high = high(rows - row);
-                tile(high, a0 + row * ROW, panel, Math.min(CHAIN, depth), sum, 0, PANEL);
+                chain(high, a0 + row * ROW, column, 0, Math.min(CHAIN, depth), sum);
                 for (int k = CHAIN; k < depth; k += CHAIN) {
-                    tile(high, a0 + row * ROW + k, panel + k * PANEL, Math.min(CHAIN, depth - k), part, 0, PANEL);
+                    chain(high, a0 + row * ROW + k, column, k, Math.min(CHAIN, depth - k), part);
                     MicroKernel.add(part, sum, 0, PANEL, high);
                 }
                 MicroKernel.addCompensated(sum, c, c0 + row * ldc + column, ldc, lost, high);
@@ -112,6 +138,18 @@ public final class Product {
                 row += high;
             }
         }
+    }
+
+    /** One chain of {@link #accumulate}, from row {@code k} of B. */
+    private void chain(int high, int from, int column, int k, int depth, float[] to) {
+        if (runs == null) {
+            tile(high, from, panel(column) + k * PANEL, depth, to, 0, PANEL);
+            return;
+        }
+        int run = k / CHAIN;
+        b = runs.arrays[run];
+        int panel = runs.starts[run] + column / PANEL * runs.strides[run] + column % PANEL;
+        tile(high, from, panel, depth, to, 0, PANEL);
     }
 
     private int panel(int column) {

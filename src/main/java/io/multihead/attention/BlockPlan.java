@@ -1,0 +1,76 @@
+package io.multihead.attention;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/** A block-sparse mask resolved against the sizes of one call; read-only while the call runs. */
+final class BlockPlan {
+    private final long[] sizes = new long[4];
+    private final long[] strides = new long[4];
+    private @Nullable Tensor kept;
+    private int size;
+
+    void bind(Tensor tensor, long blockSize, long[] scores) {
+        if (kept != null) {
+            throw Checks.fail("mask", "two block-sparse masks", "expected one that keeps what both keep");
+        }
+        size = (int) blockSize;
+        for (int axis = 0; axis < 4; axis++) {
+            boolean blocked = axis > 1 && scores[axis] >= 0;
+            sizes[axis] = blocked ? Math.ceilDiv(scores[axis], blockSize) : scores[axis];
+        }
+        MaskPlan.broadcast(tensor, sizes, "(batch, heads, query blocks, key blocks)", strides, 0);
+        kept = tensor;
+    }
+
+    boolean hides() {
+        return kept != null;
+    }
+
+    /** Whether some key from {@code firstKey} on, up to {@code keys} of them, is kept for the query. */
+    boolean keepsAny(long batch, long head, long query, long firstKey, int keys) {
+        for (long key = firstKey; key < firstKey + keys; key += size) {
+            if (keeps(batch, head, query, key)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Minus infinity for the keys that are not kept; blocks do not cross {@code firstKey}, a multiple of 256. */
+    void apply(float[] scores, int at, long batch, long head, long query, long firstKey, int keys) {
+        for (int first = 0; first < keys; first += size) {
+            if (!keeps(batch, head, query, firstKey + first)) {
+                Arrays.fill(scores, at + first, at + Math.min(keys, first + size), Float.NEGATIVE_INFINITY);
+            }
+        }
+    }
+
+    private boolean keeps(long batch, long head, long query, long key) {
+        Tensor tensor = kept;
+        if (tensor == null) {
+            return true;
+        }
+        long at = tensor.offset()
+                + batch * strides[0]
+                + head * strides[1]
+                + query / size * strides[2]
+                + key / size * strides[3];
+        return tensor.memory().get(ValueLayout.JAVA_BYTE, at) != 0;
+    }
+
+    void requireUsable(Compute cpu, Tensor written, String argument) {
+        if (kept != null) {
+            cpu.requireAccess(kept, "mask");
+            AttentionChecks.requireApart(written, argument, kept, "mask");
+        }
+    }
+
+    void clear() {
+        kept = null;
+    }
+}

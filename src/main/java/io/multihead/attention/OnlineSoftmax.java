@@ -1,0 +1,196 @@
+package io.multihead.attention;
+
+import static io.multihead.internal.kernel.Lanes.PANEL;
+import static io.multihead.internal.kernel.Lanes.ROW;
+import static io.multihead.internal.kernel.Lanes.TALL_ROWS;
+
+import io.multihead.internal.kernel.Exp;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.RowOps;
+import io.multihead.internal.kernel.ScoreOps;
+import io.multihead.internal.kernel.Scratch;
+import java.util.Arrays;
+
+/**
+ * The state of query rows while keys pass (Milakov and Gimelshein 2018; Dao et al. 2022, algorithm 1): per row the running
+ * maximum m, the sum of exponentials l as 32 partial sums, and the unnormalised output O with what rounding lost of it.
+ * Belongs to one thread.
+ *
+ * <p>States of different keys merge: {@code m = max(m1, m2)}, {@code l = l1 e^(m1 - m) + l2 e^(m2 - m)}, and O likewise. A row
+ * that saw no key leaves the other's bits alone.
+ */
+final class OnlineSoftmax {
+    private final float[] rescale = new float[Lanes.roundUp(QueryRows.TILE, PANEL)];
+    private final float[] unused = new float[PANEL];
+    private final float[] factors = new float[PANEL];
+    private float[] output = new float[0];
+    private float[] maximum = new float[0];
+    private float[] sums = new float[0];
+    private double[] logarithms = new double[0];
+    private int wide;
+    /** Floats from row to row of {@link #output}: {@code wide} sums, then what rounding lost of each. */
+    private int stride;
+
+    private float scale;
+
+    /** Floats of one saved row. */
+    static int stateFloats(int valueDim) {
+        return 2 * Lanes.roundUp(valueDim, PANEL) + PANEL + 1;
+    }
+
+    /** Starts anew. */
+    void reset(int rows, int valueDim, float scoreScale) {
+        int padded = Lanes.roundUp(rows, TALL_ROWS) + TALL_ROWS;
+        wide = Lanes.roundUp(valueDim, PANEL);
+        stride = 2 * wide;
+        scale = scoreScale;
+        output = Scratch.atLeast(output, padded * stride);
+        maximum = Scratch.atLeast(maximum, padded);
+        sums = Scratch.atLeast(sums, padded * PANEL);
+        logarithms = Scratch.atLeast(logarithms, padded);
+        Arrays.fill(output, 0, rows * stride, 0f);
+        Arrays.fill(maximum, 0, rows, Float.NEGATIVE_INFINITY);
+        Arrays.fill(sums, 0, rows * PANEL, 0f);
+    }
+
+    /** {@code m' = max(m, max S)}, and {@code e^(m - m')} for what was summed under the old maximum. */
+    void raiseMaximum(float[] scores, int at, int tile, int count, int keys) {
+        int padded = Lanes.roundUp(keys, PANEL);
+        for (int r = 0; r < count; r++) {
+            float before = maximum[tile + r];
+            float after = Math.max(before, RowOps.max(scores, at + r * ROW, padded));
+            maximum[tile + r] = after;
+            rescale[r] = before == after ? 0f : before - after;
+        }
+        Exp.shifted(rescale, 0, rescale.length, scale, 0f, unused, 0, 0f);
+    }
+
+    /** Nothing was summed under another maximum: for callers who have raised it to the end before. */
+    void keepMaximum() {
+        Arrays.fill(rescale, 1f);
+    }
+
+    /** {@code P = e^(S - m')}, {@code l = l e^(m - m') + sum P}, {@code O = O e^(m - m')}. */
+    void exponentiate(KeyBlock block, float[] scores, int at, int tile, int count, int keys) {
+        int padded = Lanes.roundUp(keys, PANEL);
+        for (int r = 0; r < count; r++) {
+            int o = (tile + r) * stride;
+            if (rescale[r] != 1f) {
+                RowOps.scale(output, o, stride, rescale[r]);
+            }
+            if (block.hasStrays()) {
+                block.addStrays(scores, at + r * ROW, keys, output, o, wide);
+            }
+            // a row that has seen no key keeps m = -inf; shifting by 0 makes its masked scores 0, and NaN stays NaN
+            float shift = maximum[tile + r] == Float.NEGATIVE_INFINITY ? 0f : maximum[tile + r];
+            Exp.shifted(scores, at + r * ROW, padded, scale, shift, sums, (tile + r) * PANEL, rescale[r]);
+        }
+    }
+
+    float[] output() {
+        return output;
+    }
+
+    int at(int row) {
+        return row * stride;
+    }
+
+    int stride() {
+        return stride;
+    }
+
+    int lost() {
+        return wide;
+    }
+
+    /** Adds what other keys gave to the same rows; the other state is used up. */
+    void merge(OnlineSoftmax other, int rows) {
+        for (int row = 0; row < rows; row++) {
+            if (other.hasSeen(row)) {
+                merge(other.output, row * stride, other.maximum[row], other.sums, row * PANEL, row);
+            }
+        }
+    }
+
+    /** Whether a key counted; a sum that is NaN came from one, even if no maximum did. */
+    private boolean hasSeen(int row) {
+        return maximum[row] != Float.NEGATIVE_INFINITY || sums[row * PANEL] != 0f || hasSum(row);
+    }
+
+    private boolean hasSum(int row) {
+        for (int i = 1; i < PANEL; i++) {
+            if (sums[row * PANEL + i] != 0f) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private void merge(float[] from, int at, float otherMaximum, float[] otherSums, int s0, int row) {
+        if (!hasSeen(row)) {
+            System.arraycopy(from, at, output, row * stride, stride);
+            System.arraycopy(otherSums, s0, sums, row * PANEL, PANEL);
+            maximum[row] = otherMaximum;
+            return;
+        }
+        float both = Math.max(maximum[row], otherMaximum);
+        Arrays.fill(factors, 0f);
+        factors[0] = maximum[row] == both ? 0f : maximum[row] - both;
+        factors[1] = otherMaximum == both ? 0f : otherMaximum - both;
+        Exp.shifted(factors, 0, PANEL, scale, 0f, unused, 0, 0f);
+        maximum[row] = both;
+        ScoreOps.merge(output, row * stride, factors[0], from, at, factors[1], wide);
+        ScoreOps.mergeSums(sums, row * PANEL, factors[0], otherSums, s0, factors[1]);
+    }
+
+    /** Writes the state, row by row. */
+    void save(int rows, float[] to, int at) {
+        int length = stride + PANEL + 1;
+        for (int row = 0; row < rows; row++) {
+            System.arraycopy(output, row * stride, to, at + row * length, stride);
+            System.arraycopy(sums, row * PANEL, to, at + row * length + stride, PANEL);
+            to[at + row * length + stride + PANEL] = maximum[row];
+        }
+    }
+
+    /** Reads a state that was saved. */
+    void load(int rows, float[] from, int at) {
+        int length = stride + PANEL + 1;
+        for (int row = 0; row < rows; row++) {
+            System.arraycopy(from, at + row * length, output, row * stride, stride);
+            System.arraycopy(from, at + row * length + stride, sums, row * PANEL, PANEL);
+            maximum[row] = from[at + row * length + stride + PANEL];
+        }
+    }
+
+    /**
+     * {@code O / l}; a row that saw no key becomes 0. What compensation still holds is added first, so that blocks which add
+     * nothing to a row leave its bits alone. A sink adds its exponential to l.
+     *
+     * @param sink the score of a key without value, minus infinity for none
+     * @return the divisor, 0 for a row that saw no key
+     */
+    float normalise(int row, float sink) {
+        float sum = RowOps.total(sums, row * PANEL);
+        double top = (double) scale * maximum[row];
+        double divisor = sum;
+        logarithms[row] = top + Math.log(sum);
+        if (sink != Float.NEGATIVE_INFINITY) {
+            divisor = sum == 0f ? 0 : sum + Math.exp(sink - top);
+            logarithms[row] = sum == 0f
+                    ? sink
+                    : sink > top ? sink + Math.log1p(sum * Math.exp(top - sink)) : top + Math.log(divisor);
+        }
+        if (sum == 0f) {
+            Arrays.fill(output, row * stride, row * stride + wide, 0f);
+        } else {
+            RowOps.divide(output, row * stride, wide, wide, (float) divisor);
+        }
+        return (float) divisor;
+    }
+
+    /** Natural logarithm of the softmax's denominator, after {@link #normalise}. */
+    double logSumExp(int row) {
+        return logarithms[row];
+    }
+}

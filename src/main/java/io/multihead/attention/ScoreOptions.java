@@ -1,0 +1,140 @@
+package io.multihead.attention;
+
+import io.multihead.internal.Checks;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What models do to scores beside masks. All of it combines, in this order: the scaled score is capped, the linear bias is
+ * added, then the biases of the mask; the modifier comes last. Sinks enter the denominator alone. Forward only: backward
+ * refuses them.
+ *
+ * @param softCap {@code cap tanh(score / cap)} (Gemma 2); 0 for none
+ * @param slopes one per query head: {@code slope (key - position)} is added (ALiBi, Press et al. 2022), a query's position
+ *     being aligned bottom-right as in {@link Mask#CAUSAL}; null for none
+ * @param sinks one per query head: the score of a key without value (GPT-OSS), which counts in log-sum-exp too; null for
+ *     none
+ * @param modifier any formula, slowly; null for none
+ */
+@SuppressWarnings("ArrayRecordComponent") // copied in and out, and never compared by the library
+public record ScoreOptions(
+        double softCap,
+        float @Nullable [] slopes,
+        float @Nullable [] sinks,
+        @Nullable ScoreModifier modifier) {
+    /** Scores stay as they are. */
+    public static final ScoreOptions NONE = new ScoreOptions(0, null, null, null);
+
+    /**
+     * Copies and checks the parts.
+     *
+     * @throws IllegalArgumentException if the cap is negative or not finite, a slope is not finite, or a sink is NaN or plus
+     *     infinity
+     */
+    public ScoreOptions {
+        if (!(softCap >= 0 && softCap <= Float.MAX_VALUE)) {
+            throw Checks.fail("softCap", String.valueOf(softCap), "expected a positive number, or 0 for none");
+        }
+        slopes = slopes == null ? null : slopes.clone();
+        sinks = sinks == null ? null : sinks.clone();
+        requireNumbers(slopes, "slopes", false);
+        requireNumbers(sinks, "sinks", true);
+    }
+
+    /**
+     * The linear biases.
+     *
+     * @return a copy, or null
+     */
+    @Override
+    public float @Nullable [] slopes() {
+        return slopes == null ? null : slopes.clone();
+    }
+
+    /**
+     * The sinks.
+     *
+     * @return a copy, or null
+     */
+    @Override
+    public float @Nullable [] sinks() {
+        return sinks == null ? null : sinks.clone();
+    }
+
+    /**
+     * These options with a cap.
+     *
+     * @param newSoftCap the largest absolute score; 0 for none
+     * @return changed options
+     */
+    public ScoreOptions withSoftCap(double newSoftCap) {
+        return new ScoreOptions(newSoftCap, slopes, sinks, modifier);
+    }
+
+    /**
+     * These options with linear biases.
+     *
+     * @param newSlopes one per query head, as of {@code io.multihead.position.Alibi}
+     * @return changed options
+     */
+    public ScoreOptions withSlopes(float... newSlopes) {
+        return new ScoreOptions(softCap, newSlopes, sinks, modifier);
+    }
+
+    /**
+     * These options with sinks.
+     *
+     * @param newSinks one per query head
+     * @return changed options
+     */
+    public ScoreOptions withSinks(float... newSinks) {
+        return new ScoreOptions(softCap, slopes, newSinks, modifier);
+    }
+
+    /**
+     * These options with a modifier.
+     *
+     * @param newModifier changes single scores
+     * @return changed options
+     */
+    public ScoreOptions withModifier(ScoreModifier newModifier) {
+        return new ScoreOptions(softCap, slopes, sinks, newModifier);
+    }
+
+    /** The array itself, which nobody may change. */
+    float @Nullable [] sharedSlopes() {
+        return slopes;
+    }
+
+    float @Nullable [] sharedSinks() {
+        return sinks;
+    }
+
+    /** Whether anything but the denominator changes. */
+    boolean changesScores() {
+        return softCap != 0 || slopes != null || modifier != null;
+    }
+
+    boolean isNone() {
+        return !changesScores() && sinks == null;
+    }
+
+    void requireHeads(long heads) {
+        requireHeads(slopes, "slopes", heads);
+        requireHeads(sinks, "sinks", heads);
+    }
+
+    private static void requireHeads(float @Nullable [] values, String argument, long heads) {
+        if (values != null && values.length != heads) {
+            throw Checks.fail(argument, values.length + " values", "expected one per query head of " + heads);
+        }
+    }
+
+    private static void requireNumbers(float @Nullable [] values, String argument, boolean minusInfinity) {
+        for (int i = 0; values != null && i < values.length; i++) {
+            if (!Float.isFinite(values[i]) && !(minusInfinity && values[i] == Float.NEGATIVE_INFINITY)) {
+                throw Checks.fail(argument, Arrays.toString(values), "expected finite numbers");
+            }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+package io.multihead.attention;
+
+import static io.multihead.internal.kernel.Lanes.PANEL;
+
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.Packer;
+import io.multihead.internal.kernel.RowOps;
+import io.multihead.internal.kernel.ScoreOps;
+
+/** What is done to a row of scores between the product and the softmax, but for the limits of visible keys. */
+final class ScoreRows {
+    private final float[] staging = new float[Lanes.DEPTH];
+    private final MaskPlan.Place place = new MaskPlan.Place();
+    private long batch;
+    private long head;
+    private long query;
+    private long firstKey;
+
+    /** Names the first score of the next row. */
+    void place(long newBatch, long newHead, long newQuery, long newFirstKey) {
+        batch = newBatch;
+        head = newHead;
+        query = newQuery;
+        firstKey = newFirstKey;
+        place.set(newBatch, newHead, newQuery, newFirstKey);
+    }
+
+    /**
+     * Changes scores {@code from} up to {@code to} of a row; what it does to the others does not matter.
+     *
+     * @param position the key that stands where the query does
+     */
+    void change(AttentionCall call, Packer packer, float[] scores, int at, long position, int from, int to) {
+        int padded = Lanes.roundUp(to, PANEL);
+        if (call.scalesFirst()) {
+            RowOps.scale(scores, at, padded, call.scale);
+        }
+        ScoreOptions options = call.scores;
+        if (options.softCap() != 0) {
+            ScoreOps.softCap(scores, at, padded, (float) options.softCap());
+        }
+        float[] slopes = options.sharedSlopes();
+        if (slopes != null) {
+            ScoreOps.addRamp(scores, at, padded, slopes[(int) head], firstKey - position);
+        }
+        call.mask.apply(packer, scores, at, staging, place, to);
+        if (call.mask.blocks().hides()) {
+            call.mask.blocks().apply(scores, at, batch, head, query, firstKey, to);
+        }
+        ScoreModifier modifier = options.modifier();
+        if (modifier != null) {
+            for (int i = from; i < to; i++) {
+                float score = scores[at + i];
+                boolean exists = score != Float.NEGATIVE_INFINITY;
+                scores[at + i] = exists ? modifier.apply(batch, head, query, firstKey + i, score) : score;
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+package io.multihead.attention;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/** Keys and values in two tensors: one sequence per batch, or sequences packed one after another in one batch. */
+final class TensorKeyValues implements KeyValueView {
+    private @Nullable Tensor key;
+    private @Nullable Tensor value;
+    /** Where packed sequences start; empty when every batch is one. */
+    private final long[] offsets;
+
+    /** A view that is bound before each use. */
+    TensorKeyValues() {
+        offsets = new long[0];
+    }
+
+    TensorKeyValues(Tensor key, Tensor value, long[] offsets) {
+        AttentionChecks.requireKeyValues(key, value);
+        this.offsets = offsets;
+        bind(key, value);
+    }
+
+    /** Takes checked tensors, or none. */
+    void bind(@Nullable Tensor newKey, @Nullable Tensor newValue) {
+        key = newKey;
+        value = newValue;
+    }
+
+    Tensor key() {
+        return Checks.notNull(key, "key");
+    }
+
+    Tensor value() {
+        return Checks.notNull(value, "value");
+    }
+
+    @Override
+    public int sequences() {
+        return offsets.length > 0 ? offsets.length - 1 : (int) key().dim(0);
+    }
+
+    @Override
+    public int heads() {
+        return (int) key().dim(1);
+    }
+
+    @Override
+    public int headDim() {
+        return (int) key().dim(3);
+    }
+
+    @Override
+    public int valueDim() {
+        return (int) value().dim(3);
+    }
+
+    @Override
+    public long keys(int sequence) {
+        return offsets.length > 0 ? offsets[sequence + 1] - offsets[sequence] : key().dim(2);
+    }
+
+    @Override
+    public void locate(int sequence, int head, long at, KeyValuePage page) {
+        Tensor k = key();
+        Tensor v = value();
+        page.keys(keys(sequence) - at)
+                .keyRows(k, start(k, sequence, head, at), k.stride(2), k.stride(3))
+                .valueRows(v, start(v, sequence, head, at), v.stride(2), v.stride(3));
+    }
+
+    private long start(Tensor tensor, int sequence, int head, long at) {
+        boolean packed = offsets.length > 0;
+        return tensor.offset()
+                + (packed ? 0 : sequence) * tensor.stride(0)
+                + head * tensor.stride(1)
+                + (at + (packed ? offsets[sequence] : 0)) * tensor.stride(2);
+    }
+
+    @Override
+    public void requireUsable(Compute cpu, Tensor written, String argument) {
+        cpu.requireAccess(key(), "key");
+        cpu.requireAccess(value(), "value");
+        AttentionChecks.requireApart(written, argument, key(), "key");
+        AttentionChecks.requireApart(written, argument, value(), "value");
+    }
+}
