@@ -110,8 +110,9 @@ class SteadyStateTest {
 
     /** Compiles the path first: until then vectors are objects, which would drown the scratch. */
     private static void settlesForScratch() {
-        Tensor q = Tensor.of(new float[512 * 16], 1, 1, 512, 16);
-        Tensor out = Tensor.of(new float[512 * 16], 1, 1, 512, 16);
+        // 2048 keys, so that splits are merged
+        Tensor q = Tensor.of(new float[2048 * 16], 1, 1, 2048, 16);
+        Tensor out = Tensor.of(new float[2048 * 16], 1, 1, 2048, 16);
         Compute cpu = Compute.serial();
         settles("attention", () -> Attention.forward(cpu, q, q, q, out, AttentionOptions.DEFAULT));
     }

@@ -101,6 +101,44 @@ public interface ScoreRule {
     }
 
     /**
+     * Sliding window, bottom-right: query {@code i} at position {@code p = i + keys - queries} sees {@code p - left <= j <=
+     * p + right}.
+     *
+     * @param left keys before its own
+     * @param right keys after its own
+     * @param queries number of queries
+     * @param keys number of keys
+     * @return the rule
+     */
+    static ScoreRule window(long left, long right, long queries, long keys) {
+        return (b, h, i, j, score) -> {
+            double apart = (double) j - (i + keys - queries);
+            return -apart <= left && apart <= right ? score : Double.NEGATIVE_INFINITY;
+        };
+    }
+
+    /**
+     * Keeps blocks of scores where the tensor is not zero.
+     *
+     * @param kept broadcasts, from the right, to (batch, heads, query blocks, key blocks)
+     * @param size queries and keys of one block
+     * @return the rule
+     */
+    static ScoreRule blocks(Tensor kept, int size) {
+        return (b, h, i, j, score) -> at(kept, b, h, i / size, j / size) != 0 ? score : Double.NEGATIVE_INFINITY;
+    }
+
+    /**
+     * Caps scores (Gemma 2): {@code cap tanh(score / cap)}.
+     *
+     * @param cap the largest absolute score
+     * @return the rule
+     */
+    static ScoreRule softCap(double cap) {
+        return (b, h, i, j, score) -> cap * Math.tanh(score / cap);
+    }
+
+    /**
      * Only the first keys of each batch exist.
      *
      * @param lengths one per batch, or one for all
