@@ -5,6 +5,7 @@ module io.multihead {
 
     exports io.multihead.analysis;
     exports io.multihead.attention;
+    exports io.multihead.cache;
     exports io.multihead.compute;
     exports io.multihead.format;
     exports io.multihead.gemm;

@@ -24,7 +24,10 @@ public final class Workspace {
     /** First slot of position embeddings. */
     public static final int POSITION = 28;
 
-    private static final int SLOTS = 32;
+    /** First slot of caches. */
+    public static final int CACHE = 32;
+
+    private static final int SLOTS = 36;
 
     private final Packer packer = new Packer();
     private final float[][] floats = new float[SLOTS][0];
@@ -44,7 +47,7 @@ public final class Workspace {
     /**
      * A scratch array; its content is whatever was left there.
      *
-     * @param slot which one, 0 to 31
+     * @param slot which one, 0 to 35
      * @param length how many floats are needed
      * @return an array of at least that length, the same one at every call until a longer one is needed
      */
@@ -57,7 +60,7 @@ public final class Workspace {
      * A reusable description of a call, made on first use.
      *
      * @param <T> its type
-     * @param slot which one, 0 to 31
+     * @param slot which one, 0 to 35
      * @param make makes it
      * @return the same object at every call
      */

@@ -1,0 +1,445 @@
+package io.multihead.cache;
+
+import io.multihead.attention.KeyValuePage;
+import io.multihead.attention.KeyValueView;
+import io.multihead.compute.Compute;
+import io.multihead.compute.Workspace;
+import io.multihead.internal.Checks;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Keys and values of many sequences and all layers, kept between steps in the layout that attention reads in place.
+ *
+ * <p>Memory is pages of some tokens with all layers and heads (Kwon et al. 2023, section 4). Sequences that were forked share
+ * pages until one of them writes. {@link #contiguous} has all its memory at once and never fails up to the length it was made
+ * for; {@link #paged} takes pages as they are needed, within a hard budget. Both hold Java arrays, which count towards the
+ * JVM's heap ({@code -Xmx}); {@link #bytesPerToken} says how much. What is not a whole page is rounded up, 64 tokens in a paged
+ * cache and 256 in a contiguous one. Memory once taken is kept for later sequences until the cache itself is garbage.
+ *
+ * <p>A token is narrowed once, when it is appended: f32 as it is, bf16 and f16 to nearest even, i8 with one f32 scale per token,
+ * head and side (largest absolute element over 127). Attention over a narrow cache equals attention over its widened content.
+ *
+ * <p>Views may be read by any number of threads while nobody appends, truncates, slides, forks or closes; those are for one
+ * thread at a time. A warm append within the memory at hand allocates nothing.
+ */
+public final class KeyValueCache {
+    private static final int CALL = Workspace.CACHE;
+
+    private final PagePool pool;
+    /** Most pages of one sequence. */
+    private final long quota;
+
+    private @Nullable Sequence[] sequences = new Sequence[4];
+    private final int[] one = new int[1];
+
+    /**
+     * What a cache holds.
+     *
+     * @param layers number of layers, at least 1
+     * @param heads key/value heads, at least 1
+     * @param headDim elements of a key, at least 1
+     * @param valueDim elements of a value, at least 1
+     * @param dtype F32, BF16, F16 or I8
+     */
+    public record Config(int layers, int heads, int headDim, int valueDim, DType dtype) {
+        /**
+         * Checks the sizes.
+         *
+         * @throws IllegalArgumentException if a size is less than 1 or the type is F64
+         */
+        public Config {
+            Checks.atLeast(layers, 1, "layers");
+            Checks.atLeast(heads, 1, "heads");
+            Checks.atLeast(headDim, 1, "headDim");
+            Checks.atLeast(valueDim, 1, "valueDim");
+            if (Checks.notNull(dtype, "dtype") == DType.F64) {
+                throw Checks.fail("dtype", "F64", "expected F32, BF16, F16 or I8");
+            }
+        }
+
+        /**
+         * Keys and values of the same size, in f32.
+         *
+         * @param layers number of layers
+         * @param heads key/value heads
+         * @param headDim elements of a key and of a value
+         * @return the configuration
+         */
+        public static Config of(int layers, int heads, int headDim) {
+            return new Config(layers, heads, headDim, headDim, DType.F32);
+        }
+
+        /**
+         * This configuration with another element type.
+         *
+         * @param newDtype F32, BF16, F16 or I8
+         * @return the changed configuration
+         */
+        public Config withDtype(DType newDtype) {
+            return new Config(layers, heads, headDim, valueDim, newDtype);
+        }
+
+        /**
+         * This configuration with values of another size, as latent attention has them.
+         *
+         * @param newValueDim elements of a value
+         * @return the changed configuration
+         */
+        public Config withValueDim(int newValueDim) {
+            return new Config(layers, heads, headDim, newValueDim, dtype);
+        }
+    }
+
+    private KeyValueCache(Config config, int pageTokens, long pages, long quota) {
+        pool = new PagePool(config, pageTokens, pages);
+        this.quota = quota;
+    }
+
+    /**
+     * A cache that has room for so many sequences of so many tokens, all of it taken now. Sequences 0 to {@code sequences - 1}
+     * are open.
+     *
+     * @param config what it holds
+     * @param sequences how many
+     * @param tokens most tokens of each, counted from the first that still exists; rounded up to 256
+     * @return the cache
+     * @throws IllegalArgumentException if a number is less than 1
+     */
+    public static KeyValueCache contiguous(Config config, int sequences, long tokens) {
+        Checks.notNull(config, "config");
+        Checks.atLeast(sequences, 1, "sequences");
+        long quota = Math.ceilDiv(Checks.atLeast(tokens, 1, "tokens"), (long) Lanes.DEPTH);
+        long pages = Checks.fitsInt(quota * sequences, "tokens");
+        KeyValueCache cache = new KeyValueCache(config, Lanes.DEPTH, pages, quota);
+        for (int page = 0; page < pages; page++) {
+            cache.pool.reserve(page);
+        }
+        for (int sequence = 0; sequence < sequences; sequence++) {
+            cache.open();
+        }
+        return cache;
+    }
+
+    /**
+     * A cache of pages of 64 tokens, which are taken as sequences grow. No sequence is open.
+     *
+     * @param config what it holds
+     * @param budgetBytes most bytes of all pages together
+     * @return the cache
+     * @throws IllegalArgumentException if the budget does not hold one page
+     */
+    public static KeyValueCache paged(Config config, long budgetBytes) {
+        long page = PagePool.bytesPerToken(Checks.notNull(config, "config")) * KeyValuePage.LEAST_KEYS;
+        if (budgetBytes < page) {
+            throw Checks.fail("budgetBytes", String.valueOf(budgetBytes), "expected at least one page of " + page);
+        }
+        return new KeyValueCache(config, KeyValuePage.LEAST_KEYS, budgetBytes / page, Long.MAX_VALUE);
+    }
+
+    /**
+     * What this cache holds.
+     *
+     * @return the configuration
+     */
+    public Config config() {
+        return pool.config;
+    }
+
+    /**
+     * Bytes of one token in all layers.
+     *
+     * @return keys, values and, for i8, their scales; values padded to a multiple of 32 elements
+     */
+    public long bytesPerToken() {
+        return PagePool.bytesPerToken(pool.config);
+    }
+
+    /**
+     * Bytes of the pages that sequences hold; a shared page counts once.
+     *
+     * @return at most the budget
+     */
+    public long usedBytes() {
+        return bytesPerToken() * pool.pageTokens * pool.used();
+    }
+
+    /**
+     * Tokens that still fit, all sequences together, in pages that nobody holds.
+     *
+     * @return a multiple of the page size
+     */
+    public long availableTokens() {
+        return (long) pool.available() * pool.pageTokens;
+    }
+
+    /**
+     * Opens an empty sequence.
+     *
+     * @return its number, the smallest that is not in use
+     */
+    public int open() {
+        return put(new Sequence(pool.config.layers()));
+    }
+
+    /**
+     * Opens a sequence with the same tokens, which shares all pages; whoever writes to a shared page first copies it.
+     *
+     * @param sequence an open sequence
+     * @return the new sequence's number
+     */
+    public int fork(int sequence) {
+        Sequence other = sequence(sequence).fork();
+        for (long page = other.dropped; page < other.dropped + other.pageCount; page++) {
+            pool.share(other.page(page));
+        }
+        return put(other);
+    }
+
+    /**
+     * Closes a sequence; its number may be given again.
+     *
+     * @param sequence an open sequence
+     */
+    public void close(int sequence) {
+        Sequence closed = sequence(sequence);
+        while (closed.pageCount > 0) {
+            pool.release(closed.removeLast());
+        }
+        sequences[sequence] = null;
+    }
+
+    private int put(Sequence sequence) {
+        int number = 0;
+        while (number < sequences.length && sequences[number] != null) {
+            number++;
+        }
+        sequences = number == sequences.length ? Arrays.copyOf(sequences, 2 * number) : sequences;
+        sequences[number] = sequence;
+        return number;
+    }
+
+    /**
+     * The position of a sequence's next token in one layer: how many were appended, less those truncated.
+     *
+     * @param layer from 0
+     * @param sequence an open sequence
+     * @return at least 0
+     */
+    public long length(int layer, int sequence) {
+        Checks.index(layer, pool.config.layers(), "layer");
+        return sequence(sequence).lengths[layer];
+    }
+
+    /**
+     * The first token that still exists.
+     *
+     * @param sequence an open sequence
+     * @return 0 unless {@link #slide} gave up older ones
+     */
+    public long firstKey(int sequence) {
+        return sequence(sequence).firstKey;
+    }
+
+    /**
+     * Appends as many tokens to each sequence.
+     *
+     * @param cpu threads and scratch
+     * @param layer from 0
+     * @param to one open sequence per batch, no two the same
+     * @param key {@code [sequences, heads, tokens, headDim]}, any strides and element type
+     * @param value {@code [sequences, heads, tokens, valueDim]}
+     * @throws IllegalArgumentException if shapes do not fit
+     * @throws CacheFullException if there is no room; nothing has changed then
+     */
+    public void append(Compute cpu, int layer, int[] to, Tensor key, Tensor value) {
+        CacheChecks.requireTokens(pool.config, cpu, key, value);
+        if (key.dim(0) != Checks.notNull(to, "to").length) {
+            throw Checks.fail(
+                    "key", "shape " + key.shape(), "expected a batch for each of " + to.length + " sequences");
+        }
+        append(cpu, layer, to, null, key, value);
+    }
+
+    /**
+     * Appends tokens to one sequence.
+     *
+     * @param cpu threads and scratch
+     * @param layer from 0
+     * @param sequence an open sequence
+     * @param key {@code [1, heads, tokens, headDim]}, any strides and element type
+     * @param value {@code [1, heads, tokens, valueDim]}
+     * @throws IllegalArgumentException if shapes do not fit
+     * @throws CacheFullException if there is no room; nothing has changed then
+     */
+    public void append(Compute cpu, int layer, int sequence, Tensor key, Tensor value) {
+        one[0] = sequence;
+        append(cpu, layer, one, key, value);
+    }
+
+    /**
+     * Appends tokens of several sequences, packed one after another.
+     *
+     * @param cpu threads and scratch
+     * @param layer from 0
+     * @param to one open sequence per packed one, no two the same
+     * @param offsets where each sequence's tokens start, and where the last one's end
+     * @param key {@code [1, heads, tokens, headDim]}, any strides and element type
+     * @param value {@code [1, heads, tokens, valueDim]}
+     * @throws IllegalArgumentException if shapes do not fit, or the offsets fall or leave the tokens
+     * @throws CacheFullException if there is no room; nothing has changed then
+     */
+    public void appendPacked(Compute cpu, int layer, int[] to, long[] offsets, Tensor key, Tensor value) {
+        CacheChecks.requireTokens(pool.config, cpu, key, value);
+        CacheChecks.requireOffsets(Checks.notNull(to, "to"), offsets, key);
+        append(cpu, layer, to, offsets, key, value);
+    }
+
+    private void append(Compute cpu, int layer, int[] to, long @Nullable [] offsets, Tensor key, Tensor value) {
+        Checks.index(layer, pool.config.layers(), "layer");
+        CacheChecks.requireDistinct(to);
+        makeRoom(layer, to, offsets, key.dim(2));
+        Workspace scratch = cpu.take();
+        AppendCall call = scratch.job(CALL, AppendCall::new);
+        try {
+            call.bind(this, layer, to, offsets);
+            call.bindTensors(key, value);
+            cpu.run(call, (long) to.length * pool.config.heads(), scratch);
+        } finally {
+            call.clear();
+            cpu.giveBack(scratch);
+        }
+        for (int i = 0; i < to.length; i++) {
+            sequence(to[i]).lengths[layer] += count(offsets, i, key.dim(2));
+        }
+    }
+
+    private static long count(long @Nullable [] offsets, int index, long all) {
+        return offsets == null ? all : offsets[index + 1] - offsets[index];
+    }
+
+    /** Takes the pages that the new tokens need, and copies shared ones that they will be written to; all or none. */
+    private void makeRoom(int layer, int[] to, long @Nullable [] offsets, long all) {
+        long wanted = 0;
+        for (int i = 0; i < to.length; i++) {
+            Sequence sequence = sequence(to[i]);
+            long length = sequence.lengths[layer];
+            long count = count(offsets, i, all);
+            long pages = Math.ceilDiv(length + count, (long) pool.pageTokens);
+            long missing = Math.max(0, pages - sequence.dropped - sequence.pageCount);
+            if (missing + sequence.pageCount > quota) {
+                throw new CacheFullException("sequence " + to[i] + ": " + length + " tokens and " + count
+                        + " more; expected at most " + quota * pool.pageTokens + " from token " + sequence.firstKey);
+            }
+            wanted += missing;
+            for (long page = firstPage(length); page < pages - missing && count > 0; page++) {
+                wanted += pool.isShared(sequence.page(page)) ? 1 : 0;
+            }
+        }
+        if (wanted > pool.available()) {
+            throw new CacheFullException("cache: " + wanted + " pages wanted; expected at most the " + pool.available()
+                    + " free of " + pool.pages + ", " + pool.pageTokens + " tokens each");
+        }
+        for (int i = 0; i < to.length; i++) {
+            takePages(sequence(to[i]), layer, count(offsets, i, all));
+        }
+    }
+
+    private void takePages(Sequence sequence, int layer, long count) {
+        long length = sequence.lengths[layer];
+        long pages = Math.ceilDiv(length + count, (long) pool.pageTokens);
+        for (long page = firstPage(length); page < pages && count > 0; page++) {
+            if (page >= sequence.dropped + sequence.pageCount) {
+                sequence.add(pool.take());
+            } else if (pool.isShared(sequence.page(page))) {
+                sequence.set(page, pool.copy(sequence.page(page)));
+            }
+        }
+    }
+
+    private long firstPage(long length) {
+        return length / pool.pageTokens;
+    }
+
+    /**
+     * Forgets the tokens from a position on, in all layers: after speculation that failed, or to rewind.
+     *
+     * @param sequence an open sequence
+     * @param length how many tokens stay at most, from the very first
+     * @throws IllegalArgumentException if tokens that were given up would have to come back
+     */
+    public void truncate(int sequence, long length) {
+        Sequence shorter = sequence(sequence);
+        if (length < shorter.firstKey) {
+            throw Checks.fail(
+                    "length", String.valueOf(length), "expected at least the first token " + shorter.firstKey);
+        }
+        for (int layer = 0; layer < shorter.lengths.length; layer++) {
+            shorter.lengths[layer] = Math.min(shorter.lengths[layer], length);
+        }
+        long pages = Math.ceilDiv(shorter.longest(), (long) pool.pageTokens);
+        while (shorter.pageCount > 0 && shorter.dropped + shorter.pageCount > pages) {
+            pool.release(shorter.removeLast());
+        }
+    }
+
+    /**
+     * Gives up the tokens before a position, in all layers; whole blocks of 256 of them make room for new tokens. Positions
+     * stay what they were, so that a sequence with a window may grow for ever in constant memory.
+     *
+     * @param sequence an open sequence
+     * @param firstKey the first token that stays; at most the length of every layer
+     * @throws IllegalArgumentException if a layer has not come so far, or the tokens are given up already
+     */
+    public void slide(int sequence, long firstKey) {
+        Sequence slid = sequence(sequence);
+        for (long length : slid.lengths) {
+            if (firstKey > length || firstKey < slid.firstKey) {
+                throw Checks.fail(
+                        "firstKey", String.valueOf(firstKey), "expected " + slid.firstKey + " to the length " + length);
+            }
+        }
+        slid.firstKey = firstKey;
+        // attention reads whole blocks of 256
+        long page = firstPage(firstKey / Lanes.DEPTH * Lanes.DEPTH);
+        while (slid.pageCount > 0 && slid.dropped < page) {
+            pool.release(slid.removeFirst());
+        }
+        slid.dropped = slid.pageCount == 0 ? Math.max(slid.dropped, page) : slid.dropped;
+    }
+
+    /**
+     * Sequences of one layer, for attention. The view stays good while they are open and always shows what is there.
+     *
+     * @param layer from 0
+     * @param of open sequences
+     * @return a view of them
+     */
+    public KeyValueView view(int layer, int... of) {
+        Checks.index(layer, pool.config.layers(), "layer");
+        for (int sequence : of) {
+            sequence(sequence);
+        }
+        return new CacheView(this, layer, of.clone());
+    }
+
+    PagePool pool() {
+        return pool;
+    }
+
+    /** The page of a token. */
+    int page(int sequence, long position) {
+        return sequence(sequence).page(position / pool.pageTokens);
+    }
+
+    private Sequence sequence(int number) {
+        Sequence sequence = number < 0 || number >= sequences.length ? null : sequences[number];
+        if (sequence == null) {
+            throw Checks.fail("sequence", String.valueOf(number), "expected an open sequence");
+        }
+        return sequence;
+    }
+}

@@ -1,0 +1,61 @@
+package io.multihead.cache;
+
+import java.util.Arrays;
+
+/** One sequence: its pages, from the first that still exists, and how far each layer has come. */
+final class Sequence {
+    final long[] lengths;
+    long firstKey;
+    /** Number of pages given up before the first in {@link #pages}. */
+    long dropped;
+
+    int pageCount;
+    private int[] pages = new int[4];
+
+    Sequence(int layers) {
+        lengths = new long[layers];
+    }
+
+    long longest() {
+        long most = 0;
+        for (long length : lengths) {
+            most = Math.max(most, length);
+        }
+        return most;
+    }
+
+    int page(long index) {
+        return pages[(int) (index - dropped)];
+    }
+
+    void set(long index, int page) {
+        pages[(int) (index - dropped)] = page;
+    }
+
+    void add(int page) {
+        pages = pageCount == pages.length ? Arrays.copyOf(pages, 2 * pageCount) : pages;
+        pages[pageCount++] = page;
+    }
+
+    int removeLast() {
+        return pages[--pageCount];
+    }
+
+    int removeFirst() {
+        int page = pages[0];
+        System.arraycopy(pages, 1, pages, 0, --pageCount);
+        dropped++;
+        return page;
+    }
+
+    /** Another sequence of the same pages. */
+    Sequence fork() {
+        Sequence other = new Sequence(lengths.length);
+        System.arraycopy(lengths, 0, other.lengths, 0, lengths.length);
+        other.firstKey = firstKey;
+        other.dropped = dropped;
+        other.pageCount = pageCount;
+        other.pages = pages.clone();
+        return other;
+    }
+}

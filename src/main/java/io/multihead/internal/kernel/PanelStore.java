@@ -1,0 +1,112 @@
+package io.multihead.internal.kernel;
+
+import static io.multihead.internal.kernel.Lanes.PANEL;
+
+import io.multihead.tensor.DType;
+
+/** Writes rows of f32 into panels of any element type, rounding once; {@link Widen} is the way back. */
+public final class PanelStore {
+    private static final float MOST_BYTE = 127f;
+
+    private PanelStore() {}
+
+    /**
+     * Rows become columns of one panel: {@code panel[k][lane + t] = rows[t][k0 + k]}.
+     *
+     * @param ld floats from row to row
+     * @param storage {@code float[]}, {@code short[]} or {@code byte[]}, as the type wants
+     * @param at index of the panel's first element
+     */
+    public static void columns(
+            float[] rows, int r0, int ld, int count, int depth, Object storage, DType dtype, int at, int lane) {
+        switch (dtype) {
+            case F32 -> {
+                float[] to = (float[]) storage;
+                for (int k = 0; k < depth; k++) {
+                    for (int t = 0; t < count; t++) {
+                        to[at + k * PANEL + lane + t] = rows[r0 + t * ld + k];
+                    }
+                }
+            }
+            case BF16 -> {
+                short[] to = (short[]) storage;
+                for (int k = 0; k < depth; k++) {
+                    for (int t = 0; t < count; t++) {
+                        to[at + k * PANEL + lane + t] = DType.floatToBf16(rows[r0 + t * ld + k]);
+                    }
+                }
+            }
+            case F16 -> {
+                short[] to = (short[]) storage;
+                for (int k = 0; k < depth; k++) {
+                    for (int t = 0; t < count; t++) {
+                        to[at + k * PANEL + lane + t] = Float.floatToFloat16(rows[r0 + t * ld + k]);
+                    }
+                }
+            }
+            case I8 -> {
+                byte[] to = (byte[]) storage;
+                for (int k = 0; k < depth; k++) {
+                    for (int t = 0; t < count; t++) {
+                        to[at + k * PANEL + lane + t] = (byte) rows[r0 + t * ld + k];
+                    }
+                }
+            }
+            default -> throw new IllegalArgumentException("dtype: " + dtype + "; expected f32 or narrower");
+        }
+    }
+
+    /** One row, {@code length} long, becomes the beginning of a row of a panel. */
+    public static void row(float[] rows, int from, int length, Object storage, DType dtype, int at) {
+        switch (dtype) {
+            case F32 -> System.arraycopy(rows, from, (float[]) storage, at, length);
+            case BF16 -> {
+                short[] to = (short[]) storage;
+                for (int i = 0; i < length; i++) {
+                    to[at + i] = DType.floatToBf16(rows[from + i]);
+                }
+            }
+            case F16 -> {
+                short[] to = (short[]) storage;
+                for (int i = 0; i < length; i++) {
+                    to[at + i] = Float.floatToFloat16(rows[from + i]);
+                }
+            }
+            case I8 -> {
+                byte[] to = (byte[]) storage;
+                for (int i = 0; i < length; i++) {
+                    to[at + i] = (byte) rows[from + i];
+                }
+            }
+            default -> throw new IllegalArgumentException("dtype: " + dtype + "; expected f32 or narrower");
+        }
+    }
+
+    /** Whether every element stays finite in the type. */
+    public static boolean isFinite(float[] row, int at, int length, DType dtype) {
+        float most = dtype == DType.F16 ? 65504f : dtype == DType.BF16 ? 0x1.fep127f : Float.MAX_VALUE;
+        boolean finite = true;
+        for (int i = 0; i < length; i++) {
+            finite &= Math.abs(row[at + i]) <= most;
+        }
+        return finite;
+    }
+
+    /**
+     * Divides a row by its scale and rounds to integers of a byte.
+     *
+     * @return the scale: the largest absolute element over 127; NaN if an element is not finite
+     */
+    public static float quantise(float[] row, int at, int length) {
+        float largest = 0f;
+        for (int i = 0; i < length; i++) {
+            largest = Math.max(largest, Math.abs(row[at + i]));
+        }
+        float scale = largest / MOST_BYTE;
+        boolean usable = scale > 0f && scale <= Float.MAX_VALUE;
+        for (int i = 0; i < length; i++) {
+            row[at + i] = usable ? (float) Math.clamp(Math.rint(row[at + i] / scale), -MOST_BYTE, MOST_BYTE) : 0f;
+        }
+        return scale <= Float.MAX_VALUE ? scale : Float.NaN;
+    }
+}

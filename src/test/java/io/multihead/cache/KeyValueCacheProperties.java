@@ -1,0 +1,228 @@
+package io.multihead.cache;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.AttentionOutputs;
+import io.multihead.attention.KeyValueView;
+import io.multihead.attention.Mask;
+import io.multihead.cache.KeyValueCache.Config;
+import io.multihead.compute.Compute;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.TreeMap;
+import net.jqwik.api.Arbitraries;
+import net.jqwik.api.Arbitrary;
+import net.jqwik.api.Combinators;
+import net.jqwik.api.EdgeCasesMode;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.Provide;
+import net.jqwik.api.Tag;
+
+/** A cache against plain lists of tokens, over random sequences of operations: attention over both has the same bits. */
+@Tag("lanes")
+class KeyValueCacheProperties {
+    private static final Compute CPU = Compute.serial();
+    private static final int LAYERS = 2;
+    private static final int HEADS = 2;
+    private static final int HEAD_DIM = 5;
+    private static final int VALUE_DIM = 3;
+    private static final int BUDGET_PAGES = 9;
+    private static final int PAGE = 64;
+
+    enum Kind {
+        OPEN,
+        APPEND,
+        APPEND_MANY,
+        FORK,
+        TRUNCATE,
+        SLIDE,
+        CLOSE
+    }
+
+    /** An operation on the {@code which}-th open sequence; what {@code amount} means depends on the kind. */
+    record Operation(Kind kind, int which, int amount) {}
+
+    @Provide
+    Arbitrary<List<Operation>> operations() {
+        Arbitrary<Integer> amount = Arbitraries.oneOf(
+                Arbitraries.integers().between(0, 5), Arbitraries.integers().between(0, 200));
+        return Combinators.combine(
+                        Arbitraries.of(
+                                Kind.OPEN,
+                                Kind.APPEND,
+                                Kind.APPEND,
+                                Kind.APPEND,
+                                Kind.APPEND_MANY,
+                                Kind.APPEND_MANY,
+                                Kind.FORK,
+                                Kind.TRUNCATE,
+                                Kind.SLIDE,
+                                Kind.CLOSE),
+                        Arbitraries.integers().between(0, 3),
+                        amount)
+                .as(Operation::new)
+                .list()
+                .ofMaxSize(25);
+    }
+
+    @Property(tries = 400, edgeCases = EdgeCasesMode.NONE)
+    void holdsWhatAListHolds(
+            @ForAll("operations") List<Operation> operations,
+            @ForAll boolean contiguous,
+            @ForAll DType dtype,
+            @ForAll long seed) {
+        Config config = Config.of(LAYERS, HEADS, HEAD_DIM)
+                .withValueDim(VALUE_DIM)
+                .withDtype(dtype == DType.F64 ? DType.F32 : dtype);
+        new Run(config, contiguous, seed).all(operations);
+    }
+
+    private static final class Run {
+        final Config config;
+        final KeyValueCache cache;
+        final Map<Integer, CacheModel.Tokens> model = new TreeMap<>();
+        final SplittableRandom random;
+
+        Run(Config config, boolean contiguous, long seed) {
+            this.config = config;
+            random = new SplittableRandom(seed);
+            if (contiguous) {
+                cache = KeyValueCache.contiguous(config, 2, 256);
+                model.put(0, new CacheModel.Tokens(LAYERS));
+                model.put(1, new CacheModel.Tokens(LAYERS));
+            } else {
+                cache = KeyValueCache.paged(config, budget(config));
+            }
+        }
+
+        private static long budget(Config config) {
+            KeyValueCache unit = KeyValueCache.contiguous(config, 1, 1);
+            return unit.bytesPerToken() * PAGE * BUDGET_PAGES;
+        }
+
+        void all(List<Operation> operations) {
+            for (Operation operation : operations) {
+                try {
+                    run(operation);
+                } catch (CacheFullException full) {
+                    assertTrue(full.getMessage().contains("expected at most"), full.getMessage());
+                }
+                model.keySet().forEach(this::check);
+            }
+            model.keySet().forEach(cache::close);
+            assertEquals(0, cache.usedBytes());
+        }
+
+        private void run(Operation operation) {
+            if (operation.kind == Kind.OPEN) {
+                model.put(cache.open(), new CacheModel.Tokens(LAYERS));
+                return;
+            }
+            if (model.isEmpty()) {
+                return;
+            }
+            int sequence = model.keySet().stream()
+                    .skip(operation.which % model.size())
+                    .findFirst()
+                    .orElseThrow();
+            CacheModel.Tokens tokens = model.get(sequence);
+            long length = cache.length(0, sequence);
+            switch (operation.kind) {
+                case APPEND -> append(new int[] {sequence}, operation.amount);
+                case APPEND_MANY ->
+                    append(model.keySet().stream().mapToInt(Integer::intValue).toArray(), operation.amount);
+                case FORK -> model.put(cache.fork(sequence), tokens.copy());
+                case TRUNCATE -> {
+                    long to = tokens.first + (length - tokens.first) * operation.amount / 200;
+                    cache.truncate(sequence, to);
+                    tokens.layers.forEach(
+                            layer -> layer.subList((int) to, layer.size()).clear());
+                }
+                case SLIDE -> {
+                    tokens.first += (length - tokens.first) * operation.amount / 200;
+                    cache.slide(sequence, tokens.first);
+                }
+                default -> {
+                    cache.close(sequence);
+                    model.remove(sequence);
+                }
+            }
+        }
+
+        /** As many tokens to all, packed: the i-th of them one fewer. */
+        private void append(int[] to, int amount) {
+            List<List<CacheModel.Token>> added = new ArrayList<>();
+            for (int layer = 0; layer < LAYERS; layer++) {
+                long[] offsets = new long[to.length + 1];
+                List<CacheModel.Token> packed = new ArrayList<>();
+                for (int i = 0; i < to.length; i++) {
+                    for (int t = 0; t < Math.max(0, amount - i); t++) {
+                        packed.add(CacheModel.random(config, random));
+                    }
+                    offsets[i + 1] = packed.size();
+                }
+                Tensor key = CacheModel.tensor(packed, true, HEADS, HEAD_DIM, DType.F32);
+                Tensor value = CacheModel.tensor(packed, false, HEADS, VALUE_DIM, DType.F32);
+                long free = cache.availableTokens();
+                try {
+                    cache.appendPacked(CPU, layer, to, offsets, key, value);
+                } catch (CacheFullException full) {
+                    // at most one more page per sequence for what is left of a page, and one for a copy
+                    long mostWanted = packed.size() + 2L * 256 * to.length;
+                    boolean quota = full.getMessage().startsWith("sequence");
+                    assertTrue(layer == 0 && (quota || mostWanted > free), "full with " + free + " free");
+                    throw full;
+                }
+                added.add(packed);
+                for (int i = 0; i < to.length; i++) {
+                    model.get(to[i]).layers.get(layer).addAll(packed.subList((int) offsets[i], (int) offsets[i + 1]));
+                }
+            }
+        }
+
+        private void check(int sequence) {
+            CacheModel.Tokens tokens = model.get(sequence);
+            assertEquals(tokens.first, cache.firstKey(sequence));
+            for (int layer = 0; layer < LAYERS; layer++) {
+                List<CacheModel.Token> expected = tokens.layers.get(layer);
+                assertEquals(expected.size(), cache.length(layer, sequence));
+                KeyValueView plain = KeyValueView.of(
+                        CacheModel.tensor(expected, true, HEADS, HEAD_DIM, config.dtype()),
+                        CacheModel.tensor(expected, false, HEADS, VALUE_DIM, config.dtype()));
+                assertArrayEquals(
+                        attend(plain, window(tokens.first, expected.size())),
+                        attend(cache.view(layer, sequence), AttentionOptions.DEFAULT));
+            }
+        }
+
+        /** Hides the tokens that were given up. */
+        private static AttentionOptions window(long first, int keys) {
+            Tensor kept = Tensor.of(new float[keys], keys);
+            for (int i = 0; i < keys; i++) {
+                kept.set(i < first ? Double.NEGATIVE_INFINITY : 0, i);
+            }
+            return first == 0 ? AttentionOptions.DEFAULT : AttentionOptions.DEFAULT.withMask(Mask.bias(kept));
+        }
+
+        private static float[] attend(KeyValueView view, AttentionOptions options) {
+            Tensor query = Tensor.of(new float[3 * 2 * HEADS * HEAD_DIM], 1, 2 * HEADS, 3, HEAD_DIM);
+            SplittableRandom random = new SplittableRandom(7);
+            for (int i = 0; i < 3 * 2 * HEADS * HEAD_DIM; i++) {
+                query.set(random.nextGaussian(), 0, i / (3 * HEAD_DIM), i / HEAD_DIM % 3, i % HEAD_DIM);
+            }
+            // a scale of 1, so that scaling before or after subtracting the maximum has the same bits
+            Tensor output = Tensor.of(new float[3 * 2 * HEADS * VALUE_DIM], 1, 2 * HEADS, 3, VALUE_DIM);
+            Attention.forward(CPU, query, view, AttentionOutputs.of(output), options.withScale(1));
+            return output.toArray();
+        }
+    }
+}
