@@ -84,8 +84,8 @@ final class KeyBlock {
             byPanel = finite && !wide && once;
             inPlace = finite && wide;
         }
+        strayCount = inPlace || byPanel ? 0 : strayCount;
         if (inPlace) {
-            strayCount = 0;
             setRuns();
         }
     }

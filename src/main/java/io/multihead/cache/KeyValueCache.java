@@ -8,7 +8,6 @@ import io.multihead.internal.Checks;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
-import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,10 +29,7 @@ public final class KeyValueCache {
     private static final int CALL = Workspace.CACHE;
 
     private final PagePool pool;
-    /** Most pages of one sequence. */
-    private final long quota;
-
-    private @Nullable Sequence[] sequences = new Sequence[4];
+    private final Sequences sequences;
     private final int[] one = new int[1];
 
     /**
@@ -96,7 +92,7 @@ public final class KeyValueCache {
 
     private KeyValueCache(Config config, int pageTokens, long pages, long quota) {
         pool = new PagePool(config, pageTokens, pages);
-        this.quota = quota;
+        sequences = new Sequences(pool, quota);
     }
 
     /**
@@ -182,7 +178,7 @@ public final class KeyValueCache {
      * @return its number, the smallest that is not in use
      */
     public int open() {
-        return put(new Sequence(pool.config.layers()));
+        return sequences.put(new Sequence(pool.config.layers()));
     }
 
     /**
@@ -192,11 +188,11 @@ public final class KeyValueCache {
      * @return the new sequence's number
      */
     public int fork(int sequence) {
-        Sequence other = sequence(sequence).fork();
+        Sequence other = sequences.get(sequence).fork();
         for (long page = other.dropped; page < other.dropped + other.pageCount; page++) {
             pool.share(other.page(page));
         }
-        return put(other);
+        return sequences.put(other);
     }
 
     /**
@@ -205,21 +201,11 @@ public final class KeyValueCache {
      * @param sequence an open sequence
      */
     public void close(int sequence) {
-        Sequence closed = sequence(sequence);
+        Sequence closed = sequences.get(sequence);
         while (closed.pageCount > 0) {
             pool.release(closed.removeLast());
         }
-        sequences[sequence] = null;
-    }
-
-    private int put(Sequence sequence) {
-        int number = 0;
-        while (number < sequences.length && sequences[number] != null) {
-            number++;
-        }
-        sequences = number == sequences.length ? Arrays.copyOf(sequences, 2 * number) : sequences;
-        sequences[number] = sequence;
-        return number;
+        sequences.remove(sequence);
     }
 
     /**
@@ -231,7 +217,7 @@ public final class KeyValueCache {
      */
     public long length(int layer, int sequence) {
         Checks.index(layer, pool.config.layers(), "layer");
-        return sequence(sequence).lengths[layer];
+        return sequences.get(sequence).lengths[layer];
     }
 
     /**
@@ -241,7 +227,7 @@ public final class KeyValueCache {
      * @return 0 unless {@link #slide} gave up older ones
      */
     public long firstKey(int sequence) {
-        return sequence(sequence).firstKey;
+        return sequences.get(sequence).firstKey;
     }
 
     /**
@@ -301,7 +287,7 @@ public final class KeyValueCache {
     private void append(Compute cpu, int layer, int[] to, long @Nullable [] offsets, Tensor key, Tensor value) {
         Checks.index(layer, pool.config.layers(), "layer");
         CacheChecks.requireDistinct(to);
-        makeRoom(layer, to, offsets, key.dim(2));
+        sequences.makeRoom(layer, to, offsets, key.dim(2));
         Workspace scratch = cpu.take();
         AppendCall call = scratch.job(CALL, AppendCall::new);
         try {
@@ -313,55 +299,8 @@ public final class KeyValueCache {
             cpu.giveBack(scratch);
         }
         for (int i = 0; i < to.length; i++) {
-            sequence(to[i]).lengths[layer] += count(offsets, i, key.dim(2));
+            sequences.get(to[i]).lengths[layer] += Sequences.count(offsets, i, key.dim(2));
         }
-    }
-
-    private static long count(long @Nullable [] offsets, int index, long all) {
-        return offsets == null ? all : offsets[index + 1] - offsets[index];
-    }
-
-    /** Takes the pages that the new tokens need, and copies shared ones that they will be written to; all or none. */
-    private void makeRoom(int layer, int[] to, long @Nullable [] offsets, long all) {
-        long wanted = 0;
-        for (int i = 0; i < to.length; i++) {
-            Sequence sequence = sequence(to[i]);
-            long length = sequence.lengths[layer];
-            long count = count(offsets, i, all);
-            long pages = Math.ceilDiv(length + count, (long) pool.pageTokens);
-            long missing = Math.max(0, pages - sequence.dropped - sequence.pageCount);
-            if (missing + sequence.pageCount > quota) {
-                throw new CacheFullException("sequence " + to[i] + ": " + length + " tokens and " + count
-                        + " more; expected at most " + quota * pool.pageTokens + " from token " + sequence.firstKey);
-            }
-            wanted += missing;
-            for (long page = firstPage(length); page < pages - missing && count > 0; page++) {
-                wanted += pool.isShared(sequence.page(page)) ? 1 : 0;
-            }
-        }
-        if (wanted > pool.available()) {
-            throw new CacheFullException("cache: " + wanted + " pages wanted; expected at most the " + pool.available()
-                    + " free of " + pool.pages + ", " + pool.pageTokens + " tokens each");
-        }
-        for (int i = 0; i < to.length; i++) {
-            takePages(sequence(to[i]), layer, count(offsets, i, all));
-        }
-    }
-
-    private void takePages(Sequence sequence, int layer, long count) {
-        long length = sequence.lengths[layer];
-        long pages = Math.ceilDiv(length + count, (long) pool.pageTokens);
-        for (long page = firstPage(length); page < pages && count > 0; page++) {
-            if (page >= sequence.dropped + sequence.pageCount) {
-                sequence.add(pool.take());
-            } else if (pool.isShared(sequence.page(page))) {
-                sequence.set(page, pool.copy(sequence.page(page)));
-            }
-        }
-    }
-
-    private long firstPage(long length) {
-        return length / pool.pageTokens;
     }
 
     /**
@@ -372,7 +311,7 @@ public final class KeyValueCache {
      * @throws IllegalArgumentException if tokens that were given up would have to come back
      */
     public void truncate(int sequence, long length) {
-        Sequence shorter = sequence(sequence);
+        Sequence shorter = sequences.get(sequence);
         if (length < shorter.firstKey) {
             throw Checks.fail(
                     "length", String.valueOf(length), "expected at least the first token " + shorter.firstKey);
@@ -395,7 +334,7 @@ public final class KeyValueCache {
      * @throws IllegalArgumentException if a layer has not come so far, or the tokens are given up already
      */
     public void slide(int sequence, long firstKey) {
-        Sequence slid = sequence(sequence);
+        Sequence slid = sequences.get(sequence);
         for (long length : slid.lengths) {
             if (firstKey > length || firstKey < slid.firstKey) {
                 throw Checks.fail(
@@ -404,7 +343,7 @@ public final class KeyValueCache {
         }
         slid.firstKey = firstKey;
         // attention reads whole blocks of 256
-        long page = firstPage(firstKey / Lanes.DEPTH * Lanes.DEPTH);
+        long page = firstKey / Lanes.DEPTH * (Lanes.DEPTH / pool.pageTokens);
         while (slid.pageCount > 0 && slid.dropped < page) {
             pool.release(slid.removeFirst());
         }
@@ -421,7 +360,7 @@ public final class KeyValueCache {
     public KeyValueView view(int layer, int... of) {
         Checks.index(layer, pool.config.layers(), "layer");
         for (int sequence : of) {
-            sequence(sequence);
+            sequences.get(sequence);
         }
         return new CacheView(this, layer, of.clone());
     }
@@ -432,14 +371,6 @@ public final class KeyValueCache {
 
     /** The page of a token. */
     int page(int sequence, long position) {
-        return sequence(sequence).page(position / pool.pageTokens);
-    }
-
-    private Sequence sequence(int number) {
-        Sequence sequence = number < 0 || number >= sequences.length ? null : sequences[number];
-        if (sequence == null) {
-            throw Checks.fail("sequence", String.valueOf(number), "expected an open sequence");
-        }
-        return sequence;
+        return sequences.get(sequence).page(position / pool.pageTokens);
     }
 }

@@ -22,6 +22,7 @@ import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
 import net.jqwik.api.Combinators;
 import net.jqwik.api.EdgeCasesMode;
+import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
@@ -84,6 +85,16 @@ class KeyValueCacheProperties {
                 .withValueDim(VALUE_DIM)
                 .withDtype(dtype == DType.F64 ? DType.F32 : dtype);
         new Run(config, contiguous, seed).all(operations);
+    }
+
+    /** Shrunk from a failure: a page was given up that the first block of 256 still began with. */
+    @Example
+    void slidesWithinABlock() {
+        new Run(Config.of(LAYERS, HEADS, HEAD_DIM).withValueDim(VALUE_DIM), false, 1)
+                .all(List.of(
+                        new Operation(Kind.OPEN, 0, 0),
+                        new Operation(Kind.APPEND, 0, 172),
+                        new Operation(Kind.SLIDE, 0, 100)));
     }
 
     private static final class Run {

@@ -1,0 +1,97 @@
+package io.multihead.attention;
+
+import io.multihead.compute.Compute;
+import io.multihead.compute.Workspace;
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Tensor;
+
+/**
+ * Attention over a part of the keys: the normalised output and the log-sum-exp say all that is needed to merge it with
+ * attention of the same queries over other keys. So a shared prefix is computed once (cascade inference), or a cache is
+ * divided over machines.
+ *
+ * <p>Merging is associative and commutative but for rounding. The caller owns the memory.
+ *
+ * @param output {@code [batch, queryHeads, queries, valueDim]}
+ * @param logSumExp {@code [batch, queryHeads, queries]}; minus infinity where no key was seen, and the output then does not
+ *     count. F64 loses nothing; F32 loses what rounding a logarithm of this size does
+ */
+public record AttentionState(Tensor output, Tensor logSumExp) {
+    private static final int CALL = Workspace.ATTENTION + 5;
+
+    /**
+     * Checks the shapes.
+     *
+     * @throws IllegalArgumentException if they do not fit
+     */
+    public AttentionState {
+        Checks.notNull(output, "output");
+        Checks.notNull(logSumExp, "logSumExp");
+        boolean fits = output.rank() == 4 && logSumExp.rank() == 3;
+        for (int axis = 0; fits && axis < 3; axis++) {
+            fits = output.dim(axis) == logSumExp.dim(axis);
+        }
+        if (!fits) {
+            throw Checks.fail(
+                    "logSumExp",
+                    "shape " + logSumExp.shape(),
+                    "expected the first three sizes of output " + output.shape());
+        }
+    }
+
+    /**
+     * Where attention writes this state.
+     *
+     * @return outputs without weights
+     */
+    public AttentionOutputs outputs() {
+        return new AttentionOutputs(output, logSumExp, null);
+    }
+
+    /**
+     * Merges two states: {@code l = log(e^l1 + e^l2)}, {@code o = o1 e^(l1 - l) + o2 e^(l2 - l)} (Ye et al. 2025, section 2.2).
+     * A state that saw no key leaves the other's bits alone.
+     *
+     * @param cpu threads and scratch
+     * @param left over some keys
+     * @param right over other keys
+     * @param merged written; may be {@code left} or {@code right} itself
+     * @throws IllegalArgumentException if shapes differ or memory overlaps otherwise; nothing has been written then
+     */
+    public static void merge(Compute cpu, AttentionState left, AttentionState right, AttentionState merged) {
+        Checks.notNull(cpu, "cpu");
+        require(cpu, left, "left", merged);
+        require(cpu, right, "right", merged);
+        AttentionChecks.requireWritable(cpu, merged.output, "merged output");
+        AttentionChecks.requireWritable(cpu, merged.logSumExp, "merged logSumExp");
+        AttentionChecks.requireApart(merged.output, "merged output", merged.logSumExp, "merged logSumExp");
+        Workspace scratch = cpu.take();
+        MergeCall call = scratch.job(CALL, MergeCall::new);
+        try {
+            call.bind(left, right, merged);
+            cpu.run(call, merged.output.dim(0) * merged.output.dim(1), scratch);
+        } finally {
+            call.clear();
+            cpu.giveBack(scratch);
+        }
+    }
+
+    private static void require(Compute cpu, AttentionState part, String argument, AttentionState merged) {
+        Checks.notNull(part, argument);
+        Checks.notNull(merged, "merged");
+        if (!part.output.shape().equals(merged.output.shape())) {
+            throw Checks.fail(
+                    argument,
+                    "output shape " + part.output.shape(),
+                    "expected " + merged.output.shape() + ", as of merged");
+        }
+        cpu.requireAccess(part.output, argument);
+        cpu.requireAccess(part.logSumExp, argument);
+        if (part != merged) {
+            AttentionChecks.requireApart(merged.output, "merged output", part.output, argument);
+            AttentionChecks.requireApart(merged.output, "merged output", part.logSumExp, argument);
+            AttentionChecks.requireApart(merged.logSumExp, "merged logSumExp", part.output, argument);
+            AttentionChecks.requireApart(merged.logSumExp, "merged logSumExp", part.logSumExp, argument);
+        }
+    }
+}

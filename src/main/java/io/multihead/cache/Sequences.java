@@ -1,0 +1,88 @@
+package io.multihead.cache;
+
+import io.multihead.internal.Checks;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/** The open sequences of a cache by their numbers, and who may take pages. */
+final class Sequences {
+    private final PagePool pool;
+    /** Most pages of one sequence. */
+    private final long quota;
+
+    private @Nullable Sequence[] sequences = new Sequence[4];
+
+    Sequences(PagePool pool, long quota) {
+        this.pool = pool;
+        this.quota = quota;
+    }
+
+    /** An open sequence. */
+    Sequence get(int number) {
+        Sequence sequence = number < 0 || number >= sequences.length ? null : sequences[number];
+        if (sequence == null) {
+            throw Checks.fail("sequence", String.valueOf(number), "expected an open sequence");
+        }
+        return sequence;
+    }
+
+    /** Closes a number. */
+    void remove(int number) {
+        sequences[number] = null;
+    }
+
+    /** Gives a sequence the smallest number that is not in use. */
+    int put(Sequence sequence) {
+        int number = 0;
+        while (number < sequences.length && sequences[number] != null) {
+            number++;
+        }
+        sequences = number == sequences.length ? Arrays.copyOf(sequences, 2 * number) : sequences;
+        sequences[number] = sequence;
+        return number;
+    }
+
+    /** New tokens of one of several sequences. */
+    static long count(long @Nullable [] offsets, int index, long all) {
+        return offsets == null ? all : offsets[index + 1] - offsets[index];
+    }
+
+    /** Takes the pages that the new tokens need, and copies shared ones that they will be written to; all or none. */
+    void makeRoom(int layer, int[] to, long @Nullable [] offsets, long all) {
+        long wanted = 0;
+        for (int i = 0; i < to.length; i++) {
+            Sequence sequence = get(to[i]);
+            long length = sequence.lengths[layer];
+            long count = count(offsets, i, all);
+            long pages = Math.ceilDiv(length + count, (long) pool.pageTokens);
+            long missing = Math.max(0, pages - sequence.dropped - sequence.pageCount);
+            if (missing + sequence.pageCount > quota) {
+                throw new CacheFullException("sequence " + to[i] + ": " + length + " tokens and " + count
+                        + " more; expected at most " + quota * pool.pageTokens + " from token " + sequence.firstKey);
+            }
+            wanted += missing;
+            for (long page = length / pool.pageTokens; page < pages - missing && count > 0; page++) {
+                wanted += pool.isShared(sequence.page(page)) ? 1 : 0;
+            }
+        }
+        if (wanted > pool.available()) {
+            throw new CacheFullException("cache: " + wanted + " pages wanted; expected at most the " + pool.available()
+                    + " free of " + pool.pages + ", " + pool.pageTokens + " tokens each");
+        }
+        for (int i = 0; i < to.length; i++) {
+            takePages(get(to[i]), layer, count(offsets, i, all));
+        }
+    }
+
+    private void takePages(Sequence sequence, int layer, long count) {
+        long length = sequence.lengths[layer];
+        long pages = Math.ceilDiv(length + count, (long) pool.pageTokens);
+        for (long page = length / pool.pageTokens; page < pages && count > 0; page++) {
+            if (page >= sequence.dropped + sequence.pageCount) {
+                sequence.add(pool.take());
+            } else if (pool.isShared(sequence.page(page))) {
+                sequence.set(page, pool.copy(sequence.page(page)));
+            }
+        }
+    }
+}

@@ -1,0 +1,294 @@
+package io.multihead.cache;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.Numbers;
+import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.AttentionOutputs;
+import io.multihead.attention.AttentionState;
+import io.multihead.attention.KeyValueView;
+import io.multihead.attention.Mask;
+import io.multihead.attention.ScoreOptions;
+import io.multihead.cache.KeyValueCache.Config;
+import io.multihead.compute.Compute;
+import io.multihead.reference.ReferenceAttention;
+import io.multihead.reference.ScoreRule;
+import io.multihead.reference.Tolerance;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Sequences of several splits: however they are stored, chunked, batched or divided over threads, the bits are the same. */
+@Tag("lanes")
+class SequencesTest {
+    private static final Compute SERIAL = Compute.serial();
+    private static final Compute THREADS = Compute.threads(3);
+    private static final int HEADS = 4;
+    private static final int KV_HEADS = 2;
+    private static final int DIM = 20;
+    private static final int KEYS = 2500;
+    private static final AttentionOptions WINDOWED = AttentionOptions.CAUSAL
+            .withMask(Mask.CAUSAL.and(Mask.window(1500, 0)))
+            .withScores(ScoreOptions.NONE
+                    .withSoftCap(20)
+                    .withSlopes(0.5f, 0.25f, 0.125f, 0.0625f)
+                    .withSinks(1f, -1f, 0f, 2f));
+
+    private final Tensor query = gaussian(1, HEADS, KEYS, DIM, 1);
+    private final Tensor key = gaussian(1, KV_HEADS, KEYS, DIM, 2);
+    private final Tensor value = gaussian(1, KV_HEADS, KEYS, DIM, 3);
+
+    @AfterAll
+    static void close() {
+        THREADS.close();
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void chunksOfAnySizeHaveTheBitsOfOnePrefill(boolean windowed) {
+        AttentionOptions options = windowed ? WINDOWED : AttentionOptions.CAUSAL;
+        double[] expected = attend(SERIAL, query, KeyValueView.of(key, value), options);
+        for (int[] chunks : new int[][] {{KEYS}, {1000, 24, 1, 1, 300, 1174}, {1, 63, 64, 1900, 1, 471}}) {
+            for (Compute cpu : List.of(SERIAL, THREADS)) {
+                KeyValueCache cache = KeyValueCache.paged(config(DType.F32), 1L << 26);
+                int sequence = cache.open();
+                double[] actual = new double[expected.length];
+                int first = 0;
+                for (int chunk : chunks) {
+                    cache.append(cpu, 0, sequence, tokens(key, first, chunk), tokens(value, first, chunk));
+                    double[] part = attend(cpu, tokens(query, first, chunk), cache.view(0, sequence), options);
+                    for (int h = 0; h < HEADS; h++) {
+                        System.arraycopy(part, h * chunk * DIM, actual, (h * KEYS + first) * DIM, chunk * DIM);
+                    }
+                    first += chunk;
+                }
+                assertArrayEquals(expected, actual);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(
+            value = DType.class,
+            names = {"F32", "BF16", "F16", "I8"})
+    void threadsAndPagesChangeNoBit(DType dtype) {
+        double[][] results = new double[4][];
+        for (int i = 0; i < 4; i++) {
+            KeyValueCache cache = i < 2
+                    ? KeyValueCache.contiguous(config(dtype), 1, KEYS)
+                    : KeyValueCache.paged(config(dtype), 1L << 26);
+            int sequence = i < 2 ? 0 : cache.open();
+            cache.append(SERIAL, 0, sequence, key, value);
+            Tensor last = tokens(query, KEYS - 1, 1);
+            results[i] = attend(i % 2 == 0 ? SERIAL : THREADS, last, cache.view(0, sequence), AttentionOptions.CAUSAL);
+        }
+        for (int i = 1; i < 4; i++) {
+            assertArrayEquals(results[0], results[i]);
+        }
+    }
+
+    @Test
+    void longRowsStayWithinTheBound() {
+        Tensor last = tokens(query, KEYS - 3, 3);
+        ReferenceAttention.Result expected =
+                ReferenceAttention.forward(last, key, value, (float) (1 / Math.sqrt(DIM)), ScoreRule.causal(3, KEYS));
+        double[] actual = attend(THREADS, last, KeyValueView.of(key, value), AttentionOptions.CAUSAL);
+        double ratio = Tolerance.ratio(actual, expected.output(), expected.errorScale(), DType.F32);
+        assertTrue(ratio <= Tolerance.FORWARD_ORDINARY, "R = " + ratio);
+    }
+
+    @Test
+    void aBatchOfAnyLengthsHasTheBitsOfEachAlone() {
+        int[] lengths = {1, 300, 0, 1700, 256, 64};
+        int[] fresh = {1, 5, 0, 1, 256, 2};
+        KeyValueCache cache = KeyValueCache.paged(config(DType.BF16), 1L << 26);
+        int[] all = new int[lengths.length];
+        long[] offsets = new long[lengths.length + 1];
+        long[] keyOffsets = new long[lengths.length + 1];
+        for (int i = 0; i < lengths.length; i++) {
+            all[i] = cache.open();
+            cache.append(SERIAL, 0, all[i], tokens(key, i, lengths[i]), tokens(value, i, lengths[i]));
+            offsets[i + 1] = offsets[i] + fresh[i];
+            keyOffsets[i + 1] = keyOffsets[i] + lengths[i];
+        }
+        Tensor packed = tokens(query, 0, (int) offsets[lengths.length]);
+        Tensor output = zeros(1, HEADS, packed.dim(2), DIM);
+        Attention.forwardPacked(
+                THREADS, packed, offsets, cache.view(0, all), AttentionOutputs.of(output), AttentionOptions.CAUSAL);
+        for (int i = 0; i < lengths.length; i++) {
+            Tensor own = packed.slice(2, offsets[i], offsets[i + 1]);
+            double[] alone = attend(SERIAL, own, cache.view(0, all[i]), AttentionOptions.CAUSAL);
+            assertArrayEquals(alone, Numbers.of(output.slice(2, offsets[i], offsets[i + 1])));
+        }
+        packedTensorsToo(packed, offsets, lengths, keyOffsets);
+    }
+
+    /** The same with keys and values packed in tensors, as {@code cu_seqlens} has them. */
+    private void packedTensorsToo(Tensor packed, long[] offsets, int[] lengths, long[] keyOffsets) {
+        Tensor keys = tokens(key, 0, (int) keyOffsets[lengths.length]);
+        Tensor values = tokens(value, 0, (int) keyOffsets[lengths.length]);
+        Tensor output = zeros(1, HEADS, packed.dim(2), DIM);
+        KeyValueView view = KeyValueView.packed(keys, values, keyOffsets);
+        Attention.forwardPacked(SERIAL, packed, offsets, view, AttentionOutputs.of(output), AttentionOptions.CAUSAL);
+        for (int i = 0; i < lengths.length; i++) {
+            Tensor own = packed.slice(2, offsets[i], offsets[i + 1]);
+            KeyValueView alone = KeyValueView.of(
+                    keys.slice(2, keyOffsets[i], keyOffsets[i + 1]), values.slice(2, keyOffsets[i], keyOffsets[i + 1]));
+            assertArrayEquals(
+                    attend(SERIAL, own, alone, AttentionOptions.CAUSAL),
+                    Numbers.of(output.slice(2, offsets[i], offsets[i + 1])));
+        }
+    }
+
+    @Test
+    void pagesOfTheCallerHaveTheBitsOfOneTensor() {
+        List<Tensor> keys = new ArrayList<>();
+        List<Tensor> values = new ArrayList<>();
+        for (int first = 0; first < KEYS; first += 100) {
+            keys.add(tokens(key, first, 100).reshape(KV_HEADS, 100, DIM));
+            values.add(tokens(value, first, 100).reshape(KV_HEADS, 100, DIM));
+        }
+        Tensor last = tokens(query, KEYS - 7, 7);
+        assertArrayEquals(
+                attend(SERIAL, last, KeyValueView.of(key, value), AttentionOptions.CAUSAL),
+                attend(THREADS, last, KeyValueView.pages(keys, values, KEYS), AttentionOptions.CAUSAL));
+    }
+
+    /** Promise C6 through the cache: what was truncated, NaN or infinite, changes no bit; neither does it in a masked key. */
+    @ParameterizedTest
+    @EnumSource(
+            value = DType.class,
+            names = {"F32", "BF16", "F16", "I8"})
+    void garbageBehindTheEndChangesNoBit(DType dtype) {
+        Tensor spoiltKey = zeros(1, KV_HEADS, 40, DIM);
+        Tensor spoiltValue = zeros(1, KV_HEADS, 40, DIM);
+        Numbers.fill(spoiltKey, () -> Double.NaN);
+        Numbers.fill(spoiltValue, () -> Double.NEGATIVE_INFINITY);
+        double[][] results = new double[2][];
+        for (int i = 0; i < 2; i++) {
+            KeyValueCache cache = KeyValueCache.paged(config(dtype), 1L << 26);
+            int sequence = cache.open();
+            cache.append(SERIAL, 0, sequence, tokens(key, 0, 300), tokens(value, 0, 300));
+            if (i == 1) {
+                cache.append(SERIAL, 0, sequence, spoiltKey, spoiltValue);
+                cache.truncate(sequence, 300);
+            }
+            results[i] = attend(SERIAL, tokens(query, 0, 9), cache.view(0, sequence), AttentionOptions.CAUSAL);
+            // masked by the window: a spoilt token in the middle of the sequence
+            cache.append(
+                    SERIAL,
+                    0,
+                    sequence,
+                    i == 1 ? spoiltKey : tokens(key, 0, 40),
+                    i == 1 ? spoiltValue : tokens(value, 0, 40));
+            cache.append(SERIAL, 0, sequence, tokens(key, 300, 20), tokens(value, 300, 20));
+            AttentionOptions window = AttentionOptions.DEFAULT.withMask(Mask.window(9, 0));
+            double[] after = attend(SERIAL, tokens(query, 0, 9), cache.view(0, sequence), window);
+            results[i] = java.util.stream.DoubleStream.concat(Arrays.stream(results[i]), Arrays.stream(after))
+                    .toArray();
+        }
+        assertArrayEquals(results[0], results[1]);
+    }
+
+    /** Promise C17: the halves of the keys merge to the whole. */
+    @Test
+    void statesOfHalvesMerge() {
+        Tensor few = tokens(query, 0, 5);
+        AttentionState whole = state(5);
+        AttentionState left = state(5);
+        AttentionState right = state(5);
+        AttentionState none = state(5);
+        Attention.forward(SERIAL, few, KeyValueView.of(key, value), whole.outputs(), AttentionOptions.DEFAULT);
+        for (AttentionState part : List.of(left, right, none)) {
+            int first = part == left ? 0 : 1100;
+            int count = part == left ? 1100 : part == right ? KEYS - 1100 : 0;
+            KeyValueView view = KeyValueView.of(tokens(key, first, count), tokens(value, first, count));
+            Attention.forward(SERIAL, few, view, part.outputs(), AttentionOptions.DEFAULT);
+        }
+        AttentionState merged = state(5);
+        AttentionState.merge(SERIAL, left, right, merged);
+        double[] before = Numbers.of(merged.output());
+        AttentionState.merge(SERIAL, none, merged, merged);
+        assertArrayEquals(before, Numbers.of(merged.output()));
+        ReferenceAttention.Result expected =
+                ReferenceAttention.forward(few, key, value, (float) (1 / Math.sqrt(DIM)), ScoreRule.NONE);
+        double ratio = Tolerance.ratio(before, expected.output(), expected.errorScale(), DType.F32);
+        // three more roundings: two products and a sum
+        assertTrue(ratio <= Tolerance.FORWARD_ORDINARY + 3, "R = " + ratio);
+        double[] lse = Numbers.of(merged.logSumExp());
+        for (int i = 0; i < lse.length; i++) {
+            // the sum of exponentials is off by some tens of roundings, whose logarithm is as small
+            assertTrue(Math.abs(lse[i] - expected.logSumExp()[i]) <= 64 * 0x1p-24, lse[i] + "");
+        }
+    }
+
+    @Test
+    void sayWhatDoesNotFit() {
+        KeyValueCache cache = KeyValueCache.contiguous(config(DType.F32), 1, 256);
+        KeyValueView view = cache.view(0, 0);
+        Tensor wrong = zeros(1, 3, 1, DIM);
+        IllegalArgumentException heads = assertThrows(
+                IllegalArgumentException.class, () -> attend(SERIAL, wrong, view, AttentionOptions.CAUSAL));
+        assertTrue(heads.getMessage().contains("multiple of the 2 heads"), heads.getMessage());
+        Tensor two = zeros(2, HEADS, 1, DIM);
+        assertThrows(IllegalArgumentException.class, () -> attend(SERIAL, two, view, AttentionOptions.CAUSAL));
+        Tensor tooMany = zeros(1, KV_HEADS, 257, DIM);
+        CacheFullException full =
+                assertThrows(CacheFullException.class, () -> cache.append(SERIAL, 0, 0, tooMany, tooMany));
+        assertTrue(full.getMessage().contains("at most 256"), full.getMessage());
+        assertThrows(IllegalArgumentException.class, () -> cache.append(SERIAL, 1, 0, key, value));
+        assertThrows(IllegalArgumentException.class, () -> cache.truncate(7, 0));
+        AttentionOptions sinks = AttentionOptions.DEFAULT.withScores(ScoreOptions.NONE.withSinks(1f));
+        Tensor one = zeros(1, HEADS, 1, DIM);
+        IllegalArgumentException few =
+                assertThrows(IllegalArgumentException.class, () -> attend(SERIAL, one, view, sinks));
+        assertTrue(few.getMessage().contains("one per query head of 4"), few.getMessage());
+    }
+
+    private static Config config(DType dtype) {
+        return Config.of(1, KV_HEADS, DIM).withDtype(dtype);
+    }
+
+    private static AttentionState state(int queries) {
+        return new AttentionState(
+                zeros(1, HEADS, queries, DIM),
+                Tensor.view(
+                        java.lang.foreign.MemorySegment.ofArray(new double[HEADS * queries]),
+                        DType.F64,
+                        io.multihead.tensor.Shape.of(1, HEADS, queries)));
+    }
+
+    private static double[] attend(Compute cpu, Tensor query, KeyValueView view, AttentionOptions options) {
+        Tensor output = zeros(query.shape().toArray());
+        Attention.forward(cpu, query, view, AttentionOutputs.of(output), options);
+        return Numbers.of(output);
+    }
+
+    private static Tensor tokens(Tensor tensor, int first, int count) {
+        return tensor.slice(2, first, first + count);
+    }
+
+    private static Tensor gaussian(long batch, long heads, long tokens, long dim, long seed) {
+        return Numbers.gaussian(zeros(batch, heads, tokens, dim), new SplittableRandom(seed), 0, 1);
+    }
+
+    private static Tensor zeros(long... dims) {
+        long size = 1;
+        for (long dim : dims) {
+            size *= dim;
+        }
+        return Tensor.of(new float[(int) size], dims);
+    }
+}
