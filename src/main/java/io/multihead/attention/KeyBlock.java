@@ -39,6 +39,9 @@ final class KeyBlock {
     private int count;
     private boolean inPlace;
     private boolean byPanel;
+    /** Where sums of touched elements go; nobody reads it. */
+    private float touched;
+
     private long keysOf = NOTHING;
     private long valuesOf = NOTHING;
     private int keyCount;
@@ -91,10 +94,11 @@ final class KeyBlock {
     }
 
     private void setRuns() {
+        int wide = Lanes.roundUp(call.arguments.valueDim, PANEL);
         for (int key = 0; key < count; key += Product.CHAIN) {
             KeyValuePage page = pages[key / pageKeys];
-            int at = page.at(false) + key % pageKeys * PANEL;
-            runs.set(key / Product.CHAIN, (float[]) page.storage(), at, pageKeys * PANEL);
+            int at = page.at(false) + key % pageKeys * wide;
+            runs.set(key / Product.CHAIN, (float[]) page.storage(), at, Product.CHAIN * PANEL);
         }
     }
 
@@ -179,13 +183,25 @@ final class KeyBlock {
 
     /** One panel of narrow values. */
     private void widenValues(int d, float[] to, int at) {
-        for (int key = 0; key < count; key += pageKeys) {
+        int wide = Lanes.roundUp(call.arguments.valueDim, PANEL);
+        for (int key = 0; key < count; key += Product.CHAIN) {
             KeyValuePage page = pages[key / pageKeys];
-            int run = Math.min(pageKeys, count - key);
-            Widen.panel(page.storage(), page.dtype(), page.at(false) + d * pageKeys, run, to, at + key * PANEL);
+            int run = Math.min(Product.CHAIN, count - key);
+            int from = page.at(false) + key % pageKeys * wide + d * Product.CHAIN;
+            Widen.panel(page.storage(), page.dtype(), from, run, to, at + key * PANEL);
             if (page.dtype() == DType.I8) {
-                Widen.scaleRows(to, at + key * PANEL, run, page.scales(), page.scaleAt(false));
+                Widen.scaleRows(to, at + key * PANEL, run, page.scales(), page.scaleAt(false) + key % pageKeys);
             }
+        }
+    }
+
+    /** Fetches the block's keys or values from memory before so few rows are multiplied that waiting for it would be most. */
+    private void fetch(boolean ofKeys, int rows) {
+        int dim = Lanes.roundUp(ofKeys ? call.arguments.headDim : call.arguments.valueDim, ofKeys ? 1 : PANEL);
+        for (int page = 0; page < pageCount && rows <= Lanes.TALL_ROWS; page++) {
+            KeyValuePage from = pages[page];
+            int keys = Lanes.roundUp(Math.min(pageKeys, count - page * pageKeys), PANEL);
+            touched += Widen.touch(from.storage(), from.dtype(), from.at(ofKeys), keys * dim);
         }
     }
 
@@ -197,6 +213,9 @@ final class KeyBlock {
     void score(Product product, float[] queries, int q0, int chunk, int rows, int keys, float[] scores, int at) {
         int headDim = call.arguments.headDim;
         int run = inPlace ? pageKeys : byPanel ? PANEL : DEPTH;
+        if (inPlace || byPanel) {
+            fetch(true, rows);
+        }
         keyPanels = byPanel ? Scratch.atLeast(keyPanels, PANEL * DEPTH) : keyPanels;
         for (int d = 0; d < headDim; d += DEPTH) {
             int depth = Math.min(DEPTH, headDim - d);
@@ -223,6 +242,9 @@ final class KeyBlock {
     void accumulate(Product product, int rows, int keys, OnlineSoftmax into, int tile) {
         int valueDim = call.arguments.valueDim;
         int at = into.at(tile);
+        if (inPlace || byPanel) {
+            fetch(false, rows);
+        }
         if (byPanel) {
             valuePanels = Scratch.atLeast(valuePanels, PANEL * DEPTH);
             for (int d = 0; d < valueDim; d += PANEL) {

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * <ul>
  *   <li>keys {@code [headDim / 256][n / 32][256][32]}: element d of key j at {@code (d / 256)(256 n) + (j / 32)(32 c) + 32 (d %
  *       256) + j % 32}, where c is 256, or what is left of headDim in the last chunk
- *   <li>values {@code [ceil(valueDim / 32)][n][32]}, zeros beyond valueDim
+ *   <li>values {@code [n / 64][ceil(valueDim / 32)][64][32]}, zeros beyond valueDim
  *   <li>for I8, an f32 scale per key and one per value, which their elements are to be multiplied with
  * </ul>
  */

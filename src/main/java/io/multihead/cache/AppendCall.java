@@ -8,6 +8,7 @@ import io.multihead.compute.Workspace;
 import io.multihead.internal.Checks;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.PanelStore;
+import io.multihead.internal.kernel.Product;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
@@ -97,10 +98,11 @@ final class AppendCall implements Compute.Job {
         int in = (int) (position % pool.pageTokens);
         int scaleAt = pool.scaleAt(page, layer, head) + pool.pageTokens + in;
         scale(pool, rows, ld, run, valueDim, pool.scales(page), scaleAt);
-        int valueAt = pool.valueAt(page, layer, head);
+        int first = in % Product.CHAIN;
+        int valueAt = pool.valueAt(page, layer, head) + (in - first) * ld;
         for (int d = 0; d < valueDim; d += PANEL) {
             for (int r = 0; r < run; r++) {
-                int target = valueAt + d * pool.pageTokens + (in + r) * PANEL;
+                int target = valueAt + d * Product.CHAIN + (first + r) * PANEL;
                 PanelStore.row(rows, r * ld + d, Math.min(PANEL, valueDim - d), pool.slab(page), dtype, target);
             }
         }

@@ -8,12 +8,16 @@ import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.FloatBuffer;
+import java.nio.IntBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
 /** A one-node ONNX model, written as protocol buffers by hand, with its inputs and output bound to native memory. */
 final class Onnx implements Runnable, AutoCloseable {
+    private static final int FLOAT = 1;
+    private static final int INT32 = 6;
+
     private final OrtEnvironment environment = OrtEnvironment.getEnvironment();
     private final Message graph = new Message();
     private final Message node = new Message();
@@ -27,7 +31,15 @@ final class Onnx implements Runnable, AutoCloseable {
 
     Onnx input(String name, FloatBuffer data, long... shape) throws OrtException {
         node.text(1, name);
-        graph.message(11, value(name, shape));
+        graph.message(11, value(name, FLOAT, shape));
+        inputs.put(name, OnnxTensor.createTensor(environment, data, shape));
+        return this;
+    }
+
+    /** Whole numbers: lengths and such. */
+    Onnx input(String name, IntBuffer data, long... shape) throws OrtException {
+        node.text(1, name);
+        graph.message(11, value(name, INT32, shape));
         inputs.put(name, OnnxTensor.createTensor(environment, data, shape));
         return this;
     }
@@ -52,8 +64,16 @@ final class Onnx implements Runnable, AutoCloseable {
 
     Onnx output(FloatBuffer data, long... shape) throws OrtException {
         node.text(2, "out");
-        graph.message(12, value("out", shape));
+        graph.message(12, value("out", FLOAT, shape));
         outputs.put("out", OnnxTensor.createTensor(environment, data, shape));
+        return this;
+    }
+
+    /** An output that is written where an input lies. */
+    Onnx sharedOutput(String name, String input, long... shape) {
+        node.text(2, name);
+        graph.message(12, value(name, FLOAT, shape));
+        outputs.put(name, inputs.get(input));
         return this;
     }
 
@@ -82,13 +102,13 @@ final class Onnx implements Runnable, AutoCloseable {
         session.close();
     }
 
-    private static Message value(String name, long... shape) {
+    private static Message value(String name, int type, long... shape) {
         Message dims = new Message();
         for (long size : shape) {
             dims.message(1, new Message().number(1, size));
         }
-        Message type = new Message().message(1, new Message().number(1, 1).message(2, dims));
-        return new Message().text(1, name).message(2, type);
+        Message tensor = new Message().message(1, new Message().number(1, type).message(2, dims));
+        return new Message().text(1, name).message(2, tensor);
     }
 
     /** A protocol buffers message: fields are appended as they come. */

@@ -97,6 +97,9 @@ public final class Report {
         if (p.containsKey("features")) {
             return 2 * Double.parseDouble(p.get("rows")) * Math.pow(Double.parseDouble(p.get("features")), 2);
         }
+        if (p.containsKey("keyHeads")) {
+            return 4.0 * AttentionDecode.HEADS * AttentionDecode.DIM * Double.parseDouble(p.get("keys"));
+        }
         if (p.containsKey("blocks")) {
             return blockOperations(p);
         }

@@ -126,14 +126,14 @@ final class MicroKernel {
     /**
      * C += T as {@link #add}, with what rounding loses kept {@code lost} floats behind and added the next time (Kahan 1965).
      */
-    static void addCompensated(float[] t, float[] c, int c0, int ldc, int lost, int rows) {
+    static void addCompensated(float[] t, int t0, float[] c, int c0, int ldc, int lost, int rows) {
         for (int row = 0; row < rows; row++) {
             int at = c0 + row * ldc;
             FloatVector left = FloatVector.fromArray(FLOATS, c, at);
             FloatVector right = FloatVector.fromArray(FLOATS, c, at + COUNT);
             FloatVector leftTile =
-                    FloatVector.fromArray(FLOATS, t, row * PANEL).add(FloatVector.fromArray(FLOATS, c, at + lost));
-            FloatVector rightTile = FloatVector.fromArray(FLOATS, t, row * PANEL + COUNT)
+                    FloatVector.fromArray(FLOATS, t, t0 + row * PANEL).add(FloatVector.fromArray(FLOATS, c, at + lost));
+            FloatVector rightTile = FloatVector.fromArray(FLOATS, t, t0 + row * PANEL + COUNT)
                     .add(FloatVector.fromArray(FLOATS, c, at + lost + COUNT));
             FloatVector leftSum = left.add(leftTile);
             FloatVector rightSum = right.add(rightTile);

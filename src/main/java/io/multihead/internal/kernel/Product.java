@@ -22,6 +22,7 @@ public final class Product {
 
     private final float[] sum = new float[TALL_ROWS * PANEL];
     private final float[] part = new float[TALL_ROWS * PANEL];
+    private float[] sums = new float[0];
     private float[] a = new float[0];
     private int a0;
     private float[] b = a;
@@ -113,17 +114,46 @@ public final class Product {
      * @param lost how far behind each element of C lies what rounding has lost of it so far
      */
     public void accumulate(int rows, int columns, int depth, int lost) {
+        if (runs != null && rows <= high(rows)) {
+            accumulateInOrder(rows, columns, depth, lost);
+            return;
+        }
         for (int column = 0; column < columns; column += 2 * COUNT) {
             for (int row = 0; row < rows; ) {
                 int high = high(rows - row);
-                chain(high, a0 + row * ROW, column, 0, Math.min(CHAIN, depth), sum);
+                chain(high, a0 + row * ROW, column, 0, Math.min(CHAIN, depth), sum, 0);
                 for (int k = CHAIN; k < depth; k += CHAIN) {
-                    chain(high, a0 + row * ROW + k, column, k, Math.min(CHAIN, depth - k), part);
+                    chain(high, a0 + row * ROW + k, column, k, Math.min(CHAIN, depth - k), part, 0);
                     MicroKernel.add(part, sum, 0, PANEL, high);
                 }
-                MicroKernel.addCompensated(sum, c, c0 + row * ldc + column, ldc, lost, high);
+                MicroKernel.addCompensated(sum, 0, c, c0 + row * ldc + column, ldc, lost, high);
                 row += high;
             }
+        }
+    }
+
+    /**
+     * The same for one tile of rows, piece after piece of B, so that what is read once is read in the order of memory.
+     */
+    private void accumulateInOrder(int rows, int columns, int depth, int lost) {
+        int high = high(rows);
+        int step = TALL_ROWS * PANEL;
+        sums = Scratch.atLeast(sums, Math.ceilDiv(columns, 2 * COUNT) * step);
+        for (int k = 0; k < depth; k += CHAIN) {
+            int at = 0;
+            for (int column = 0; column < columns; column += 2 * COUNT) {
+                int deep = Math.min(CHAIN, depth - k);
+                if (k == 0) {
+                    chain(high, a0, column, 0, deep, sums, at);
+                } else {
+                    chain(high, a0 + k, column, k, deep, part, 0);
+                    MicroKernel.add(part, sums, at, PANEL, high);
+                }
+                at += step;
+            }
+        }
+        for (int column = 0; column < columns; column += 2 * COUNT) {
+            MicroKernel.addCompensated(sums, column / (2 * COUNT) * step, c, c0 + column, ldc, lost, high);
         }
     }
 
@@ -134,22 +164,22 @@ public final class Product {
             for (int row = 0; row < rows; ) {
                 int high = high(rows - row);
                 tile(high, a0 + row * ROW, panel, depth, sum, 0, PANEL);
-                MicroKernel.addCompensated(sum, c, c0 + row * ldc + column, ldc, lost, high);
+                MicroKernel.addCompensated(sum, 0, c, c0 + row * ldc + column, ldc, lost, high);
                 row += high;
             }
         }
     }
 
     /** One chain of {@link #accumulate}, from row {@code k} of B. */
-    private void chain(int high, int from, int column, int k, int depth, float[] to) {
+    private void chain(int high, int from, int column, int k, int depth, float[] to, int t0) {
         if (runs == null) {
-            tile(high, from, panel(column) + k * PANEL, depth, to, 0, PANEL);
+            tile(high, from, panel(column) + k * PANEL, depth, to, t0, PANEL);
             return;
         }
         int run = k / CHAIN;
         b = runs.arrays[run];
         int panel = runs.starts[run] + column / PANEL * runs.strides[run] + column % PANEL;
-        tile(high, from, panel, depth, to, 0, PANEL);
+        tile(high, from, panel, depth, to, t0, PANEL);
     }
 
     private int panel(int column) {

@@ -9,6 +9,8 @@ import jdk.incubator.vector.FloatVector;
 
 /** Panels of narrow elements to panels of f32: whole rows of 32, no tails. */
 public final class Widen {
+    private static final int LINE = 64;
+
     private Widen() {}
 
     /**
@@ -25,6 +27,37 @@ public final class Widen {
             case I8 -> Narrow.i8ToFloat((byte[]) storage, from, length, to, at);
             default -> throw new IllegalArgumentException("dtype: " + dtype + "; expected f32 or narrower");
         }
+    }
+
+    /**
+     * Reads one element of every cache line, so that what follows finds all of it near: few instructions per line keep many
+     * lines in flight, which a multiplication cannot (measured on strided pieces of 32 KiB: 22 instead of 13 GB/s).
+     *
+     * @return a number that depends on all of them, which keeps the reads from being left out
+     */
+    public static float touch(Object storage, DType dtype, int from, int length) {
+        float sum = 0f;
+        switch (dtype) {
+            case F32 -> {
+                float[] array = (float[]) storage;
+                for (int i = from; i < from + length; i += LINE / Float.BYTES) {
+                    sum += array[i];
+                }
+            }
+            case BF16, F16 -> {
+                short[] array = (short[]) storage;
+                for (int i = from; i < from + length; i += LINE / Short.BYTES) {
+                    sum += array[i];
+                }
+            }
+            default -> {
+                byte[] array = (byte[]) storage;
+                for (int i = from; i < from + length; i += LINE) {
+                    sum += array[i];
+                }
+            }
+        }
+        return sum;
     }
 
     /** Multiplies each column of a panel with its own scale. */
