@@ -40,7 +40,7 @@ final class KeyBlock {
     private boolean inPlace;
     private boolean byPanel;
     /** Where sums of touched elements go; nobody reads it. */
-    private float touched;
+    private int touched;
 
     private long keysOf = NOTHING;
     private long valuesOf = NOTHING;
