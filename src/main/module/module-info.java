@@ -1,6 +1,7 @@
 /** Multi-head attention on the CPU, in pure Java. */
 module io.multihead {
     requires jdk.incubator.vector;
+    requires jdk.jfr;
     requires static org.jspecify;
 
     exports io.multihead.analysis;

@@ -1,6 +1,7 @@
 package io.multihead.attention;
 
 import io.multihead.internal.Checks;
+import io.multihead.internal.SlowConditions;
 import io.multihead.tensor.Tensor;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
@@ -75,6 +76,9 @@ final class AttentionCall {
         queryFactor = Math.signum(newScale);
         dropout = options.dropout();
         scores = options.scores();
+        if (scores.modifier() != null) {
+            SlowConditions.CUSTOM_MODIFIER.say();
+        }
     }
 
     /** Whether scores are scaled before something is done to them, and not by the exponential. */

@@ -75,8 +75,25 @@ final class ForwardCall implements Compute.Job {
         arguments.bindView(query, newView, newOffsets == null ? query.dim(2) : -1, mostKeys == least ? mostKeys : -1);
     }
 
-    /** Runs everything. */
+    /** Runs everything, and records it if somebody asked for that. */
     void run(Compute cpu, Workspace scratch) {
+        if (!AttentionEvent.isRecorded()) {
+            runAll(cpu, scratch);
+            return;
+        }
+        AttentionEvent event = new AttentionEvent();
+        event.begin();
+        event.units = runAll(cpu, scratch);
+        event.sequences = arguments.batches;
+        event.queryHeads = arguments.heads;
+        event.keyHeads = arguments.kvHeads;
+        event.queries = arguments.query().dim(0) * arguments.query().dim(2);
+        event.keys = mostKeys;
+        event.headDim = arguments.headDim;
+        event.commit();
+    }
+
+    private long runAll(Compute cpu, Workspace scratch) {
         phase = Phase.WHOLE;
         long units = divide(cpu.parallelism());
         if (splits(cpu.parallelism(), units)) {
@@ -88,6 +105,7 @@ final class ForwardCall implements Compute.Job {
             phase = Phase.MERGE;
         }
         cpu.run(this, units, scratch);
+        return units;
     }
 
     /** Whether some threads would have nothing to do unless keys are split; only where every unit is one tile. */

@@ -2,6 +2,8 @@ package io.multihead.compute;
 
 import io.multihead.internal.Checks;
 import io.multihead.internal.Gate;
+import io.multihead.internal.SlowConditions;
+import io.multihead.internal.kernel.Lanes;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -42,6 +44,7 @@ public final class Compute implements AutoCloseable {
 
     private Compute(int parallelism, @Nullable Gang gang, @Nullable Executor executor) {
         Gate.requireVectorModule();
+        SlowConditions.report(Lanes.COUNT);
         this.parallelism = parallelism;
         this.gang = gang;
         this.executor = executor;

@@ -68,11 +68,12 @@ final class House {
     }
 
     ArchRule needsNothingButJavaBase() {
-        return rule("depend on java.base alone", type -> targets(type)
+        return rule("depend on java.base, vectors and flight recording alone", type -> targets(type)
                 .filter(target -> !target.isPrimitive()
                         && !(target.getPackageName() + ".").startsWith(root)
                         && !target.getPackageName().startsWith("org.jspecify.")
                         && !target.getPackageName().startsWith("jdk.incubator.vector")
+                        && !target.getPackageName().startsWith("jdk.jfr")
                         && !inJavaBase(target.getName()))
                 .map(JavaClass::getName));
     }

@@ -1,0 +1,66 @@
+package io.multihead.internal;
+
+import java.lang.System.Logger.Level;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * Says once per JVM, in one line to {@link System.Logger} {@code io.multihead}, what makes everything slow: conditions that
+ * give right results and would otherwise be found by a profiler.
+ */
+public enum SlowConditions {
+    /** Vectors of less than 8 floats. */
+    NARROW_LANES("vectors of less than 256 bits: expect a quarter to a half of the speed of wider ones"),
+    /** No optimising compiler. */
+    NO_C2(
+            "the JVM runs without its optimising compiler, so that every vector is an object: expect a hundredth of the speed"),
+    /** Fused multiply-add by decimal arithmetic. */
+    NO_FMA("the JVM has no fused multiply-add instruction: expect a thousandth of the speed"),
+    /** A method call per score. */
+    CUSTOM_MODIFIER("a score modifier is called for every single score: masks, caps and linear biases are much faster");
+
+    private static final int PRODUCTS = 50;
+    private static final int TRIALS = 5;
+    /** In hardware 50 take less than a microsecond, interpreted too; without, close to a millisecond. */
+    private static final long MOST_NANOS = 20_000;
+
+    private final String message;
+    private final AtomicBoolean said = new AtomicBoolean();
+
+    SlowConditions(String message) {
+        this.message = message;
+    }
+
+    /** Says what is slow about this JVM. */
+    public static void report(int lanes) {
+        if (lanes < 8) {
+            NARROW_LANES.say();
+        }
+        String mode = System.getProperty("java.vm.info", "");
+        if (mode.contains("interpreted") || mode.contains("emulated-client")) {
+            NO_C2.say();
+        }
+        if (!NO_FMA.said.get() && !hasFma()) {
+            NO_FMA.say();
+        }
+    }
+
+    /** Says this, if nobody did before. */
+    public void say() {
+        if (said.compareAndSet(false, true)) {
+            System.getLogger("io.multihead").log(Level.WARNING, message);
+        }
+    }
+
+    private static boolean hasFma() {
+        long best = Long.MAX_VALUE;
+        float x = 1.1f;
+        for (int trial = 0; trial < TRIALS && best > MOST_NANOS; trial++) {
+            long start = System.nanoTime();
+            for (int i = 0; i < PRODUCTS; i++) {
+                x = Math.fma(x, 0.9f, 0.1f);
+            }
+            best = Math.min(best, System.nanoTime() - start);
+        }
+        return best <= MOST_NANOS || Float.isNaN(x);
+    }
+}

@@ -1,0 +1,93 @@
+package io.multihead;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.ScoreOptions;
+import io.multihead.compute.Compute;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import jdk.jfr.Recording;
+import jdk.jfr.consumer.RecordedEvent;
+import jdk.jfr.consumer.RecordingFile;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** What an operator sees: flight recordings, and one line for each thing that makes everything slow. */
+class ObservationTest {
+    @TempDir
+    Path folder;
+
+    @Test
+    void recordsCallsOnlyWhenAskedTo() throws IOException {
+        assertEquals(0, record(false).size());
+        List<RecordedEvent> events = record(true);
+        assertEquals(1, events.size());
+        assertEquals(4, events.get(0).getLong("queryHeads"));
+        assertEquals(9, events.get(0).getLong("keys"));
+        assertEquals(2 * 5, events.get(0).getLong("queries"));
+    }
+
+    private List<RecordedEvent> record(boolean asked) throws IOException {
+        Path file = folder.resolve(asked + ".jfr");
+        try (Recording recording = new Recording()) {
+            if (asked) {
+                recording.enable("io.multihead.Attention");
+            }
+            recording.start();
+            call(AttentionOptions.DEFAULT);
+            recording.stop();
+            recording.dump(file);
+        }
+        return RecordingFile.readAllEvents(file).stream()
+                .filter(event -> event.getEventType().getName().startsWith("io.multihead"))
+                .toList();
+    }
+
+    private static void call(AttentionOptions options) {
+        Tensor query = Tensor.of(new float[2 * 4 * 5 * 3], 2, 4, 5, 3);
+        Tensor key = Tensor.of(new float[2 * 2 * 9 * 3], 2, 2, 9, 3);
+        Attention.forward(Compute.serial(), query, key, key, Tensor.of(new float[2 * 4 * 5 * 3], 2, 4, 5, 3), options);
+    }
+
+    /** Two calls in a JVM of their own, which says it once. */
+    public static void main(String[] arguments) {
+        for (int i = 0; i < 2; i++) {
+            call(AttentionOptions.DEFAULT.withScores(ScoreOptions.NONE.withModifier((b, h, q, k, s) -> s)));
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "-XX:TieredStopAtLevel=1, optimising compiler",
+        "-XX:-UseFMA, fused multiply-add",
+        "-Dio.multihead.lanes=128, less than 256 bits",
+        "-Xss2m, score modifier"
+    })
+    void saysOnceWhatIsSlow(String flag, String words) throws IOException, InterruptedException {
+        Path output = folder.resolve("output");
+        Process process = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "--add-modules",
+                        "jdk.incubator.vector",
+                        flag,
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        ObservationTest.class.getName())
+                .redirectErrorStream(true)
+                .redirectOutput(output.toFile())
+                .start();
+        assertTrue(process.waitFor(60, TimeUnit.SECONDS));
+        List<String> lines = Files.readAllLines(output);
+        assertEquals(0, process.exitValue(), lines.toString());
+        assertEquals(1, lines.stream().filter(line -> line.contains(words)).count(), lines.toString());
+    }
+}
