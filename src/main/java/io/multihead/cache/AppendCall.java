@@ -16,11 +16,12 @@ import org.jspecify.annotations.Nullable;
 /** Writes new tokens into pages that are there already; a unit is one head of one sequence. */
 final class AppendCall implements Compute.Job {
     private static final int ROWS = Workspace.CACHE + 1;
+    private static final int[] NONE = {};
 
     private @Nullable KeyValueCache cache;
     private @Nullable Tensor key;
     private @Nullable Tensor value;
-    private int[] sequences = new int[0];
+    private int[] sequences = NONE;
     /** Where packed sequences start; null when every batch is one. */
     private long @Nullable [] offsets;
 
@@ -120,6 +121,6 @@ final class AppendCall implements Compute.Job {
         key = null;
         value = null;
         offsets = null;
-        sequences = new int[0];
+        sequences = NONE;
     }
 }

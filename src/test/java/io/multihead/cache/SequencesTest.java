@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.Numbers;
+import io.multihead.Promises;
 import io.multihead.attention.Attention;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.AttentionOutputs;
@@ -23,6 +24,9 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -46,6 +50,8 @@ class SequencesTest {
                     .withSlopes(0.5f, 0.25f, 0.125f, 0.0625f)
                     .withSinks(1f, -1f, 0f, 2f));
 
+    private static double worstNarrow;
+
     private final Tensor query = gaussian(1, HEADS, KEYS, DIM, 1);
     private final Tensor key = gaussian(1, KV_HEADS, KEYS, DIM, 2);
     private final Tensor value = gaussian(1, KV_HEADS, KEYS, DIM, 3);
@@ -53,6 +59,7 @@ class SequencesTest {
     @AfterAll
     static void close() {
         THREADS.close();
+        Promises.record("C18: narrow caches against attention over their widened content", worstNarrow, "4");
     }
 
     @ParameterizedTest
@@ -97,6 +104,44 @@ class SequencesTest {
         for (int i = 1; i < 4; i++) {
             assertArrayEquals(results[0], results[i]);
         }
+    }
+
+    /** Promise C18: a narrow cache against the specification over its widened content. */
+    @ParameterizedTest
+    @EnumSource(
+            value = DType.class,
+            names = {"BF16", "F16", "I8"})
+    void narrowKeysAreWidenedExactly(DType dtype) {
+        KeyValueCache cache = KeyValueCache.contiguous(config(dtype), 1, KEYS);
+        cache.append(SERIAL, 0, 0, key, value);
+        Tensor last = tokens(query, KEYS - 3, 3);
+        double[] actual = attend(SERIAL, last, cache.view(0, 0), AttentionOptions.CAUSAL);
+        ReferenceAttention.Result expected = ReferenceAttention.forward(
+                last,
+                narrowed(key, dtype),
+                narrowed(value, dtype),
+                (float) (1 / Math.sqrt(DIM)),
+                ScoreRule.causal(3, KEYS));
+        double ratio = Tolerance.ratio(actual, expected.output(), expected.errorScale(), DType.F32);
+        worstNarrow = Math.max(worstNarrow, ratio);
+        assertTrue(ratio <= Tolerance.FORWARD_ORDINARY, "R = " + ratio);
+    }
+
+    private static Tensor narrowed(Tensor tensor, DType dtype) {
+        Tensor copy = zeros(tensor.shape().toArray());
+        float[] row = new float[DIM];
+        for (long h = 0; h < tensor.dim(1); h++) {
+            for (long t = 0; t < tensor.dim(2); t++) {
+                for (int d = 0; d < DIM; d++) {
+                    row[d] = (float) tensor.get(0, h, t, d);
+                }
+                float[] widened = CacheModel.narrow(row, dtype);
+                for (int d = 0; d < DIM; d++) {
+                    copy.set(widened[d], 0, h, t, d);
+                }
+            }
+        }
+        return copy;
     }
 
     @Test
@@ -255,6 +300,59 @@ class SequencesTest {
         IllegalArgumentException few =
                 assertThrows(IllegalArgumentException.class, () -> attend(SERIAL, one, view, sinks));
         assertTrue(few.getMessage().contains("one per query head of 4"), few.getMessage());
+    }
+
+    /** Promise C12, for ever: a million steps with a window take no more memory than the first ten thousand. */
+    @Test
+    void aMillionStepsTakeNoMoreMemory() {
+        KeyValueCache cache = KeyValueCache.paged(Config.of(1, 1, 4), 8 * 64 * 144);
+        int sequence = cache.open();
+        Tensor token = gaussian(1, 1, 1, 4, 5);
+        AttentionOutputs outputs = AttentionOutputs.of(zeros(1, 1, 1, 4));
+        KeyValueView view = cache.view(0, sequence);
+        AttentionOptions window = AttentionOptions.CAUSAL.withMask(Mask.window(63, 0));
+        long settled = 0;
+        long used = 0;
+        for (int step = 0; step < 1_000_000; step++) {
+            cache.append(SERIAL, 0, sequence, token, token);
+            Attention.forward(SERIAL, token, view, outputs, window);
+            cache.slide(sequence, Math.max(0, step - 63));
+            if (step == 500_000) {
+                settled = allocated();
+                used = cache.usedBytes();
+            }
+        }
+        assertTrue(cache.usedBytes() <= used + 64 * cache.bytesPerToken(), "cache " + cache.usedBytes());
+        // C2 may still compile: a few vectors as objects, but nothing per step
+        long grown = allocated() - settled;
+        assertTrue(grown < 500_000, "allocated " + grown + " bytes in 500,000 steps");
+    }
+
+    private static long allocated() {
+        return ((com.sun.management.ThreadMXBean) java.lang.management.ManagementFactory.getThreadMXBean())
+                .getCurrentThreadAllocatedBytes();
+    }
+
+    /** Promise C14 through the cache: simultaneous callers have the bits of one alone. */
+    @Test
+    void simultaneousCallersHaveTheSameBits() throws Exception {
+        KeyValueCache cache = KeyValueCache.contiguous(config(DType.BF16), 1, KEYS);
+        cache.append(SERIAL, 0, 0, key, value);
+        KeyValueView view = cache.view(0, 0);
+        Tensor last = tokens(query, KEYS - 1, 1);
+        double[] expected = attend(SERIAL, last, view, AttentionOptions.CAUSAL);
+        ExecutorService callers = Executors.newFixedThreadPool(24);
+        try {
+            List<Future<double[]>> results = new ArrayList<>();
+            for (int caller = 0; caller < 96; caller++) {
+                results.add(callers.submit(() -> attend(THREADS, last, view, AttentionOptions.CAUSAL)));
+            }
+            for (Future<double[]> result : results) {
+                assertArrayEquals(expected, result.get());
+            }
+        } finally {
+            callers.shutdownNow();
+        }
     }
 
     private static Config config(DType dtype) {

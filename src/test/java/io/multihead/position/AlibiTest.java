@@ -7,8 +7,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.Golden;
 import io.multihead.Numbers;
+import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.ScoreOptions;
+import io.multihead.compute.Compute;
 import io.multihead.reference.ReferenceAttention;
 import io.multihead.reference.ScoreRule;
+import io.multihead.reference.Tolerance;
+import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
@@ -43,6 +49,14 @@ class AlibiTest {
                     // a few dozen f64 roundings of numbers below 16
                     assertArrayEquals(Numbers.of(golden.tensor("expected.out")), result.output(), 1e-13);
                     assertArrayEquals(Numbers.of(golden.tensor("expected.lse")), result.logSumExp(), 1e-13);
+                    Tensor output = Tensor.of(
+                            new float[result.output().length], q.shape().toArray());
+                    AttentionOptions options = AttentionOptions.CAUSAL
+                            .withScale(Double.parseDouble(golden.meta("scale_value")))
+                            .withScores(ScoreOptions.NONE.withSlopes(actual));
+                    Attention.forward(Compute.serial(), q, k, golden.tensor("v"), output, options);
+                    double ratio = Tolerance.ratio(Numbers.of(output), result.output(), result.errorScale(), DType.F32);
+                    assertTrue(ratio <= Tolerance.FORWARD, "R = " + ratio);
                 }));
     }
 

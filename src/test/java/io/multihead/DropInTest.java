@@ -1,0 +1,193 @@
+package io.multihead;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.AttentionOutputs;
+import io.multihead.attention.KeyValueView;
+import io.multihead.compute.Compute;
+import io.multihead.nn.MultiHeadAttention;
+import io.multihead.reference.ReferenceAttention;
+import io.multihead.reference.ScoreRule;
+import io.multihead.reference.Tolerance;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.FloatBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.Test;
+
+/** The methods of docs/drop-in.md, word by word, against the specification. */
+class DropInTest {
+    private static final Compute CPU = Compute.serial();
+    private static final int HEADS = 4;
+    private static final int KEY_HEADS = 2;
+    private static final int DIM = 16;
+
+    @Test
+    void flatArrays() {
+        int context = 50;
+        int position = 33;
+        float[] q = floats(HEADS * DIM, 1);
+        float[] keyCache = floats(context * KEY_HEADS * DIM, 2);
+        float[] valueCache = floats(context * KEY_HEADS * DIM, 3);
+        float[] out = new float[HEADS * DIM];
+        flatArrays(CPU, new int[] {HEADS, KEY_HEADS, DIM}, q, keyCache, valueCache, position, out);
+        Tensor keys = Tensor.of(keyCache, 1, context, KEY_HEADS, DIM).slice(1, 0, position + 1);
+        Tensor values = Tensor.of(valueCache, 1, context, KEY_HEADS, DIM).slice(1, 0, position + 1);
+        check(Tensor.of(q, 1, HEADS, 1, DIM), keys, values, Tensor.of(out, 1, HEADS, 1, DIM));
+    }
+
+    private static void flatArrays(
+            Compute cpu, int[] sizes, float[] q, float[] keyCache, float[] valueCache, int position, float[] out) {
+        int heads = sizes[0], keyHeads = sizes[1], dim = sizes[2], context = keyCache.length / (keyHeads * dim);
+        Tensor query = Tensor.of(q, 1, heads, 1, dim);
+        Tensor keys = Tensor.of(keyCache, 1, context, keyHeads, dim)
+                .slice(1, 0, position + 1)
+                .permute(0, 2, 1, 3);
+        Tensor values = Tensor.of(valueCache, 1, context, keyHeads, dim)
+                .slice(1, 0, position + 1)
+                .permute(0, 2, 1, 3);
+        Attention.forward(cpu, query, keys, values, Tensor.of(out, 1, heads, 1, dim), AttentionOptions.CAUSAL);
+    }
+
+    @Test
+    void bufferPages() {
+        Shape page = Shape.of(20, KEY_HEADS, DIM);
+        List<ByteBuffer> keys = new ArrayList<>();
+        List<ByteBuffer> values = new ArrayList<>();
+        Tensor allKeys = Tensor.of(new float[60 * KEY_HEADS * DIM], 1, 60, KEY_HEADS, DIM);
+        Tensor allValues = Tensor.of(new float[60 * KEY_HEADS * DIM], 1, 60, KEY_HEADS, DIM);
+        for (int p = 0; p < 3; p++) {
+            keys.add(page(page, p, allKeys));
+            values.add(page(page, p + 10, allValues));
+        }
+        Tensor query = Tensor.of(floats(HEADS * 3 * DIM, 1), 1, HEADS, 3, DIM);
+        Tensor output = Tensor.of(new float[HEADS * 3 * DIM], 1, HEADS, 3, DIM);
+        bufferPages(CPU, query, keys, values, page, output, 57);
+        check(query, allKeys.slice(1, 0, 57), allValues.slice(1, 0, 57), output);
+    }
+
+    private static ByteBuffer page(Shape shape, int seed, Tensor all) {
+        ByteBuffer buffer =
+                ByteBuffer.allocateDirect((int) shape.elements() * Short.BYTES).order(ByteOrder.nativeOrder());
+        Tensor page = Tensor.view(MemorySegment.ofBuffer(buffer), DType.BF16, shape);
+        Tensor.of(floats((int) shape.elements(), seed), shape.toArray()).copyTo(page);
+        page.copyTo(all.select(0, 0).slice(0, seed % 10 * 20, seed % 10 * 20 + 20));
+        return buffer;
+    }
+
+    private static void bufferPages(
+            Compute cpu,
+            Tensor query,
+            List<ByteBuffer> keys,
+            List<ByteBuffer> values,
+            Shape page,
+            Tensor output,
+            long tokens) {
+        KeyValueView view = KeyValueView.pages(tensors(keys, page), tensors(values, page), tokens);
+        Attention.forward(cpu, query, view, AttentionOutputs.of(output), AttentionOptions.CAUSAL);
+    }
+
+    private static List<Tensor> tensors(List<ByteBuffer> pages, Shape page) {
+        return pages.stream()
+                .map(p ->
+                        Tensor.view(MemorySegment.ofBuffer(p), DType.BF16, page).permute(1, 0, 2))
+                .toList();
+    }
+
+    @Test
+    void floatBuffers() {
+        long[] sizes = {2, 7, HEADS, DIM};
+        FloatBuffer[] buffers = new FloatBuffer[4];
+        for (int i = 0; i < 4; i++) {
+            buffers[i] = FloatBuffer.wrap(floats(2 * 7 * HEADS * DIM, i + 1));
+        }
+        floatBuffers(CPU, sizes, buffers[0], buffers[1], buffers[2], buffers[3]);
+        Tensor query = view(buffers[0], sizes);
+        ReferenceAttention.Result expected = ReferenceAttention.forward(
+                query, view(buffers[1], sizes), view(buffers[2], sizes), 0.25, ScoreRule.NONE);
+        within(Numbers.of(view(buffers[3], sizes)), expected);
+    }
+
+    private static void floatBuffers(
+            Compute cpu, long[] sizes, FloatBuffer query, FloatBuffer key, FloatBuffer value, FloatBuffer output) {
+        Attention.forward(
+                cpu,
+                view(query, sizes),
+                view(key, sizes),
+                view(value, sizes),
+                view(output, sizes),
+                AttentionOptions.DEFAULT);
+    }
+
+    private static Tensor view(FloatBuffer buffer, long[] sizes) {
+        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(sizes))
+                .permute(0, 2, 1, 3);
+    }
+
+    @Test
+    void nestedArrays() {
+        try (Arena arena = Arena.ofConfined()) {
+            MultiHeadAttention layer = MultiHeadAttention.initialise(MultiHeadAttention.Config.of(24, 3), 1, arena);
+            float[][][] x = new float[2][5][];
+            Tensor flat = Tensor.of(new float[2 * 5 * 24], 2, 5, 24);
+            for (int i = 0; i < 10; i++) {
+                x[i / 5][i % 5] = floats(24, i);
+                Tensor.of(x[i / 5][i % 5]).copyTo(flat.select(0, i / 5).select(0, i % 5));
+            }
+            Tensor expected = Tensor.of(new float[2 * 5 * 24], 2, 5, 24);
+            layer.forward(CPU, flat, expected);
+            float[][][] y = nestedArrays(CPU, layer, x);
+            for (int i = 0; i < 10 * 24; i++) {
+                float actual = y[i / 120][i / 24 % 5][i % 24];
+                assertTrue(actual == expected.get(i / 120, i / 24 % 5, i % 24), "element " + i);
+            }
+        }
+    }
+
+    private static float[][][] nestedArrays(Compute cpu, MultiHeadAttention layer, float[][][] x) {
+        int tokens = x[0].length, features = x[0][0].length;
+        Tensor in = Tensor.of(new float[x.length * tokens * features], x.length, tokens, features);
+        Tensor out = Tensor.of(new float[x.length * tokens * features], x.length, tokens, features);
+        for (int i = 0; i < x.length * tokens; i++)
+            Tensor.of(x[i / tokens][i % tokens]).copyTo(in.select(0, i / tokens).select(0, i % tokens));
+        layer.forward(cpu, in, out);
+        float[][][] y = new float[x.length][tokens][features];
+        for (int i = 0; i < x.length * tokens; i++)
+            out.select(0, i / tokens).select(0, i % tokens).copyTo(Tensor.of(y[i / tokens][i % tokens]));
+        return y;
+    }
+
+    /** Keys and values as {@code [1, tokens, heads, dim]}. */
+    private static void check(Tensor query, Tensor keys, Tensor values, Tensor output) {
+        ReferenceAttention.Result expected = ReferenceAttention.forward(
+                query,
+                keys.permute(0, 2, 1, 3),
+                values.permute(0, 2, 1, 3),
+                1 / Math.sqrt(DIM),
+                ScoreRule.causal(query.dim(2), keys.dim(1)));
+        within(Numbers.of(output), expected);
+    }
+
+    private static void within(double[] actual, ReferenceAttention.Result expected) {
+        double ratio = Tolerance.ratio(actual, expected.output(), expected.errorScale(), DType.F32);
+        assertTrue(ratio <= Tolerance.FORWARD_ORDINARY, "R = " + ratio);
+    }
+
+    private static float[] floats(int length, long seed) {
+        SplittableRandom random = new SplittableRandom(seed);
+        float[] values = new float[length];
+        for (int i = 0; i < length; i++) {
+            values[i] = (float) random.nextGaussian();
+        }
+        return values;
+    }
+}

@@ -1,0 +1,154 @@
+package io.multihead.position;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.Layout;
+import io.multihead.Numbers;
+import io.multihead.compute.Compute;
+import io.multihead.position.Rope.Pairing;
+import io.multihead.reference.ReferenceRope;
+import io.multihead.reference.Tolerance;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.util.SplittableRandom;
+import net.jqwik.api.Arbitraries;
+import net.jqwik.api.Arbitrary;
+import net.jqwik.api.Combinators;
+import net.jqwik.api.EdgeCasesMode;
+import net.jqwik.api.Example;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.Provide;
+import net.jqwik.api.Tag;
+
+/** Rotary embedding against its specification, over everything a call can vary. */
+@Tag("lanes")
+class RopeProperties {
+    private static final Compute SERIAL = Compute.serial();
+    private static final Compute THREADS = Compute.threads(3);
+
+    record Sizes(int batch, int heads, int tokens, int pairs, int rest) {}
+
+    record Turn(double theta, Pairing pairing, int scaling, boolean inverse, boolean anywhere, boolean inPlace) {}
+
+    @Provide
+    Arbitrary<Sizes> sizes() {
+        Arbitrary<Integer> few = Arbitraries.integers().between(0, 3);
+        return Combinators.combine(
+                        few,
+                        few,
+                        Arbitraries.integers().between(0, 40),
+                        Arbitraries.integers().between(1, 70),
+                        Arbitraries.of(0, 0, 1, 5, 32, 40))
+                .as(Sizes::new);
+    }
+
+    @Provide
+    Arbitrary<Turn> turns() {
+        Arbitrary<Boolean> flag = Arbitraries.of(false, true);
+        return Combinators.combine(
+                        Arbitraries.of(1.5, 1e4, 5e5, 1e8),
+                        Arbitraries.of(Pairing.class),
+                        Arbitraries.integers().between(0, 4),
+                        flag,
+                        flag,
+                        flag)
+                .as(Turn::new);
+    }
+
+    @Property(tries = 600, edgeCases = EdgeCasesMode.NONE)
+    void staysWithinTheBound(
+            @ForAll("sizes") Sizes sizes,
+            @ForAll("turns") Turn turn,
+            @ForAll Layout layout,
+            @ForAll DType dtype,
+            @ForAll long seed) {
+        DType floating = dtype == DType.I8 ? DType.F32 : dtype;
+        try (Arena arena = Arena.ofShared()) {
+            SplittableRandom random = new SplittableRandom(seed);
+            int dims = 2 * sizes.pairs;
+            Tensor x = Numbers.gaussian(
+                    layout.allocate(arena, floating, sizes.batch, sizes.heads, sizes.tokens, dims + sizes.rest),
+                    random,
+                    0,
+                    1);
+            long first = random.nextInt(4) == 0 ? 0 : random.nextLong(200_000);
+            long[] positions = new long[sizes.tokens];
+            for (int t = 0; t < sizes.tokens; t++) {
+                positions[t] = turn.anywhere ? random.nextLong(200_000) : first + t;
+            }
+            Rope rope = Rope.of(new Rope.Config(dims, turn.theta, turn.pairing, scaling(turn.scaling)));
+            ReferenceRope.Result expected = reference(dims, turn).apply(x, positions, turn.inverse);
+            double[] before = Numbers.of(x);
+            Tensor threaded = layout.allocate(arena, floating, x.shape().toArray());
+            run(THREADS, rope, turn, x, threaded, first, positions);
+            Tensor y = turn.inPlace
+                    ? x
+                    : layout.allocate(arena, floating, x.shape().toArray());
+            run(SERIAL, rope, turn, x, y, first, positions);
+            double[] actual = Numbers.of(y);
+            assertArrayEquals(Numbers.of(threaded), actual);
+            assertTrue(Layout.untouchedOutside(y));
+            for (int i = 0; i < actual.length; i++) {
+                if (expected.bound()[i] == 0) {
+                    assertTrue(actual[i] == before[i], "copied element " + i);
+                }
+                double allowed = expected.bound()[i] + Tolerance.storage(expected.output()[i], floating);
+                double error = Math.abs(actual[i] - expected.output()[i]);
+                assertTrue(error <= allowed * 1.01, "element " + i + ": " + error + " of " + allowed);
+            }
+        }
+    }
+
+    private static void run(Compute cpu, Rope rope, Turn turn, Tensor x, Tensor y, long first, long[] positions) {
+        if (turn.anywhere && turn.inverse) {
+            rope.applyInverse(cpu, x, y, positions);
+        } else if (turn.anywhere) {
+            rope.apply(cpu, x, y, positions);
+        } else if (turn.inverse) {
+            rope.applyInverse(cpu, x, y, first);
+        } else {
+            rope.apply(cpu, x, y, first);
+        }
+    }
+
+    private static RopeScaling scaling(int which) {
+        return switch (which) {
+            case 1 -> new RopeScaling.Linear(4);
+            case 2 -> new RopeScaling.NtkAware(8);
+            case 3 -> new RopeScaling.Yarn(16, 4096, 32, 1, 1.2772588722239782);
+            case 4 -> new RopeScaling.Llama3(8, 1, 4, 8192);
+            default -> RopeScaling.NONE;
+        };
+    }
+
+    private static ReferenceRope reference(int dims, Turn turn) {
+        ReferenceRope rope = ReferenceRope.of(dims, turn.theta, turn.pairing == Pairing.INTERLEAVED);
+        return switch (turn.scaling) {
+            case 1 -> rope.linear(4);
+            case 2 -> rope.ntk(8);
+            case 3 -> rope.yarn(16, 4096, 32, 1, 1.2772588722239782);
+            case 4 -> rope.llama3(8, 1, 4, 8192);
+            default -> rope;
+        };
+    }
+
+    @Example
+    void saysWhatDoesNotFit() {
+        assertThrows(IllegalArgumentException.class, () -> Rope.Config.of(7));
+        assertThrows(IllegalArgumentException.class, () -> new RopeScaling.Linear(0.5));
+        assertThrows(IllegalArgumentException.class, () -> new RopeScaling.Yarn(2, 0, 32, 1, 1));
+        assertThrows(IllegalArgumentException.class, () -> new RopeScaling.Llama3(8, 4, 1, 8192));
+        Rope rope = Rope.of(Rope.Config.of(8));
+        Tensor x = Tensor.of(new float[3 * 6], 1, 1, 3, 6);
+        IllegalArgumentException small =
+                assertThrows(IllegalArgumentException.class, () -> rope.apply(SERIAL, x, x, 0));
+        assertTrue(small.getMessage().contains("at least rotaryDims 8"), small.getMessage());
+        Tensor wide = Tensor.of(new float[3 * 8], 1, 1, 3, 8);
+        assertThrows(IllegalArgumentException.class, () -> rope.apply(SERIAL, wide, wide, -1));
+        assertThrows(IllegalArgumentException.class, () -> rope.apply(SERIAL, wide, wide, new long[2]));
+    }
+}
