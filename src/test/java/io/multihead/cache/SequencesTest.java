@@ -144,6 +144,45 @@ class SequencesTest {
         return copy;
     }
 
+    /** Promise C8 through the cache: equal values come out as they are, narrowed once, to 3 ulp of f32 (2 promised). */
+    @ParameterizedTest
+    @EnumSource(
+            value = DType.class,
+            names = {"F32", "BF16", "F16", "I8"})
+    void equalValuesComeOutUnchanged(DType dtype) {
+        KeyValueCache cache = KeyValueCache.paged(config(dtype), 1L << 26);
+        int sequence = cache.open();
+        Tensor same = Numbers.fill(zeros(1, KV_HEADS, KEYS, DIM), () -> 1.2345f);
+        cache.append(SERIAL, 0, sequence, key, same);
+        float[] row = new float[DIM];
+        Arrays.fill(row, 1.2345f);
+        float expected = CacheModel.narrow(row, dtype)[0];
+        double[] actual = attend(SERIAL, tokens(query, 0, 1), cache.view(0, sequence), AttentionOptions.CAUSAL);
+        for (double value : actual) {
+            assertTrue(Math.abs(value - expected) <= 3 * Math.ulp(expected), value + " for " + expected);
+        }
+    }
+
+    /** Promise C7 through the cache: NaN in a visible value reaches the rows that see it, and no others. */
+    @Test
+    void nanReachesExactlyTheRowsThatSeeIt() {
+        KeyValueCache cache = KeyValueCache.paged(config(DType.BF16), 1L << 26);
+        int sequence = cache.open();
+        Tensor spoilt = zeros(1, KV_HEADS, 200, DIM);
+        tokens(value, 0, 200).copyTo(spoilt);
+        spoilt.set(Double.NaN, 0, 1, 150, 7);
+        cache.append(SERIAL, 0, sequence, tokens(key, 0, 200), spoilt);
+        double[] actual = attend(SERIAL, tokens(query, 0, 100), cache.view(0, sequence), AttentionOptions.CAUSAL);
+        for (int h = 0; h < HEADS; h++) {
+            for (int i = 0; i < 100; i++) {
+                for (int d = 0; d < DIM; d++) {
+                    boolean sees = h / 2 == 1 && i + 100 >= 150 && d == 7;
+                    assertTrue(Double.isNaN(actual[(h * 100 + i) * DIM + d]) == sees, h + " " + i + " " + d);
+                }
+            }
+        }
+    }
+
     @Test
     void longRowsStayWithinTheBound() {
         Tensor last = tokens(query, KEYS - 3, 3);

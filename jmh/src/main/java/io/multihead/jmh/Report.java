@@ -10,10 +10,16 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 
 /** Reads JMH's JSON and prints one Markdown table per benchmark: medians over forks, ratios to the best peer and the peak. */
 public final class Report {
+    /** What is no peer: this library, and its own variants beside each other. */
+    private static final Set<String> OURS =
+            Set.of(("multihead paged bf16 f16 i8 plain softcap alibi sinks rope modifier batch16 window1024 keys1024")
+                    .split(" "));
+
     private final Map<String, Map<String, Double>> times = new TreeMap<>();
     private double peak = Double.NaN;
 
@@ -64,7 +70,7 @@ public final class Report {
                 System.out.println("|---|---|---|---|---|---|");
             }
             double best = row.getValue().entrySet().stream()
-                    .filter(e -> !e.getKey().equals("multihead"))
+                    .filter(e -> !OURS.contains(e.getKey()))
                     .mapToDouble(Map.Entry::getValue)
                     .min()
                     .orElse(Double.NaN);
@@ -73,26 +79,31 @@ public final class Report {
                 double limit = peak * threads(row.getKey());
                 System.out.printf(
                         Locale.ROOT,
-                        "| %s | %s | %.3f | %.0f | %.2f | %.2f |%n",
+                        "| %s | %s | %.3f | %s | %s | %s |%n",
                         row.getKey().substring(benchmark.length() + 1),
                         impl,
                         time,
-                        speed,
-                        best / time,
-                        speed / limit);
+                        number("%.0f", speed),
+                        number("%.2f", best / time),
+                        number("%.2f", speed / limit));
             });
         }
+    }
+
+    private static String number(String format, double value) {
+        return Double.isNaN(value) ? "" : String.format(Locale.ROOT, format, value);
     }
 
     private static double operations(String row) {
         Map<String, String> p = new LinkedHashMap<>();
         Arrays.stream(row.substring(row.indexOf(' ') + 1).split(", "))
+                .filter(e -> e.contains("="))
                 .forEach(e -> p.put(e.split("=")[0], e.split("=")[1]));
         if (p.containsKey("size")) {
             return 2 * Math.pow(Double.parseDouble(p.get("size")), 3);
         }
-        if (p.containsKey("layer")) {
-            return Double.NaN; // bound by memory and the exponential: counting operations says nothing
+        if (p.containsKey("layer") || row.startsWith("PrefillOptions") || row.startsWith("DecodeBatch")) {
+            return Double.NaN; // beside each other, not beside a limit
         }
         if (p.containsKey("features")) {
             return 2 * Double.parseDouble(p.get("rows")) * Math.pow(Double.parseDouble(p.get("features")), 2);
@@ -122,7 +133,7 @@ public final class Report {
     }
 
     private static int threads(String row) {
-        return Integer.parseInt(row.replaceAll(".*threads=(\\d+).*", "$1"));
+        return row.contains("threads=") ? Integer.parseInt(row.replaceAll(".*threads=(\\d+).*", "$1")) : 1;
     }
 
     /** The lanes of the JVM that ran the benchmark; this one runs on the same machine. */

@@ -1,0 +1,99 @@
+package io.multihead.jmh;
+
+import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.ScoreOptions;
+import io.multihead.compute.Compute;
+import io.multihead.position.Alibi;
+import io.multihead.position.Rope;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Measurement;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
+import org.openjdk.jmh.annotations.Warmup;
+
+/** What options cost a causal prefill of 2048 tokens, 8 query heads on 2 key heads of 128. */
+@State(Scope.Benchmark)
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.MILLISECONDS)
+@Warmup(iterations = 5, time = 1)
+@Measurement(iterations = 5, time = 1)
+@Fork(
+        value = 5,
+        jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"})
+public class PrefillOptions {
+    private static final int HEADS = 8;
+    private static final int KEY_HEADS = 2;
+    private static final int TOKENS = 2048;
+    private static final int DIM = 128;
+
+    /** None; soft-cap; linear biases; sinks; queries and keys rotated in the same call; a modifier that changes nothing. */
+    @Param({"plain", "softcap", "alibi", "sinks", "rope", "modifier"})
+    public String impl;
+
+    private final Rope rope = Rope.of(Rope.Config.of(DIM));
+    private Compute cpu;
+    private Tensor query;
+    private Tensor key;
+    private Tensor turnedQuery;
+    private Tensor turnedKey;
+    private Tensor value;
+    private Tensor output;
+    private AttentionOptions options;
+
+    @Setup(Level.Trial)
+    public void open() {
+        cpu = Compute.serial();
+        query = tensor(HEADS, 1);
+        key = tensor(KEY_HEADS, 2);
+        value = tensor(KEY_HEADS, 3);
+        turnedQuery = tensor(HEADS, 4);
+        turnedKey = tensor(KEY_HEADS, 5);
+        output = tensor(HEADS, 6);
+        ScoreOptions scores =
+                switch (impl) {
+                    case "softcap" -> ScoreOptions.NONE.withSoftCap(50);
+                    case "alibi" -> ScoreOptions.NONE.withSlopes(Alibi.slopes(HEADS));
+                    case "sinks" -> ScoreOptions.NONE.withSinks(new float[HEADS]);
+                    case "modifier" -> ScoreOptions.NONE.withModifier((b, h, q, k, score) -> score);
+                    default -> ScoreOptions.NONE;
+                };
+        options = AttentionOptions.CAUSAL.withScores(scores);
+    }
+
+    @Benchmark
+    public void prefill() {
+        if (impl.equals("rope")) {
+            rope.apply(cpu, query, turnedQuery, 0);
+            rope.apply(cpu, key, turnedKey, 0);
+            Attention.forward(cpu, turnedQuery, turnedKey, value, output, options);
+        } else {
+            Attention.forward(cpu, query, key, value, output, options);
+        }
+    }
+
+    @TearDown
+    public void close() {
+        cpu.close();
+    }
+
+    private static Tensor tensor(int heads, long seed) {
+        return Tensor.view(
+                MemorySegment.ofBuffer(Data.gaussian(heads * TOKENS * DIM, seed)),
+                DType.F32,
+                Shape.of(1, heads, TOKENS, DIM));
+    }
+}
