@@ -9,12 +9,16 @@ import io.multihead.attention.AttentionGradients;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.AttentionPass;
+import io.multihead.attention.KeyValueView;
 import io.multihead.attention.Mask;
+import io.multihead.attention.ScoreOptions;
 import io.multihead.attention.Softmax;
+import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
 import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
+import io.multihead.position.Rope;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -47,6 +51,22 @@ class SteadyStateTest {
             settles("attention", () -> Attention.forward(serial, q, k, k, out, AttentionOptions.CAUSAL));
             settles("masked attention", () -> Attention.forward(serial, q, k, k, out, masked));
             settles("threaded attention", () -> Attention.forward(threads, q, k, k, out, AttentionOptions.DEFAULT));
+            KeyValueCache cache = KeyValueCache.contiguous(new KeyValueCache.Config(1, 2, 40, 40, DType.BF16), 2, 256);
+            cache.append(serial, 0, new int[] {0, 1}, k, k);
+            KeyValueView view = cache.view(0, 0, 1);
+            AttentionOutputs outputs = AttentionOutputs.of(out);
+            AttentionOptions window = AttentionOptions.CAUSAL
+                    .withMask(Mask.CAUSAL.and(Mask.window(9, 0)))
+                    .withScores(ScoreOptions.NONE.withSoftCap(30).withSinks(1f, 2f, 3f, 4f));
+            settles("cached attention", () -> Attention.forward(serial, q, view, outputs, AttentionOptions.CAUSAL));
+            settles("windowed attention", () -> Attention.forward(threads, q, view, outputs, window));
+            Tensor token = Tensor.allocate(arena, DType.F32, Shape.of(1, 2, 1, 40));
+            Rope rope = Rope.of(Rope.Config.of(40));
+            settles("append", () -> {
+                rope.apply(serial, token, token, 70);
+                cache.append(serial, 0, 1, token, token);
+                cache.truncate(1, 70);
+            });
             settles("gemm", () -> Gemm.multiply(serial, a, b, c, GemmOptions.DEFAULT));
             settles("packed gemm", () -> Gemm.multiply(threads, a, packed, c, GemmOptions.DEFAULT));
             settles("softmax", () -> Softmax.forward(serial, c, c, null, AttentionOptions.DEFAULT));

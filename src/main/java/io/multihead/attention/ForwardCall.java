@@ -52,6 +52,8 @@ final class ForwardCall implements Compute.Job {
     private long[] unitEnds = new long[0];
 
     private float[] states = new float[0];
+    /** Floats of one unit's state. */
+    private int state;
 
     /** Takes checked tensors. */
     void bindTensors(Tensor query, Tensor key, Tensor value) {
@@ -99,7 +101,7 @@ final class ForwardCall implements Compute.Job {
         if (splits(cpu.parallelism(), units)) {
             phase = Phase.SPLITS;
             units = divide(cpu.parallelism());
-            int state = QueryRows.TILE * OnlineSoftmax.stateFloats(arguments.valueDim);
+            state = (int) mostRows() * OnlineSoftmax.stateFloats(arguments.valueDim);
             states = Scratch.atLeast(states, Checks.fitsInt(units * state, "splits"));
             cpu.run(this, units, scratch);
             phase = Phase.MERGE;
@@ -110,18 +112,20 @@ final class ForwardCall implements Compute.Job {
 
     /** Whether some threads would have nothing to do unless keys are split; only where every unit is one tile. */
     private boolean splits(int threads, long units) {
-        long mostUnits = 0;
-        long previous = 0;
-        for (int sequence = 0; sequence < arguments.batches; sequence++) {
-            mostUnits = Math.max(mostUnits, arguments.group * queries(sequence));
-            previous = unitEnds[sequence];
-        }
         return threads > 1
-                && previous < (long) threads * UNITS_PER_THREAD
-                && mostUnits <= QueryRows.TILE
+                && units > 0
+                && units < (long) threads * UNITS_PER_THREAD
+                && mostRows() <= QueryRows.TILE
                 && mostKeys > SPLIT
-                && arguments.weights() == null
-                && units > 0;
+                && arguments.weights() == null;
+    }
+
+    private long mostRows() {
+        long most = 0;
+        for (int sequence = 0; sequence < arguments.batches; sequence++) {
+            most = Math.max(most, arguments.group * queries(sequence));
+        }
+        return most;
     }
 
     /** Numbers the units; results do not depend on how. */
@@ -181,7 +185,6 @@ final class ForwardCall implements Compute.Job {
         int rows = (int) Math.min(rowsPerUnit, arguments.group * queries(sequence) - firstRow);
         QueryRows queryRows = scratch.job(Workspace.ATTENTION, QueryRows::new);
         queryRows.open(this, scratch.packer(), sequence, own / splits / chunks, firstRow, rows);
-        int state = QueryRows.TILE * OnlineSoftmax.stateFloats(arguments.valueDim);
         switch (phase) {
             case WHOLE -> queryRows.attend();
             case SPLITS -> queryRows.attendSplit(split, states, (int) unit * state);

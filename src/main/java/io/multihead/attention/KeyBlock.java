@@ -195,10 +195,14 @@ final class KeyBlock {
         }
     }
 
-    /** Fetches the block's keys or values from memory before so few rows are multiplied that waiting for it would be most. */
+    /**
+     * Fetches the block's keys or values from memory before so few rows are multiplied that waiting for it would be most. One
+     * row over f32 is read faster without.
+     */
     private void fetch(boolean ofKeys, int rows) {
         int dim = Lanes.roundUp(ofKeys ? call.arguments.headDim : call.arguments.valueDim, ofKeys ? 1 : PANEL);
-        for (int page = 0; page < pageCount && rows <= Lanes.TALL_ROWS; page++) {
+        boolean streams = rows == 1 && inPlace;
+        for (int page = 0; page < pageCount && rows <= Lanes.TALL_ROWS && !streams; page++) {
             KeyValuePage from = pages[page];
             int keys = Lanes.roundUp(Math.min(pageKeys, count - page * pageKeys), PANEL);
             touched += Widen.touch(from.storage(), from.dtype(), from.at(ofKeys), keys * dim);

@@ -5,6 +5,7 @@ import io.multihead.attention.AttentionDropout;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.Mask;
+import io.multihead.attention.ScoreOptions;
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
 import io.multihead.nn.MultiHeadAttention.Config;
@@ -47,9 +48,15 @@ final class ExtraKeys {
             return null;
         }
         return new ExtraKeys(
-                config.options().withMask(Mask.NONE),
+                alone(config.options()),
                 rows(parameters, Projection.KEY, parameters.find(Parameters.KEY_BIAS)),
                 rows(parameters, Projection.VALUE, parameters.find(Parameters.VALUE_BIAS)));
+    }
+
+    /** No mask hides them, they stand at no position, and a sink counts once, beside the other keys; a cap holds for all. */
+    private static AttentionOptions alone(AttentionOptions options) {
+        ScoreOptions capped = ScoreOptions.NONE.withSoftCap(options.scores().softCap());
+        return options.withMask(Mask.NONE).withScores(capped);
     }
 
     /** {@code [1, kvHeads, extra keys, features]}: a copy of the bias if there is one, and zeros. */

@@ -112,6 +112,22 @@ final class MicroKernel {
         c31.intoArray(c, c0 + 3 * ldc + COUNT);
     }
 
+    /**
+     * C = A * B for one row of A and two vectors of one panel. Three instructions per cache line of B keep many lines in flight: a
+     * single query is read at the speed of memory, where a tile of four rows waits for it.
+     */
+    static void tile1(float[] a, int a0, float[] b, int b0, int depth, float[] c, int c0) {
+        FloatVector c0k = FloatVector.zero(FLOATS);
+        FloatVector c1k = c0k;
+        for (int k = 0; k < depth; k++) {
+            FloatVector x = FloatVector.broadcast(FLOATS, a[a0 + k]);
+            c0k = x.fma(FloatVector.fromArray(FLOATS, b, b0 + k * PANEL), c0k);
+            c1k = x.fma(FloatVector.fromArray(FLOATS, b, b0 + COUNT + k * PANEL), c1k);
+        }
+        c0k.intoArray(c, c0);
+        c1k.intoArray(c, c0 + COUNT);
+    }
+
     /** C += T for a tile T of rows that are one panel apart. */
     static void add(float[] t, float[] c, int c0, int ldc, int rows) {
         for (int row = 0; row < rows; row++) {

@@ -187,12 +187,14 @@ public final class Product {
     }
 
     private static int high(int rows) {
-        return TALL && rows > LOW_ROWS ? TALL_ROWS : LOW_ROWS;
+        return rows == 1 ? 1 : TALL && rows > LOW_ROWS ? TALL_ROWS : LOW_ROWS;
     }
 
     private void tile(int high, int from, int panel, int depth, float[] to, int t0, int stride) {
         if (high == TALL_ROWS) {
             MicroKernel.tile8(a, from, b, panel, depth, to, t0, stride);
+        } else if (high == 1) {
+            MicroKernel.tile1(a, from, b, panel, depth, to, t0);
         } else {
             MicroKernel.tile4(a, from, b, panel, depth, to, t0, stride);
         }
