@@ -41,10 +41,10 @@ final class BlockPlan {
         return false;
     }
 
-    /** Minus infinity for the keys that are not kept; blocks do not cross {@code firstKey}, a multiple of 256. */
-    void apply(float[] scores, int at, long batch, long head, long query, long firstKey, int keys) {
+    /** Minus infinity for the keys that are not kept; no block crosses the place's key, a multiple of 256. */
+    void apply(float[] scores, int at, MaskPlan.Place place, int keys) {
         for (int first = 0; first < keys; first += size) {
-            if (!keeps(batch, head, query, firstKey + first)) {
+            if (!keeps(place.batch, place.head, place.query, place.key + first)) {
                 Arrays.fill(scores, at + first, at + Math.min(keys, first + size), Float.NEGATIVE_INFINITY);
             }
         }

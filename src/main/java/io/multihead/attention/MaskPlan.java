@@ -124,10 +124,10 @@ final class MaskPlan {
 
     /** Which score comes first in a row: one per thread, set before each row. */
     static final class Place {
-        private long batch;
-        private long head;
-        private long query;
-        private long key;
+        long batch;
+        long head;
+        long query;
+        long key;
 
         void set(long newBatch, long newHead, long newQuery, long newKey) {
             batch = newBatch;

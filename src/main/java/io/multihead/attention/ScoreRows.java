@@ -11,18 +11,9 @@ import io.multihead.internal.kernel.ScoreOps;
 final class ScoreRows {
     private final float[] staging = new float[Lanes.DEPTH];
     private final MaskPlan.Place place = new MaskPlan.Place();
-    private long batch;
-    private long head;
-    private long query;
-    private long firstKey;
-
     /** Names the first score of the next row. */
-    void place(long newBatch, long newHead, long newQuery, long newFirstKey) {
-        batch = newBatch;
-        head = newHead;
-        query = newQuery;
-        firstKey = newFirstKey;
-        place.set(newBatch, newHead, newQuery, newFirstKey);
+    void place(long batch, long head, long query, long firstKey) {
+        place.set(batch, head, query, firstKey);
     }
 
     /**
@@ -41,18 +32,19 @@ final class ScoreRows {
         }
         float[] slopes = options.sharedSlopes();
         if (slopes != null) {
-            ScoreOps.addRamp(scores, at, padded, slopes[(int) head], firstKey - position);
+            ScoreOps.addRamp(scores, at, padded, slopes[(int) place.head], place.key - position);
         }
         call.mask.apply(packer, scores, at, staging, place, to);
         if (call.mask.blocks().hides()) {
-            call.mask.blocks().apply(scores, at, batch, head, query, firstKey, to);
+            call.mask.blocks().apply(scores, at, place, to);
         }
         ScoreModifier modifier = options.modifier();
         if (modifier != null) {
             for (int i = from; i < to; i++) {
                 float score = scores[at + i];
                 boolean exists = score != Float.NEGATIVE_INFINITY;
-                scores[at + i] = exists ? modifier.apply(batch, head, query, firstKey + i, score) : score;
+                scores[at + i] =
+                        exists ? modifier.apply(place.batch, place.head, place.query, place.key + i, score) : score;
             }
         }
     }
