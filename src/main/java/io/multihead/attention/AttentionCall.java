@@ -11,6 +11,9 @@ final class AttentionCall {
     private static final AtomicLong TAGS = new AtomicLong();
 
     final MaskPlan mask = new MaskPlan();
+    /** Keys and values that were given as tensors. */
+    final TensorKeyValues tensors = new TensorKeyValues();
+
     long batches;
     long heads;
     long kvHeads;
@@ -27,26 +30,14 @@ final class AttentionCall {
     ScoreOptions scores = ScoreOptions.NONE;
     private long firstTag;
     private @Nullable Tensor query;
-    private @Nullable Tensor key;
-    private @Nullable Tensor value;
     private @Nullable Tensor output;
     private @Nullable Tensor logSumExp;
     private @Nullable Tensor weights;
 
     /** Takes checked arguments. */
     void bindInputs(Tensor newQuery, Tensor newKey, Tensor newValue) {
-        query = newQuery;
-        key = newKey;
-        value = newValue;
-        batches = newQuery.dim(0);
-        heads = newQuery.dim(1);
-        kvHeads = newKey.dim(1);
-        group = kvHeads == 0 ? 0 : heads / kvHeads;
-        queries = newQuery.dim(2);
-        keys = newKey.dim(2);
-        headDim = (int) newQuery.dim(3);
-        valueDim = (int) newValue.dim(3);
-        firstTag = TAGS.getAndAdd(batches * kvHeads);
+        tensors.bind(newKey, newValue);
+        bindView(newQuery, tensors, newQuery.dim(2), newKey.dim(2));
     }
 
     /** Takes checked arguments; queries and keys are -1 where sequences differ. */
@@ -106,11 +97,11 @@ final class AttentionCall {
     }
 
     Tensor key() {
-        return Checks.notNull(key, "key");
+        return tensors.key();
     }
 
     Tensor value() {
-        return Checks.notNull(value, "value");
+        return tensors.value();
     }
 
     Tensor output() {
@@ -131,8 +122,7 @@ final class AttentionCall {
     void clear() {
         mask.clear();
         query = null;
-        key = null;
-        value = null;
+        tensors.bind(null, null);
         output = null;
         logSumExp = null;
         weights = null;

@@ -39,12 +39,20 @@ final class AttentionChecks {
         Checks.fitsInt(value.dim(3), "valueDim");
     }
 
+    /** Fails unless the tensor is {@code [1, heads, tokens, dim]} and the offsets divide its tokens. */
+    static void requirePacked(long[] offsets, Tensor tensor, String argument) {
+        if (Checks.notNull(tensor, argument).rank() != 4 || tensor.dim(0) != 1) {
+            throw Checks.fail(argument, "shape " + tensor.shape(), "expected [1, heads, tokens, dim] of packed tokens");
+        }
+        Checks.offsets(offsets, tensor.dim(2), tensor.shape());
+    }
+
     /** Fails unless the query fits the view, in the one way without offsets and in the other with them. */
     static void requireQuery(Compute cpu, Tensor query, KeyValueView view, long @Nullable [] offsets) {
         if (offsets == null) {
             requireRank(query, "query", 4, "[sequences, queryHeads, queries, headDim]");
         } else {
-            PackedTokens.require(offsets, query, "query");
+            requirePacked(offsets, query, "query");
         }
         long sequences = offsets == null ? query.dim(0) : offsets.length - 1;
         if (sequences != view.sequences()) {

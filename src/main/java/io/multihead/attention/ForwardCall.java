@@ -40,7 +40,6 @@ final class ForwardCall implements Compute.Job {
     }
 
     final AttentionCall arguments = new AttentionCall();
-    private final TensorKeyValues tensors = new TensorKeyValues();
     private @Nullable KeyValueView view;
     /** Where packed sequences of queries start; null when every batch is one. */
     private long @Nullable [] offsets;
@@ -57,10 +56,9 @@ final class ForwardCall implements Compute.Job {
 
     /** Takes checked tensors. */
     void bindTensors(Tensor query, Tensor key, Tensor value) {
-        tensors.bind(key, value);
-        view = tensors;
-        offsets = null;
         arguments.bindInputs(query, key, value);
+        view = arguments.tensors;
+        offsets = null;
         mostKeys = arguments.keys;
     }
 
@@ -221,7 +219,6 @@ final class ForwardCall implements Compute.Job {
     /** Forgets the caller's tensors. */
     void clear() {
         arguments.clear();
-        tensors.bind(null, null);
         view = null;
         offsets = null;
     }

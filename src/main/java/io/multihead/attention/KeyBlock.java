@@ -11,6 +11,7 @@ import io.multihead.internal.kernel.Product;
 import io.multihead.internal.kernel.Scratch;
 import io.multihead.internal.kernel.Widen;
 import io.multihead.tensor.DType;
+import java.util.Arrays;
 
 /**
  * Up to 256 keys and values of one head as panels: keys as {@code [chunk of headDim][panel of keys][d][32 keys]}, values as
@@ -39,6 +40,9 @@ final class KeyBlock {
     private int count;
     private boolean inPlace;
     private boolean byPanel;
+    /** Whether no value of the pages is infinite or NaN. */
+    private boolean finite;
+
     /** Where sums of touched elements go; nobody reads it. */
     private int touched;
 
@@ -71,7 +75,7 @@ final class KeyBlock {
         count = newCount;
         KeyValueView view = newCall.view();
         view.locate(newSequence, newHead, newFirstKey, pages[0]);
-        boolean finite = true;
+        finite = true;
         inPlace = pages[0].isPanels();
         byPanel = false;
         pageCount = 1;
@@ -98,7 +102,7 @@ final class KeyBlock {
         for (int key = 0; key < count; key += Product.CHAIN) {
             KeyValuePage page = pages[key / pageKeys];
             int at = page.at(false) + key % pageKeys * wide;
-            runs.set(key / Product.CHAIN, (float[]) page.storage(), at, Product.CHAIN * PANEL);
+            runs.set(key / Product.CHAIN, (float[]) page.storage(), at);
         }
     }
 
@@ -135,11 +139,7 @@ final class KeyBlock {
         }
         int valueDim = call.arguments.valueDim;
         valuePanels = Scratch.atLeast(valuePanels, Panels.size(Math.max(1, valueDim), DEPTH));
-        boolean finite = true;
         if (pages[0].isPanels()) {
-            for (int page = 0; page < pageCount; page++) {
-                finite &= pages[page].finite();
-            }
             for (int d = 0; d < valueDim; d += PANEL) {
                 widenValues(d, valuePanels, d * count);
             }
@@ -200,7 +200,7 @@ final class KeyBlock {
      * row over f32 is read faster without.
      */
     private void fetch(boolean ofKeys, int rows) {
-        int dim = Lanes.roundUp(ofKeys ? call.arguments.headDim : call.arguments.valueDim, ofKeys ? 1 : PANEL);
+        int dim = ofKeys ? call.arguments.headDim : Lanes.roundUp(call.arguments.valueDim, PANEL);
         boolean streams = rows == 1 && inPlace;
         for (int page = 0; page < pageCount && rows <= Lanes.TALL_ROWS && !streams; page++) {
             KeyValuePage from = pages[page];
@@ -238,7 +238,7 @@ final class KeyBlock {
             }
         }
         for (int r = 0; headDim == 0 && r < rows; r++) {
-            java.util.Arrays.fill(scores, at + r * ROW, at + r * ROW + Lanes.roundUp(keys, PANEL), 0f);
+            Arrays.fill(scores, at + r * ROW, at + r * ROW + Lanes.roundUp(keys, PANEL), 0f);
         }
     }
 

@@ -99,7 +99,7 @@ public interface KeyValueView {
      * @throws IllegalArgumentException if the shapes do not fit, or the offsets fall or leave the tokens
      */
     static KeyValueView packed(Tensor key, Tensor value, long... offsets) {
-        PackedTokens.require(offsets, key, "key");
+        AttentionChecks.requirePacked(offsets, key, "key");
         return new TensorKeyValues(key, value, offsets.clone());
     }
 

@@ -34,9 +34,9 @@ final class QueryRows {
     private final ScoreRows scoreRows = new ScoreRows();
     private final int[] words = new int[4];
     /** Of the split at hand, and of all before it. */
-    private OnlineSoftmax state = new OnlineSoftmax();
+    private final OnlineSoftmax state = new OnlineSoftmax();
 
-    private OnlineSoftmax total = new OnlineSoftmax();
+    private final OnlineSoftmax total = new OnlineSoftmax();
     private float[] scores = new float[0];
     private float[] dropped = new float[0];
     private float[] queryRows = new float[0];
@@ -130,7 +130,11 @@ final class QueryRows {
             for (int tile = 0; tile < rows; tile += TILE) {
                 int keys = keysOf(tile, firstKey, blockKeys);
                 if (keys > 0) {
-                    block = block == null ? packed(firstKey, blockKeys, true) : block;
+                    if (block == null) {
+                        block = blockOf(firstKey, blockKeys);
+                        block.packKeys(packer, packing);
+                        block.packValues(packer, packing);
+                    }
                     score(block, tile, firstKey, keys, 0);
                     state.raiseMaximum(scores, 0, tile, countOf(tile), keys);
                     state.exponentiate(block, scores, 0, tile, countOf(tile), keys);
@@ -146,7 +150,8 @@ final class QueryRows {
         scores = Scratch.atLeast(scores, Checks.fitsInt(size, "keys"));
         for (long firstKey = first / DEPTH * DEPTH; firstKey < limit; firstKey += DEPTH) {
             int blockKeys = (int) Math.min(DEPTH, limit - firstKey);
-            KeyBlock block = packed(firstKey, blockKeys, false);
+            KeyBlock block = blockOf(firstKey, blockKeys);
+            block.packKeys(packer, packing);
             for (int tile = 0; tile < rows; tile += TILE) {
                 int keys = keysOf(tile, firstKey, blockKeys);
                 if (keys > 0) {
@@ -158,7 +163,8 @@ final class QueryRows {
         total.keepMaximum();
         for (long firstKey = first / DEPTH * DEPTH; firstKey < limit; firstKey += DEPTH) {
             int blockKeys = (int) Math.min(DEPTH, limit - firstKey);
-            KeyBlock block = packed(firstKey, blockKeys, true);
+            KeyBlock block = blockOf(firstKey, blockKeys);
+            block.packValues(packer, packing);
             for (int tile = 0; tile < rows; tile += TILE) {
                 int keys = keysOf(tile, firstKey, blockKeys);
                 if (keys > 0) {
@@ -171,7 +177,7 @@ final class QueryRows {
     }
 
     /** The block that holds these keys from unit to unit; when keeping all would take too much, one block for all in turn. */
-    private KeyBlock packed(long firstKey, int count, boolean values) {
+    private KeyBlock blockOf(long firstKey, int count) {
         KeyBlock block = blocks[0];
         if (forward.keepsKeys()) {
             int index = (int) (firstKey / DEPTH);
@@ -184,10 +190,6 @@ final class QueryRows {
             block.clear();
         }
         block.find(forward, sequence, kvHead, firstKey, count, rows <= TILE);
-        block.packKeys(packer, packing);
-        if (values) {
-            block.packValues(packer, packing);
-        }
         return block;
     }
 

@@ -16,6 +16,7 @@ import org.jspecify.annotations.Nullable;
 /** Writes new tokens into pages that are there already; a unit is one head of one sequence. */
 final class AppendCall implements Compute.Job {
     private static final int ROWS = Workspace.CACHE + 1;
+    private static final int TURNED = Workspace.CACHE + 2;
     private static final int[] NONE = {};
 
     private @Nullable KeyValueCache cache;
@@ -76,10 +77,11 @@ final class AppendCall implements Compute.Job {
         int in = (int) (position % pool.pageTokens);
         scale(pool, rows, ld, run, headDim, pool.scales(page), pool.scaleAt(page, layer, head) + in);
         int keyAt = pool.keyAt(page, layer, head);
+        float[] turned = scratch.floats(TURNED, PANEL);
         for (int d = 0; d < headDim; d += DEPTH) {
             int depth = Math.min(DEPTH, headDim - d);
-            int panel = keyAt + d * pool.pageTokens + in / PANEL * PANEL * depth;
-            PanelStore.columns(rows, d, ld, run, depth, pool.slab(page), pool.config.dtype(), panel, in % PANEL);
+            int column = keyAt + d * pool.pageTokens + in / PANEL * PANEL * depth + in % PANEL;
+            PanelStore.columns(rows, d, ld, run, depth, turned, pool.slab(page), pool.config.dtype(), column);
         }
     }
 

@@ -32,20 +32,13 @@ final class CacheChecks {
     }
 
     static void requireOffsets(int[] to, long[] offsets, Tensor key) {
-        boolean rises = Checks.notNull(offsets, "offsets").length == to.length + 1
-                && offsets[0] == 0
-                && offsets[to.length] == key.dim(2)
-                && key.dim(0) == 1;
-        for (int i = 0; rises && i < to.length; i++) {
-            rises = offsets[i + 1] >= offsets[i];
-        }
-        if (!rises) {
+        if (Checks.notNull(offsets, "offsets").length != to.length + 1 || key.dim(0) != 1) {
             throw Checks.fail(
                     "offsets",
                     Arrays.toString(offsets),
-                    "expected " + (to.length + 1) + " numbers that rise from 0 to the tokens of key " + key.shape()
-                            + " in one batch");
+                    "expected " + (to.length + 1) + " numbers, and one batch of packed tokens in key " + key.shape());
         }
+        Checks.offsets(offsets, key.dim(2), key.shape());
     }
 
     static void requireDistinct(int[] sequences) {

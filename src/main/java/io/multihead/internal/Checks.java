@@ -1,5 +1,6 @@
 package io.multihead.internal;
 
+import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,6 +33,21 @@ public final class Checks {
             throw fail(argument, String.valueOf(value), "expected 0 to " + (limit - 1));
         }
         return value;
+    }
+
+    /** Fails unless packed sequences start at 0, never fall and end with the tokens; {@code tensor} says whose they are. */
+    public static void offsets(long[] offsets, long tokens, Object tensor) {
+        boolean rises =
+                notNull(offsets, "offsets").length > 0 && offsets[0] == 0 && offsets[offsets.length - 1] == tokens;
+        for (int i = 1; rises && i < offsets.length; i++) {
+            rises = offsets[i] >= offsets[i - 1];
+        }
+        if (!rises) {
+            throw fail(
+                    "offsets",
+                    Arrays.toString(offsets),
+                    "expected numbers that rise from 0 to the " + tokens + " tokens of " + tensor);
+        }
     }
 
     /** Narrows a size that must fit a Java array, or fails naming it. */

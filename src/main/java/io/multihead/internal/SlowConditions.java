@@ -18,6 +18,7 @@ public enum SlowConditions {
     /** A method call per score. */
     CUSTOM_MODIFIER("a score modifier is called for every single score: masks, caps and linear biases are much faster");
 
+    private static final AtomicBoolean REPORTED = new AtomicBoolean();
     private static final int PRODUCTS = 50;
     private static final int TRIALS = 5;
     /** In hardware 50 take less than a microsecond, interpreted too; without, close to a millisecond. */
@@ -30,8 +31,11 @@ public enum SlowConditions {
         this.message = message;
     }
 
-    /** Says what is slow about this JVM. */
+    /** Says what is slow about this JVM; looks at it once. */
     public static void report(int lanes) {
+        if (!REPORTED.compareAndSet(false, true)) {
+            return;
+        }
         if (lanes < 8) {
             NARROW_LANES.say();
         }
@@ -39,7 +43,7 @@ public enum SlowConditions {
         if (mode.contains("interpreted") || mode.contains("emulated-client")) {
             NO_C2.say();
         }
-        if (!NO_FMA.said.get() && !hasFma()) {
+        if (!hasFma()) {
             NO_FMA.say();
         }
     }

@@ -51,21 +51,21 @@ final class Narrow {
         }
     }
 
-    static void floatToBf16(float[] from, int at, int length, short[] to) {
+    static void floatToBf16(float[] from, int at, int length, short[] to, int start) {
         for (int i = 0; i < length; i++) {
-            to[i] = DType.floatToBf16(from[at + i]);
+            to[start + i] = DType.floatToBf16(from[at + i]);
         }
     }
 
-    static void floatToF16(float[] from, int at, int length, short[] to) {
+    static void floatToF16(float[] from, int at, int length, short[] to, int start) {
         for (int i = 0; i < length; i++) {
-            to[i] = Float.floatToFloat16(from[at + i]);
+            to[start + i] = Float.floatToFloat16(from[at + i]);
         }
     }
 
-    static void floatToI8(float[] from, int at, int length, byte[] to) {
+    static void floatToI8(float[] from, int at, int length, byte[] to, int start) {
         for (int i = 0; i < length; i++) {
-            to[i] = (byte) Math.clamp(Math.rint(from[at + i]), -128.0, 127.0);
+            to[start + i] = (byte) Math.clamp(Math.rint(from[at + i]), -128.0, 127.0);
         }
     }
 

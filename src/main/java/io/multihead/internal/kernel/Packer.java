@@ -154,15 +154,15 @@ public final class Packer {
             case BF16, F16 -> {
                 shorts = Scratch.atLeast(shorts, length);
                 if (dtype == DType.BF16) {
-                    Narrow.floatToBf16(from, f0, length, shorts);
+                    Narrow.floatToBf16(from, f0, length, shorts, 0);
                 } else {
-                    Narrow.floatToF16(from, f0, length, shorts);
+                    Narrow.floatToF16(from, f0, length, shorts, 0);
                 }
                 MemorySegment.copy(shorts, 0, memory, ValueLayout.JAVA_SHORT_UNALIGNED, byteOffset, length);
             }
             case I8 -> {
                 bytes = Scratch.atLeast(bytes, length);
-                Narrow.floatToI8(from, f0, length, bytes);
+                Narrow.floatToI8(from, f0, length, bytes, 0);
                 MemorySegment.copy(bytes, 0, memory, ValueLayout.JAVA_BYTE, byteOffset, length);
             }
         }

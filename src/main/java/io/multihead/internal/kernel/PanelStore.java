@@ -14,45 +14,17 @@ public final class PanelStore {
      * Rows become columns of one panel: {@code panel[k][lane + t] = rows[t][k0 + k]}.
      *
      * @param ld floats from row to row
+     * @param turned room for {@code count} floats
      * @param storage {@code float[]}, {@code short[]} or {@code byte[]}, as the type wants
-     * @param at index of the panel's first element
+     * @param at index of the panel's first element of the first row's column
      */
     public static void columns(
-            float[] rows, int r0, int ld, int count, int depth, Object storage, DType dtype, int at, int lane) {
-        switch (dtype) {
-            case F32 -> {
-                float[] to = (float[]) storage;
-                for (int k = 0; k < depth; k++) {
-                    for (int t = 0; t < count; t++) {
-                        to[at + k * PANEL + lane + t] = rows[r0 + t * ld + k];
-                    }
-                }
+            float[] rows, int r0, int ld, int count, int depth, float[] turned, Object storage, DType dtype, int at) {
+        for (int k = 0; k < depth; k++) {
+            for (int t = 0; t < count; t++) {
+                turned[t] = rows[r0 + t * ld + k];
             }
-            case BF16 -> {
-                short[] to = (short[]) storage;
-                for (int k = 0; k < depth; k++) {
-                    for (int t = 0; t < count; t++) {
-                        to[at + k * PANEL + lane + t] = DType.floatToBf16(rows[r0 + t * ld + k]);
-                    }
-                }
-            }
-            case F16 -> {
-                short[] to = (short[]) storage;
-                for (int k = 0; k < depth; k++) {
-                    for (int t = 0; t < count; t++) {
-                        to[at + k * PANEL + lane + t] = Float.floatToFloat16(rows[r0 + t * ld + k]);
-                    }
-                }
-            }
-            case I8 -> {
-                byte[] to = (byte[]) storage;
-                for (int k = 0; k < depth; k++) {
-                    for (int t = 0; t < count; t++) {
-                        to[at + k * PANEL + lane + t] = (byte) rows[r0 + t * ld + k];
-                    }
-                }
-            }
-            default -> throw new IllegalArgumentException("dtype: " + dtype + "; expected f32 or narrower");
+            row(turned, 0, count, storage, dtype, at + k * PANEL);
         }
     }
 
@@ -60,24 +32,9 @@ public final class PanelStore {
     public static void row(float[] rows, int from, int length, Object storage, DType dtype, int at) {
         switch (dtype) {
             case F32 -> System.arraycopy(rows, from, (float[]) storage, at, length);
-            case BF16 -> {
-                short[] to = (short[]) storage;
-                for (int i = 0; i < length; i++) {
-                    to[at + i] = DType.floatToBf16(rows[from + i]);
-                }
-            }
-            case F16 -> {
-                short[] to = (short[]) storage;
-                for (int i = 0; i < length; i++) {
-                    to[at + i] = Float.floatToFloat16(rows[from + i]);
-                }
-            }
-            case I8 -> {
-                byte[] to = (byte[]) storage;
-                for (int i = 0; i < length; i++) {
-                    to[at + i] = (byte) rows[from + i];
-                }
-            }
+            case BF16 -> Narrow.floatToBf16(rows, from, length, (short[]) storage, at);
+            case F16 -> Narrow.floatToF16(rows, from, length, (short[]) storage, at);
+            case I8 -> Narrow.floatToI8(rows, from, length, (byte[]) storage, at);
             default -> throw new IllegalArgumentException("dtype: " + dtype + "; expected f32 or narrower");
         }
     }

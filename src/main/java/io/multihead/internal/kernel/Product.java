@@ -58,20 +58,18 @@ public final class Product {
         return this;
     }
 
-    /** Panels {@code [k][32]} of up to 256 rows, every {@link #CHAIN} of which may lie elsewhere. */
+    /** Up to 256 rows in runs {@code [panel][64][32]} of {@link #CHAIN} rows, each of which may lie elsewhere. */
     public static final class Runs {
         private final float[][] arrays = new float[Lanes.DEPTH / CHAIN][];
         private final int[] starts = new int[Lanes.DEPTH / CHAIN];
-        private final int[] strides = new int[Lanes.DEPTH / CHAIN];
 
         /** Names no memory yet. */
         public Runs() {}
 
-        /** Where rows {@code run * CHAIN} on lie, and how far its panels are apart. */
-        public void set(int run, float[] array, int at, int stride) {
+        /** Where rows {@code run * CHAIN} on lie. */
+        public void set(int run, float[] array, int at) {
             arrays[run] = array;
             starts[run] = at;
-            strides[run] = stride;
         }
     }
 
@@ -178,7 +176,7 @@ public final class Product {
         }
         int run = k / CHAIN;
         b = runs.arrays[run];
-        int panel = runs.starts[run] + column / PANEL * runs.strides[run] + column % PANEL;
+        int panel = runs.starts[run] + column / PANEL * (CHAIN * PANEL) + column % PANEL;
         tile(high, from, panel, depth, to, t0, PANEL);
     }
 
