@@ -48,10 +48,12 @@ class SteadyStateTest {
             Tensor b = Tensor.allocate(arena, DType.F32, Shape.of(40, 50));
             Tensor c = Tensor.allocate(arena, DType.F32, Shape.of(9, 50));
             PackedWeights packed = PackedWeights.of(b);
+            Rope rope = Rope.of(Rope.Config.of(40));
             settles("attention", () -> Attention.forward(serial, q, k, k, out, AttentionOptions.CAUSAL));
             settles("masked attention", () -> Attention.forward(serial, q, k, k, out, masked));
             settles("threaded attention", () -> Attention.forward(threads, q, k, k, out, AttentionOptions.DEFAULT));
-            KeyValueCache cache = KeyValueCache.contiguous(new KeyValueCache.Config(1, 2, 40, 40, DType.BF16), 2, 256);
+            KeyValueCache cache = KeyValueCache.contiguous(
+                    KeyValueCache.Config.of(1, 2, 40).withDtype(DType.BF16).withRopes(rope), 2, 256);
             cache.append(serial, 0, new int[] {0, 1}, k, k);
             KeyValueView view = cache.view(0, 0, 1);
             AttentionOutputs outputs = AttentionOutputs.of(out);
@@ -61,7 +63,6 @@ class SteadyStateTest {
             settles("cached attention", () -> Attention.forward(serial, q, view, outputs, AttentionOptions.CAUSAL));
             settles("windowed attention", () -> Attention.forward(threads, q, view, outputs, window));
             Tensor token = Tensor.allocate(arena, DType.F32, Shape.of(1, 2, 1, 40));
-            Rope rope = Rope.of(Rope.Config.of(40));
             settles("append", () -> {
                 rope.apply(serial, token, token, 70);
                 cache.append(serial, 0, 1, token, token);

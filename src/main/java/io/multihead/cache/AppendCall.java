@@ -9,6 +9,7 @@ import io.multihead.internal.Checks;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.PanelStore;
 import io.multihead.internal.kernel.Product;
+import io.multihead.position.Rope;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
@@ -74,6 +75,10 @@ final class AppendCall implements Compute.Job {
         int ld = Lanes.roundUp(Math.max(1, headDim), PANEL);
         float[] rows = scratch.floats(ROWS, PANEL * ld);
         scratch.packer().read(from, at, from.stride(2), from.stride(3), run, headDim, rows, 0, ld);
+        Rope rope = to.config().rope(layer);
+        for (int r = 0; rope != null && r < run; r++) {
+            rope.apply(rows, r * ld, position + r);
+        }
         int in = (int) (position % pool.pageTokens);
         scale(pool, rows, ld, run, headDim, pool.scales(page), pool.scaleAt(page, layer, head) + in);
         int keyAt = pool.keyAt(page, layer, head);

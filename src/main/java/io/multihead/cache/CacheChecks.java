@@ -2,8 +2,10 @@ package io.multihead.cache;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
+import io.multihead.position.Rope;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
+import java.util.List;
 
 /** What must hold before a cache changes. */
 final class CacheChecks {
@@ -39,6 +41,18 @@ final class CacheChecks {
                     "expected " + (to.length + 1) + " numbers, and one batch of packed tokens in key " + key.shape());
         }
         Checks.offsets(offsets, key.dim(2), key.shape());
+    }
+
+    static void requireRopes(List<Rope> ropes, int layers, int headDim) {
+        if (ropes.size() > 1 && ropes.size() != layers) {
+            throw Checks.fail("ropes", ropes.size() + " of them", "expected none, one, or one per layer of " + layers);
+        }
+        for (Rope rope : ropes) {
+            if (rope.config().rotaryDims() > headDim) {
+                throw Checks.fail(
+                        "ropes", rope.config().toString(), "expected at most headDim " + headDim + " rotaryDims");
+            }
+        }
     }
 
     static void requireDistinct(int[] sequences) {

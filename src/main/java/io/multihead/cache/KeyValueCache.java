@@ -6,8 +6,10 @@ import io.multihead.compute.Compute;
 import io.multihead.compute.Workspace;
 import io.multihead.internal.Checks;
 import io.multihead.internal.kernel.Lanes;
+import io.multihead.position.Rope;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -40,12 +42,15 @@ public final class KeyValueCache {
      * @param headDim elements of a key, at least 1
      * @param valueDim elements of a value, at least 1
      * @param dtype F32, BF16, F16 or I8
+     * @param ropes what rotates keys on their way in, by their position in the sequence: none, one for all layers, or one per
+     *     layer. Queries are the caller's to rotate
      */
-    public record Config(int layers, int heads, int headDim, int valueDim, DType dtype) {
+    public record Config(int layers, int heads, int headDim, int valueDim, DType dtype, List<Rope> ropes) {
         /**
          * Checks the sizes.
          *
-         * @throws IllegalArgumentException if a size is less than 1 or the type is F64
+         * @throws IllegalArgumentException if a size is less than 1, the type is F64, the number of ropes is another, or one
+         *     rotates more than {@code headDim}
          */
         public Config {
             Checks.atLeast(layers, 1, "layers");
@@ -55,6 +60,8 @@ public final class KeyValueCache {
             if (Checks.notNull(dtype, "dtype") == DType.F64) {
                 throw Checks.fail("dtype", "F64", "expected F32, BF16, F16 or I8");
             }
+            ropes = List.copyOf(Checks.notNull(ropes, "ropes"));
+            CacheChecks.requireRopes(ropes, layers, headDim);
         }
 
         /**
@@ -66,7 +73,7 @@ public final class KeyValueCache {
          * @return the configuration
          */
         public static Config of(int layers, int heads, int headDim) {
-            return new Config(layers, heads, headDim, headDim, DType.F32);
+            return new Config(layers, heads, headDim, headDim, DType.F32, List.of());
         }
 
         /**
@@ -76,7 +83,7 @@ public final class KeyValueCache {
          * @return the changed configuration
          */
         public Config withDtype(DType newDtype) {
-            return new Config(layers, heads, headDim, valueDim, newDtype);
+            return new Config(layers, heads, headDim, valueDim, newDtype, ropes);
         }
 
         /**
@@ -86,7 +93,22 @@ public final class KeyValueCache {
          * @return the changed configuration
          */
         public Config withValueDim(int newValueDim) {
-            return new Config(layers, heads, headDim, newValueDim, dtype);
+            return new Config(layers, heads, headDim, newValueDim, dtype, ropes);
+        }
+
+        /**
+         * This configuration with keys that are rotated as they are appended, which saves a pass over them.
+         *
+         * @param newRopes one for all layers, or one per layer; none to append keys as they are
+         * @return the changed configuration
+         */
+        public Config withRopes(Rope... newRopes) {
+            return new Config(layers, heads, headDim, valueDim, dtype, List.of(newRopes));
+        }
+
+        @Nullable
+        Rope rope(int layer) {
+            return ropes.isEmpty() ? null : ropes.get(ropes.size() == 1 ? 0 : layer);
         }
     }
 

@@ -1,8 +1,6 @@
 package io.multihead.position;
 
-import static io.multihead.internal.kernel.Lanes.PANEL;
-
-import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.Rotation;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 
 /**
@@ -27,13 +25,8 @@ final class AngleTable {
         this.frequencies = frequencies;
         this.factor = factor;
         this.interleaved = interleaved;
-        width = Lanes.roundUp(interleaved ? 2 * frequencies.length : frequencies.length, PANEL);
+        width = interleaved ? 2 * frequencies.length : frequencies.length;
         blocks = new AtomicReferenceArray<>((int) (LIMIT_BYTES / ((long) BLOCK * floats() * Float.BYTES)));
-    }
-
-    /** Floats of one position's cosines, and of its sines. */
-    int width() {
-        return width;
     }
 
     /** Floats of one position. */
@@ -52,12 +45,35 @@ final class AngleTable {
             compute(position, to, at);
             return;
         }
+        System.arraycopy(block(position), (int) (position % BLOCK) * floats(), to, at, floats());
+    }
+
+    /** Rotates a row in place. */
+    void turn(long position, float[] row, int at) {
+        if (position < limit()) {
+            turn(row, at, block(position), (int) (position % BLOCK) * floats(), 1f);
+            return;
+        }
+        for (int i = 0; i < frequencies.length; i++) {
+            int first = at + (interleaved ? 2 * i : i);
+            int second = first + (interleaved ? 1 : frequencies.length);
+            Rotation.pair(row, first, second, cos(position, i), sin(position, i));
+        }
+    }
+
+    /** Rotates a row by angles that {@link #load} wrote, times {@code direction}, in place. */
+    void turn(float[] row, int at, float[] angles, int a0, float direction) {
+        if (interleaved) {
+            Rotation.neighbours(row, at, frequencies.length, angles, a0, direction);
+        } else {
+            Rotation.halves(row, at, frequencies.length, angles, a0, direction);
+        }
+    }
+
+    private float[] block(long position) {
         int slot = (int) (position / BLOCK);
         float[] block = blocks.get(slot);
-        if (block == null) {
-            block = fill(slot);
-        }
-        System.arraycopy(block, (int) (position % BLOCK) * floats(), to, at, floats());
+        return block == null ? fill(slot) : block;
     }
 
     private float[] fill(int slot) {
@@ -69,12 +85,10 @@ final class AngleTable {
         return block;
     }
 
-    /** The strict functions, so that every machine has the same bits. Padding stays: nothing rotated by it is written. */
     private void compute(long position, float[] to, int at) {
         for (int i = 0; i < frequencies.length; i++) {
-            double angle = position * frequencies[i];
-            float cos = (float) (factor * StrictMath.cos(angle));
-            float sin = (float) (factor * StrictMath.sin(angle));
+            float cos = cos(position, i);
+            float sin = sin(position, i);
             if (interleaved) {
                 to[at + 2 * i] = cos;
                 to[at + 2 * i + 1] = cos;
@@ -85,5 +99,14 @@ final class AngleTable {
                 to[at + width + i] = sin;
             }
         }
+    }
+
+    /** The strict functions, so that every machine has the same bits. */
+    private float cos(long position, int pair) {
+        return (float) (factor * StrictMath.cos(position * frequencies[pair]));
+    }
+
+    private float sin(long position, int pair) {
+        return (float) (factor * StrictMath.sin(position * frequencies[pair]));
     }
 }

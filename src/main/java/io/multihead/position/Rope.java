@@ -177,6 +177,39 @@ public final class Rope {
     }
 
     /**
+     * Rotates one row in place, on the caller's thread: for engines whose tokens are {@code float[]}, and for a cache that
+     * rotates keys as it takes them in. Same bits as the other ways; allocates nothing at a position that was used before.
+     *
+     * @param row holds at least {@code rotaryDims} floats from {@code at} on
+     * @param at where the row of one head starts
+     * @param position from 0
+     * @throws IllegalArgumentException if the row ends too early, or the position is negative or beyond 2^53; nothing has been
+     *     written then
+     */
+    public void apply(float[] row, int at, long position) {
+        int length = Checks.notNull(row, "row").length;
+        if (at < 0 || at > length - config.rotaryDims()) {
+            throw Checks.fail(
+                    "at",
+                    String.valueOf(at),
+                    "expected " + config.rotaryDims() + " floats from there on, of " + length);
+        }
+        RopeChecks.requirePosition(position, "position");
+        if (!rests(position)) {
+            angles.turn(position, row, at);
+        }
+    }
+
+    AngleTable angles() {
+        return angles;
+    }
+
+    /** Whether a token is copied: multiplying by 1 and 0 would change the sign of zeros, and infinities. */
+    boolean rests(long position) {
+        return position == 0 && config.scaling().attentionFactor() == 1;
+    }
+
+    /**
      * Rotates by the negative angle: the gradient of {@link #apply(Compute, Tensor, Tensor, long)}, and its inverse. With an
      * attention factor it stays the gradient, and undoes the rotation up to the factor's square.
      *
@@ -214,7 +247,7 @@ public final class Rope {
         Workspace scratch = cpu.take();
         RopeCall call = scratch.job(CALL, RopeCall::new);
         try {
-            call.bind(config, angles, x, y, direction);
+            call.bind(this, x, y, direction);
             call.place(positions, first);
             cpu.run(call, call.divide(cpu.parallelism()), scratch);
         } finally {

@@ -14,29 +14,25 @@ final class RopeCall implements Compute.Job {
 
     float direction;
     int rotaryDims;
-    boolean interleaved;
     /** Whether what is copied is there already. */
     boolean inPlace;
 
-    private @Nullable AngleTable angles;
+    private @Nullable Rope rope;
     private @Nullable Tensor x;
     private @Nullable Tensor y;
     private long @Nullable [] positions;
     private long first;
-    private boolean zeroRests;
     private long matrices;
     private long groups;
     private long perGroup;
 
-    void bind(Rope.Config config, AngleTable newAngles, Tensor newX, Tensor newY, float newDirection) {
-        angles = newAngles;
+    void bind(Rope newRope, Tensor newX, Tensor newY, float newDirection) {
+        rope = newRope;
         x = newX;
         y = newY;
         direction = newDirection;
-        rotaryDims = config.rotaryDims();
-        interleaved = config.pairing() == Rope.Pairing.INTERLEAVED;
+        rotaryDims = newRope.config().rotaryDims();
         inPlace = RopeChecks.sameElements(newX, newY);
-        zeroRests = config.scaling().attentionFactor() == 1;
         matrices = newX.dim(0) * newX.dim(1);
     }
 
@@ -82,21 +78,24 @@ final class RopeCall implements Compute.Job {
     }
 
     AngleTable angles() {
-        return Checks.notNull(angles, "angles");
+        return rope().angles();
+    }
+
+    private Rope rope() {
+        return Checks.notNull(rope, "rope");
     }
 
     long position(long token) {
         return positions == null ? first + token : positions[(int) token];
     }
 
-    /** Whether a token is copied: multiplying by 1 and 0 would change the sign of zeros, and infinities. */
     boolean rests(long token) {
-        return zeroRests && position(token) == 0;
+        return rope().rests(position(token));
     }
 
-    /** Forgets the caller's memory and the table. */
+    /** Forgets the caller's memory. */
     void clear() {
-        angles = null;
+        rope = null;
         x = null;
         y = null;
         positions = null;

@@ -53,13 +53,20 @@ final class RopeChecks {
                     "expected " + x.dim(2) + ", one per token of x " + x.shape());
         }
         for (int token = 0; token < positions.length; token++) {
-            if (positions[token] < 0 || positions[token] >= Rope.POSITIONS) {
-                throw Checks.fail(
-                        "positions[" + token + "]",
-                        String.valueOf(positions[token]),
-                        "expected 0 to " + (Rope.POSITIONS - 1));
+            if (!isPosition(positions[token])) {
+                requirePosition(positions[token], "positions[" + token + "]");
             }
         }
+    }
+
+    static void requirePosition(long position, String argument) {
+        if (!isPosition(position)) {
+            throw Checks.fail(argument, String.valueOf(position), "expected 0 to " + (Rope.POSITIONS - 1));
+        }
+    }
+
+    private static boolean isPosition(long position) {
+        return position >= 0 && position < Rope.POSITIONS;
     }
 
     /** Whether both are views of the same elements in the same order; their shapes are equal. */

@@ -6,7 +6,6 @@ import io.multihead.compute.Workspace;
 import io.multihead.internal.Checks;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.Packer;
-import io.multihead.internal.kernel.Rotation;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
@@ -25,8 +24,9 @@ final class RopeTile {
     private @Nullable Workspace scratch;
     private float[] turns = new float[0];
     private float[] rows = new float[0];
-    private int width;
-    /** Floats from one token's angles to the next, and from one token's row to the next. */
+    /** Floats from one token's angles to the next. */
+    private int angles;
+    /** Floats from one token's row to the next. */
     private int ld;
 
     private long token;
@@ -36,14 +36,14 @@ final class RopeTile {
         call = newCall;
         scratch = newScratch;
         AngleTable table = newCall.angles();
-        width = table.width();
-        ld = table.floats();
+        angles = table.floats();
+        ld = Lanes.roundUp(newCall.rotaryDims, PANEL);
         token = newToken;
         tokens = (int) Math.min(TOKENS, newCall.x().dim(2) - newToken);
-        turns = newScratch.floats(ANGLE_SLOT, TOKENS * ld);
+        turns = newScratch.floats(ANGLE_SLOT, TOKENS * angles);
         rows = newScratch.floats(ROW_SLOT, TOKENS * ld);
         for (int t = 0; t < tokens; t++) {
-            table.load(newCall.position(newToken + t), turns, t * ld);
+            table.load(newCall.position(newToken + t), turns, t * angles);
         }
     }
 
@@ -65,45 +65,17 @@ final class RopeTile {
             long readAt = from + t * x.stride(2);
             long writeAt = to + t * y.stride(2);
             if (!rests) {
-                read(packer, x, readAt, next - t, of);
-                rotate(t, next - t, of);
-                write(packer, y, writeAt, next - t, of);
+                packer.read(x, readAt, x.stride(2), x.stride(3), next - t, of.rotaryDims, rows, 0, ld);
+                for (int i = t; i < next; i++) {
+                    of.angles().turn(rows, (i - t) * ld, turns, i * angles, of.direction);
+                }
+                packer.write(rows, 0, ld, next - t, of.rotaryDims, y, writeAt, y.stride(2), y.stride(3));
             }
             int copied = rests ? 0 : of.rotaryDims;
             for (int i = t; i < next && !of.inPlace; i++) {
                 copy(packer, x, from + i * x.stride(2), y, to + i * y.stride(2), copied);
             }
         }
-    }
-
-    private void read(Packer packer, Tensor x, long at, int count, RopeCall of) {
-        if (of.interleaved) {
-            packer.read(x, at, x.stride(2), x.stride(3), count, of.rotaryDims, rows, 0, ld);
-            return;
-        }
-        int pairs = of.rotaryDims / 2;
-        packer.read(x, at, x.stride(2), x.stride(3), count, pairs, rows, 0, ld);
-        packer.read(x, at + pairs * x.stride(3), x.stride(2), x.stride(3), count, pairs, rows, width, ld);
-    }
-
-    private void rotate(int first, int count, RopeCall of) {
-        for (int t = 0; t < count; t++) {
-            if (of.interleaved) {
-                Rotation.neighbours(rows, t * ld, width, turns, (first + t) * ld, of.direction);
-            } else {
-                Rotation.halves(rows, t * ld, width, turns, (first + t) * ld, of.direction);
-            }
-        }
-    }
-
-    private void write(Packer packer, Tensor y, long at, int count, RopeCall of) {
-        if (of.interleaved) {
-            packer.write(rows, 0, ld, count, of.rotaryDims, y, at, y.stride(2), y.stride(3));
-            return;
-        }
-        int pairs = of.rotaryDims / 2;
-        packer.write(rows, 0, ld, count, pairs, y, at, y.stride(2), y.stride(3));
-        packer.write(rows, width, ld, count, pairs, y, at + pairs * y.stride(3), y.stride(2), y.stride(3));
     }
 
     /** The end of one row: its bytes between equal types, through f32 otherwise. */

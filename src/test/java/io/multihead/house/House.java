@@ -27,8 +27,8 @@ final class House {
             List.of("tensor"),
             List.of("internal.kernel", "reference", "format"),
             List.of("compute"),
-            List.of("gemm", "attention"),
-            List.of("position", "cache"),
+            List.of("gemm", "attention", "position"),
+            List.of("cache"),
             List.of("nn"),
             List.of("analysis"));
 

@@ -7,8 +7,8 @@ import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorShuffle;
 
 /**
- * Plane rotations of one row of scratch. Every length is a multiple of 32, so there are no tails; every product and sum
- * rounds once, so both layouts of pairs give the same bits.
+ * Plane rotations of one row of scratch. Every product and sum rounds once, so vectors, their tails and both layouts of pairs give
+ * the same bits.
  */
 public final class Rotation {
     private static final VectorShuffle<Float> PARTNERS = VectorShuffle.fromOp(FLOATS, lane -> lane ^ 1);
@@ -16,37 +16,54 @@ public final class Rotation {
     private Rotation() {}
 
     /**
-     * {@code (a, b) = (a cos - b sin, b cos + a sin)} with {@code a} in the first {@code length} floats of the row and
-     * {@code b} in the next.
+     * {@code (a, b) = (a cos - b sin, b cos + a sin)} with {@code a} in the first {@code pairs} floats of the row and {@code b} in
+     * the next.
      *
-     * @param angles cosines from {@code at}, sines {@code length} further
+     * @param angles cosines from {@code at}, sines {@code pairs} further
      * @param direction 1, or -1 for the inverse
      */
-    public static void halves(float[] row, int r0, int length, float[] angles, int at, float direction) {
-        for (int i = 0; i < length; i += COUNT) {
+    public static void halves(float[] row, int r0, int pairs, float[] angles, int at, float direction) {
+        int i = 0;
+        for (; i <= pairs - COUNT; i += COUNT) {
             FloatVector cos = FloatVector.fromArray(FLOATS, angles, at + i);
             FloatVector sin =
-                    FloatVector.fromArray(FLOATS, angles, at + length + i).mul(direction);
+                    FloatVector.fromArray(FLOATS, angles, at + pairs + i).mul(direction);
             FloatVector a = FloatVector.fromArray(FLOATS, row, r0 + i);
-            FloatVector b = FloatVector.fromArray(FLOATS, row, r0 + length + i);
+            FloatVector b = FloatVector.fromArray(FLOATS, row, r0 + pairs + i);
             a.mul(cos).sub(b.mul(sin)).intoArray(row, r0 + i);
-            b.mul(cos).add(a.mul(sin)).intoArray(row, r0 + length + i);
+            b.mul(cos).add(a.mul(sin)).intoArray(row, r0 + pairs + i);
+        }
+        for (; i < pairs; i++) {
+            pair(row, r0 + i, r0 + pairs + i, angles[at + i], angles[at + pairs + i] * direction);
         }
     }
 
     /**
      * The same with {@code a} and {@code b} side by side.
      *
-     * @param angles every cosine twice from {@code at}; {@code length} further every sine twice, the first one negated
+     * @param angles every cosine twice from {@code at}; {@code 2 pairs} further every sine twice, the first one negated
      * @param direction 1, or -1 for the inverse
      */
-    public static void neighbours(float[] row, int r0, int length, float[] angles, int at, float direction) {
-        for (int i = 0; i < length; i += COUNT) {
+    public static void neighbours(float[] row, int r0, int pairs, float[] angles, int at, float direction) {
+        int length = 2 * pairs;
+        int i = 0;
+        for (; i <= length - COUNT; i += COUNT) {
             FloatVector cos = FloatVector.fromArray(FLOATS, angles, at + i);
             FloatVector sin =
                     FloatVector.fromArray(FLOATS, angles, at + length + i).mul(direction);
             FloatVector x = FloatVector.fromArray(FLOATS, row, r0 + i);
             x.mul(cos).add(x.rearrange(PARTNERS).mul(sin)).intoArray(row, r0 + i);
         }
+        for (; i < length; i += 2) {
+            pair(row, r0 + i, r0 + i + 1, angles[at + i], angles[at + length + i + 1] * direction);
+        }
+    }
+
+    /** One pair. */
+    public static void pair(float[] row, int first, int second, float cos, float sin) {
+        float a = row[first];
+        float b = row[second];
+        row[first] = a * cos - b * sin;
+        row[second] = b * cos + a * sin;
     }
 }
