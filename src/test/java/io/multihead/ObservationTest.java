@@ -4,15 +4,22 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionGradients;
 import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.AttentionOutputs;
+import io.multihead.attention.AttentionPass;
 import io.multihead.attention.ScoreOptions;
 import io.multihead.compute.Compute;
+import io.multihead.gemm.Gemm;
+import io.multihead.gemm.GemmOptions;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.LongStream;
 import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordingFile;
@@ -30,10 +37,20 @@ class ObservationTest {
     void recordsCallsOnlyWhenAskedTo() throws IOException {
         assertEquals(0, record(false).size());
         List<RecordedEvent> events = record(true);
-        assertEquals(1, events.size());
-        assertEquals(4, events.get(0).getLong("queryHeads"));
-        assertEquals(9, events.get(0).getLong("keys"));
-        assertEquals(2 * 5, events.get(0).getLong("queries"));
+        assertEquals(
+                List.of("io.multihead.Attention", "io.multihead.Attention", "io.multihead.Gemm"),
+                events.stream().map(event -> event.getEventType().getName()).toList());
+        for (int i = 0; i < 2; i++) {
+            assertEquals(i == 1, events.get(i).getBoolean("backward"));
+            assertEquals(4, events.get(i).getLong("queryHeads"));
+            assertEquals(2, events.get(i).getLong("keyHeads"));
+            assertEquals(9, events.get(i).getLong("keys"));
+            assertEquals(2 * 5, events.get(i).getLong("queries"));
+            assertTrue(events.get(i).getLong("units") > 0);
+        }
+        assertEquals(6, events.get(2).getLong("rows"));
+        assertEquals(7, events.get(2).getLong("columns"));
+        assertEquals(8, events.get(2).getLong("depth"));
     }
 
     private List<RecordedEvent> record(boolean asked) throws IOException {
@@ -41,21 +58,37 @@ class ObservationTest {
         try (Recording recording = new Recording()) {
             if (asked) {
                 recording.enable("io.multihead.Attention");
+                recording.enable("io.multihead.Gemm");
             }
             recording.start();
             call(AttentionOptions.DEFAULT);
+            goBack();
+            Gemm.multiply(Compute.serial(), zeros(6, 8), zeros(8, 7), zeros(6, 7), GemmOptions.DEFAULT);
             recording.stop();
             recording.dump(file);
         }
         return RecordingFile.readAllEvents(file).stream()
                 .filter(event -> event.getEventType().getName().startsWith("io.multihead"))
+                .sorted(Comparator.comparing(RecordedEvent::getStartTime))
                 .toList();
     }
 
+    private static void goBack() {
+        Tensor query = zeros(2, 4, 5, 3);
+        Tensor key = zeros(2, 2, 9, 3);
+        AttentionOutputs outputs = AttentionOutputs.of(query).withLogSumExp(zeros(2, 4, 5));
+        AttentionPass pass = new AttentionPass(query, key, key, outputs, AttentionOptions.DEFAULT);
+        AttentionGradients gradients = AttentionGradients.of(zeros(2, 4, 5, 3), zeros(2, 2, 9, 3), zeros(2, 2, 9, 3));
+        Attention.backward(Compute.serial(), pass, zeros(2, 4, 5, 3), gradients);
+    }
+
+    private static Tensor zeros(long... dims) {
+        return Tensor.of(new float[(int) LongStream.of(dims).reduce(1, (a, b) -> a * b)], dims);
+    }
+
     private static void call(AttentionOptions options) {
-        Tensor query = Tensor.of(new float[2 * 4 * 5 * 3], 2, 4, 5, 3);
-        Tensor key = Tensor.of(new float[2 * 2 * 9 * 3], 2, 2, 9, 3);
-        Attention.forward(Compute.serial(), query, key, key, Tensor.of(new float[2 * 4 * 5 * 3], 2, 4, 5, 3), options);
+        Tensor key = zeros(2, 2, 9, 3);
+        Attention.forward(Compute.serial(), zeros(2, 4, 5, 3), key, key, zeros(2, 4, 5, 3), options);
     }
 
     /** Two calls in a JVM of their own, which says it once. */

@@ -77,20 +77,11 @@ final class ForwardCall implements Compute.Job {
 
     /** Runs everything, and records it if somebody asked for that. */
     void run(Compute cpu, Workspace scratch) {
-        if (!AttentionEvent.isRecorded()) {
-            runAll(cpu, scratch);
-            return;
+        AttentionEvent event = AttentionEvent.start();
+        long units = runAll(cpu, scratch);
+        if (event != null) {
+            event.finish(arguments, mostKeys, units);
         }
-        AttentionEvent event = new AttentionEvent();
-        event.begin();
-        event.units = runAll(cpu, scratch);
-        event.sequences = arguments.batches;
-        event.queryHeads = arguments.heads;
-        event.keyHeads = arguments.kvHeads;
-        event.queries = arguments.query().dim(0) * arguments.query().dim(2);
-        event.keys = mostKeys;
-        event.headDim = arguments.headDim;
-        event.commit();
     }
 
     private long runAll(Compute cpu, Workspace scratch) {

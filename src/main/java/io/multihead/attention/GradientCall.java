@@ -49,26 +49,39 @@ final class GradientCall implements Compute.Job {
         gradients = newGradients;
     }
 
-    /** Runs all phases that the gradients asked for need. */
+    /** Runs everything, and records it if somebody asked for that. */
     void run(Compute cpu, Workspace scratch) {
+        AttentionEvent event = AttentionEvent.start();
+        long units = runAll(cpu, scratch);
+        if (event != null) {
+            event.backward = true;
+            event.finish(forward, forward.keys, units);
+        }
+    }
+
+    /** Runs all phases that the gradients asked for need. */
+    private long runAll(Compute cpu, Workspace scratch) {
+        long units = 0;
         boolean ofKeys = gradients().key() != null || gradients().value() != null;
         boolean ofQueries = gradients().query() != null;
         long groups = forward.batches * forward.kvHeads;
         if (ofKeys && ofQueries && !splits(groups, cpu.parallelism())) {
-            run(cpu, scratch, Phase.GROUPS, groups);
+            units += run(cpu, scratch, Phase.GROUPS, groups);
         } else {
-            run(cpu, scratch, Phase.KEYS, ofKeys ? groups * keyBlocks() : 0);
-            run(cpu, scratch, Phase.QUERIES, ofQueries ? groups * queryBlocks() : 0);
+            units += run(cpu, scratch, Phase.KEYS, ofKeys ? groups * keyBlocks() : 0);
+            units += run(cpu, scratch, Phase.QUERIES, ofQueries ? groups * queryBlocks() : 0);
         }
         if (gradients().bias() != null) {
             bias.bind(gradients().bias(), forward);
-            run(cpu, scratch, Phase.BIAS, bias.units());
+            units += run(cpu, scratch, Phase.BIAS, bias.units());
         }
+        return units;
     }
 
-    private void run(Compute cpu, Workspace scratch, Phase newPhase, long units) {
+    private long run(Compute cpu, Workspace scratch, Phase newPhase, long units) {
         phase = newPhase;
         cpu.run(this, units, scratch);
+        return units;
     }
 
     /** Whether forming pairs twice in small units ends sooner than forming them once in units that leave threads idle. */

@@ -65,7 +65,7 @@ public final class Gemm {
         GemmCall call = scratch.job(Workspace.GEMM + 1, GemmCall::new);
         try {
             call.bind(left, b, packed, c, options);
-            cpu.run(call, call.divide(cpu.parallelism()), scratch);
+            call.run(cpu, scratch);
         } finally {
             call.clear();
             cpu.giveBack(scratch);

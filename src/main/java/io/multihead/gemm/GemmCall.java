@@ -55,8 +55,18 @@ final class GemmCall implements Compute.Job {
         }
     }
 
+    /** Runs everything, and records it if somebody asked for that. */
+    void run(Compute cpu, Workspace scratch) {
+        GemmEvent event = GemmEvent.start();
+        long units = divide(cpu.parallelism());
+        cpu.run(this, units, scratch);
+        if (event != null) {
+            event.finish(this, units);
+        }
+    }
+
     /** Divides C into units; the larger side is halved until every thread has its share. */
-    long divide(int threads) {
+    private long divide(int threads) {
         if (rows == 0 || columns == 0 || batches == 0) {
             return 0;
         }

@@ -2,7 +2,10 @@ package io.multihead.jmh;
 
 import io.multihead.attention.Attention;
 import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.AttentionOutputs;
+import io.multihead.attention.KeyValueView;
 import io.multihead.attention.ScoreOptions;
+import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
 import io.multihead.position.Alibi;
 import io.multihead.position.Rope;
@@ -40,8 +43,11 @@ public class PrefillOptions {
     private static final int TOKENS = 2048;
     private static final int DIM = 128;
 
-    /** None; soft-cap; linear biases; sinks; queries and keys rotated in the same call; a modifier that changes nothing. */
-    @Param({"plain", "softcap", "alibi", "sinks", "rope", "modifier"})
+    /**
+     * None; soft-cap; linear biases; sinks; a modifier that changes nothing; tokens appended to a cache first; the same with keys
+     * rotated there and queries before.
+     */
+    @Param({"plain", "softcap", "alibi", "sinks", "modifier", "cache", "rope"})
     public String impl;
 
     private final Rope rope = Rope.of(Rope.Config.of(DIM));
@@ -49,7 +55,8 @@ public class PrefillOptions {
     private Tensor query;
     private Tensor key;
     private Tensor turnedQuery;
-    private Tensor turnedKey;
+    private KeyValueCache cache;
+    private KeyValueView view;
     private Tensor value;
     private Tensor output;
     private AttentionOptions options;
@@ -61,7 +68,9 @@ public class PrefillOptions {
         key = tensor(KEY_HEADS, 2);
         value = tensor(KEY_HEADS, 3);
         turnedQuery = tensor(HEADS, 4);
-        turnedKey = tensor(KEY_HEADS, 5);
+        KeyValueCache.Config config = KeyValueCache.Config.of(1, KEY_HEADS, DIM);
+        cache = KeyValueCache.contiguous(impl.equals("rope") ? config.withRopes(rope) : config, 1, TOKENS);
+        view = cache.view(0, 0);
         output = tensor(HEADS, 6);
         ScoreOptions scores =
                 switch (impl) {
@@ -76,13 +85,20 @@ public class PrefillOptions {
 
     @Benchmark
     public void prefill() {
-        if (impl.equals("rope")) {
-            rope.apply(cpu, query, turnedQuery, 0);
-            rope.apply(cpu, key, turnedKey, 0);
-            Attention.forward(cpu, turnedQuery, turnedKey, value, output, options);
-        } else {
-            Attention.forward(cpu, query, key, value, output, options);
+        switch (impl) {
+            case "cache" -> throughCache(query);
+            case "rope" -> {
+                rope.apply(cpu, query, turnedQuery, 0);
+                throughCache(turnedQuery);
+            }
+            default -> Attention.forward(cpu, query, key, value, output, options);
         }
+    }
+
+    private void throughCache(Tensor queries) {
+        cache.truncate(0, 0);
+        cache.append(cpu, 0, 0, key, value);
+        Attention.forward(cpu, queries, view, AttentionOutputs.of(output), options);
     }
 
     @TearDown
