@@ -171,7 +171,7 @@ final class GradientUnit {
             product.left(keys.turned, 0)
                     .right(scorePanels, firstColumn / PANEL * SCORE_PANEL, SCORE_PANEL)
                     .into(queries.sum, firstColumn, QueryBlock.SUM_ROW)
-                    .accumulateAtOnce(call.forward.headDim, columns - firstColumn, deep, QueryBlock.MOST);
+                    .accumulate(call.forward.headDim, columns - firstColumn, deep, deep, QueryBlock.MOST);
         }
     }
 
@@ -181,12 +181,12 @@ final class GradientUnit {
         product.left(tile.weights, column)
                 .right(queries.gradients, column * PANEL, queries.count * PANEL)
                 .into(valueSum, first * 2 * wide, 2 * wide)
-                .accumulateAtOnce(rows, call.forward.valueDim, depth, wide);
+                .accumulate(rows, call.forward.valueDim, depth, depth, wide);
         wide = Lanes.roundUp(call.forward.headDim, PANEL);
         product.left(tile.scores, column)
                 .right(queries.queries, column * PANEL, queries.count * PANEL)
                 .into(keySum, first * 2 * wide, 2 * wide)
-                .accumulateAtOnce(rows, call.forward.headDim, depth, wide);
+                .accumulate(rows, call.forward.headDim, depth, depth, wide);
     }
 
     /** Gives the elements of dO that are not finite to exactly the keys that their row sees. */

@@ -202,7 +202,7 @@ final class KeyBlock {
     private void fetch(boolean ofKeys, int rows) {
         int dim = ofKeys ? call.arguments.headDim : Lanes.roundUp(call.arguments.valueDim, PANEL);
         boolean streams = rows == 1 && inPlace;
-        for (int page = 0; page < pageCount && rows <= Lanes.TALL_ROWS && !streams; page++) {
+        for (int page = 0; page < pageCount && rows <= Lanes.ROW_STEP && !streams; page++) {
             KeyValuePage from = pages[page];
             int keys = Lanes.roundUp(Math.min(pageKeys, count - page * pageKeys), PANEL);
             touched += Widen.touch(from.storage(), from.dtype(), from.at(ofKeys), keys * dim);
@@ -255,7 +255,7 @@ final class KeyBlock {
                 widenValues(d, valuePanels, 0);
                 product.right(valuePanels, 0, 0)
                         .into(into.output(), at + d, into.stride())
-                        .accumulate(rows, PANEL, keys, into.lost());
+                        .accumulate(rows, PANEL, keys, Product.CHAIN, into.lost());
             }
             return;
         }
@@ -264,7 +264,7 @@ final class KeyBlock {
         } else {
             product.right(valuePanels, 0, valueCount * PANEL);
         }
-        product.into(into.output(), at, into.stride()).accumulate(rows, valueDim, keys, into.lost());
+        product.into(into.output(), at, into.stride()).accumulate(rows, valueDim, keys, Product.CHAIN, into.lost());
     }
 
     /** Whether the block was found for these keys last. */

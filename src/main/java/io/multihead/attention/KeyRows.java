@@ -35,7 +35,7 @@ final class KeyRows {
         values = rows(call.forward, packer, call.forward.value(), group, call.forward.valueDim, values);
         Tensor tensor = call.forward.key();
         int headDim = call.forward.headDim;
-        turned = Scratch.atLeast(turned, Lanes.roundUp(Math.max(1, headDim), Lanes.TALL_ROWS) * ROW);
+        turned = Scratch.atLeast(turned, Lanes.roundUp(Math.max(1, headDim), Lanes.ROW_STEP) * ROW);
         long at = call.forward.start(tensor, group) + key * tensor.stride(2);
         packer.read(tensor, at, tensor.stride(3), tensor.stride(2), headDim, count, turned, 0, ROW);
         for (int d = 0; d < headDim; d++) {

@@ -2,7 +2,7 @@ package io.multihead.attention;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
-import static io.multihead.internal.kernel.Lanes.TALL_ROWS;
+import static io.multihead.internal.kernel.Lanes.ROW_STEP;
 
 import io.multihead.internal.kernel.Exp;
 import io.multihead.internal.kernel.Lanes;
@@ -22,7 +22,10 @@ import java.util.Arrays;
 final class OnlineSoftmax {
     private final float[] rescale = new float[Lanes.roundUp(QueryRows.TILE, PANEL)];
     private final float[] unused = new float[PANEL];
-    private final float[] factors = new float[PANEL];
+    /** What a merge multiplies each row by, and each row of the other state. */
+    private float[] keep = new float[0];
+
+    private float[] gain = new float[0];
     private float[] output = new float[0];
     private float[] maximum = new float[0];
     private float[] sums = new float[0];
@@ -40,7 +43,7 @@ final class OnlineSoftmax {
 
     /** Starts anew. */
     void reset(int rows, int valueDim, float scoreScale) {
-        int padded = Lanes.roundUp(rows, TALL_ROWS) + TALL_ROWS;
+        int padded = Lanes.roundUp(rows, ROW_STEP) + ROW_STEP;
         wide = Lanes.roundUp(valueDim, PANEL);
         stride = 2 * wide;
         scale = scoreScale;
@@ -105,9 +108,18 @@ final class OnlineSoftmax {
 
     /** Adds what other keys gave to the same rows; the other state is used up. */
     void merge(OnlineSoftmax other, int rows) {
+        keep = Scratch.atLeast(keep, Lanes.roundUp(rows, PANEL));
+        gain = Scratch.atLeast(gain, Lanes.roundUp(rows, PANEL));
+        for (int row = 0; row < rows; row++) {
+            float both = Math.max(maximum[row], other.maximum[row]);
+            keep[row] = maximum[row] == both ? 0f : maximum[row] - both;
+            gain[row] = other.maximum[row] == both ? 0f : other.maximum[row] - both;
+        }
+        Exp.shifted(keep, 0, Lanes.roundUp(rows, PANEL), scale, 0f, unused, 0, 0f);
+        Exp.shifted(gain, 0, Lanes.roundUp(rows, PANEL), scale, 0f, unused, 0, 0f);
         for (int row = 0; row < rows; row++) {
             if (other.hasSeen(row)) {
-                merge(other.output, row * stride, other.maximum[row], other.sums, row * PANEL, row);
+                mergeRow(other, row);
             }
         }
     }
@@ -126,21 +138,15 @@ final class OnlineSoftmax {
         return false;
     }
 
-    private void merge(float[] from, int at, float otherMaximum, float[] otherSums, int s0, int row) {
-        if (!hasSeen(row)) {
-            System.arraycopy(from, at, output, row * stride, stride);
-            System.arraycopy(otherSums, s0, sums, row * PANEL, PANEL);
-            maximum[row] = otherMaximum;
-            return;
+    private void mergeRow(OnlineSoftmax other, int row) {
+        if (hasSeen(row)) {
+            ScoreOps.merge(output, row * stride, keep[row], other.output, row * stride, gain[row], wide);
+            ScoreOps.mergeSums(sums, row * PANEL, keep[row], other.sums, row * PANEL, gain[row]);
+        } else {
+            System.arraycopy(other.output, row * stride, output, row * stride, stride);
+            System.arraycopy(other.sums, row * PANEL, sums, row * PANEL, PANEL);
         }
-        float both = Math.max(maximum[row], otherMaximum);
-        Arrays.fill(factors, 0f);
-        factors[0] = maximum[row] == both ? 0f : maximum[row] - both;
-        factors[1] = otherMaximum == both ? 0f : otherMaximum - both;
-        Exp.shifted(factors, 0, PANEL, scale, 0f, unused, 0, 0f);
-        maximum[row] = both;
-        ScoreOps.merge(output, row * stride, factors[0], from, at, factors[1], wide);
-        ScoreOps.mergeSums(sums, row * PANEL, factors[0], otherSums, s0, factors[1]);
+        maximum[row] = Math.max(maximum[row], other.maximum[row]);
     }
 
     /** Writes the state, row by row. */

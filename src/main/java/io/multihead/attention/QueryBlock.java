@@ -75,7 +75,7 @@ final class QueryBlock {
 
     /** Zeros dQ. */
     void clearSum(GradientCall call) {
-        int size = Lanes.roundUp(call.forward.headDim, Lanes.TALL_ROWS) * SUM_ROW;
+        int size = Lanes.roundUp(call.forward.headDim, Lanes.ROW_STEP) * SUM_ROW;
         sum = Scratch.atLeast(sum, size);
         Arrays.fill(sum, 0, size, 0f);
     }

@@ -3,7 +3,7 @@ package io.multihead.attention;
 import static io.multihead.internal.kernel.Lanes.DEPTH;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
-import static io.multihead.internal.kernel.Lanes.TALL_ROWS;
+import static io.multihead.internal.kernel.Lanes.ROW_STEP;
 
 import io.multihead.internal.Checks;
 import io.multihead.internal.kernel.Lanes;
@@ -33,10 +33,11 @@ final class QueryRows {
     private KeyBlock[] blocks = {new KeyBlock()};
     private final ScoreRows scoreRows = new ScoreRows();
     private final int[] words = new int[4];
-    /** Of the split at hand, and of all before it. */
+    /** Of the first split and all that were merged into it. */
+    private final OnlineSoftmax total = new OnlineSoftmax();
+    /** Of the split at hand. */
     private final OnlineSoftmax state = new OnlineSoftmax();
 
-    private final OnlineSoftmax total = new OnlineSoftmax();
     private float[] scores = new float[0];
     private float[] dropped = new float[0];
     private float[] queryRows = new float[0];
@@ -89,20 +90,28 @@ final class QueryRows {
         Tensor weights = call.weights();
         total.reset(rows, call.valueDim, call.scoreScale());
         if (weights == null) {
-            for (long split = first / ForwardCall.SPLIT; split * ForwardCall.SPLIT < limit; split++) {
-                passSplit(split);
-                total.merge(state, rows);
-            }
+            passSplits();
         } else {
             attendWhole();
         }
         write(weights);
     }
 
+    private void passSplits() {
+        long split = first / ForwardCall.SPLIT;
+        passSplit(split, total);
+        while (++split * ForwardCall.SPLIT < limit) {
+            state.reset(rows, call.valueDim, call.scoreScale());
+            passSplit(split, state);
+            total.merge(state, rows);
+        }
+    }
+
     /** Computes the state of one split of the keys and saves it. */
     void attendSplit(long split, float[] to, int at) {
         load();
-        passSplit(split);
+        state.reset(rows, call.valueDim, call.scoreScale());
+        passSplit(split, state);
         state.save(rows, to, at);
     }
 
@@ -118,8 +127,7 @@ final class QueryRows {
     }
 
     /** Keys of one split pass in blocks; a tile's scores are gone when the next block comes. */
-    private void passSplit(long split) {
-        state.reset(rows, call.valueDim, call.scoreScale());
+    private void passSplit(long split, OnlineSoftmax into) {
         scores = Scratch.atLeast(scores, TILE_FLOATS);
         long end = Math.min(limit, (split + 1) * ForwardCall.SPLIT);
         for (long firstKey = Math.max(split * ForwardCall.SPLIT, first / DEPTH * DEPTH);
@@ -136,9 +144,9 @@ final class QueryRows {
                         block.packValues(packer, packing);
                     }
                     score(block, tile, firstKey, keys, 0);
-                    state.raiseMaximum(scores, 0, tile, countOf(tile), keys);
-                    state.exponentiate(block, scores, 0, tile, countOf(tile), keys);
-                    accumulate(block, state, tile, firstKey, keys, 0);
+                    into.raiseMaximum(scores, 0, tile, countOf(tile), keys);
+                    into.exponentiate(block, scores, 0, tile, countOf(tile), keys);
+                    accumulate(block, into, tile, firstKey, keys, 0);
                 }
             }
         }
@@ -249,7 +257,7 @@ final class QueryRows {
 
     /** Packs the queries in chunks of headDim. */
     private void load() {
-        paddedRows = Lanes.roundUp(rows, TALL_ROWS) + TALL_ROWS;
+        paddedRows = Lanes.roundUp(rows, ROW_STEP) + ROW_STEP;
         queryRows = Scratch.atLeast(queryRows, Math.ceilDiv(Math.max(1, call.headDim), DEPTH) * paddedRows * ROW);
         Tensor query = call.query();
         for (int row = 0; row < rows; ) {

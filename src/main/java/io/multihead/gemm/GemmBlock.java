@@ -52,8 +52,8 @@ final class GemmBlock {
         columns = newColumns;
         // one panel more than needed, so that rows do not fall into the same cache sets
         stride = Lanes.roundUp(columns, PANEL) + PANEL;
-        left = Scratch.atLeast(left, Lanes.roundUp(Math.min(rows, A_ROWS), Lanes.TALL_ROWS) * ROW);
-        sums = Scratch.atLeast(sums, Lanes.roundUp(rows, Lanes.TALL_ROWS) * stride);
+        left = Scratch.atLeast(left, Lanes.roundUp(Math.min(rows, A_ROWS), Lanes.ROW_STEP) * ROW);
+        sums = Scratch.atLeast(sums, Lanes.roundUp(rows, Lanes.ROW_STEP) * stride);
         if (call.depth == 0) {
             Arrays.fill(sums, 0, rows * stride, 0f);
         }

@@ -73,8 +73,8 @@ final class GemmCall implements Compute.Job {
         unitRows = (int) Math.min(MOST_ROWS, rows);
         unitColumns = (int) Math.min(MOST_COLUMNS, columns);
         while (threads > 1 && units() < (long) threads * UNITS_PER_THREAD) {
-            if (unitRows >= unitColumns && unitRows > Lanes.TALL_ROWS) {
-                unitRows = Lanes.roundUp(unitRows / 2, Lanes.TALL_ROWS);
+            if (unitRows >= unitColumns && unitRows > Lanes.ROW_STEP) {
+                unitRows = Lanes.roundUp(unitRows / 2, Lanes.ROW_STEP);
             } else if (unitColumns > Lanes.PANEL) {
                 unitColumns = Lanes.roundUp(unitColumns / 2, Lanes.PANEL);
             } else {

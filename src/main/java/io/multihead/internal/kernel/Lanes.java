@@ -26,17 +26,8 @@ public final class Lanes {
      */
     public static final int ROW = 288;
 
-    /**
-     * Rows of the tall tile, and what scratch rows are padded to. The tall tile needs 32 vector registers: with 16 it
-     * spills, and the low tile reaches 0.91 of the FMA peak where the tall one reaches 0.57 (with {@code UseAVX=2}).
-     */
-    public static final int TALL_ROWS = 8;
-
-    /** Rows of the low tile. */
-    public static final int LOW_ROWS = 4;
-
-    /** Whether the machine has registers enough for the tall tile. */
-    static final boolean TALL = COUNT == 16 || System.getProperty("os.arch", "").equals("aarch64");
+    /** What scratch rows are padded to, so that the last tile of a product may run over. */
+    public static final int ROW_STEP = 8;
 
     private Lanes() {}
 

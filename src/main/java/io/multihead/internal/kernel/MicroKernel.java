@@ -11,121 +11,163 @@ import jdk.incubator.vector.FloatVector;
  * The one multiplication: rows of A times panels of B, as outer products.
  *
  * <p>A lies row by row, {@link Lanes#ROW} floats apart; each element is broadcast. B lies in panels
- * {@code [panel][k][32]}. A tile keeps two vectors of C per row in registers for the whole depth, so every element of C is
- * one chain of fused multiply-adds in ascending {@code k}, whichever tile computes it: results do not depend on tile
- * shape, neighbours or lane width.
+ * {@code [panel][k][32]}. A tile keeps two vectors of C per row in registers, so every element of C is a sum of chains of fused
+ * multiply-adds in ascending {@code k}, whichever tile computes it: results do not depend on tile shape, neighbours or lane
+ * width.
  *
- * <p>Both tiles are unrolled by hand because C2 keeps accumulators in registers only as named locals. They store and do no
- * more: with an addition to C at the end, C2 reaches its limit of nodes before it has inlined every vector operation,
- * boxes the rest and runs at 1/15 of the speed (measured, 12 rows).
+ * <p>The tiles are unrolled by hand because C2 keeps accumulators in registers only as named locals. Six rows take 12
+ * accumulators, which leaves 16 registers one for A and two for B; the sums of chains wait elsewhere meanwhile. With one chain
+ * and no sums, C2 unrolls the loop itself, spills, and reaches 46 of 118 GFLOP/s on 16 registers instead of 105 (measured).
+ * A tile stores and does no more: with an addition to C at the end, C2 reaches its limit of nodes before it has inlined every
+ * vector operation, boxes the rest and runs at 1/15 of the speed (measured, 12 rows).
  */
 final class MicroKernel {
+    /** Rows of the tile for everything but a remainder. */
+    static final int HIGH = 6;
+
+    /** Rows of the tile for remainders, and for a few queries that share a head. */
+    static final int LOW = 4;
+
     private MicroKernel() {}
 
-    /** C = A * B for eight rows of A and two vectors of one panel: 16 accumulators, for 32 registers. */
-    static void tile8(float[] a, int a0, float[] b, int b0, int depth, float[] c, int c0, int ldc) {
+    /**
+     * C = A * B for six rows of A and two vectors of one panel, summed in chains of {@code chain} products: 12 accumulators and as
+     * many sums.
+     */
+    static void tile6(float[] a, int a0, float[] b, int b0, int depth, int chain, float[] c, int c0, int ldc) {
         FloatVector zero = FloatVector.zero(FLOATS);
-        FloatVector c00 = zero, c01 = zero;
-        FloatVector c10 = zero, c11 = zero;
-        FloatVector c20 = zero, c21 = zero;
-        FloatVector c30 = zero, c31 = zero;
-        FloatVector c40 = zero, c41 = zero;
-        FloatVector c50 = zero, c51 = zero;
-        FloatVector c60 = zero, c61 = zero;
-        FloatVector c70 = zero, c71 = zero;
-        for (int k = 0; k < depth; k++) {
-            FloatVector b0k = FloatVector.fromArray(FLOATS, b, b0 + k * PANEL);
-            FloatVector b1k = FloatVector.fromArray(FLOATS, b, b0 + COUNT + k * PANEL);
-            FloatVector x0 = FloatVector.broadcast(FLOATS, a[a0 + k]);
-            c00 = x0.fma(b0k, c00);
-            c01 = x0.fma(b1k, c01);
-            FloatVector x1 = FloatVector.broadcast(FLOATS, a[a0 + k + ROW]);
-            c10 = x1.fma(b0k, c10);
-            c11 = x1.fma(b1k, c11);
-            FloatVector x2 = FloatVector.broadcast(FLOATS, a[a0 + k + 2 * ROW]);
-            c20 = x2.fma(b0k, c20);
-            c21 = x2.fma(b1k, c21);
-            FloatVector x3 = FloatVector.broadcast(FLOATS, a[a0 + k + 3 * ROW]);
-            c30 = x3.fma(b0k, c30);
-            c31 = x3.fma(b1k, c31);
-            FloatVector x4 = FloatVector.broadcast(FLOATS, a[a0 + k + 4 * ROW]);
-            c40 = x4.fma(b0k, c40);
-            c41 = x4.fma(b1k, c41);
-            FloatVector x5 = FloatVector.broadcast(FLOATS, a[a0 + k + 5 * ROW]);
-            c50 = x5.fma(b0k, c50);
-            c51 = x5.fma(b1k, c51);
-            FloatVector x6 = FloatVector.broadcast(FLOATS, a[a0 + k + 6 * ROW]);
-            c60 = x6.fma(b0k, c60);
-            c61 = x6.fma(b1k, c61);
-            FloatVector x7 = FloatVector.broadcast(FLOATS, a[a0 + k + 7 * ROW]);
-            c70 = x7.fma(b0k, c70);
-            c71 = x7.fma(b1k, c71);
+        FloatVector s00 = zero, s01 = zero;
+        FloatVector s10 = zero, s11 = zero;
+        FloatVector s20 = zero, s21 = zero;
+        FloatVector s30 = zero, s31 = zero;
+        FloatVector s40 = zero, s41 = zero;
+        FloatVector s50 = zero, s51 = zero;
+        for (int first = 0; first < depth; first += chain) {
+            int end = Math.min(depth, first + chain);
+            FloatVector c00 = zero, c01 = zero;
+            FloatVector c10 = zero, c11 = zero;
+            FloatVector c20 = zero, c21 = zero;
+            FloatVector c30 = zero, c31 = zero;
+            FloatVector c40 = zero, c41 = zero;
+            FloatVector c50 = zero, c51 = zero;
+            for (int k = first; k < end; k++) {
+                FloatVector b0k = FloatVector.fromArray(FLOATS, b, b0 + k * PANEL);
+                FloatVector b1k = FloatVector.fromArray(FLOATS, b, b0 + COUNT + k * PANEL);
+                FloatVector x0 = FloatVector.broadcast(FLOATS, a[a0 + k]);
+                c00 = x0.fma(b0k, c00);
+                c01 = x0.fma(b1k, c01);
+                FloatVector x1 = FloatVector.broadcast(FLOATS, a[a0 + k + ROW]);
+                c10 = x1.fma(b0k, c10);
+                c11 = x1.fma(b1k, c11);
+                FloatVector x2 = FloatVector.broadcast(FLOATS, a[a0 + k + 2 * ROW]);
+                c20 = x2.fma(b0k, c20);
+                c21 = x2.fma(b1k, c21);
+                FloatVector x3 = FloatVector.broadcast(FLOATS, a[a0 + k + 3 * ROW]);
+                c30 = x3.fma(b0k, c30);
+                c31 = x3.fma(b1k, c31);
+                FloatVector x4 = FloatVector.broadcast(FLOATS, a[a0 + k + 4 * ROW]);
+                c40 = x4.fma(b0k, c40);
+                c41 = x4.fma(b1k, c41);
+                FloatVector x5 = FloatVector.broadcast(FLOATS, a[a0 + k + 5 * ROW]);
+                c50 = x5.fma(b0k, c50);
+                c51 = x5.fma(b1k, c51);
+            }
+            s00 = s00.add(c00);
+            s01 = s01.add(c01);
+            s10 = s10.add(c10);
+            s11 = s11.add(c11);
+            s20 = s20.add(c20);
+            s21 = s21.add(c21);
+            s30 = s30.add(c30);
+            s31 = s31.add(c31);
+            s40 = s40.add(c40);
+            s41 = s41.add(c41);
+            s50 = s50.add(c50);
+            s51 = s51.add(c51);
         }
-        c00.intoArray(c, c0);
-        c01.intoArray(c, c0 + COUNT);
-        c10.intoArray(c, c0 + ldc);
-        c11.intoArray(c, c0 + ldc + COUNT);
-        c20.intoArray(c, c0 + 2 * ldc);
-        c21.intoArray(c, c0 + 2 * ldc + COUNT);
-        c30.intoArray(c, c0 + 3 * ldc);
-        c31.intoArray(c, c0 + 3 * ldc + COUNT);
-        c40.intoArray(c, c0 + 4 * ldc);
-        c41.intoArray(c, c0 + 4 * ldc + COUNT);
-        c50.intoArray(c, c0 + 5 * ldc);
-        c51.intoArray(c, c0 + 5 * ldc + COUNT);
-        c60.intoArray(c, c0 + 6 * ldc);
-        c61.intoArray(c, c0 + 6 * ldc + COUNT);
-        c70.intoArray(c, c0 + 7 * ldc);
-        c71.intoArray(c, c0 + 7 * ldc + COUNT);
+        s00.intoArray(c, c0);
+        s01.intoArray(c, c0 + COUNT);
+        s10.intoArray(c, c0 + ldc);
+        s11.intoArray(c, c0 + ldc + COUNT);
+        s20.intoArray(c, c0 + 2 * ldc);
+        s21.intoArray(c, c0 + 2 * ldc + COUNT);
+        s30.intoArray(c, c0 + 3 * ldc);
+        s31.intoArray(c, c0 + 3 * ldc + COUNT);
+        s40.intoArray(c, c0 + 4 * ldc);
+        s41.intoArray(c, c0 + 4 * ldc + COUNT);
+        s50.intoArray(c, c0 + 5 * ldc);
+        s51.intoArray(c, c0 + 5 * ldc + COUNT);
     }
 
-    /** C = A * B for four rows of A and two vectors of one panel: 8 accumulators, for 16 registers. */
-    static void tile4(float[] a, int a0, float[] b, int b0, int depth, float[] c, int c0, int ldc) {
+    /** The same for four rows: 8 accumulators. */
+    static void tile4(float[] a, int a0, float[] b, int b0, int depth, int chain, float[] c, int c0, int ldc) {
         FloatVector zero = FloatVector.zero(FLOATS);
-        FloatVector c00 = zero, c01 = zero;
-        FloatVector c10 = zero, c11 = zero;
-        FloatVector c20 = zero, c21 = zero;
-        FloatVector c30 = zero, c31 = zero;
-        for (int k = 0; k < depth; k++) {
-            FloatVector b0k = FloatVector.fromArray(FLOATS, b, b0 + k * PANEL);
-            FloatVector b1k = FloatVector.fromArray(FLOATS, b, b0 + COUNT + k * PANEL);
-            FloatVector x0 = FloatVector.broadcast(FLOATS, a[a0 + k]);
-            c00 = x0.fma(b0k, c00);
-            c01 = x0.fma(b1k, c01);
-            FloatVector x1 = FloatVector.broadcast(FLOATS, a[a0 + k + ROW]);
-            c10 = x1.fma(b0k, c10);
-            c11 = x1.fma(b1k, c11);
-            FloatVector x2 = FloatVector.broadcast(FLOATS, a[a0 + k + 2 * ROW]);
-            c20 = x2.fma(b0k, c20);
-            c21 = x2.fma(b1k, c21);
-            FloatVector x3 = FloatVector.broadcast(FLOATS, a[a0 + k + 3 * ROW]);
-            c30 = x3.fma(b0k, c30);
-            c31 = x3.fma(b1k, c31);
+        FloatVector s00 = zero, s01 = zero;
+        FloatVector s10 = zero, s11 = zero;
+        FloatVector s20 = zero, s21 = zero;
+        FloatVector s30 = zero, s31 = zero;
+        for (int first = 0; first < depth; first += chain) {
+            int end = Math.min(depth, first + chain);
+            FloatVector c00 = zero, c01 = zero;
+            FloatVector c10 = zero, c11 = zero;
+            FloatVector c20 = zero, c21 = zero;
+            FloatVector c30 = zero, c31 = zero;
+            for (int k = first; k < end; k++) {
+                FloatVector b0k = FloatVector.fromArray(FLOATS, b, b0 + k * PANEL);
+                FloatVector b1k = FloatVector.fromArray(FLOATS, b, b0 + COUNT + k * PANEL);
+                FloatVector x0 = FloatVector.broadcast(FLOATS, a[a0 + k]);
+                c00 = x0.fma(b0k, c00);
+                c01 = x0.fma(b1k, c01);
+                FloatVector x1 = FloatVector.broadcast(FLOATS, a[a0 + k + ROW]);
+                c10 = x1.fma(b0k, c10);
+                c11 = x1.fma(b1k, c11);
+                FloatVector x2 = FloatVector.broadcast(FLOATS, a[a0 + k + 2 * ROW]);
+                c20 = x2.fma(b0k, c20);
+                c21 = x2.fma(b1k, c21);
+                FloatVector x3 = FloatVector.broadcast(FLOATS, a[a0 + k + 3 * ROW]);
+                c30 = x3.fma(b0k, c30);
+                c31 = x3.fma(b1k, c31);
+            }
+            s00 = s00.add(c00);
+            s01 = s01.add(c01);
+            s10 = s10.add(c10);
+            s11 = s11.add(c11);
+            s20 = s20.add(c20);
+            s21 = s21.add(c21);
+            s30 = s30.add(c30);
+            s31 = s31.add(c31);
         }
-        c00.intoArray(c, c0);
-        c01.intoArray(c, c0 + COUNT);
-        c10.intoArray(c, c0 + ldc);
-        c11.intoArray(c, c0 + ldc + COUNT);
-        c20.intoArray(c, c0 + 2 * ldc);
-        c21.intoArray(c, c0 + 2 * ldc + COUNT);
-        c30.intoArray(c, c0 + 3 * ldc);
-        c31.intoArray(c, c0 + 3 * ldc + COUNT);
+        s00.intoArray(c, c0);
+        s01.intoArray(c, c0 + COUNT);
+        s10.intoArray(c, c0 + ldc);
+        s11.intoArray(c, c0 + ldc + COUNT);
+        s20.intoArray(c, c0 + 2 * ldc);
+        s21.intoArray(c, c0 + 2 * ldc + COUNT);
+        s30.intoArray(c, c0 + 3 * ldc);
+        s31.intoArray(c, c0 + 3 * ldc + COUNT);
     }
 
     /**
-     * C = A * B for one row of A and two vectors of one panel. Three instructions per cache line of B keep many lines in flight: a
-     * single query is read at the speed of memory, where a tile of four rows waits for it.
+     * The same for one row. Three instructions per cache line of B keep many lines in flight: a single query is read at the speed
+     * of memory, where a tile of four rows waits for it.
      */
-    static void tile1(float[] a, int a0, float[] b, int b0, int depth, float[] c, int c0) {
-        FloatVector c0k = FloatVector.zero(FLOATS);
-        FloatVector c1k = c0k;
-        for (int k = 0; k < depth; k++) {
-            FloatVector x = FloatVector.broadcast(FLOATS, a[a0 + k]);
-            c0k = x.fma(FloatVector.fromArray(FLOATS, b, b0 + k * PANEL), c0k);
-            c1k = x.fma(FloatVector.fromArray(FLOATS, b, b0 + COUNT + k * PANEL), c1k);
+    static void tile1(float[] a, int a0, float[] b, int b0, int depth, int chain, float[] c, int c0) {
+        FloatVector s0 = FloatVector.zero(FLOATS);
+        FloatVector s1 = s0;
+        for (int first = 0; first < depth; first += chain) {
+            int end = Math.min(depth, first + chain);
+            FloatVector c0k = FloatVector.zero(FLOATS);
+            FloatVector c1k = c0k;
+            for (int k = first; k < end; k++) {
+                FloatVector x = FloatVector.broadcast(FLOATS, a[a0 + k]);
+                c0k = x.fma(FloatVector.fromArray(FLOATS, b, b0 + k * PANEL), c0k);
+                c1k = x.fma(FloatVector.fromArray(FLOATS, b, b0 + COUNT + k * PANEL), c1k);
+            }
+            s0 = s0.add(c0k);
+            s1 = s1.add(c1k);
         }
-        c0k.intoArray(c, c0);
-        c1k.intoArray(c, c0 + COUNT);
+        s0.intoArray(c, c0);
+        s1.intoArray(c, c0 + COUNT);
     }
 
     /** C += T for a tile T of rows that are one panel apart. */
