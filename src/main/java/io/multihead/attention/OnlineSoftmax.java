@@ -29,7 +29,6 @@ final class OnlineSoftmax {
     private float[] output = new float[0];
     private float[] maximum = new float[0];
     private float[] sums = new float[0];
-    private double[] logarithms = new double[0];
     private int wide;
     /** Floats from row to row of {@link #output}: {@code wide} sums, then what rounding lost of each. */
     private int stride;
@@ -48,9 +47,8 @@ final class OnlineSoftmax {
         stride = 2 * wide;
         scale = scoreScale;
         output = Scratch.atLeast(output, padded * stride);
-        maximum = Scratch.atLeast(maximum, padded);
+        maximum = Scratch.atLeast(maximum, Lanes.roundUp(padded, PANEL));
         sums = Scratch.atLeast(sums, padded * PANEL);
-        logarithms = Scratch.atLeast(logarithms, padded);
         Arrays.fill(output, 0, rows * stride, 0f);
         Arrays.fill(maximum, 0, rows, Float.NEGATIVE_INFINITY);
         Arrays.fill(sums, 0, rows * PANEL, 0f);
@@ -60,11 +58,10 @@ final class OnlineSoftmax {
     void raiseMaximum(float[] scores, int at, int tile, int count, int keys) {
         int padded = Lanes.roundUp(keys, PANEL);
         for (int r = 0; r < count; r++) {
-            float before = maximum[tile + r];
-            float after = Math.max(before, RowOps.max(scores, at + r * ROW, padded));
-            maximum[tile + r] = after;
-            rescale[r] = before == after ? 0f : before - after;
+            rescale[r] = RowOps.max(scores, at + r * ROW, padded);
         }
+        // no branch per row: a wrong guess would wait for the row's whole reduction, 2 % of attention
+        RowOps.raise(maximum, tile, rescale, Lanes.roundUp(count, Lanes.COUNT));
         Exp.shifted(rescale, 0, rescale.length, scale, 0f, unused, 0, 0f);
     }
 
@@ -178,25 +175,29 @@ final class OnlineSoftmax {
      */
     float normalise(int row, float sink) {
         float sum = RowOps.total(sums, row * PANEL);
-        double top = (double) scale * maximum[row];
-        double divisor = sum;
-        logarithms[row] = top + Math.log(sum);
-        if (sink != Float.NEGATIVE_INFINITY) {
-            divisor = sum == 0f ? 0 : sum + Math.exp(sink - top);
-            logarithms[row] = sum == 0f
-                    ? sink
-                    : sink > top ? sink + Math.log1p(sum * Math.exp(top - sink)) : top + Math.log(divisor);
-        }
         if (sum == 0f) {
             Arrays.fill(output, row * stride, row * stride + wide, 0f);
-        } else {
-            RowOps.divide(output, row * stride, wide, wide, (float) divisor);
+            return 0f;
         }
-        return (float) divisor;
+        float divisor = sink == Float.NEGATIVE_INFINITY ? sum : (float) (sum + Math.exp(sink - top(row)));
+        RowOps.divide(output, row * stride, wide, wide, divisor);
+        return divisor;
     }
 
     /** Natural logarithm of the softmax's denominator, after {@link #normalise}. */
-    double logSumExp(int row) {
-        return logarithms[row];
+    double logSumExp(int row, float sink) {
+        double sum = sums[row * PANEL];
+        double top = top(row);
+        if (sink == Float.NEGATIVE_INFINITY) {
+            return top + Math.log(sum);
+        }
+        if (sum == 0) {
+            return sink;
+        }
+        return sink > top ? sink + Math.log1p(sum * Math.exp(top - sink)) : top + Math.log(sum + Math.exp(sink - top));
+    }
+
+    private double top(int row) {
+        return (double) scale * maximum[row];
     }
 }

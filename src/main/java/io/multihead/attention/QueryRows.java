@@ -323,10 +323,9 @@ final class QueryRows {
 
     /** Normalises and writes head by head, since a unit's rows may belong to several query heads. */
     private void write(@Nullable Tensor weights) {
-        float[] sinks = call.scores.sharedSinks();
         divisors = Scratch.atLeast(divisors, rows);
         for (int row = 0; row < rows; row++) {
-            divisors[row] = total.normalise(row, sinks == null ? Float.NEGATIVE_INFINITY : sinks[(int) headOf(row)]);
+            divisors[row] = total.normalise(row, sinkOf(row));
         }
         Tensor to = call.output();
         Tensor lse = call.logSumExp();
@@ -347,11 +346,16 @@ final class QueryRows {
                     writeWeights(weights, r);
                 }
                 if (lse != null) {
-                    LogSumExp.write(lse, start(lse, r), total.logSumExp(r));
+                    LogSumExp.write(lse, start(lse, r), total.logSumExp(r, sinkOf(r)));
                 }
             }
             row += run;
         }
+    }
+
+    private float sinkOf(int row) {
+        float[] sinks = call.scores.sharedSinks();
+        return sinks == null ? Float.NEGATIVE_INFINITY : sinks[(int) headOf(row)];
     }
 
     private void writeWeights(Tensor weights, int row) {

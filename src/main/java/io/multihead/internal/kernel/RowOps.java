@@ -31,6 +31,22 @@ public final class RowOps {
         return greatest(low.blend(high, high.compare(VectorOperators.GT, low)));
     }
 
+    /**
+     * {@code maximum' = max(maximum, row)}, and {@code row = maximum - maximum'}, 0 where it stays, also minus infinity.
+     *
+     * @param length a multiple of {@link Lanes#COUNT}
+     */
+    public static void raise(float[] maximum, int at, float[] row, int length) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector before = FloatVector.fromArray(FLOATS, maximum, at + i);
+            FloatVector found = FloatVector.fromArray(FLOATS, row, i);
+            VectorMask<Float> more = found.compare(VectorOperators.GT, before);
+            FloatVector after = before.blend(found, more);
+            FloatVector.zero(FLOATS).blend(before.sub(after), more).intoArray(row, i);
+            after.intoArray(maximum, at + i);
+        }
+    }
+
     /** By integers of the same order, whose reduction needs no care for -0 and NaN: 1 % of attention. */
     private static float greatest(FloatVector v) {
         IntVector bits = v.reinterpretAsInts();
