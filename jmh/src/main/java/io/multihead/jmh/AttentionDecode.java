@@ -96,7 +96,8 @@ public class AttentionDecode {
             case "i8" -> cached(KeyValueCache.contiguous(config(DType.I8), 1, keys), q, k, v, out);
             case "onnxruntime" -> onnx(q, k, v, out);
             case "pytorch" -> torch(q, k, v, out);
-            default -> new JavaDecode(impl, keyHeads, keys, threads).on(q, k, v, out);
+            case "scalar", "reducelanes" -> new JavaDecode(impl, keyHeads, keys, threads).on(q, k, v, out);
+            default -> throw Peer.unknown(impl);
         };
     }
 

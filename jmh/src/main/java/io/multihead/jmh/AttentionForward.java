@@ -101,7 +101,8 @@ public class AttentionForward {
                         .open(threads);
             case "openblas" ->
                 new GemmAttention(new int[] {batch, heads, tokens, dim}, causal, cpu, threads).on(q, k, v, out);
-            default -> new ScalarAttention(new int[] {batch, heads, tokens, dim}, causal).on(q, k, v, out);
+            case "scalar" -> new ScalarAttention(new int[] {batch, heads, tokens, dim}, causal).on(q, k, v, out);
+            default -> throw Peer.unknown(impl);
         };
     }
 

@@ -87,7 +87,8 @@ public class Linear {
                         .constant("weight", weight, features, features)
                         .output(y, rows, features)
                         .open(threads);
-            default -> OpenBlas.multiply(new int[] {rows, features, features}, threads, x, weight, y);
+            case "openblas" -> OpenBlas.multiply(new int[] {rows, features, features}, threads, x, weight, y);
+            default -> throw Peer.unknown(impl);
         };
     }
 

@@ -84,7 +84,8 @@ public class Sgemm {
                         .output(c, size, size)
                         .open(threads);
             case "openblas" -> OpenBlas.multiply(new int[] {size, size, size}, threads, a, b, c);
-            default -> scalar(a, b, c);
+            case "scalar" -> scalar(a, b, c);
+            default -> throw Peer.unknown(impl);
         };
     }
 
