@@ -34,7 +34,7 @@ import org.openjdk.jmh.annotations.Warmup;
         value = 5,
         jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"})
 public class AttentionForward {
-    @Param({"multihead", "scalar", "onnxruntime", "openblas"})
+    @Param({"multihead", "scalar", "reducelanes", "onnxruntime", "openblas"})
     public String impl;
 
     /** Batch, heads, tokens, headDim. */
@@ -101,9 +101,14 @@ public class AttentionForward {
                         .open(threads);
             case "openblas" ->
                 new GemmAttention(new int[] {batch, heads, tokens, dim}, causal, cpu, threads).on(q, k, v, out);
-            case "scalar" -> new ScalarAttention(new int[] {batch, heads, tokens, dim}, causal).on(q, k, v, out);
+            case "reducelanes" -> java(threads).on(q, k, v, out);
+            case "scalar" -> java(1).on(q, k, v, out); // a service's loops know no threads
             default -> throw Peer.unknown(impl);
         };
+    }
+
+    private JavaAttention java(int workers) {
+        return new JavaAttention(impl, new int[] {batch, heads, tokens, dim}, causal, workers);
     }
 
     private Runnable ours(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) {
