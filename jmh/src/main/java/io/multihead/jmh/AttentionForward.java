@@ -34,7 +34,7 @@ import org.openjdk.jmh.annotations.Warmup;
         value = 5,
         jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"})
 public class AttentionForward {
-    @Param({"multihead", "scalar", "reducelanes", "onnxruntime", "openblas"})
+    @Param({"multihead", "scalar", "reducelanes", "onnxruntime", "openblas", "pytorch"})
     public String impl;
 
     /** Batch, heads, tokens, headDim. */
@@ -101,10 +101,24 @@ public class AttentionForward {
                         .open(threads);
             case "openblas" ->
                 new GemmAttention(new int[] {batch, heads, tokens, dim}, causal, cpu, threads).on(q, k, v, out);
+            case "pytorch" -> torch(q, k, v, out);
             case "reducelanes" -> java(threads).on(q, k, v, out);
             case "scalar" -> java(1).on(q, k, v, out); // a service's loops know no threads
             default -> throw Peer.unknown(impl);
         };
+    }
+
+    private Runnable torch(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) {
+        Torch.attentionThreads(threads);
+        org.bytedeco.pytorch.Tensor query = torch(q);
+        org.bytedeco.pytorch.Tensor key = torch(k);
+        org.bytedeco.pytorch.Tensor value = torch(v);
+        Torch.read(Torch.attend(query, key, value, causal).transpose(1, 2), out);
+        return Torch.inference(() -> Torch.attend(query, key, value, causal));
+    }
+
+    private org.bytedeco.pytorch.Tensor torch(FloatBuffer values) {
+        return Torch.copy(values, batch, tokens, heads, dim).transpose(1, 2);
     }
 
     private JavaAttention java(int workers) {

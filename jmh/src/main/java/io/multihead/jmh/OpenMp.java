@@ -23,4 +23,24 @@ final class OpenMp {
             throw new IllegalStateException(e);
         }
     }
+
+    /** Makes threads sleep between two jobs instead of spinning; read when OpenMP loads, so it must not have done so yet. */
+    static void sleepBetweenJobs() {
+        Linker linker = Linker.nativeLinker();
+        try (Arena arena = Arena.ofConfined()) {
+            int status = (int) linker.downcallHandle(
+                            linker.defaultLookup().findOrThrow("setenv"),
+                            FunctionDescriptor.of(
+                                    ValueLayout.JAVA_INT,
+                                    ValueLayout.ADDRESS,
+                                    ValueLayout.ADDRESS,
+                                    ValueLayout.JAVA_INT))
+                    .invokeExact(arena.allocateFrom("OMP_WAIT_POLICY"), arena.allocateFrom("PASSIVE"), 1);
+            if (status != 0) {
+                throw new IllegalStateException("setenv ended with " + status);
+            }
+        } catch (Throwable e) {
+            throw new IllegalStateException(e);
+        }
+    }
 }
