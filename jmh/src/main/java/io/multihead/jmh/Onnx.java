@@ -29,6 +29,12 @@ final class Onnx implements Runnable, AutoCloseable {
         node.text(4, operator).text(7, domain);
     }
 
+    /** An input that is there already, or none for an empty name. */
+    Onnx from(String name) {
+        node.text(1, name);
+        return this;
+    }
+
     Onnx input(String name, FloatBuffer data, long... shape) throws OrtException {
         node.text(1, name);
         graph.message(11, value(name, FLOAT, shape));
@@ -63,9 +69,13 @@ final class Onnx implements Runnable, AutoCloseable {
     }
 
     Onnx output(FloatBuffer data, long... shape) throws OrtException {
-        node.text(2, "out");
-        graph.message(12, value("out", FLOAT, shape));
-        outputs.put("out", OnnxTensor.createTensor(environment, data, shape));
+        return output("out", data, shape);
+    }
+
+    Onnx output(String name, FloatBuffer data, long... shape) throws OrtException {
+        node.text(2, name);
+        graph.message(12, value(name, FLOAT, shape));
+        outputs.put(name, OnnxTensor.createTensor(environment, data, shape));
         return this;
     }
 
