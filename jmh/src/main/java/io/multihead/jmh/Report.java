@@ -114,6 +114,9 @@ public final class Report {
         if (p.containsKey("blocks")) {
             return blockOperations(p);
         }
+        if (row.startsWith("MultiHeadAttentionLayer")) {
+            return layerOperations(p.get("shape"));
+        }
         // backward multiplies five times where forward multiplies twice
         boolean backward = p.containsKey("tokens");
         double passes = backward ? 3.5 : 1;
@@ -121,6 +124,13 @@ public final class Report {
         double[] s =
                 Arrays.stream(shape.split("x")).mapToDouble(Double::parseDouble).toArray();
         return passes * 4 * s[0] * s[1] * s[2] * s[2] * s[3] * (p.get("causal").equals("true") ? 0.5 : 1);
+    }
+
+    /** Four projections and attention; features, heads, batch, tokens. */
+    private static double layerOperations(String shape) {
+        double[] s =
+                Arrays.stream(shape.split("x")).mapToDouble(Double::parseDouble).toArray();
+        return 4 * s[2] * s[3] * s[0] * (2 * s[0] + s[3]);
     }
 
     /** Forward and backward of a stack: three times the forward multiplications of weights, 3.5 times those of attention. */
