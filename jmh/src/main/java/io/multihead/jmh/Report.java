@@ -24,7 +24,8 @@ public final class Report {
     private static final Set<String> UNLIMITED = Set.of("PrefillOptions", "DecodeBatch", "Softmax");
 
     private final Map<String, Map<String, Double>> times = new TreeMap<>();
-    private double peak = Double.NaN;
+    /** In operations a nanosecond, by the number of threads. */
+    private final Map<Integer, Double> peaks = new TreeMap<>();
 
     private Report() {}
 
@@ -44,13 +45,8 @@ public final class Report {
     private void read(JsonNode result) {
         String name = result.get("benchmark").asText().replaceAll(".*\\.(\\w+)\\.(\\w+)$", "$1 $2");
         double median = median(result.get("primaryMetric").get("rawData"));
-        if (name.equals("Roofline fmaPeak")) {
-            int lanes = jdkLanes();
-            peak = 2.0 * Roofline.CHAINS * Roofline.STEPS * lanes / median * 1e-6;
-            System.out.printf(Locale.ROOT, "FMA peak, 1 thread: %.0f GFLOP/s%n", peak);
-        } else if (name.equals("Roofline readBandwidth")) {
-            System.out.printf(
-                    Locale.ROOT, "read bandwidth, 1 thread: %.1f GB/s%n", 4.0 * Roofline.FLOATS / median * 1e-6);
+        if (name.startsWith("Roofline")) {
+            limit(name, result.get("threads").asInt(), median);
         } else {
             Map<String, String> parameters = new LinkedHashMap<>();
             result.get("params")
@@ -60,6 +56,23 @@ public final class Report {
             String row = name.split(" ")[0] + " " + parameters.toString().replaceAll("[{}]", "");
             times.computeIfAbsent(row, key -> new LinkedHashMap<>()).put(impl, median);
         }
+    }
+
+    private void limit(String name, int threads, double median) {
+        String noun = threads + (threads == 1 ? " thread" : " threads");
+        if (name.contains("fmaPeak")) {
+            double peak = 2.0 * threads * Roofline.CHAINS * Roofline.STEPS * jdkLanes() / median * 1e-6;
+            peaks.put(threads, peak);
+            System.out.printf(Locale.ROOT, "FMA peak, %s: %.0f GFLOP/s%n", noun, peak);
+        } else {
+            double speed = 4.0 * threads * Roofline.FLOATS / median * 1e-6;
+            System.out.printf(Locale.ROOT, "read bandwidth, %s: %.1f GB/s%n", noun, speed);
+        }
+    }
+
+    /** As measured with that many threads, or else as a multiple of one thread's. */
+    private double peak(int threads) {
+        return peaks.getOrDefault(threads, threads * peaks.getOrDefault(1, Double.NaN));
     }
 
     private void print() {
@@ -79,7 +92,7 @@ public final class Report {
                     .orElse(Double.NaN);
             row.getValue().forEach((impl, time) -> {
                 double speed = operations(row.getKey()) / time * 1e-6;
-                double limit = peak * threads(row.getKey());
+                double limit = peak(threads(row.getKey()));
                 System.out.printf(
                         Locale.ROOT,
                         "| %s | %s | %.3f | %s | %s | %s |%n",
