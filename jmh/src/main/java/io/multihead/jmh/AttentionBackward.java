@@ -69,7 +69,11 @@ public class AttentionBackward {
         cpu = Compute.threads(threads);
         Runnable ours = ours(inputs, expected);
         ours.run();
-        call = impl.equals("multihead") ? ours : Peer.load(impl, () -> torch(inputs, expected));
+        call = Peer.load(impl, () -> switch (impl) {
+            case "multihead" -> ours;
+            case "pytorch" -> torch(inputs, expected);
+            default -> throw Peer.unknown(impl);
+        });
     }
 
     @Benchmark

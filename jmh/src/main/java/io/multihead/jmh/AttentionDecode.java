@@ -13,10 +13,6 @@ import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
 import java.util.concurrent.TimeUnit;
-import org.bytedeco.javacpp.PointerScope;
-import org.bytedeco.pytorch.DoubleOptional;
-import org.bytedeco.pytorch.TensorOptional;
-import org.bytedeco.pytorch.global.torch;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Fork;
@@ -96,7 +92,8 @@ public class AttentionDecode {
             case "i8" -> cached(KeyValueCache.contiguous(config(DType.I8), 1, keys), q, k, v, out);
             case "onnxruntime" -> onnx(q, k, v, out);
             case "pytorch" -> torch(q, k, v, out);
-            default -> new JavaDecode(impl, keyHeads, keys, threads).on(q, k, v, out);
+            case "scalar", "reducelanes" -> new JavaDecode(impl, keyHeads, keys, threads).on(q, k, v, out);
+            default -> throw Peer.unknown(impl);
         };
     }
 
@@ -151,23 +148,13 @@ public class AttentionDecode {
     }
 
     private Runnable torch(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) {
-        Torch.threads(threads);
+        Torch.attentionThreads(threads);
         // heads of a group as queries of one head: its own way with shared heads takes a second and more
         org.bytedeco.pytorch.Tensor query = Torch.copy(q, 1, keyHeads, HEADS / keyHeads, DIM);
         org.bytedeco.pytorch.Tensor key = Torch.copy(k, 1, keyHeads, keys, DIM);
         org.bytedeco.pytorch.Tensor value = Torch.copy(v, 1, keyHeads, keys, DIM);
-        Torch.read(attend(query, key, value), out);
-        return () -> {
-            try (PointerScope scope = new PointerScope()) {
-                attend(query, key, value);
-            }
-        };
-    }
-
-    private static org.bytedeco.pytorch.Tensor attend(
-            org.bytedeco.pytorch.Tensor query, org.bytedeco.pytorch.Tensor key, org.bytedeco.pytorch.Tensor value) {
-        return torch.scaled_dot_product_attention(
-                query, key, value, new TensorOptional(), 0.0, false, new DoubleOptional(), false);
+        Torch.read(Torch.attend(query, key, value, false), out);
+        return Torch.inference(() -> Torch.attend(query, key, value, false));
     }
 
     private static Tensor view(FloatBuffer buffer, int heads, int tokens) {

@@ -8,6 +8,7 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
+import java.nio.IntBuffer;
 import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
@@ -34,7 +35,7 @@ import org.openjdk.jmh.annotations.Warmup;
         value = 5,
         jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"})
 public class AttentionForward {
-    @Param({"multihead", "scalar", "onnxruntime", "openblas"})
+    @Param({"multihead", "scalar", "reducelanes", "onnxruntime", "onnxgqa", "openblas", "pytorch"})
     public String impl;
 
     /** Batch, heads, tokens, headDim. */
@@ -101,8 +102,54 @@ public class AttentionForward {
                         .open(threads);
             case "openblas" ->
                 new GemmAttention(new int[] {batch, heads, tokens, dim}, causal, cpu, threads).on(q, k, v, out);
-            default -> new ScalarAttention(new int[] {batch, heads, tokens, dim}, causal).on(q, k, v, out);
+            case "onnxgqa" -> grouped(q, k, v, out, flat);
+            case "pytorch" -> torch(q, k, v, out);
+            case "reducelanes" -> java(threads).on(q, k, v, out);
+            case "scalar" -> java(1).on(q, k, v, out); // a service's loops know no threads
+            default -> throw Peer.unknown(impl);
         };
+    }
+
+    /** Its keys and values go into a cache, which it cannot do without, as at the first call of an engine. */
+    private Runnable grouped(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out, long[] flat)
+            throws Exception {
+        if (!causal) {
+            throw Peer.absent(impl, "is causal always");
+        }
+        long[] cache = {batch, heads, tokens, dim};
+        int[] last = new int[batch];
+        Arrays.fill(last, tokens - 1);
+        return new Onnx("GroupQueryAttention", "com.microsoft")
+                .input("q", q, flat)
+                .input("k", k, flat)
+                .input("v", v, flat)
+                .from("")
+                .from("")
+                .input("seqlens_k", IntBuffer.wrap(last), batch)
+                .input("total_sequence_length", IntBuffer.wrap(new int[] {tokens}), 1)
+                .attribute("num_heads", heads)
+                .attribute("kv_num_heads", heads)
+                .output(out, flat)
+                .output("present_key", Data.zeros(k.capacity()), cache)
+                .output("present_value", Data.zeros(v.capacity()), cache)
+                .open(threads);
+    }
+
+    private Runnable torch(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) {
+        Torch.attentionThreads(threads);
+        org.bytedeco.pytorch.Tensor query = torch(q);
+        org.bytedeco.pytorch.Tensor key = torch(k);
+        org.bytedeco.pytorch.Tensor value = torch(v);
+        Torch.read(Torch.attend(query, key, value, causal).transpose(1, 2), out);
+        return Torch.inference(() -> Torch.attend(query, key, value, causal));
+    }
+
+    private org.bytedeco.pytorch.Tensor torch(FloatBuffer values) {
+        return Torch.copy(values, batch, tokens, heads, dim).transpose(1, 2);
+    }
+
+    private JavaAttention java(int workers) {
+        return new JavaAttention(impl, new int[] {batch, heads, tokens, dim}, causal, workers);
     }
 
     private Runnable ours(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) {

@@ -24,6 +24,17 @@ final class Data {
         return buffer;
     }
 
+    /** The columns of a row-major matrix as rows. */
+    static FloatBuffer transposed(FloatBuffer matrix, int rows, int columns) {
+        FloatBuffer turned = zeros(rows * columns);
+        for (int i = 0; i < rows; i++) {
+            for (int j = 0; j < columns; j++) {
+                turned.put(j * rows + i, matrix.get(i * columns + j));
+            }
+        }
+        return turned;
+    }
+
     /** Fails unless both agree within {@code tolerance} of the largest value: two f32 summation orders of the same sum. */
     static void requireClose(String impl, FloatBuffer expected, FloatBuffer actual, double tolerance) {
         double largest = 0;

@@ -11,6 +11,7 @@ import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.MemorySegment;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
@@ -56,6 +57,9 @@ public class DecodeBatch {
 
     @Setup(Level.Trial)
     public void open() {
+        if (!Set.of("batch16", "window1024", "keys1024").contains(impl)) {
+            throw Peer.unknown(impl);
+        }
         cpu = Compute.threads(threads);
         KeyValueCache cache = KeyValueCache.paged(KeyValueCache.Config.of(1, KEY_HEADS, DIM), 1L << 30);
         boolean batch = impl.equals("batch16");

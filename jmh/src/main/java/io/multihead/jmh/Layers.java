@@ -65,7 +65,11 @@ public class Layers {
         FloatBuffer expected = Data.zeros(SIZE * SIZE);
         FloatBuffer result = Data.zeros(SIZE * SIZE);
         multihead(expected).run();
-        call = impl.equals("multihead") ? multihead(result) : scalar(result);
+        call = switch (impl) {
+            case "multihead" -> multihead(result);
+            case "scalar" -> scalar(result);
+            default -> throw Peer.unknown(impl);
+        };
         call.run();
         // f32 sums of 1024 numbers in two orders, and the error of the scalar error function
         Data.requireClose(impl, expected, result, 1e-5);

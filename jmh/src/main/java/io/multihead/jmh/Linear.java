@@ -34,7 +34,7 @@ import org.openjdk.jmh.annotations.Warmup;
         value = 5,
         jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"})
 public class Linear {
-    @Param({"multihead", "onnxruntime", "openblas"})
+    @Param({"multihead", "onnxruntime", "openblas", "onednn", "pytorch"})
     public String impl;
 
     @Param({"1", "8", "64", "512"})
@@ -87,7 +87,10 @@ public class Linear {
                         .constant("weight", weight, features, features)
                         .output(y, rows, features)
                         .open(threads);
-            default -> OpenBlas.multiply(new int[] {rows, features, features}, threads, x, weight, y);
+            case "openblas" -> OpenBlas.multiply(new int[] {rows, features, features}, threads, x, weight, y);
+            case "onednn" -> OneDnn.multiply(new int[] {rows, features, features}, threads, x, weight, y);
+            case "pytorch" -> Torch.multiply(new int[] {rows, features, features}, threads, x, weight, y);
+            default -> throw Peer.unknown(impl);
         };
     }
 

@@ -13,20 +13,39 @@ import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** A one-node ONNX model, written as protocol buffers by hand, with its inputs and output bound to native memory. */
+/** A small ONNX model, written node by node as protocol buffers, with its inputs and outputs bound to native memory. */
 final class Onnx implements Runnable, AutoCloseable {
     private static final int FLOAT = 1;
     private static final int INT32 = 6;
 
     private final OrtEnvironment environment = OrtEnvironment.getEnvironment();
     private final Message graph = new Message();
-    private final Message node = new Message();
     private final Map<String, OnnxTensor> inputs = new LinkedHashMap<>();
     private final Map<String, OnnxTensor> outputs = new LinkedHashMap<>();
+    private Message node;
     private OrtSession session;
 
     Onnx(String operator, String domain) {
-        node.text(4, operator).text(7, domain);
+        node = new Message().text(4, operator).text(7, domain);
+    }
+
+    /** Another node, to which all further inputs, attributes and outputs belong. */
+    Onnx then(String operator, String domain) {
+        graph.message(1, node);
+        node = new Message().text(4, operator).text(7, domain);
+        return this;
+    }
+
+    /** An input that is there already, or none for an empty name. */
+    Onnx from(String name) {
+        node.text(1, name);
+        return this;
+    }
+
+    /** An output for later nodes only. */
+    Onnx to(String name) {
+        node.text(2, name);
+        return this;
     }
 
     Onnx input(String name, FloatBuffer data, long... shape) throws OrtException {
@@ -63,9 +82,13 @@ final class Onnx implements Runnable, AutoCloseable {
     }
 
     Onnx output(FloatBuffer data, long... shape) throws OrtException {
-        node.text(2, "out");
-        graph.message(12, value("out", FLOAT, shape));
-        outputs.put("out", OnnxTensor.createTensor(environment, data, shape));
+        return output("out", data, shape);
+    }
+
+    Onnx output(String name, FloatBuffer data, long... shape) throws OrtException {
+        node.text(2, name);
+        graph.message(12, value(name, FLOAT, shape));
+        outputs.put(name, OnnxTensor.createTensor(environment, data, shape));
         return this;
     }
 

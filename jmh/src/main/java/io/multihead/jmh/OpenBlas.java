@@ -10,6 +10,15 @@ final class OpenBlas {
 
     /** {@code C = A B} with A {@code [rows, depth]} and B {@code [depth, columns]}. */
     static Runnable multiply(int[] sizes, int threads, FloatBuffer a, FloatBuffer b, FloatBuffer c) {
+        return call(sizes, threads, a, b, 0f, c);
+    }
+
+    /** {@code C = A B + C}. */
+    static Runnable add(int[] sizes, int threads, FloatBuffer a, FloatBuffer b, FloatBuffer c) {
+        return call(sizes, threads, a, b, 1f, c);
+    }
+
+    private static Runnable call(int[] sizes, int threads, FloatBuffer a, FloatBuffer b, float beta, FloatBuffer c) {
         int rows = sizes[0];
         int columns = sizes[1];
         int depth = sizes[2];
@@ -29,7 +38,7 @@ final class OpenBlas {
                 depth,
                 right,
                 columns,
-                0f,
+                beta,
                 result,
                 columns);
     }

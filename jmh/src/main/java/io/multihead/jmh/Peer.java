@@ -1,7 +1,5 @@
 package io.multihead.jmh;
 
-import java.util.Locale;
-
 /** Makes a peer's call, or says that the peer cannot be had; nothing is skipped in silence. */
 final class Peer {
     private Peer() {}
@@ -13,8 +11,28 @@ final class Peer {
     static Runnable load(String impl, Maker maker) {
         try {
             return maker.make();
+        } catch (Absent e) {
+            throw e;
         } catch (Exception | LinkageError e) {
-            throw new IllegalStateException(String.format(Locale.ROOT, "PEER ABSENT: %s cannot load: %s", impl, e), e);
+            throw new Absent(impl, "cannot load: " + e, e);
+        }
+    }
+
+    /** For what a peer does not do. */
+    static IllegalStateException absent(String impl, String reason) {
+        return new Absent(impl, reason, null);
+    }
+
+    /** For a name that only another benchmark has, which must not be timed as something else. */
+    static IllegalStateException unknown(String impl) {
+        return absent(impl, "is not in this benchmark");
+    }
+
+    private static final class Absent extends IllegalStateException {
+        private static final long serialVersionUID = 1;
+
+        Absent(String impl, String reason, Throwable cause) {
+            super("PEER ABSENT: " + impl + " " + reason, cause);
         }
     }
 }

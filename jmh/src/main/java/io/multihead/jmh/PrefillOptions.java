@@ -78,7 +78,8 @@ public class PrefillOptions {
                     case "alibi" -> ScoreOptions.NONE.withSlopes(Alibi.slopes(HEADS));
                     case "sinks" -> ScoreOptions.NONE.withSinks(new float[HEADS]);
                     case "modifier" -> ScoreOptions.NONE.withModifier((b, h, q, k, score) -> score);
-                    default -> ScoreOptions.NONE;
+                    case "plain", "rope" -> ScoreOptions.NONE;
+                    default -> throw Peer.unknown(impl);
                 };
         options = AttentionOptions.CAUSAL.withScores(scores);
     }

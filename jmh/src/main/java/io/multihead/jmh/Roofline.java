@@ -11,10 +11,11 @@ import org.openjdk.jmh.annotations.Mode;
 import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.Threads;
 import org.openjdk.jmh.annotations.Warmup;
 
-/** What one core of this machine can do at most, from Java, in the same run as everything else. */
-@State(Scope.Benchmark)
+/** What one core of this machine can do at most, and two at once, from Java, in the same run as everything else. */
+@State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.MILLISECONDS)
 @Warmup(iterations = 5, time = 1)
@@ -56,6 +57,13 @@ public class Roofline {
         return a.add(b).add(c).add(d).add(e).add(f).add(g).add(h).add(i).add(j).lane(0);
     }
 
+    /** The same on two threads, each in that time. */
+    @Benchmark
+    @Threads(2)
+    public float fmaPeak2() {
+        return fmaPeak();
+    }
+
     /** A plain sum over 256 MiB. */
     @Benchmark
     public float readBandwidth() {
@@ -68,5 +76,12 @@ public class Roofline {
             d = d.add(FloatVector.fromArray(SPECIES, memory, at + 3 * lanes));
         }
         return a.add(b).add(c).add(d).lane(0);
+    }
+
+    /** The same on two threads, each over memory of its own. */
+    @Benchmark
+    @Threads(2)
+    public float readBandwidth2() {
+        return readBandwidth();
     }
 }

@@ -33,7 +33,7 @@ import org.openjdk.jmh.annotations.Warmup;
         value = 5,
         jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"})
 public class Sgemm {
-    @Param({"multihead", "scalar", "onnxruntime", "openblas"})
+    @Param({"multihead", "scalar", "onnxruntime", "openblas", "onednn", "pytorch", "jlama"})
     public String impl;
 
     @Param({"256", "512", "1024", "2048"})
@@ -84,7 +84,11 @@ public class Sgemm {
                         .output(c, size, size)
                         .open(threads);
             case "openblas" -> OpenBlas.multiply(new int[] {size, size, size}, threads, a, b, c);
-            default -> scalar(a, b, c);
+            case "onednn" -> OneDnn.multiply(new int[] {size, size, size}, threads, a, b, c);
+            case "pytorch" -> Torch.multiply(new int[] {size, size, size}, threads, a, b, c);
+            case "jlama" -> Jlama.multiply(new int[] {size, size, size}, threads, a, b, c);
+            case "scalar" -> scalar(a, b, c);
+            default -> throw Peer.unknown(impl);
         };
     }
 

@@ -77,7 +77,11 @@ public class TrainingStep {
         }
         Runnable ours = ours(stack, x, upstream, gradient);
         ours.run();
-        call = impl.equals("multihead") ? ours : Peer.load(impl, () -> torch(stack, x, upstream, gradient));
+        call = Peer.load(impl, () -> switch (impl) {
+            case "multihead" -> ours;
+            case "pytorch" -> torch(stack, x, upstream, gradient);
+            default -> throw Peer.unknown(impl);
+        });
     }
 
     @Benchmark

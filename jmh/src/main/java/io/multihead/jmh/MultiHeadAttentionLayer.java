@@ -1,0 +1,161 @@
+package io.multihead.jmh;
+
+import io.multihead.compute.Compute;
+import io.multihead.nn.MultiHeadAttention;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.nio.FloatBuffer;
+import java.util.Arrays;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import org.bytedeco.pytorch.TensorOptional;
+import org.bytedeco.pytorch.TensorVector;
+import org.bytedeco.pytorch.global.torch;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Measurement;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
+import org.openjdk.jmh.annotations.Warmup;
+
+/** A layer of self-attention with constant weights and biases: projections in, attention, projection out. */
+@State(Scope.Benchmark)
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.MILLISECONDS)
+@Warmup(iterations = 5, time = 1)
+@Measurement(iterations = 5, time = 1)
+@Fork(
+        value = 5,
+        jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"})
+public class MultiHeadAttentionLayer {
+    @Param({"multihead", "onnxruntime", "openblas", "pytorch"})
+    public String impl;
+
+    /** Features, heads, batch, tokens. */
+    @Param({"512x8x8x128", "512x8x8x512", "768x12x1x512"})
+    public String shape;
+
+    @Param({"1", "2"})
+    public int threads;
+
+    private int features;
+    private int heads;
+    private int batch;
+    private int tokens;
+    private Compute cpu;
+    private Runnable call;
+
+    @Setup(Level.Trial)
+    public void open() {
+        int[] sizes =
+                Arrays.stream(shape.split("x")).mapToInt(Integer::parseInt).toArray();
+        features = sizes[0];
+        heads = sizes[1];
+        batch = sizes[2];
+        tokens = sizes[3];
+        int length = batch * tokens * features;
+        LayerWeights weights = LayerWeights.draw(features);
+        FloatBuffer x = Data.gaussian(length, 1);
+        FloatBuffer y = Data.zeros(length);
+        FloatBuffer expected = Data.zeros(length);
+        cpu = Compute.threads(threads);
+        ours(weights, x, expected).run();
+        call = Peer.load(impl, () -> make(weights, x, y));
+        call.run();
+        // three sums of some hundred roundings one after the other
+        Data.requireClose(impl, expected, y, 1e-5);
+    }
+
+    @Benchmark
+    public void forward() {
+        call.run();
+    }
+
+    @TearDown
+    public void close() {
+        cpu.close();
+    }
+
+    private Runnable make(LayerWeights weights, FloatBuffer x, FloatBuffer y) throws Exception {
+        return switch (impl) {
+            case "multihead" -> ours(weights, x, y);
+            case "onnxruntime" -> onnx(weights, x, y);
+            case "openblas" ->
+                new GemmLayer(batch * tokens, weights, threads)
+                        .on(new int[] {batch, heads, tokens, features / heads}, cpu, x, y);
+            case "pytorch" -> torch(weights, x, y);
+            default -> throw Peer.unknown(impl);
+        };
+    }
+
+    /** The first call packs the weights. */
+    private Runnable ours(LayerWeights weights, FloatBuffer x, FloatBuffer y) {
+        MultiHeadAttention layer =
+                MultiHeadAttention.of(MultiHeadAttention.Config.of(features, heads), weights::tensor);
+        Tensor input = view(x);
+        Tensor output = view(y);
+        return () -> layer.forward(cpu, input, output);
+    }
+
+    private Runnable onnx(LayerWeights weights, FloatBuffer x, FloatBuffer y) throws Exception {
+        long[] sizes = {batch, tokens, features};
+        Onnx graph = new Onnx("MatMul", "").input("x", x, sizes);
+        projection(graph, weights, 0).to("q").then("MatMul", "").from("x");
+        projection(graph, weights, 1).to("k").then("MatMul", "").from("x");
+        projection(graph, weights, 2)
+                .to("v")
+                .then("MultiHeadAttention", "com.microsoft")
+                .from("q")
+                .from("k")
+                .from("v")
+                .attribute("num_heads", heads)
+                .to("heads")
+                .then("MatMul", "")
+                .from("heads");
+        return projection(graph, weights, 3).output(y, sizes).open(threads);
+    }
+
+    /** The rest of a multiplication, and an addition without its output. */
+    private Onnx projection(Onnx graph, LayerWeights weights, int part) {
+        return graph.constant("weight" + part, weights.turned(part), features, features)
+                .to("product" + part)
+                .then("Add", "")
+                .from("product" + part)
+                .constant("bias" + part, weights.bias(part), features);
+    }
+
+    /** As Python's layer computes when nobody asks for its weights; the layer of the C++ interface always makes them. */
+    private Runnable torch(LayerWeights weights, FloatBuffer x, FloatBuffer y) {
+        Torch.threads(threads); // first of all, so that PyTorch loads as it should
+        org.bytedeco.pytorch.Tensor input = Torch.copy(x, batch, tokens, features);
+        org.bytedeco.pytorch.Tensor inWeight = Torch.copy(weights.inWeight(), 3L * features, features);
+        org.bytedeco.pytorch.Tensor outWeight = Torch.copy(weights.outWeight(), features, features);
+        TensorOptional inBias = new TensorOptional(Torch.copy(weights.inBias(), 3L * features));
+        TensorOptional outBias = new TensorOptional(Torch.copy(weights.outBias(), features));
+        Supplier<org.bytedeco.pytorch.Tensor> layer = () -> {
+            TensorVector parts = torch.linear(input, inWeight, inBias)
+                    .view(batch, tokens, 3, heads, features / heads)
+                    .transpose(1, 3)
+                    .unbind(2);
+            Torch.attentionThreads(threads);
+            org.bytedeco.pytorch.Tensor attended = Torch.attend(parts.get(0), parts.get(1), parts.get(2), false);
+            Torch.threads(threads);
+            return torch.linear(attended.transpose(1, 2).reshape(batch, tokens, features), outWeight, outBias);
+        };
+        Torch.read(layer.get(), y);
+        return Torch.inference(layer::get);
+    }
+
+    private Tensor view(FloatBuffer buffer) {
+        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(batch, tokens, features));
+    }
+}

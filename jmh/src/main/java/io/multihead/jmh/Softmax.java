@@ -1,0 +1,119 @@
+package io.multihead.jmh;
+
+import io.multihead.attention.AttentionOptions;
+import io.multihead.compute.Compute;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.nio.FloatBuffer;
+import java.util.concurrent.TimeUnit;
+import org.bytedeco.pytorch.global.torch;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Measurement;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
+import org.openjdk.jmh.annotations.Warmup;
+
+/** The softmax of 512 rows of scores. */
+@State(Scope.Benchmark)
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.MILLISECONDS)
+@Warmup(iterations = 5, time = 1)
+@Measurement(iterations = 5, time = 1)
+@Fork(
+        value = 5,
+        jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"})
+public class Softmax {
+    private static final int ROWS = 512;
+
+    @Param({"multihead", "scalar", "vectorops", "onnxruntime", "pytorch"})
+    public String impl;
+
+    @Param({"256", "2048"})
+    public int columns;
+
+    @Param({"1"})
+    public int threads;
+
+    private Compute cpu;
+    private Runnable call;
+
+    @Setup(Level.Trial)
+    public void open() {
+        FloatBuffer scores = Data.gaussian(ROWS * columns, 1);
+        FloatBuffer out = Data.zeros(ROWS * columns);
+        FloatBuffer expected = Data.zeros(ROWS * columns);
+        cpu = Compute.threads(threads);
+        ours(scores, expected).run();
+        call = Peer.load(impl, () -> make(scores, out));
+        call.run();
+        // two f32 sums of the same row, and two exponentials
+        Data.requireClose(impl, expected, out, 2e-6);
+    }
+
+    @Benchmark
+    public void rows() {
+        call.run();
+    }
+
+    @TearDown
+    public void close() {
+        cpu.close();
+    }
+
+    private Runnable make(FloatBuffer scores, FloatBuffer out) throws Exception {
+        return switch (impl) {
+            case "multihead" -> ours(scores, out);
+            case "onnxruntime" ->
+                new Onnx("Softmax", "")
+                        .input("scores", scores, ROWS, columns)
+                        .output(out, ROWS, columns)
+                        .open(threads);
+            case "pytorch" -> torch(scores, out);
+            case "scalar", "vectorops" -> java(scores, out);
+            default -> throw Peer.unknown(impl);
+        };
+    }
+
+    private Runnable ours(FloatBuffer scores, FloatBuffer out) {
+        Tensor from = view(scores);
+        Tensor to = view(out);
+        return () -> io.multihead.attention.Softmax.forward(cpu, from, to, null, AttentionOptions.DEFAULT);
+    }
+
+    private Runnable torch(FloatBuffer scores, FloatBuffer out) {
+        Torch.threads(threads);
+        org.bytedeco.pytorch.Tensor from = Torch.copy(scores, ROWS, columns);
+        org.bytedeco.pytorch.Tensor to = Torch.copy(out, ROWS, columns);
+        Runnable made = Torch.inference(() -> torch.softmax_out(to, from, -1));
+        made.run();
+        Torch.read(to, out);
+        return made;
+    }
+
+    /** From array to array; copying them would take longer than the softmax with vectors. */
+    private Runnable java(FloatBuffer scores, FloatBuffer out) {
+        float[] from = new float[ROWS * columns];
+        float[] to = new float[ROWS * columns];
+        scores.get(0, from);
+        Runnable made = impl.equals("vectorops")
+                ? () -> JavaSoftmax.vectors(from, to, columns)
+                : () -> JavaSoftmax.scalar(from, to, columns);
+        made.run();
+        out.put(0, to);
+        return made;
+    }
+
+    private Tensor view(FloatBuffer buffer) {
+        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(ROWS, columns));
+    }
+}
