@@ -43,9 +43,6 @@ final class KeyBlock {
     /** Whether no value of the pages is infinite or NaN. */
     private boolean finite;
 
-    /** Where sums of touched elements go; nobody reads it. */
-    private int touched;
-
     private long keysOf = NOTHING;
     private long valuesOf = NOTHING;
     private int keyCount;
@@ -196,20 +193,6 @@ final class KeyBlock {
     }
 
     /**
-     * Fetches the block's keys or values from memory before so few rows are multiplied that waiting for it would be most. One
-     * row over f32 is read faster without.
-     */
-    private void fetch(boolean ofKeys, int rows) {
-        int dim = ofKeys ? call.arguments.headDim : Lanes.roundUp(call.arguments.valueDim, PANEL);
-        boolean streams = rows == 1 && inPlace;
-        for (int page = 0; page < pageCount && rows <= Lanes.ROW_STEP && !streams; page++) {
-            KeyValuePage from = pages[page];
-            int keys = Lanes.roundUp(Math.min(pageKeys, count - page * pageKeys), PANEL);
-            touched += Widen.touch(from.storage(), from.dtype(), from.at(ofKeys), keys * dim);
-        }
-    }
-
-    /**
      * {@code S = Q K^T} for the block's first {@code keys} keys.
      *
      * @param q0 where the first query lies, and {@code chunk} floats further the next 256 of its elements
@@ -217,9 +200,6 @@ final class KeyBlock {
     void score(Product product, float[] queries, int q0, int chunk, int rows, int keys, float[] scores, int at) {
         int headDim = call.arguments.headDim;
         int run = inPlace ? pageKeys : byPanel ? PANEL : DEPTH;
-        if (inPlace || byPanel) {
-            fetch(true, rows);
-        }
         keyPanels = byPanel ? Scratch.atLeast(keyPanels, PANEL * DEPTH) : keyPanels;
         for (int d = 0; d < headDim; d += DEPTH) {
             int depth = Math.min(DEPTH, headDim - d);
@@ -246,9 +226,6 @@ final class KeyBlock {
     void accumulate(Product product, int rows, int keys, OnlineSoftmax into, int tile) {
         int valueDim = call.arguments.valueDim;
         int at = into.at(tile);
-        if (inPlace || byPanel) {
-            fetch(false, rows);
-        }
         if (byPanel) {
             valuePanels = Scratch.atLeast(valuePanels, PANEL * DEPTH);
             for (int d = 0; d < valueDim; d += PANEL) {

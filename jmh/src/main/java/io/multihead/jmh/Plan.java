@@ -18,7 +18,7 @@ import org.openjdk.jmh.annotations.Param;
  * that a new peer takes part at once; slow ones run in one case alone.
  */
 public final class Plan {
-    private static final int FORKS = 5;
+    private static final int WARM_UPS = 2;
     private static final int ITERATIONS = 3;
     private static final double SECONDS = 0.5;
     /** Start of a JVM and set-up of a benchmark. */
@@ -26,7 +26,11 @@ public final class Plan {
 
     private final List<String> lines = new ArrayList<>();
     private final Set<String> missing = new TreeSet<>();
+    /** Of the comparisons that are claims; fewer of what stands beside them. */
+    private int forks = 5;
+
     private int trials;
+    private double seconds;
 
     private Plan() {}
 
@@ -38,24 +42,30 @@ public final class Plan {
     public static void main(String[] arguments) {
         Plan plan = new Plan();
         plan.add("Roofline");
-        plan.add("Sgemm", "size=256,1024,2048", "threads=1");
-        plan.add("Sgemm", "size=1024", "threads=2");
-        plan.slow("Sgemm", "size=256", "threads=1");
-        plan.add("Linear", "rows=1,8,64,512", "features=768,4096", "threads=1");
-        plan.slow("Linear", "rows=8", "features=768", "threads=1");
-        plan.add("AttentionForward", "shape=1x8x512x64,1x8x2048x64,1x8x4096x64,1x32x1024x128", "threads=1");
-        plan.add("AttentionForward", "shape=1x8x2048x64", "threads=2");
-        plan.slow("AttentionForward", "shape=1x8x512x64", "threads=1");
+        plan.add("Sgemm", "size=256,1024,2048", "threads=1", "impl=multihead,onnxruntime,openblas,onednn");
+        plan.add("Sgemm", "size=1024", "threads=2", "impl=multihead,onnxruntime,openblas,onednn");
+        plan.add("Linear", "rows=1,8,64,512", "threads=1", "impl=multihead,onnxruntime");
+        plan.add("Linear", "rows=512", "threads=1", "impl=openblas,onednn");
+        plan.add(
+                "AttentionForward",
+                "shape=1x8x512x64,1x8x2048x64,1x32x1024x128",
+                "threads=1",
+                "impl=multihead,onnxruntime,pytorch");
+        plan.add("AttentionForward", "shape=1x8x2048x64", "causal=true", "threads=1", "impl=onnxgqa");
+        plan.add("AttentionForward", "shape=1x8x2048x64", "threads=2", "impl=multihead,onnxruntime");
+        plan.add("AttentionDecode", "keyHeads=8", "threads=1", "impl=multihead,paged,bf16,i8,onnxruntime,pytorch");
+        plan.add("AttentionDecode", "keyHeads=8", "threads=2", "impl=multihead,onnxruntime");
+        plan.add("AttentionDecode", "keyHeads=32", "threads=1", "impl=multihead,onnxruntime,pytorch");
+        plan.forks = 3;
+        plan.add("MultiHeadAttentionLayer", "threads=1", "impl=multihead,onnxruntime,pytorch");
         plan.add("AttentionBackward", "threads=1");
-        plan.add("AttentionDecode", "keyHeads=8", "threads=1");
-        plan.add("AttentionDecode", "keyHeads=8", "threads=2", "impl=multihead,i8,onnxruntime,pytorch");
-        plan.add("AttentionDecode", "keyHeads=32", "threads=1", "impl=multihead,bf16,onnxruntime,pytorch");
-        plan.slow("AttentionDecode", "keyHeads=8", "keys=4096", "threads=1");
-        plan.add("MultiHeadAttentionLayer", "threads=1");
-        plan.slow("MultiHeadAttentionLayer", "threads=1");
-        plan.add("Softmax", "threads=1");
-        plan.slow("Softmax", "threads=1");
         plan.add("TrainingStep", "threads=1");
+        plan.add("DecodeBatch");
+        plan.add("PrefillOptions");
+        plan.add("Softmax", "columns=2048", "threads=1");
+        plan.slow("AttentionForward", "shape=1x8x512x64", "threads=1");
+        plan.slow("AttentionDecode", "keyHeads=8", "keys=4096", "threads=1");
+        plan.slow("Sgemm", "size=256", "threads=1");
         plan.print();
     }
 
@@ -94,31 +104,25 @@ public final class Plan {
         if (each == 0) {
             return;
         }
-        trials += each
-                * (int) Arrays.stream(type.getDeclaredMethods())
-                        .filter(method -> method.isAnnotationPresent(Benchmark.class))
-                        .count();
+        int methods = (int) Arrays.stream(type.getDeclaredMethods())
+                .filter(method -> method.isAnnotationPresent(Benchmark.class))
+                .count();
+        trials += each * methods;
+        seconds += each * methods * forks * ((WARM_UPS + ITERATIONS) * SECONDS + START);
         String options = parameters.entrySet().stream()
                 .map(e -> " -p " + e.getKey() + "=" + String.join(",", e.getValue()))
                 .collect(Collectors.joining());
         String time = Math.round(1000 * SECONDS) + "ms";
         lines.add("\\.%s\\.%s -f %d -wi %d -w %s -i %d -r %s"
-                .formatted(benchmark, options, FORKS, ITERATIONS, time, ITERATIONS, time));
+                .formatted(benchmark, options, forks, WARM_UPS, time, ITERATIONS, time));
     }
 
     private void print() {
         if (!missing.isEmpty()) {
             System.err.println("no such benchmark, left out: " + String.join(", ", missing));
         }
-        double fork = 2 * ITERATIONS * SECONDS;
         System.err.printf(
-                Locale.ROOT,
-                "%d invocations, %d trials of %s: %.0f minutes of warm-up and measurement, about %.0f with set-up%n",
-                lines.size(),
-                trials,
-                Result.count(FORKS, "fork"),
-                trials * FORKS * fork / 60,
-                trials * FORKS * (fork + START) / 60);
+                Locale.ROOT, "%d invocations, %d trials: about %.0f minutes%n", lines.size(), trials, seconds / 60);
         lines.forEach(System.out::println);
     }
 

@@ -152,22 +152,42 @@ final class MicroKernel {
      * of memory, where a tile of four rows waits for it.
      */
     static void tile1(float[] a, int a0, float[] b, int b0, int depth, int chain, float[] c, int c0) {
-        FloatVector s0 = FloatVector.zero(FLOATS);
-        FloatVector s1 = s0;
+        FloatVector zero = FloatVector.zero(FLOATS);
+        FloatVector s0 = zero, s1 = zero;
         for (int first = 0; first < depth; first += chain) {
             int end = Math.min(depth, first + chain);
-            FloatVector c0k = FloatVector.zero(FLOATS);
-            FloatVector c1k = c0k;
+            FloatVector v0 = zero, v1 = zero;
             for (int k = first; k < end; k++) {
                 FloatVector x = FloatVector.broadcast(FLOATS, a[a0 + k]);
-                c0k = x.fma(FloatVector.fromArray(FLOATS, b, b0 + k * PANEL), c0k);
-                c1k = x.fma(FloatVector.fromArray(FLOATS, b, b0 + COUNT + k * PANEL), c1k);
+                v0 = x.fma(FloatVector.fromArray(FLOATS, b, b0 + k * PANEL), v0);
+                v1 = x.fma(FloatVector.fromArray(FLOATS, b, b0 + COUNT + k * PANEL), v1);
             }
-            s0 = s0.add(c0k);
-            s1 = s1.add(c1k);
+            s0 = s0.add(v0);
+            s1 = s1.add(v1);
         }
         s0.intoArray(c, c0);
         s1.intoArray(c, c0 + COUNT);
+    }
+
+    /**
+     * The same for one row, in one chain, and two panels {@code next} floats apart, whose results lie {@link Lanes#PANEL} floats
+     * apart.
+     */
+    static void tilePair(float[] a, int a0, float[] b, int b0, int next, int depth, float[] c, int c0) {
+        FloatVector zero = FloatVector.zero(FLOATS);
+        FloatVector v0 = zero, v1 = zero, v2 = zero, v3 = zero;
+        for (int k = 0; k < depth; k++) {
+            FloatVector x = FloatVector.broadcast(FLOATS, a[a0 + k]);
+            v0 = x.fma(FloatVector.fromArray(FLOATS, b, b0 + k * PANEL), v0);
+            v1 = x.fma(FloatVector.fromArray(FLOATS, b, b0 + COUNT + k * PANEL), v1);
+            v2 = x.fma(FloatVector.fromArray(FLOATS, b, b0 + next + k * PANEL), v2);
+            v3 = x.fma(FloatVector.fromArray(FLOATS, b, b0 + next + COUNT + k * PANEL), v3);
+        }
+        // as the other tiles, which add their chain to zero: -0 becomes +0
+        v0.add(zero).intoArray(c, c0);
+        v1.add(zero).intoArray(c, c0 + COUNT);
+        v2.add(zero).intoArray(c, c0 + PANEL);
+        v3.add(zero).intoArray(c, c0 + PANEL + COUNT);
     }
 
     /** C += T for a tile T of rows that are one panel apart. */
