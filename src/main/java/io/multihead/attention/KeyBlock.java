@@ -17,8 +17,9 @@ import java.util.Arrays;
  * Up to 256 keys and values of one head as panels: keys as {@code [chunk of headDim][panel of keys][d][32 keys]}, values as
  * {@code [panel of valueDim][key][32]}. Belongs to one thread.
  *
- * <p>Rows of tensors are packed. Pages that are f32 panels already are read where they lie. Narrow pages are widened: at once
- * and kept when several tiles will read them, else panel by panel just before each is multiplied, while it stays in L1.
+ * <p>Rows of tensors are packed. Pages that are f32 panels already are read where they lie. Narrow pages are widened
+ * in the order in which they lie: panel by panel just before each is multiplied, or all of a block and kept when many rows will
+ * read them.
  *
  * <p>A value that is not finite would spoil, as {@code 0 * NaN}, the rows that do not see its key. Such elements are taken
  * out of the panels and kept aside; {@link #addStrays} gives them to exactly the rows that see them.
@@ -39,7 +40,11 @@ final class KeyBlock {
     private long firstKey = NOTHING;
     private int count;
     private boolean inPlace;
+    /** Whether panels are widened just before they are multiplied. */
     private boolean byPanel;
+
+    /** Whether values are widened in the order in which they lie. */
+    private boolean byRun;
     /** Whether no value of the pages is infinite or NaN. */
     private boolean finite;
 
@@ -62,9 +67,9 @@ final class KeyBlock {
     /**
      * Names the keys, and finds out where they lie.
      *
-     * @param once whether each panel will be multiplied only once, so that widening all of them first gains nothing
+     * @param rows how many queries will read them: for a few, narrow panels are widened one by one while they stay in L1
      */
-    void find(ForwardCall newCall, int newSequence, int newHead, long newFirstKey, int newCount, boolean once) {
+    void find(ForwardCall newCall, int newSequence, int newHead, long newFirstKey, int newCount, int rows) {
         call = newCall;
         sequence = newSequence;
         head = newHead;
@@ -74,6 +79,7 @@ final class KeyBlock {
         view.locate(newSequence, newHead, newFirstKey, pages[0]);
         finite = true;
         inPlace = pages[0].isPanels();
+        byRun = false;
         byPanel = false;
         pageCount = 1;
         if (inPlace) {
@@ -85,11 +91,12 @@ final class KeyBlock {
                 finite &= pages[page].finite();
             }
             boolean wide = pages[0].dtype() == DType.F32;
-            byPanel = finite && !wide && once;
             inPlace = finite && wide;
+            byPanel = finite && !wide && rows <= Product.FEW;
+            byRun = finite && !wide && !byPanel;
         }
-        strayCount = inPlace || byPanel ? 0 : strayCount;
-        if (inPlace) {
+        strayCount = inPlace || byPanel || byRun ? 0 : strayCount;
+        if (inPlace || byPanel) {
             setRuns();
         }
     }
@@ -99,7 +106,10 @@ final class KeyBlock {
         for (int key = 0; key < count; key += Product.CHAIN) {
             KeyValuePage page = pages[key / pageKeys];
             int at = page.at(false) + key % pageKeys * wide;
-            runs.set(key / Product.CHAIN, (float[]) page.storage(), at);
+            runs.set(key / Product.CHAIN, page.storage(), page.dtype(), at);
+            if (page.dtype() == DType.I8) {
+                runs.scale(key / Product.CHAIN, page.scales(), page.scaleAt(false) + key % pageKeys);
+            }
         }
     }
 
@@ -136,7 +146,9 @@ final class KeyBlock {
         }
         int valueDim = call.arguments.valueDim;
         valuePanels = Scratch.atLeast(valuePanels, Panels.size(Math.max(1, valueDim), DEPTH));
-        if (pages[0].isPanels()) {
+        if (byRun) {
+            widenRuns();
+        } else if (pages[0].isPanels()) {
             for (int d = 0; d < valueDim; d += PANEL) {
                 widenValues(d, valuePanels, d * count);
             }
@@ -178,7 +190,23 @@ final class KeyBlock {
         }
     }
 
-    /** One panel of narrow values. */
+    /** Narrow values, one run of keys with all their dims after another: one stream from memory. */
+    private void widenRuns() {
+        int wide = Lanes.roundUp(call.arguments.valueDim, PANEL);
+        for (int key = 0; key < count; key += Product.CHAIN) {
+            KeyValuePage page = pages[key / pageKeys];
+            int at = key * wide;
+            int from = page.at(false) + key % pageKeys * wide;
+            Widen.panel(page.storage(), page.dtype(), from, Product.CHAIN * wide / PANEL, valuePanels, at);
+            for (int d = 0; page.dtype() == DType.I8 && d < wide; d += PANEL) {
+                int scaleAt = page.scaleAt(false) + key % pageKeys;
+                Widen.scaleRows(valuePanels, at + d * Product.CHAIN, Product.CHAIN, page.scales(), scaleAt);
+            }
+            runs.set(key / Product.CHAIN, valuePanels, DType.F32, at);
+        }
+    }
+
+    /** One panel of values, some of which are not finite. */
     private void widenValues(int d, float[] to, int at) {
         int wide = Lanes.roundUp(call.arguments.valueDim, PANEL);
         for (int key = 0; key < count; key += Product.CHAIN) {
@@ -226,17 +254,7 @@ final class KeyBlock {
     void accumulate(Product product, int rows, int keys, OnlineSoftmax into, int tile) {
         int valueDim = call.arguments.valueDim;
         int at = into.at(tile);
-        if (byPanel) {
-            valuePanels = Scratch.atLeast(valuePanels, PANEL * DEPTH);
-            for (int d = 0; d < valueDim; d += PANEL) {
-                widenValues(d, valuePanels, 0);
-                product.right(valuePanels, 0, 0)
-                        .into(into.output(), at + d, into.stride())
-                        .accumulate(rows, PANEL, keys, Product.CHAIN, into.lost());
-            }
-            return;
-        }
-        if (inPlace) {
+        if (inPlace || byPanel || byRun) {
             product.right(runs);
         } else {
             product.right(valuePanels, 0, valueCount * PANEL);

@@ -197,7 +197,7 @@ final class QueryRows {
         } else if (!block.holds(firstKey)) {
             block.clear();
         }
-        block.find(forward, sequence, kvHead, firstKey, count, rows <= TILE);
+        block.find(forward, sequence, kvHead, firstKey, count, rows);
         return block;
     }
 

@@ -5,6 +5,7 @@ import static io.multihead.internal.kernel.Lanes.DEPTH;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
+import io.multihead.tensor.DType;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,8 +19,14 @@ public final class Product {
     /** Products of one chain of {@link #accumulate}. */
     public static final int CHAIN = 64;
 
+    /** Rows that wait for memory rather than for multiplications: one tile of them reads pieces of B in the order of memory. */
+    public static final int FEW = MicroKernel.LOW;
+
     private final float[] sum = new float[MicroKernel.HIGH * PANEL];
     private final float[] part = new float[MicroKernel.HIGH * PANEL];
+    /** One panel of a piece of B, widened. */
+    private final float[] wide = new float[CHAIN * PANEL];
+
     private float[] sums = new float[0];
     private float[] a = sums;
     private int a0;
@@ -58,16 +65,34 @@ public final class Product {
 
     /** Up to 256 rows in runs {@code [panel][64][32]} of {@link #CHAIN} rows, each of which may lie elsewhere. */
     public static final class Runs {
-        private final float[][] arrays = new float[DEPTH / CHAIN][];
+        private final Object[] arrays = new Object[DEPTH / CHAIN];
+        private final DType[] dtypes = new DType[DEPTH / CHAIN];
         private final int[] starts = new int[DEPTH / CHAIN];
+        private final float[][] scales = new float[DEPTH / CHAIN][];
+        private final int[] firstScales = new int[DEPTH / CHAIN];
 
         /** Names no memory yet. */
         public Runs() {}
 
-        /** Where rows {@code run * CHAIN} on lie. */
-        public void set(int run, float[] array, int at) {
+        /** Where rows {@code run * CHAIN} on lie; another type than f32 is for at most {@link #FEW} rows of C. */
+        public void set(int run, Object array, DType dtype, int at) {
             arrays[run] = array;
+            dtypes[run] = dtype;
             starts[run] = at;
+        }
+
+        /** The scales of a run in i8, one for each of its rows. */
+        public void scale(int run, float[] array, int at) {
+            scales[run] = array;
+            firstScales[run] = at;
+        }
+
+        /** Widens one panel of a run. */
+        private void widen(int run, int panel, int rows, float[] to) {
+            Widen.panel(arrays[run], dtypes[run], starts[run] + panel * (CHAIN * PANEL), rows, to, 0);
+            if (dtypes[run] == DType.I8) {
+                Widen.scaleRows(to, 0, rows, scales[run], firstScales[run]);
+            }
         }
     }
 
@@ -134,7 +159,7 @@ public final class Product {
      * @param lost how far behind each element of C lies what rounding has lost of it so far
      */
     public void accumulate(int rows, int columns, int depth, int chain, int lost) {
-        if (runs != null && rows <= MicroKernel.LOW) {
+        if (runs != null && rows <= FEW) {
             accumulateInOrder(rows, columns, depth, lost);
             return;
         }
@@ -160,7 +185,7 @@ public final class Product {
      */
     private void accumulateInOrder(int rows, int columns, int depth, int lost) {
         int high = high(rows);
-        int step = MicroKernel.LOW * PANEL;
+        int step = FEW * PANEL;
         sums = Scratch.atLeast(sums, Math.ceilDiv(columns, 2 * COUNT) * step);
         for (int k = 0; k < depth; k += CHAIN) {
             for (int column = 0; column < columns; column += 2 * COUNT) {
@@ -172,11 +197,23 @@ public final class Product {
         }
     }
 
-    /** One chain of a tile, whose part of B lies in a piece of its own; the first one replaces what {@code to} holds. */
+    /**
+     * One chain of a tile, whose part of B lies in a piece of its own and is widened where that is needed; the first one replaces
+     * what {@code to} holds.
+     */
     private void addChain(int high, int from, int column, int k, int depth, float[] to, int at) {
-        b = runs.arrays[k / CHAIN];
-        int panel = runs.starts[k / CHAIN] + column / PANEL * (CHAIN * PANEL) + column % PANEL;
+        int run = k / CHAIN;
         int deep = Math.min(CHAIN, depth - k);
+        int panel = column % PANEL;
+        if (runs.dtypes[run] == DType.F32) {
+            b = (float[]) runs.arrays[run];
+            panel += runs.starts[run] + column / PANEL * (CHAIN * PANEL);
+        } else {
+            b = wide;
+            if (panel == 0) {
+                runs.widen(run, column / PANEL, deep, wide);
+            }
+        }
         if (k == 0) {
             tile(high, from, panel, deep, CHAIN, to, at, PANEL);
         } else {
