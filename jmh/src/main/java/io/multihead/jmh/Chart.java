@@ -17,6 +17,8 @@ import org.knowm.xchart.style.Styler;
 /** One chart of bars in groups: ours strong, peers muted, the limit as a line across. */
 final class Chart {
     private static final int WIDTH = 900;
+    /** Of all names below the bars, where they still stand side by side. */
+    private static final int MOST_LETTERS = 80;
     private static final int HEIGHT = 380;
     /** Sharp on dense screens. */
     private static final int SCALE = 2;
@@ -74,6 +76,8 @@ final class Chart {
 
     byte[] png() throws IOException {
         chart.getStyler().setYAxisMin(0.0).setYAxisMax(1.1 * most);
+        int letters = groups.stream().mapToInt(String::length).sum();
+        chart.getStyler().setXAxisLabelRotation(letters > MOST_LETTERS ? 20 : 0);
         chart.getStyler().setLabelsRotation(groups.size() * chart.getSeriesMap().size() > UPRIGHT ? 90 : 0);
         BufferedImage image = new BufferedImage(SCALE * WIDTH, SCALE * HEIGHT, BufferedImage.TYPE_INT_RGB);
         Graphics2D graphics = image.createGraphics();

@@ -71,14 +71,14 @@ public class PrefillOptions {
         KeyValueCache.Config config = KeyValueCache.Config.of(1, KEY_HEADS, DIM);
         cache = KeyValueCache.contiguous(impl.equals("rope") ? config.withRopes(rope) : config, 1, TOKENS);
         view = cache.view(0, 0);
-        output = tensor(HEADS, 6);
+        output = tensor(HEADS, 5);
         ScoreOptions scores =
                 switch (impl) {
                     case "softcap" -> ScoreOptions.NONE.withSoftCap(50);
                     case "alibi" -> ScoreOptions.NONE.withSlopes(Alibi.slopes(HEADS));
                     case "sinks" -> ScoreOptions.NONE.withSinks(new float[HEADS]);
                     case "modifier" -> ScoreOptions.NONE.withModifier((b, h, q, k, score) -> score);
-                    case "plain", "rope" -> ScoreOptions.NONE;
+                    case "plain", "cache", "rope" -> ScoreOptions.NONE;
                     default -> throw Peer.unknown(impl);
                 };
         options = AttentionOptions.CAUSAL.withScores(scores);
