@@ -94,6 +94,7 @@ final class KeyBlock {
             inPlace = finite && wide;
             byPanel = finite && !wide && rows <= Product.FEW;
             byRun = finite && !wide && !byPanel;
+            keysOf = byPanel ? NOTHING : keysOf; // panels in passing replace those that were kept
         }
         strayCount = inPlace || byPanel || byRun ? 0 : strayCount;
         if (inPlace || byPanel) {

@@ -19,6 +19,7 @@ final class Chart {
     private static final int WIDTH = 900;
     /** Of all names below the bars, where they still stand side by side. */
     private static final int MOST_LETTERS = 80;
+
     private static final int HEIGHT = 380;
     /** Sharp on dense screens. */
     private static final int SCALE = 2;
