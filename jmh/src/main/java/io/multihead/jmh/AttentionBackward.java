@@ -12,31 +12,13 @@ import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
-import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
-import org.openjdk.jmh.annotations.BenchmarkMode;
-import org.openjdk.jmh.annotations.Fork;
 import org.openjdk.jmh.annotations.Level;
-import org.openjdk.jmh.annotations.Measurement;
-import org.openjdk.jmh.annotations.Mode;
-import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
-import org.openjdk.jmh.annotations.State;
-import org.openjdk.jmh.annotations.TearDown;
-import org.openjdk.jmh.annotations.Warmup;
 
 /** Self-attention {@code [1, 8, tokens, 64]}, forward and backward in one call: what a training step asks for. */
-@State(Scope.Benchmark)
-@BenchmarkMode(Mode.AverageTime)
-@OutputTimeUnit(TimeUnit.MILLISECONDS)
-@Warmup(iterations = 5, time = 1)
-@Measurement(iterations = 5, time = 1)
-@Fork(
-        value = 5,
-        jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"})
-public class AttentionBackward {
+public class AttentionBackward extends Comparison {
     @Param({"multihead", "pytorch"})
     public String impl;
 
@@ -51,8 +33,6 @@ public class AttentionBackward {
     public int threads;
 
     private long[] sizes;
-    private Compute cpu;
-    private Runnable call;
 
     @Setup(Level.Trial)
     public void open() {
@@ -79,11 +59,6 @@ public class AttentionBackward {
     @Benchmark
     public void forwardAndBackward() {
         call.run();
-    }
-
-    @TearDown
-    public void close() {
-        cpu.close();
     }
 
     private Runnable torch(FloatBuffer[] inputs, FloatBuffer[] expected) {

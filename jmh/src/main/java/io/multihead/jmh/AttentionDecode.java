@@ -12,31 +12,13 @@ import io.multihead.tensor.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
-import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
-import org.openjdk.jmh.annotations.BenchmarkMode;
-import org.openjdk.jmh.annotations.Fork;
 import org.openjdk.jmh.annotations.Level;
-import org.openjdk.jmh.annotations.Measurement;
-import org.openjdk.jmh.annotations.Mode;
-import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
-import org.openjdk.jmh.annotations.State;
-import org.openjdk.jmh.annotations.TearDown;
-import org.openjdk.jmh.annotations.Warmup;
 
 /** One new token with 32 query heads of 128 over what a cache holds; the peers have their keys and values as they want them. */
-@State(Scope.Benchmark)
-@BenchmarkMode(Mode.AverageTime)
-@OutputTimeUnit(TimeUnit.MILLISECONDS)
-@Warmup(iterations = 5, time = 1)
-@Measurement(iterations = 5, time = 1)
-@Fork(
-        value = 5,
-        jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"})
-public class AttentionDecode {
+public class AttentionDecode extends Comparison {
     static final int HEADS = 32;
     static final int DIM = 128;
 
@@ -53,9 +35,6 @@ public class AttentionDecode {
     @Param({"1", "2"})
     public int threads;
 
-    private Compute cpu;
-    private Runnable call;
-
     @Setup(Level.Trial)
     public void open() {
         FloatBuffer q = Data.gaussian(HEADS * DIM, 1);
@@ -65,8 +44,7 @@ public class AttentionDecode {
         FloatBuffer expected = Data.zeros(HEADS * DIM);
         cpu = Compute.threads(threads);
         plain(q, k, v, expected).run();
-        call = Peer.load(impl, () -> make(q, k, v, out));
-        call.run();
+        load(impl, () -> make(q, k, v, out));
         // narrow keys move scores by their own rounding: 2^-8 for bf16 and about that for i8, times scores of about 4
         boolean narrow = impl.equals("bf16") || impl.equals("i8");
         // the average of 32768 values of up to 4 is 0.05: roundings of the values are 100 times as large beside it
@@ -76,11 +54,6 @@ public class AttentionDecode {
     @Benchmark
     public void decode() {
         call.run();
-    }
-
-    @TearDown
-    public void close() {
-        cpu.close();
     }
 
     private Runnable make(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) throws Exception {

@@ -10,31 +10,13 @@ import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
 import java.util.Arrays;
-import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
-import org.openjdk.jmh.annotations.BenchmarkMode;
-import org.openjdk.jmh.annotations.Fork;
 import org.openjdk.jmh.annotations.Level;
-import org.openjdk.jmh.annotations.Measurement;
-import org.openjdk.jmh.annotations.Mode;
-import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
-import org.openjdk.jmh.annotations.State;
-import org.openjdk.jmh.annotations.TearDown;
-import org.openjdk.jmh.annotations.Warmup;
 
 /** Self-attention, every tensor {@code (batch, tokens, heads, dim)} in native memory, as the peers want it. */
-@State(Scope.Benchmark)
-@BenchmarkMode(Mode.AverageTime)
-@OutputTimeUnit(TimeUnit.MILLISECONDS)
-@Warmup(iterations = 5, time = 1)
-@Measurement(iterations = 5, time = 1)
-@Fork(
-        value = 5,
-        jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"})
-public class AttentionForward {
+public class AttentionForward extends Comparison {
     @Param({"multihead", "scalar", "reducelanes", "onnxruntime", "onnxgqa", "openblas", "pytorch"})
     public String impl;
 
@@ -52,8 +34,6 @@ public class AttentionForward {
     private int heads;
     private int tokens;
     private int dim;
-    private Compute cpu;
-    private Runnable call;
 
     @Setup(Level.Trial)
     public void open() {
@@ -71,8 +51,7 @@ public class AttentionForward {
         FloatBuffer expected = Data.zeros(length);
         cpu = Compute.threads(threads);
         ours(q, k, v, expected).run();
-        call = Peer.load(impl, () -> make(q, k, v, out));
-        call.run();
+        load(impl, () -> make(q, k, v, out));
         // two f32 softmaxes of the same scores: some tens of roundings
         Data.requireClose(impl, expected, out, 2e-6);
     }
@@ -80,11 +59,6 @@ public class AttentionForward {
     @Benchmark
     public void forward() {
         call.run();
-    }
-
-    @TearDown
-    public void close() {
-        cpu.close();
     }
 
     private Runnable make(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) throws Exception {

@@ -12,31 +12,13 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
-import org.openjdk.jmh.annotations.BenchmarkMode;
-import org.openjdk.jmh.annotations.Fork;
 import org.openjdk.jmh.annotations.Level;
-import org.openjdk.jmh.annotations.Measurement;
-import org.openjdk.jmh.annotations.Mode;
-import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
-import org.openjdk.jmh.annotations.State;
-import org.openjdk.jmh.annotations.TearDown;
-import org.openjdk.jmh.annotations.Warmup;
 
 /** Decode steps with 32 query heads on 8 key heads of 128: a batch of unequal lengths, and a window beside as many keys. */
-@State(Scope.Benchmark)
-@BenchmarkMode(Mode.AverageTime)
-@OutputTimeUnit(TimeUnit.MILLISECONDS)
-@Warmup(iterations = 5, time = 1)
-@Measurement(iterations = 5, time = 1)
-@Fork(
-        value = 5,
-        jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"})
-public class DecodeBatch {
+public class DecodeBatch extends Comparison {
     private static final int HEADS = 32;
     private static final int KEY_HEADS = 8;
     private static final int DIM = 128;
@@ -48,12 +30,6 @@ public class DecodeBatch {
 
     @Param({"1", "2"})
     public int threads;
-
-    private Compute cpu;
-    private KeyValueView view;
-    private Tensor query;
-    private AttentionOutputs outputs;
-    private AttentionOptions options;
 
     @Setup(Level.Trial)
     public void open() {
@@ -70,22 +46,18 @@ public class DecodeBatch {
             Tensor tokens = tensor(1, KEY_HEADS, keys, i);
             cache.append(cpu, 0, sequences[i], tokens, tokens);
         }
-        view = cache.view(0, sequences);
-        query = tensor(sequences.length, HEADS, 1, 100);
-        outputs = AttentionOutputs.of(tensor(sequences.length, HEADS, 1, 101));
-        options = impl.equals("window1024")
+        KeyValueView view = cache.view(0, sequences);
+        Tensor query = tensor(sequences.length, HEADS, 1, 100);
+        AttentionOutputs outputs = AttentionOutputs.of(tensor(sequences.length, HEADS, 1, 101));
+        AttentionOptions options = impl.equals("window1024")
                 ? AttentionOptions.CAUSAL.withMask(Mask.window(1023, 0))
                 : AttentionOptions.CAUSAL;
+        call = () -> Attention.forward(cpu, query, view, outputs, options);
     }
 
     @Benchmark
     public void decode() {
-        Attention.forward(cpu, query, view, outputs, options);
-    }
-
-    @TearDown
-    public void close() {
-        cpu.close();
+        call.run();
     }
 
     private static Tensor tensor(int batch, int heads, int tokens, long seed) {

@@ -9,31 +9,13 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
-import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
-import org.openjdk.jmh.annotations.BenchmarkMode;
-import org.openjdk.jmh.annotations.Fork;
 import org.openjdk.jmh.annotations.Level;
-import org.openjdk.jmh.annotations.Measurement;
-import org.openjdk.jmh.annotations.Mode;
-import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
-import org.openjdk.jmh.annotations.State;
-import org.openjdk.jmh.annotations.TearDown;
-import org.openjdk.jmh.annotations.Warmup;
 
 /** A few rows times a constant square weight, which this library and ONNX Runtime pack once. */
-@State(Scope.Benchmark)
-@BenchmarkMode(Mode.AverageTime)
-@OutputTimeUnit(TimeUnit.MILLISECONDS)
-@Warmup(iterations = 5, time = 1)
-@Measurement(iterations = 5, time = 1)
-@Fork(
-        value = 5,
-        jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"})
-public class Linear {
+public class Linear extends Comparison {
     @Param({"multihead", "onnxruntime", "openblas", "onednn", "pytorch"})
     public String impl;
 
@@ -46,9 +28,6 @@ public class Linear {
     @Param({"1", "2"})
     public int threads;
 
-    private Compute cpu;
-    private Runnable call;
-
     @Setup(Level.Trial)
     public void open() {
         FloatBuffer x = Data.gaussian(rows * features, 1);
@@ -57,8 +36,7 @@ public class Linear {
         FloatBuffer expected = Data.zeros(rows * features);
         cpu = Compute.threads(threads);
         Gemm.multiply(cpu, view(x, rows), view(weight, features), view(expected, rows), GemmOptions.DEFAULT);
-        call = Peer.load(impl, () -> make(x, weight, y));
-        call.run();
+        load(impl, () -> make(x, weight, y));
         // n roundings of 2^-24 each, of which random signs leave about the square root
         Data.requireClose(impl, expected, y, 1e-5);
     }
@@ -66,11 +44,6 @@ public class Linear {
     @Benchmark
     public void project() {
         call.run();
-    }
-
-    @TearDown
-    public void close() {
-        cpu.close();
     }
 
     private Runnable make(FloatBuffer x, FloatBuffer weight, FloatBuffer y) throws Exception {

@@ -8,35 +8,17 @@ import io.multihead.tensor.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
 import java.util.Arrays;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.bytedeco.pytorch.TensorOptional;
 import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.global.torch;
 import org.openjdk.jmh.annotations.Benchmark;
-import org.openjdk.jmh.annotations.BenchmarkMode;
-import org.openjdk.jmh.annotations.Fork;
 import org.openjdk.jmh.annotations.Level;
-import org.openjdk.jmh.annotations.Measurement;
-import org.openjdk.jmh.annotations.Mode;
-import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
-import org.openjdk.jmh.annotations.State;
-import org.openjdk.jmh.annotations.TearDown;
-import org.openjdk.jmh.annotations.Warmup;
 
 /** A layer of self-attention with constant weights and biases: projections in, attention, projection out. */
-@State(Scope.Benchmark)
-@BenchmarkMode(Mode.AverageTime)
-@OutputTimeUnit(TimeUnit.MILLISECONDS)
-@Warmup(iterations = 5, time = 1)
-@Measurement(iterations = 5, time = 1)
-@Fork(
-        value = 5,
-        jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"})
-public class MultiHeadAttentionLayer {
+public class MultiHeadAttentionLayer extends Comparison {
     @Param({"multihead", "onnxruntime", "openblas", "pytorch"})
     public String impl;
 
@@ -51,8 +33,6 @@ public class MultiHeadAttentionLayer {
     private int heads;
     private int batch;
     private int tokens;
-    private Compute cpu;
-    private Runnable call;
 
     @Setup(Level.Trial)
     public void open() {
@@ -69,8 +49,7 @@ public class MultiHeadAttentionLayer {
         FloatBuffer expected = Data.zeros(length);
         cpu = Compute.threads(threads);
         ours(weights, x, expected).run();
-        call = Peer.load(impl, () -> make(weights, x, y));
-        call.run();
+        load(impl, () -> make(weights, x, y));
         // three sums of some hundred roundings one after the other
         Data.requireClose(impl, expected, y, 1e-5);
     }
@@ -78,11 +57,6 @@ public class MultiHeadAttentionLayer {
     @Benchmark
     public void forward() {
         call.run();
-    }
-
-    @TearDown
-    public void close() {
-        cpu.close();
     }
 
     private Runnable make(LayerWeights weights, FloatBuffer x, FloatBuffer y) throws Exception {

@@ -13,31 +13,13 @@ import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.MemorySegment;
-import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
-import org.openjdk.jmh.annotations.BenchmarkMode;
-import org.openjdk.jmh.annotations.Fork;
 import org.openjdk.jmh.annotations.Level;
-import org.openjdk.jmh.annotations.Measurement;
-import org.openjdk.jmh.annotations.Mode;
-import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
-import org.openjdk.jmh.annotations.State;
-import org.openjdk.jmh.annotations.TearDown;
-import org.openjdk.jmh.annotations.Warmup;
 
 /** What options cost a causal prefill of 2048 tokens, 8 query heads on 2 key heads of 128. */
-@State(Scope.Benchmark)
-@BenchmarkMode(Mode.AverageTime)
-@OutputTimeUnit(TimeUnit.MILLISECONDS)
-@Warmup(iterations = 5, time = 1)
-@Measurement(iterations = 5, time = 1)
-@Fork(
-        value = 5,
-        jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"})
-public class PrefillOptions {
+public class PrefillOptions extends Comparison {
     private static final int HEADS = 8;
     private static final int KEY_HEADS = 2;
     private static final int TOKENS = 2048;
@@ -51,7 +33,6 @@ public class PrefillOptions {
     public String impl;
 
     private final Rope rope = Rope.of(Rope.Config.of(DIM));
-    private Compute cpu;
     private Tensor query;
     private Tensor key;
     private Tensor turnedQuery;
@@ -82,29 +63,26 @@ public class PrefillOptions {
                     default -> throw Peer.unknown(impl);
                 };
         options = AttentionOptions.CAUSAL.withScores(scores);
+        call = switch (impl) {
+            case "cache" -> () -> throughCache(query);
+            case "rope" ->
+                () -> {
+                    rope.apply(cpu, query, turnedQuery, 0);
+                    throughCache(turnedQuery);
+                };
+            default -> () -> Attention.forward(cpu, query, key, value, output, options);
+        };
     }
 
     @Benchmark
     public void prefill() {
-        switch (impl) {
-            case "cache" -> throughCache(query);
-            case "rope" -> {
-                rope.apply(cpu, query, turnedQuery, 0);
-                throughCache(turnedQuery);
-            }
-            default -> Attention.forward(cpu, query, key, value, output, options);
-        }
+        call.run();
     }
 
     private void throughCache(Tensor queries) {
         cache.truncate(0, 0);
         cache.append(cpu, 0, 0, key, value);
         Attention.forward(cpu, queries, view, AttentionOutputs.of(output), options);
-    }
-
-    @TearDown
-    public void close() {
-        cpu.close();
     }
 
     private static Tensor tensor(int heads, long seed) {

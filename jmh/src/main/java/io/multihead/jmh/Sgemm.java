@@ -8,31 +8,13 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
-import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
-import org.openjdk.jmh.annotations.BenchmarkMode;
-import org.openjdk.jmh.annotations.Fork;
 import org.openjdk.jmh.annotations.Level;
-import org.openjdk.jmh.annotations.Measurement;
-import org.openjdk.jmh.annotations.Mode;
-import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
-import org.openjdk.jmh.annotations.State;
-import org.openjdk.jmh.annotations.TearDown;
-import org.openjdk.jmh.annotations.Warmup;
 
 /** Square matrices, {@code C = A B}, all operands row-major in native memory. */
-@State(Scope.Benchmark)
-@BenchmarkMode(Mode.AverageTime)
-@OutputTimeUnit(TimeUnit.MILLISECONDS)
-@Warmup(iterations = 5, time = 1)
-@Measurement(iterations = 5, time = 1)
-@Fork(
-        value = 5,
-        jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"})
-public class Sgemm {
+public class Sgemm extends Comparison {
     @Param({"multihead", "scalar", "onnxruntime", "openblas", "onednn", "pytorch", "jlama"})
     public String impl;
 
@@ -42,9 +24,6 @@ public class Sgemm {
     @Param({"1", "2"})
     public int threads;
 
-    private Compute cpu;
-    private Runnable call;
-
     @Setup(Level.Trial)
     public void open() {
         FloatBuffer a = Data.gaussian(size * size, 1);
@@ -53,8 +32,7 @@ public class Sgemm {
         FloatBuffer expected = Data.zeros(size * size);
         cpu = Compute.threads(threads);
         Gemm.multiply(cpu, matrix(a), matrix(b), matrix(expected), GemmOptions.DEFAULT);
-        call = Peer.load(impl, () -> make(a, b, c));
-        call.run();
+        load(impl, () -> make(a, b, c));
         // n roundings of 2^-24 each, of which random signs leave about the square root
         Data.requireClose(impl, expected, c, 1e-5);
     }
@@ -62,11 +40,6 @@ public class Sgemm {
     @Benchmark
     public void multiply() {
         call.run();
-    }
-
-    @TearDown
-    public void close() {
-        cpu.close();
     }
 
     private Runnable make(FloatBuffer a, FloatBuffer b, FloatBuffer c) throws Exception {

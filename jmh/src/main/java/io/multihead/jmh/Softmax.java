@@ -7,32 +7,14 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
-import java.util.concurrent.TimeUnit;
 import org.bytedeco.pytorch.global.torch;
 import org.openjdk.jmh.annotations.Benchmark;
-import org.openjdk.jmh.annotations.BenchmarkMode;
-import org.openjdk.jmh.annotations.Fork;
 import org.openjdk.jmh.annotations.Level;
-import org.openjdk.jmh.annotations.Measurement;
-import org.openjdk.jmh.annotations.Mode;
-import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
-import org.openjdk.jmh.annotations.State;
-import org.openjdk.jmh.annotations.TearDown;
-import org.openjdk.jmh.annotations.Warmup;
 
 /** The softmax of 512 rows of scores. */
-@State(Scope.Benchmark)
-@BenchmarkMode(Mode.AverageTime)
-@OutputTimeUnit(TimeUnit.MILLISECONDS)
-@Warmup(iterations = 5, time = 1)
-@Measurement(iterations = 5, time = 1)
-@Fork(
-        value = 5,
-        jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"})
-public class Softmax {
+public class Softmax extends Comparison {
     private static final int ROWS = 512;
 
     @Param({"multihead", "scalar", "vectorops", "onnxruntime", "pytorch"})
@@ -44,9 +26,6 @@ public class Softmax {
     @Param({"1"})
     public int threads;
 
-    private Compute cpu;
-    private Runnable call;
-
     @Setup(Level.Trial)
     public void open() {
         FloatBuffer scores = Data.gaussian(ROWS * columns, 1);
@@ -54,8 +33,7 @@ public class Softmax {
         FloatBuffer expected = Data.zeros(ROWS * columns);
         cpu = Compute.threads(threads);
         ours(scores, expected).run();
-        call = Peer.load(impl, () -> make(scores, out));
-        call.run();
+        load(impl, () -> make(scores, out));
         // two f32 sums of the same row, and two exponentials
         Data.requireClose(impl, expected, out, 2e-6);
     }
@@ -63,11 +41,6 @@ public class Softmax {
     @Benchmark
     public void rows() {
         call.run();
-    }
-
-    @TearDown
-    public void close() {
-        cpu.close();
     }
 
     private Runnable make(FloatBuffer scores, FloatBuffer out) throws Exception {

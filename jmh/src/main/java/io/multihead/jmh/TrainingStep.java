@@ -15,35 +15,19 @@ import java.nio.FloatBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.TransformerEncoderLayerImpl;
 import org.bytedeco.pytorch.TransformerEncoderLayerOptions;
 import org.bytedeco.pytorch.kGELU;
 import org.openjdk.jmh.annotations.Benchmark;
-import org.openjdk.jmh.annotations.BenchmarkMode;
-import org.openjdk.jmh.annotations.Fork;
 import org.openjdk.jmh.annotations.Level;
-import org.openjdk.jmh.annotations.Measurement;
-import org.openjdk.jmh.annotations.Mode;
-import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
-import org.openjdk.jmh.annotations.State;
-import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
 /** Forward and backward of a stack of post-norm blocks with GELU, all gradients, without an optimiser. */
-@State(Scope.Benchmark)
-@BenchmarkMode(Mode.AverageTime)
-@OutputTimeUnit(TimeUnit.MILLISECONDS)
 @Warmup(iterations = 5, time = 2)
-@Measurement(iterations = 5, time = 1)
-@Fork(
-        value = 5,
-        jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"})
-public class TrainingStep {
+public class TrainingStep extends Comparison {
     static final int EMBED_DIM = 256;
     static final int FEED_FORWARD = 1024;
     static final int BATCH = 8;
@@ -58,9 +42,6 @@ public class TrainingStep {
 
     @Param({"1", "2"})
     public int threads;
-
-    private Compute cpu;
-    private Runnable call;
 
     @Setup(Level.Trial)
     public void open() {
@@ -87,11 +68,6 @@ public class TrainingStep {
     @Benchmark
     public void step() {
         call.run();
-    }
-
-    @TearDown
-    public void close() {
-        cpu.close();
     }
 
     private Runnable ours(List<TransformerBlock> stack, FloatBuffer x, FloatBuffer upstream, FloatBuffer gradient) {
