@@ -9,7 +9,10 @@ import jdk.jfr.Name;
 import jdk.jfr.StackTrace;
 import org.jspecify.annotations.Nullable;
 
-/** One call of attention, forward or backward, in a flight recording; off unless the recording asks for {@code io.multihead.Attention}. */
+/**
+ * One call of attention, forward or backward, in a flight recording; off unless the recording asks for
+ * {@code io.multihead.Attention}.
+ */
 @Name("io.multihead.Attention")
 @Label("Attention")
 @Category("Multihead")

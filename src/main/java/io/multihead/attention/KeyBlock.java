@@ -42,9 +42,6 @@ final class KeyBlock {
     private boolean inPlace;
     /** Whether panels are widened just before they are multiplied. */
     private boolean byPanel;
-
-    /** Whether values are widened in the order in which they lie. */
-    private boolean byRun;
     /** Whether no value of the pages is infinite or NaN. */
     private boolean finite;
 
@@ -79,7 +76,6 @@ final class KeyBlock {
         view.locate(newSequence, newHead, newFirstKey, pages[0]);
         finite = true;
         inPlace = pages[0].isPanels();
-        byRun = false;
         byPanel = false;
         pageCount = 1;
         if (inPlace) {
@@ -93,13 +89,10 @@ final class KeyBlock {
             boolean wide = pages[0].dtype() == DType.F32;
             inPlace = finite && wide;
             byPanel = finite && !wide && rows <= Product.FEW;
-            byRun = finite && !wide && !byPanel;
             keysOf = byPanel ? NOTHING : keysOf; // panels in passing replace those that were kept
-        }
-        strayCount = inPlace || byPanel || byRun ? 0 : strayCount;
-        if (inPlace || byPanel) {
             setRuns();
         }
+        strayCount = inPlace || byPanel ? 0 : strayCount;
     }
 
     private void setRuns() {
@@ -147,12 +140,8 @@ final class KeyBlock {
         }
         int valueDim = call.arguments.valueDim;
         valuePanels = Scratch.atLeast(valuePanels, Panels.size(Math.max(1, valueDim), DEPTH));
-        if (byRun) {
-            widenRuns();
-        } else if (pages[0].isPanels()) {
-            for (int d = 0; d < valueDim; d += PANEL) {
-                widenValues(d, valuePanels, d * count);
-            }
+        if (pages[0].isPanels()) {
+            widenValues();
         } else {
             for (int d = 0; d < valueDim; d += DEPTH) {
                 int wide = Math.min(DEPTH, valueDim - d);
@@ -191,32 +180,13 @@ final class KeyBlock {
         }
     }
 
-    /** Narrow values, one run of keys with all their dims after another: one stream from memory. */
-    private void widenRuns() {
+    /** Values into panels of all keys, one run with all its dims after another: one stream from memory. */
+    private void widenValues() {
         int wide = Lanes.roundUp(call.arguments.valueDim, PANEL);
         for (int key = 0; key < count; key += Product.CHAIN) {
-            KeyValuePage page = pages[key / pageKeys];
-            int at = key * wide;
-            int from = page.at(false) + key % pageKeys * wide;
-            Widen.panel(page.storage(), page.dtype(), from, Product.CHAIN * wide / PANEL, valuePanels, at);
-            for (int d = 0; page.dtype() == DType.I8 && d < wide; d += PANEL) {
-                int scaleAt = page.scaleAt(false) + key % pageKeys;
-                Widen.scaleRows(valuePanels, at + d * Product.CHAIN, Product.CHAIN, page.scales(), scaleAt);
-            }
-            runs.set(key / Product.CHAIN, valuePanels, DType.F32, at);
-        }
-    }
-
-    /** One panel of values, some of which are not finite. */
-    private void widenValues(int d, float[] to, int at) {
-        int wide = Lanes.roundUp(call.arguments.valueDim, PANEL);
-        for (int key = 0; key < count; key += Product.CHAIN) {
-            KeyValuePage page = pages[key / pageKeys];
-            int run = Math.min(Product.CHAIN, count - key);
-            int from = page.at(false) + key % pageKeys * wide + d * Product.CHAIN;
-            Widen.panel(page.storage(), page.dtype(), from, run, to, at + key * PANEL);
-            if (page.dtype() == DType.I8) {
-                Widen.scaleRows(to, at + key * PANEL, run, page.scales(), page.scaleAt(false) + key % pageKeys);
+            int rows = Math.min(Product.CHAIN, count - key);
+            for (int d = 0; d < wide; d += PANEL) {
+                runs.widen(key / Product.CHAIN, d / PANEL, rows, valuePanels, d * count + key * PANEL);
             }
         }
     }
@@ -255,7 +225,7 @@ final class KeyBlock {
     void accumulate(Product product, int rows, int keys, OnlineSoftmax into, int tile) {
         int valueDim = call.arguments.valueDim;
         int at = into.at(tile);
-        if (inPlace || byPanel || byRun) {
+        if (inPlace || byPanel) {
             product.right(runs);
         } else {
             product.right(valuePanels, 0, valueCount * PANEL);

@@ -105,15 +105,16 @@ final class OnlineSoftmax {
 
     /** Adds what other keys gave to the same rows; the other state is used up. */
     void merge(OnlineSoftmax other, int rows) {
-        keep = Scratch.atLeast(keep, Lanes.roundUp(rows, PANEL));
-        gain = Scratch.atLeast(gain, Lanes.roundUp(rows, PANEL));
+        int padded = Lanes.roundUp(rows, PANEL);
+        keep = Scratch.atLeast(keep, padded);
+        gain = Scratch.atLeast(gain, padded);
         for (int row = 0; row < rows; row++) {
             float both = Math.max(maximum[row], other.maximum[row]);
             keep[row] = maximum[row] == both ? 0f : maximum[row] - both;
             gain[row] = other.maximum[row] == both ? 0f : other.maximum[row] - both;
         }
-        Exp.shifted(keep, 0, Lanes.roundUp(rows, PANEL), scale, 0f, unused, 0, 0f);
-        Exp.shifted(gain, 0, Lanes.roundUp(rows, PANEL), scale, 0f, unused, 0, 0f);
+        Exp.shifted(keep, 0, padded, scale, 0f, unused, 0, 0f);
+        Exp.shifted(gain, 0, padded, scale, 0f, unused, 0, 0f);
         for (int row = 0; row < rows; row++) {
             if (other.hasSeen(row)) {
                 mergeRow(other, row);

@@ -87,11 +87,11 @@ public final class Product {
             firstScales[run] = at;
         }
 
-        /** Widens one panel of a run. */
-        private void widen(int run, int panel, int rows, float[] to) {
-            Widen.panel(arrays[run], dtypes[run], starts[run] + panel * (CHAIN * PANEL), rows, to, 0);
+        /** Widens the first rows of one panel of a run. */
+        public void widen(int run, int panel, int rows, float[] to, int at) {
+            Widen.panel(arrays[run], dtypes[run], starts[run] + panel * (CHAIN * PANEL), rows, to, at);
             if (dtypes[run] == DType.I8) {
-                Widen.scaleRows(to, 0, rows, scales[run], firstScales[run]);
+                Widen.scaleRows(to, at, rows, scales[run], firstScales[run]);
             }
         }
     }
@@ -211,7 +211,7 @@ public final class Product {
         } else {
             b = wide;
             if (panel == 0) {
-                runs.widen(run, column / PANEL, deep, wide);
+                runs.widen(run, column / PANEL, deep, wide, 0);
             }
         }
         if (k == 0) {
