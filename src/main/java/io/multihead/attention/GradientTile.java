@@ -34,6 +34,9 @@ final class GradientTile {
     /** Dropout's factors: {@code [key][ROW]}. */
     private float[] factors = new float[0];
 
+    /** What the exponents of a row lost, and sums that nobody needs. */
+    private final float[] room = new float[ROW + PANEL];
+
     private final float[] row = new float[Lanes.roundUp(KEYS, PANEL)];
     private final float[] staging = new float[Lanes.roundUp(KEYS, PANEL)];
 
@@ -95,8 +98,8 @@ final class GradientTile {
             if (ofWeights) {
                 RowOps.add(scores, at, wide, turned, at);
             }
-            ScoreGradient.of(
-                    weights, scores, at, wide, call.forward.scoreScale(), queries.rows, QueryBlock.MOST, column);
+            float scale = call.forward.scoreScale();
+            ScoreGradient.of(weights, scores, at, wide, scale, queries.rows, QueryBlock.MOST, column, room);
             if (drops) {
                 ScoreGradient.multiply(weights, at, wide, factors, at);
             }

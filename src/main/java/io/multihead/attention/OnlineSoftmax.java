@@ -22,10 +22,9 @@ import java.util.Arrays;
 final class OnlineSoftmax {
     private final float[] rescale = new float[Lanes.roundUp(QueryRows.TILE, PANEL)];
     private final float[] unused = new float[PANEL];
-    /** What a merge multiplies each row by, and each row of the other state. */
-    private float[] keep = new float[0];
+    /** What a merge multiplies each row by, then what it multiplies each row of the other state by. */
+    private float[] factors = new float[0];
 
-    private float[] gain = new float[0];
     private float[] output = new float[0];
     private float[] maximum = new float[0];
     private float[] sums = new float[0];
@@ -106,18 +105,18 @@ final class OnlineSoftmax {
     /** Adds what other keys gave to the same rows; the other state is used up. */
     void merge(OnlineSoftmax other, int rows) {
         int padded = Lanes.roundUp(rows, PANEL);
-        keep = Scratch.atLeast(keep, padded);
-        gain = Scratch.atLeast(gain, padded);
+        factors = Scratch.atLeast(factors, 2 * padded);
         for (int row = 0; row < rows; row++) {
             float both = Math.max(maximum[row], other.maximum[row]);
-            keep[row] = maximum[row] == both ? 0f : maximum[row] - both;
-            gain[row] = other.maximum[row] == both ? 0f : other.maximum[row] - both;
+            factors[row] = maximum[row] == both ? 0f : maximum[row] - both;
+            factors[padded + row] = other.maximum[row] == both ? 0f : other.maximum[row] - both;
         }
-        Exp.shifted(keep, 0, padded, scale, 0f, unused, 0, 0f);
-        Exp.shifted(gain, 0, padded, scale, 0f, unused, 0, 0f);
+        // one call: C2 may compile all of this method as one, and with two it reached its limit of nodes and boxed
+        // vectors
+        Exp.shifted(factors, 0, 2 * padded, scale, 0f, unused, 0, 0f);
         for (int row = 0; row < rows; row++) {
             if (other.hasSeen(row)) {
-                mergeRow(other, row);
+                mergeRow(other, row, factors[row], factors[padded + row]);
             }
         }
     }
@@ -136,10 +135,10 @@ final class OnlineSoftmax {
         return false;
     }
 
-    private void mergeRow(OnlineSoftmax other, int row) {
+    private void mergeRow(OnlineSoftmax other, int row, float keep, float gain) {
         if (hasSeen(row)) {
-            ScoreOps.merge(output, row * stride, keep[row], other.output, row * stride, gain[row], wide);
-            ScoreOps.mergeSums(sums, row * PANEL, keep[row], other.sums, row * PANEL, gain[row]);
+            ScoreOps.merge(output, row * stride, keep, other.output, row * stride, gain, wide);
+            ScoreOps.mergeSums(sums, row * PANEL, keep, other.sums, row * PANEL, gain);
         } else {
             System.arraycopy(other.output, row * stride, output, row * stride, stride);
             System.arraycopy(other.sums, row * PANEL, sums, row * PANEL, PANEL);

@@ -35,6 +35,9 @@ public final class Exp {
     /**
      * {@code row[i] = e^(scale * (row[i] - shift))} in place, and the sums of the results by position modulo 32.
      *
+     * <p>The exponential stands in the loop and not in a method of its own: where C2 compiles much at once it stops inlining
+     * methods that it is not told to inline, and a vector that is passed to one or returned becomes an object.
+     *
      * <p>The 32 partial sums make the order of additions the same for every lane width. They are replaced by
      * {@code partial * keep + sum}.
      *
@@ -51,35 +54,29 @@ public final class Exp {
                 // subtract first: the largest element becomes exactly 0 and its exponential exactly 1
                 FloatVector x =
                         FloatVector.fromArray(FLOATS, row, at + i).sub(shift).mul(scale);
-                FloatVector p = of(x);
+                FloatVector biased =
+                        x.fma(FloatVector.broadcast(FLOATS, LOG2_E), FloatVector.broadcast(FLOATS, ROUND_AND_BIAS));
+                FloatVector n = biased.sub(ROUND_AND_BIAS);
+                FloatVector r = n.fma(FloatVector.broadcast(FLOATS, -LN2_HIGH), x);
+                r = n.fma(FloatVector.broadcast(FLOATS, -LN2_LOW), r);
+                FloatVector p = FloatVector.broadcast(FLOATS, C6).fma(r, FloatVector.broadcast(FLOATS, C5));
+                p = p.fma(r, FloatVector.broadcast(FLOATS, C4));
+                p = p.fma(r, FloatVector.broadcast(FLOATS, C3));
+                p = p.fma(r, FloatVector.broadcast(FLOATS, C2));
+                // (1 + r) + (rounding error of 1 + r) + r^2 p: one rounding fewer than Horner to the end, and monotone
+                FloatVector one = r.add(1f);
+                FloatVector rest = r.sub(one.sub(1f));
+                p = r.mul(r).fma(p, rest).add(one);
+                FloatVector power = biased.viewAsIntegralLanes()
+                        .lanewise(VectorOperators.LSHL, 23)
+                        .viewAsFloatingLanes()
+                        .reinterpretAsFloats();
+                p = p.mul(power).blend(0f, x.compare(VectorOperators.LT, LOWEST));
                 p.intoArray(row, at + i);
                 sum = sum.add(p);
             }
             FloatVector before = FloatVector.fromArray(FLOATS, partial, p0 + slot);
             before.fma(FloatVector.broadcast(FLOATS, keep), sum).intoArray(partial, p0 + slot);
         }
-    }
-
-    /** {@code e^x} for x up to 88; 0 below {@link #LOWEST}. Small enough that C2 always inlines it. */
-    static FloatVector of(FloatVector x) {
-        FloatVector biased =
-                x.fma(FloatVector.broadcast(FLOATS, LOG2_E), FloatVector.broadcast(FLOATS, ROUND_AND_BIAS));
-        FloatVector n = biased.sub(ROUND_AND_BIAS);
-        FloatVector r = n.fma(FloatVector.broadcast(FLOATS, -LN2_HIGH), x);
-        r = n.fma(FloatVector.broadcast(FLOATS, -LN2_LOW), r);
-        FloatVector p = FloatVector.broadcast(FLOATS, C6).fma(r, FloatVector.broadcast(FLOATS, C5));
-        p = p.fma(r, FloatVector.broadcast(FLOATS, C4));
-        p = p.fma(r, FloatVector.broadcast(FLOATS, C3));
-        p = p.fma(r, FloatVector.broadcast(FLOATS, C2));
-        // (1 + r) + (rounding error of 1 + r) + r^2 p: one rounding fewer than Horner to the end, and monotone
-        FloatVector one = r.add(1f);
-        FloatVector rest = r.sub(one.sub(1f));
-        p = r.mul(r).fma(p, rest).add(one);
-        FloatVector power = biased.viewAsIntegralLanes()
-                .lanewise(VectorOperators.LSHL, 23)
-                .viewAsFloatingLanes()
-                .reinterpretAsFloats();
-        p = p.mul(power);
-        return p.blend(0f, x.compare(VectorOperators.LT, LOWEST));
     }
 }

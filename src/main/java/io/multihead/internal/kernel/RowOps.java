@@ -28,7 +28,13 @@ public final class RowOps {
                 high = high.blend(b, b.compare(VectorOperators.GT, high));
             }
         }
-        return greatest(low.blend(high, high.compare(VectorOperators.GT, low)));
+        // by integers of the same order, whose reduction needs no care for -0 and NaN: 1 % of attention
+        IntVector bits = low.blend(high, high.compare(VectorOperators.GT, low)).reinterpretAsInts();
+        int ordered = bits.lanewise(
+                        VectorOperators.XOR,
+                        bits.lanewise(VectorOperators.ASHR, 31).and(Integer.MAX_VALUE))
+                .reduceLanes(VectorOperators.MAX);
+        return Float.intBitsToFloat(ordered ^ ordered >> 31 & Integer.MAX_VALUE);
     }
 
     /**
@@ -45,16 +51,6 @@ public final class RowOps {
             FloatVector.zero(FLOATS).blend(before.sub(after), more).intoArray(row, i);
             after.intoArray(maximum, at + i);
         }
-    }
-
-    /** By integers of the same order, whose reduction needs no care for -0 and NaN: 1 % of attention. */
-    private static float greatest(FloatVector v) {
-        IntVector bits = v.reinterpretAsInts();
-        int ordered = bits.lanewise(
-                        VectorOperators.XOR,
-                        bits.lanewise(VectorOperators.ASHR, 31).and(Integer.MAX_VALUE))
-                .reduceLanes(VectorOperators.MAX);
-        return Float.intBitsToFloat(ordered ^ ordered >> 31 & Integer.MAX_VALUE);
     }
 
     /** {@code row *= factor}. */

@@ -31,23 +31,50 @@ public final class ScoreGradient {
      * @param rows per column, {@code stride} floats apart: log-sum-exp ({@link #NO_KEYS} for columns without keys), what its
      *     rounding to f32 lost, and D
      * @param q0 the first column
+     * @param room {@code length + 32} floats
      */
     public static void of(
-            float[] score, float[] gradient, int at, int length, float scale, float[] rows, int stride, int q0) {
+            float[] score,
+            float[] gradient,
+            int at,
+            int length,
+            float scale,
+            float[] rows,
+            int stride,
+            int q0,
+            float[] room) {
+        exponents(score, at, length, scale, rows, stride, q0, room);
+        Exp.shifted(score, at, length, 1f, 0f, room, length, 0f);
+        weigh(score, gradient, at, length, rows, q0 + 2 * stride, room);
+    }
+
+    /** {@code score = scale s - lse}, and what that loses; minus infinity marks a hidden score there. */
+    private static void exponents(
+            float[] score, int at, int length, float scale, float[] rows, int stride, int q0, float[] lost) {
         FloatVector factor = FloatVector.broadcast(FLOATS, scale);
         for (int i = 0; i < length; i += COUNT) {
             FloatVector lse = FloatVector.fromArray(FLOATS, rows, q0 + i);
             FloatVector s = FloatVector.fromArray(FLOATS, score, at + i).mul(factor);
             FloatVector x = s.sub(lse);
+            x.intoArray(score, at + i);
             // exact while |s| <= |lse|, and otherwise no larger than what rounding s has lost
-            FloatVector lost = s.sub(x.add(lse)).sub(FloatVector.fromArray(FLOATS, rows, q0 + i + stride));
-            FloatVector p = Exp.of(x);
-            p = lost.fma(p, p);
-            // a hidden score has no weight and no gradient, though log-sum-exp or dP be NaN
-            VectorMask<Float> hidden = s.compare(VectorOperators.EQ, Float.NEGATIVE_INFINITY);
-            p = p.blend(0f, hidden);
+            s.sub(x.add(lse))
+                    .sub(FloatVector.fromArray(FLOATS, rows, q0 + i + stride))
+                    .blend(Float.NEGATIVE_INFINITY, s.compare(VectorOperators.EQ, Float.NEGATIVE_INFINITY))
+                    .intoArray(lost, i);
+        }
+    }
+
+    /** {@code P = p (1 + lost)} and {@code dS = P (dP - D)}, 0 where hidden, though log-sum-exp or dP be NaN. */
+    private static void weigh(
+            float[] score, float[] gradient, int at, int length, float[] rows, int d0, float[] losses) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector lost = FloatVector.fromArray(FLOATS, losses, i);
+            VectorMask<Float> hidden = lost.compare(VectorOperators.EQ, Float.NEGATIVE_INFINITY);
+            FloatVector p = FloatVector.fromArray(FLOATS, score, at + i);
+            p = lost.fma(p, p).blend(0f, hidden);
             p.intoArray(score, at + i);
-            FloatVector mean = FloatVector.fromArray(FLOATS, rows, q0 + i + 2 * stride);
+            FloatVector mean = FloatVector.fromArray(FLOATS, rows, d0 + i);
             FloatVector apart = FloatVector.fromArray(FLOATS, gradient, at + i).sub(mean);
             apart.mul(p).blend(0f, hidden).intoArray(gradient, at + i);
         }
