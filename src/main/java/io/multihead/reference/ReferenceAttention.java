@@ -24,6 +24,7 @@ public final class ReferenceAttention {
     private final int keys;
     private final int headDim;
     private final int valueDim;
+    private double scoreError;
 
     private ReferenceAttention(Call call) {
         query = Values.of(call.query);
@@ -70,9 +71,17 @@ public final class ReferenceAttention {
      * @param weights {@code [batch, queryHeads, queries, keys]}
      * @param errorScale per output element, the condition-aware bound B of {@link Tolerance}
      * @param maxScore the largest absolute score that any query sees
+     * @param scoreError what an f32 chain of fused multiply-adds may lose of a score that any query sees: u times the sum of
+     *     its absolute partial sums (Higham 2002, section 3.1), and u per product for queries that are scaled and rounded first
      */
     @SuppressWarnings("ArrayRecordComponent")
-    public record Result(double[] output, double[] logSumExp, double[] weights, double[] errorScale, double maxScore) {}
+    public record Result(
+            double[] output,
+            double[] logSumExp,
+            double[] weights,
+            double[] errorScale,
+            double maxScore,
+            double scoreError) {}
 
     /**
      * Computes attention.
@@ -91,7 +100,12 @@ public final class ReferenceAttention {
     private Result all() {
         int rows = batches * heads * queries;
         Result result = new Result(
-                new double[rows * valueDim], new double[rows], new double[rows * keys], new double[rows * valueDim], 0);
+                new double[rows * valueDim],
+                new double[rows],
+                new double[rows * keys],
+                new double[rows * valueDim],
+                0,
+                0);
         double maxScore = 0;
         int row = 0;
         for (int b = 0; b < batches; b++) {
@@ -101,7 +115,7 @@ public final class ReferenceAttention {
                 }
             }
         }
-        return new Result(result.output, result.logSumExp, result.weights, result.errorScale, maxScore);
+        return new Result(result.output, result.logSumExp, result.weights, result.errorScale, maxScore, scoreError);
     }
 
     /** One query; returns its largest absolute score. */
@@ -136,16 +150,21 @@ public final class ReferenceAttention {
         int k = ((b * kvHeads + kvHead(h)) * keys + j) * headDim;
         double dot = 0;
         double absolute = 0;
+        double partials = 0;
         for (int d = 0; d < headDim; d++) {
             double product = query[q + d] * key[k + d];
             dot += product;
             absolute += Math.abs(product);
+            partials += Math.abs(dot);
         }
         double scaled = dot * scale;
         double score = rule.apply(b, h, i, j, scaled);
         // a bias is added to the rounded score: its size conditions the sum like one more product
         double bias = Double.isFinite(score - scaled) ? Math.abs(score - scaled) : 0;
         kappa[j] = Math.abs(scale) * absolute + bias;
+        if (score != Double.NEGATIVE_INFINITY) {
+            scoreError = Math.max(scoreError, U * (Math.abs(scale) * partials + kappa[j]));
+        }
         return score;
     }
 
