@@ -4,6 +4,7 @@ import static io.multihead.internal.kernel.Lanes.DEPTH;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
+import io.multihead.internal.kernel.Halves;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.Packer;
 import io.multihead.internal.kernel.Panels;
@@ -17,9 +18,9 @@ import java.util.Arrays;
  * Up to 256 keys and values of one head as panels: keys as {@code [chunk of headDim][panel of keys][d][32 keys]}, values as
  * {@code [panel of valueDim][key][32]}. Belongs to one thread.
  *
- * <p>Rows of tensors are packed. Pages that are f32 panels already are read where they lie. Narrow pages are widened
- * in the order in which they lie: panel by panel just before each is multiplied, or all of a block and kept when many rows will
- * read them.
+ * <p>Rows of tensors are packed. Pages that are panels already are read where they lie, f32 by any number of rows and 16-bit
+ * elements by a few, which widen them in registers. Other narrow pages are widened in the order in which they lie: panel by
+ * panel just before each is multiplied, or all of a block and kept when many rows will read them.
  *
  * <p>A value that is not finite would spoil, as {@code 0 * NaN}, the rows that do not see its key. Such elements are taken
  * out of the panels and kept aside; {@link #addStrays} gives them to exactly the rows that see them.
@@ -86,9 +87,10 @@ final class KeyBlock {
             for (int page = 0; page < pageCount; page++) {
                 finite &= pages[page].finite();
             }
-            boolean wide = pages[0].dtype() == DType.F32;
-            inPlace = finite && wide;
-            byPanel = finite && !wide && rows <= Product.FEW;
+            boolean few = rows <= Product.FEW;
+            DType dtype = pages[0].dtype();
+            inPlace = finite && (dtype == DType.F32 || few && Halves.holds(dtype));
+            byPanel = finite && few && !inPlace;
             keysOf = byPanel ? NOTHING : keysOf; // panels in passing replace those that were kept
             setRuns();
         }
@@ -206,7 +208,7 @@ final class KeyBlock {
             for (int key = 0; key < keys; key += run) {
                 if (inPlace) {
                     KeyValuePage page = pages[key / pageKeys];
-                    product.right((float[]) page.storage(), page.at(true) + d * pageKeys, depth * PANEL);
+                    product.right(page.storage(), page.dtype(), page.at(true) + d * pageKeys, depth * PANEL);
                 } else if (byPanel) {
                     widenKeys(d, depth, key, keyPanels, 0);
                     product.right(keyPanels, 0, depth * PANEL);

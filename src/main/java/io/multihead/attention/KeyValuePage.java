@@ -16,6 +16,8 @@ import org.jspecify.annotations.Nullable;
  *   <li>keys {@code [headDim / 256][n / 32][256][32]}: element d of key j at {@code (d / 256)(256 n) + (j / 32)(32 c) + 32 (d %
  *       256) + j % 32}, where c is 256, or what is left of headDim in the last chunk
  *   <li>values {@code [n / 64][ceil(valueDim / 32)][64][32]}, zeros beyond valueDim
+ *   <li>for BF16 and F16, two elements in a word: where a row of 32 elements begins at element e, the word {@code e / 2 + l} holds
+ *       element l of the row in its high half and element {@code l + 16} in its low half
  *   <li>for I8, an f32 scale per key and one per value, which their elements are to be multiplied with
  * </ul>
  */
@@ -85,11 +87,11 @@ public final class KeyValuePage {
     /**
      * Keys and values are panels.
      *
-     * @param array {@code float[]}, {@code short[]} for BF16 and F16, {@code byte[]} for I8
+     * @param array {@code float[]}, {@code int[]} for BF16 and F16, {@code byte[]} for I8
      * @param type element type
-     * @param newKeyAt index of the page's first key element
-     * @param newValueAt index of the page's first value element
-     * @param allFinite whether no value is infinite or NaN
+     * @param newKeyAt index of the page's first key element, counted in elements, of which a word of BF16 or F16 holds two
+     * @param newValueAt index of the page's first value element, likewise
+     * @param allFinite whether no value is infinite or NaN, and no key of F16
      * @return this page
      */
     public KeyValuePage panels(Object array, DType type, int newKeyAt, int newValueAt, boolean allFinite) {

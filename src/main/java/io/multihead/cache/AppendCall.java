@@ -79,6 +79,9 @@ final class AppendCall implements Compute.Job {
         for (int r = 0; rope != null && r < run; r++) {
             rope.apply(rows, r * ld, position + r);
         }
+        if (pool.config.dtype() == DType.F16) {
+            noteFinite(pool, rows, ld, run, headDim, page, head);
+        }
         int in = (int) (position % pool.pageTokens);
         scale(pool, rows, ld, run, headDim, pool.scales(page), pool.scaleAt(page, layer, head) + in);
         int keyAt = pool.keyAt(page, layer, head);
@@ -98,11 +101,7 @@ final class AppendCall implements Compute.Job {
         int ld = Lanes.roundUp(Math.max(1, valueDim), PANEL);
         float[] rows = scratch.floats(ROWS, PANEL * ld);
         scratch.packer().read(from, at, from.stride(2), from.stride(3), run, valueDim, rows, 0, ld);
-        for (int r = 0; r < run; r++) {
-            if (!PanelStore.isFinite(rows, r * ld, valueDim, dtype)) {
-                pool.markNotFinite(page, layer, head);
-            }
-        }
+        noteFinite(pool, rows, ld, run, valueDim, page, head);
         int in = (int) (position % pool.pageTokens);
         int scaleAt = pool.scaleAt(page, layer, head) + pool.pageTokens + in;
         scale(pool, rows, ld, run, valueDim, pool.scales(page), scaleAt);
@@ -112,6 +111,15 @@ final class AppendCall implements Compute.Job {
             for (int r = 0; r < run; r++) {
                 int target = valueAt + d * Product.CHAIN + (first + r) * PANEL;
                 PanelStore.row(rows, r * ld + d, Math.min(PANEL, valueDim - d), pool.slab(page), dtype, target);
+            }
+        }
+    }
+
+    /** Infinity and NaN must be taken out of values before they are multiplied; in F16, keys too are read as if all were finite. */
+    private void noteFinite(PagePool pool, float[] rows, int ld, int run, int dim, int page, int head) {
+        for (int r = 0; r < run; r++) {
+            if (!PanelStore.isFinite(rows, r * ld, dim, pool.config.dtype())) {
+                pool.markNotFinite(page, layer, head);
             }
         }
     }

@@ -112,8 +112,8 @@ public final class KeyValueCache {
         }
     }
 
-    private KeyValueCache(Config config, int pageTokens, long pages, long quota) {
-        pool = new PagePool(config, pageTokens, pages);
+    private KeyValueCache(PagePool pool, long quota) {
+        this.pool = pool;
         sequences = new Sequences(pool, quota);
     }
 
@@ -132,7 +132,7 @@ public final class KeyValueCache {
         Checks.atLeast(sequences, 1, "sequences");
         long quota = Math.ceilDiv(Checks.atLeast(tokens, 1, "tokens"), (long) Lanes.DEPTH);
         long pages = Checks.fitsInt(quota * sequences, "tokens");
-        KeyValueCache cache = new KeyValueCache(config, Lanes.DEPTH, pages, quota);
+        KeyValueCache cache = new KeyValueCache(new PagePool(config, Lanes.DEPTH, pages, 1), quota);
         for (int page = 0; page < pages; page++) {
             cache.pool.reserve(page);
         }
@@ -155,7 +155,8 @@ public final class KeyValueCache {
         if (budgetBytes < page) {
             throw Checks.fail("budgetBytes", String.valueOf(budgetBytes), "expected at least one page of " + page);
         }
-        return new KeyValueCache(config, KeyValuePage.LEAST_KEYS, budgetBytes / page, Long.MAX_VALUE);
+        PagePool pool = new PagePool(config, KeyValuePage.LEAST_KEYS, budgetBytes / page, PagePool.STEPS);
+        return new KeyValueCache(pool, Long.MAX_VALUE);
     }
 
     /**

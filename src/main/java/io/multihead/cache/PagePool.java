@@ -1,5 +1,6 @@
 package io.multihead.cache;
 
+import io.multihead.internal.kernel.Halves;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.tensor.DType;
 import java.util.Arrays;
@@ -8,16 +9,24 @@ import java.util.Arrays;
  * The memory of a cache: pages of equal size with all layers and heads of some tokens, in slabs that are made as pages are
  * first taken and never given back. A page belongs to as many sequences as share it.
  *
- * <p>A page is {@code [layer][head][keys, then values]}, each in the panels of {@code KeyValuePage}. Slabs are Java arrays,
- * because the micro-kernel reads those at the speed of memory (34 GB/s measured) and copies native memory first (21 GB/s).
+ * <p>A slab is {@code [layer][head][keys of all pages, then values of all pages]}, each in the panels of {@code KeyValuePage}: a
+ * head's keys, and its values, are one stream over the pages that follow each other, which a sequence takes unless others grow
+ * at the same time. Attention reads 256 keys, then 256 values, and so on; where each of these 64 KiB began a stream of its own,
+ * as with heads beside each other in a page, memory gave 15 instead of 21 GB/s. Slabs are Java arrays, because the micro-kernel
+ * reads those at the speed of memory (34 GB/s measured) and copies native memory first (21 GB/s).
  */
 final class PagePool {
     private static final long SLAB_BYTES = 64L << 20;
+    /** A pool that is not taken at once grows by a sixteenth of what it may hold: streams are as long as slabs. */
+    static final int STEPS = 16;
+
+    private static final int MOST_ELEMENTS = 1 << 30;
 
     final KeyValueCache.Config config;
     final int pageTokens;
     final int pages;
-    private final int headElements;
+    private final int keyElements;
+    private final int valueElements;
     private final int pageElements;
     private final int slabPages;
     private final Object[] slabs;
@@ -28,14 +37,19 @@ final class PagePool {
     private int freeCount;
     private int made;
 
-    PagePool(KeyValueCache.Config config, int pageTokens, long pages) {
+    /** At most so many slabs, unless an array cannot hold one of them. */
+    PagePool(KeyValueCache.Config config, int pageTokens, long pages, int mostSlabs) {
         this.config = config;
         this.pageTokens = pageTokens;
         this.pages = (int) Math.min(pages, Integer.MAX_VALUE - 8);
-        headElements = pageTokens * (config.headDim() + Lanes.roundUp(config.valueDim(), Lanes.PANEL));
-        pageElements = Math.multiplyExact(Math.multiplyExact(config.layers(), config.heads()), headElements);
-        long bytes = (long) pageElements * config.dtype().bytes();
-        slabPages = Math.clamp(SLAB_BYTES / Math.max(1, bytes), 1, Math.max(1, this.pages));
+        keyElements = pageTokens * config.headDim();
+        valueElements = pageTokens * Lanes.roundUp(config.valueDim(), Lanes.PANEL);
+        pageElements =
+                Math.multiplyExact(Math.multiplyExact(config.layers(), config.heads()), keyElements + valueElements);
+        long bytes = Math.max(1, (long) pageElements * config.dtype().bytes());
+        long wanted = Math.max(SLAB_BYTES / bytes, Math.ceilDiv(this.pages, mostSlabs));
+        long most = Math.max(1, MOST_ELEMENTS / Math.max(1, pageElements));
+        slabPages = (int) Math.clamp(wanted, 1, Math.min(most, Math.max(1, this.pages)));
         int slabCount = Math.ceilDiv(this.pages, slabPages);
         slabs = new Object[slabCount];
         scales = new float[slabCount][];
@@ -72,15 +86,20 @@ final class PagePool {
     void reserve(int page) {
         int slab = page / slabPages;
         if (slabs[slab] == null) {
-            int length = Math.multiplyExact(Math.min(slabPages, pages - slab * slabPages), pageElements);
+            int length = Math.multiplyExact(slabPages(page), pageElements);
             slabs[slab] = switch (config.dtype()) {
                 case F32 -> new float[length];
-                case BF16, F16 -> new short[length];
+                case BF16, F16 -> new int[length / 2];
                 default -> new byte[length];
             };
             boolean scaled = config.dtype() == DType.I8;
             scales[slab] = new float[scaled ? slabPages * config.layers() * config.heads() * 2 * pageTokens : 0];
         }
+    }
+
+    /** Pages of the slab that holds a page; the last may be shorter. */
+    private int slabPages(int page) {
+        return Math.min(slabPages, pages - page / slabPages * slabPages);
     }
 
     void share(int page) {
@@ -101,7 +120,12 @@ final class PagePool {
     /** A page of the caller's own with the same content, in place of a shared one. */
     int copy(int page) {
         int own = take();
-        System.arraycopy(slab(page), at(page), slab(own), at(own), pageElements);
+        for (int layer = 0; layer < config.layers(); layer++) {
+            for (int head = 0; head < config.heads(); head++) {
+                copy(page, keyAt(page, layer, head), own, keyAt(own, layer, head), keyElements);
+                copy(page, valueAt(page, layer, head), own, valueAt(own, layer, head), valueElements);
+            }
+        }
         int flags = config.layers() * config.heads();
         System.arraycopy(notFinite, page * flags, notFinite, own * flags, flags);
         if (config.dtype() == DType.I8) {
@@ -116,18 +140,23 @@ final class PagePool {
         return slabs[page / slabPages];
     }
 
-    private int at(int page) {
-        return page % slabPages * pageElements;
+    private void copy(int page, int from, int own, int to, int elements) {
+        int each = Halves.holds(config.dtype()) ? 2 : 1;
+        System.arraycopy(slab(page), from / each, slab(own), to / each, elements / each);
     }
 
-    /** Index of the first key element of a head. */
+    /** Index of the first key element of a head, in elements. */
     int keyAt(int page, int layer, int head) {
-        return at(page) + (layer * config.heads() + head) * headElements;
+        return headAt(page, layer, head) + page % slabPages * keyElements;
     }
 
-    /** Index of the first value element of a head. */
+    /** Index of the first value element of a head, in elements. */
     int valueAt(int page, int layer, int head) {
-        return keyAt(page, layer, head) + pageTokens * config.headDim();
+        return headAt(page, layer, head) + slabPages(page) * keyElements + page % slabPages * valueElements;
+    }
+
+    private int headAt(int page, int layer, int head) {
+        return (layer * config.heads() + head) * slabPages(page) * (keyElements + valueElements);
     }
 
     float[] scales(int page) {

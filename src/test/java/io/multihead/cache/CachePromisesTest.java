@@ -168,6 +168,39 @@ class CachePromisesTest {
         }
     }
 
+    /** Keys that F16 cannot hold become infinite and spoil the rows that see them, and no others. */
+    @ParameterizedTest
+    @EnumSource(
+            value = DType.class,
+            names = {"BF16", "F16"})
+    void infiniteKeysReachExactlyTheRowsThatSeeThem(DType dtype) {
+        for (double spoiler : new double[] {Double.NaN, Double.POSITIVE_INFINITY, 1e6}) {
+            KeyValueCache cache = KeyValueCache.paged(config(dtype), 1L << 26);
+            int sequence = cache.open();
+            Tensor spoilt = zeros(1, KV_HEADS, 200, DIM);
+            tokens(key, 0, 200).copyTo(spoilt);
+            spoilt.set(spoiler, 0, 1, 150, 7);
+            cache.append(SERIAL, 0, sequence, spoilt, tokens(value, 0, 200));
+            Tensor keys = narrowed(spoilt, dtype);
+            Tensor values = narrowed(tokens(value, 0, 200), dtype);
+            for (int row = 100; row < 200; row += 33) {
+                cache.truncate(sequence, row < 150 ? 150 : 200);
+                Tensor one = tokens(query, row, 1);
+                double[] actual = attend(SERIAL, one, cache.view(0, sequence), AttentionOptions.DEFAULT);
+                Tensor expected = zeros(1, HEADS, 1, DIM);
+                int seen = (int) cache.length(0, sequence);
+                Attention.forward(
+                        SERIAL,
+                        one,
+                        tokens(keys, 0, seen),
+                        tokens(values, 0, seen),
+                        expected,
+                        AttentionOptions.DEFAULT);
+                assertArrayEquals(Numbers.of(expected), actual, 1e-6);
+            }
+        }
+    }
+
     /** Promise C12, for ever: a million steps with a window take no more memory than the first ten thousand. */
     @Test
     void aMillionStepsTakeNoMoreMemory() {

@@ -17,6 +17,9 @@ public final class Lanes {
     /** Columns of one panel: two vectors of 16 lanes, four of 8, eight of 4. */
     public static final int PANEL = 32;
 
+    /** Columns from the first vector of a tile to its second: half a panel, so that both may come from one vector of halves. */
+    static final int HALF = PANEL / 2;
+
     /** Largest depth of one multiplication: keys of one block, or columns of A that are multiplied at a time. */
     public static final int DEPTH = 256;
 
@@ -34,6 +37,12 @@ public final class Lanes {
     /** The smallest multiple of {@code step}, a power of two or not, that holds {@code size}. */
     public static int roundUp(int size, int step) {
         return (size + step - 1) / step * step;
+    }
+
+    /** The column after {@code column} at which a tile starts: it covers that vector and the one half a panel further. */
+    static int nextTile(int column) {
+        int next = column + COUNT;
+        return next % HALF == 0 ? next + HALF : next;
     }
 
     private static VectorSpecies<Float> species() {

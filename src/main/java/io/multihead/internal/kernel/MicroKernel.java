@@ -1,18 +1,20 @@
 package io.multihead.internal.kernel;
 
-import static io.multihead.internal.kernel.Lanes.COUNT;
 import static io.multihead.internal.kernel.Lanes.FLOATS;
+import static io.multihead.internal.kernel.Lanes.HALF;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
 import jdk.incubator.vector.FloatVector;
+import jdk.incubator.vector.IntVector;
+import jdk.incubator.vector.VectorOperators;
 
 /**
  * The one multiplication: rows of A times panels of B, as outer products.
  *
  * <p>A lies row by row, {@link Lanes#ROW} floats apart; each element is broadcast. B lies in panels
- * {@code [panel][k][32]}. A tile keeps two vectors of C per row in registers, so every element of C is a sum of chains of fused
- * multiply-adds in ascending {@code k}, whichever tile computes it: results do not depend on tile shape, neighbours or lane
+ * {@code [panel][k][32]}. A tile keeps two vectors of C per row, half a panel apart, in registers, so every element of C is a sum
+ * of chains of fused multiply-adds in ascending {@code k}, whichever tile computes it: results do not depend on tile shape, neighbours or lane
  * width.
  *
  * <p>The tiles are unrolled by hand because C2 keeps accumulators in registers only as named locals. Six rows take 12
@@ -52,7 +54,7 @@ final class MicroKernel {
             FloatVector c50 = zero, c51 = zero;
             for (int k = first; k < end; k++) {
                 FloatVector b0k = FloatVector.fromArray(FLOATS, b, b0 + k * PANEL);
-                FloatVector b1k = FloatVector.fromArray(FLOATS, b, b0 + COUNT + k * PANEL);
+                FloatVector b1k = FloatVector.fromArray(FLOATS, b, b0 + HALF + k * PANEL);
                 FloatVector x0 = FloatVector.broadcast(FLOATS, a[a0 + k]);
                 c00 = x0.fma(b0k, c00);
                 c01 = x0.fma(b1k, c01);
@@ -86,17 +88,17 @@ final class MicroKernel {
             s51 = s51.add(c51);
         }
         s00.intoArray(c, c0);
-        s01.intoArray(c, c0 + COUNT);
+        s01.intoArray(c, c0 + HALF);
         s10.intoArray(c, c0 + ldc);
-        s11.intoArray(c, c0 + ldc + COUNT);
+        s11.intoArray(c, c0 + ldc + HALF);
         s20.intoArray(c, c0 + 2 * ldc);
-        s21.intoArray(c, c0 + 2 * ldc + COUNT);
+        s21.intoArray(c, c0 + 2 * ldc + HALF);
         s30.intoArray(c, c0 + 3 * ldc);
-        s31.intoArray(c, c0 + 3 * ldc + COUNT);
+        s31.intoArray(c, c0 + 3 * ldc + HALF);
         s40.intoArray(c, c0 + 4 * ldc);
-        s41.intoArray(c, c0 + 4 * ldc + COUNT);
+        s41.intoArray(c, c0 + 4 * ldc + HALF);
         s50.intoArray(c, c0 + 5 * ldc);
-        s51.intoArray(c, c0 + 5 * ldc + COUNT);
+        s51.intoArray(c, c0 + 5 * ldc + HALF);
     }
 
     /** The same for four rows: 8 accumulators. */
@@ -114,7 +116,7 @@ final class MicroKernel {
             FloatVector c30 = zero, c31 = zero;
             for (int k = first; k < end; k++) {
                 FloatVector b0k = FloatVector.fromArray(FLOATS, b, b0 + k * PANEL);
-                FloatVector b1k = FloatVector.fromArray(FLOATS, b, b0 + COUNT + k * PANEL);
+                FloatVector b1k = FloatVector.fromArray(FLOATS, b, b0 + HALF + k * PANEL);
                 FloatVector x0 = FloatVector.broadcast(FLOATS, a[a0 + k]);
                 c00 = x0.fma(b0k, c00);
                 c01 = x0.fma(b1k, c01);
@@ -138,13 +140,13 @@ final class MicroKernel {
             s31 = s31.add(c31);
         }
         s00.intoArray(c, c0);
-        s01.intoArray(c, c0 + COUNT);
+        s01.intoArray(c, c0 + HALF);
         s10.intoArray(c, c0 + ldc);
-        s11.intoArray(c, c0 + ldc + COUNT);
+        s11.intoArray(c, c0 + ldc + HALF);
         s20.intoArray(c, c0 + 2 * ldc);
-        s21.intoArray(c, c0 + 2 * ldc + COUNT);
+        s21.intoArray(c, c0 + 2 * ldc + HALF);
         s30.intoArray(c, c0 + 3 * ldc);
-        s31.intoArray(c, c0 + 3 * ldc + COUNT);
+        s31.intoArray(c, c0 + 3 * ldc + HALF);
     }
 
     /**
@@ -160,13 +162,13 @@ final class MicroKernel {
             for (int k = first; k < end; k++) {
                 FloatVector x = FloatVector.broadcast(FLOATS, a[a0 + k]);
                 v0 = x.fma(FloatVector.fromArray(FLOATS, b, b0 + k * PANEL), v0);
-                v1 = x.fma(FloatVector.fromArray(FLOATS, b, b0 + COUNT + k * PANEL), v1);
+                v1 = x.fma(FloatVector.fromArray(FLOATS, b, b0 + HALF + k * PANEL), v1);
             }
             s0 = s0.add(v0);
             s1 = s1.add(v1);
         }
         s0.intoArray(c, c0);
-        s1.intoArray(c, c0 + COUNT);
+        s1.intoArray(c, c0 + HALF);
     }
 
     /**
@@ -179,21 +181,86 @@ final class MicroKernel {
         for (int k = 0; k < depth; k++) {
             FloatVector x = FloatVector.broadcast(FLOATS, a[a0 + k]);
             v0 = x.fma(FloatVector.fromArray(FLOATS, b, b0 + k * PANEL), v0);
-            v1 = x.fma(FloatVector.fromArray(FLOATS, b, b0 + COUNT + k * PANEL), v1);
+            v1 = x.fma(FloatVector.fromArray(FLOATS, b, b0 + HALF + k * PANEL), v1);
             v2 = x.fma(FloatVector.fromArray(FLOATS, b, b0 + next + k * PANEL), v2);
-            v3 = x.fma(FloatVector.fromArray(FLOATS, b, b0 + next + COUNT + k * PANEL), v3);
+            v3 = x.fma(FloatVector.fromArray(FLOATS, b, b0 + next + HALF + k * PANEL), v3);
         }
         // as the other tiles, which add their chain to zero: -0 becomes +0
         v0.add(zero).intoArray(c, c0);
-        v1.add(zero).intoArray(c, c0 + COUNT);
+        v1.add(zero).intoArray(c, c0 + HALF);
         v2.add(zero).intoArray(c, c0 + PANEL);
-        v3.add(zero).intoArray(c, c0 + PANEL + COUNT);
+        v3.add(zero).intoArray(c, c0 + PANEL + HALF);
+    }
+
+    /**
+     * The same for up to four rows, in one chain, whose panel holds {@link Halves}: it is widened in registers, so that memory is
+     * read while the products are summed. Widened into an array first, decode took twice the time.
+     */
+    static void halves4(float[] a, int a0, int[] b, int b0, Halves type, int depth, float[] c, int c0, int ldc) {
+        int shift = type.shift;
+        IntVector mask = IntVector.broadcast(Halves.INTS, type.mask);
+        FloatVector factor = FloatVector.broadcast(FLOATS, type.factor);
+        FloatVector zero = FloatVector.zero(FLOATS);
+        FloatVector c00 = zero, c01 = zero;
+        FloatVector c10 = zero, c11 = zero;
+        FloatVector c20 = zero, c21 = zero;
+        FloatVector c30 = zero, c31 = zero;
+        for (int k = 0; k < depth; k++) {
+            IntVector words = IntVector.fromArray(Halves.INTS, b, b0 + k * HALF);
+            IntVector high = words.lanewise(VectorOperators.ASHR, shift).and(mask);
+            FloatVector b0k = high.reinterpretAsFloats().mul(factor);
+            IntVector low = words.lanewise(VectorOperators.LSHL, 16)
+                    .lanewise(VectorOperators.ASHR, shift)
+                    .and(mask);
+            FloatVector b1k = low.reinterpretAsFloats().mul(factor);
+            FloatVector x0 = FloatVector.broadcast(FLOATS, a[a0 + k]);
+            c00 = x0.fma(b0k, c00);
+            c01 = x0.fma(b1k, c01);
+            FloatVector x1 = FloatVector.broadcast(FLOATS, a[a0 + k + ROW]);
+            c10 = x1.fma(b0k, c10);
+            c11 = x1.fma(b1k, c11);
+            FloatVector x2 = FloatVector.broadcast(FLOATS, a[a0 + k + 2 * ROW]);
+            c20 = x2.fma(b0k, c20);
+            c21 = x2.fma(b1k, c21);
+            FloatVector x3 = FloatVector.broadcast(FLOATS, a[a0 + k + 3 * ROW]);
+            c30 = x3.fma(b0k, c30);
+            c31 = x3.fma(b1k, c31);
+        }
+        c00.add(zero).intoArray(c, c0);
+        c01.add(zero).intoArray(c, c0 + HALF);
+        c10.add(zero).intoArray(c, c0 + ldc);
+        c11.add(zero).intoArray(c, c0 + ldc + HALF);
+        c20.add(zero).intoArray(c, c0 + 2 * ldc);
+        c21.add(zero).intoArray(c, c0 + 2 * ldc + HALF);
+        c30.add(zero).intoArray(c, c0 + 3 * ldc);
+        c31.add(zero).intoArray(c, c0 + 3 * ldc + HALF);
+    }
+
+    /** The same for one row. */
+    static void halves1(float[] a, int a0, int[] b, int b0, Halves type, int depth, float[] c, int c0) {
+        int shift = type.shift;
+        IntVector mask = IntVector.broadcast(Halves.INTS, type.mask);
+        FloatVector factor = FloatVector.broadcast(FLOATS, type.factor);
+        FloatVector zero = FloatVector.zero(FLOATS);
+        FloatVector v0 = zero, v1 = zero;
+        for (int k = 0; k < depth; k++) {
+            IntVector words = IntVector.fromArray(Halves.INTS, b, b0 + k * HALF);
+            IntVector high = words.lanewise(VectorOperators.ASHR, shift).and(mask);
+            IntVector low = words.lanewise(VectorOperators.LSHL, 16)
+                    .lanewise(VectorOperators.ASHR, shift)
+                    .and(mask);
+            FloatVector x = FloatVector.broadcast(FLOATS, a[a0 + k]);
+            v0 = x.fma(high.reinterpretAsFloats().mul(factor), v0);
+            v1 = x.fma(low.reinterpretAsFloats().mul(factor), v1);
+        }
+        v0.add(zero).intoArray(c, c0);
+        v1.add(zero).intoArray(c, c0 + HALF);
     }
 
     /** C += T for a tile T of rows that are one panel apart. */
     static void add(float[] t, float[] c, int c0, int ldc, int rows) {
         for (int row = 0; row < rows; row++) {
-            for (int lane = 0; lane < 2 * COUNT; lane += COUNT) {
+            for (int lane = 0; lane < PANEL; lane += HALF) {
                 int at = c0 + row * ldc + lane;
                 FloatVector tile = FloatVector.fromArray(FLOATS, t, row * PANEL + lane);
                 FloatVector.fromArray(FLOATS, c, at).add(tile).intoArray(c, at);
@@ -208,17 +275,17 @@ final class MicroKernel {
         for (int row = 0; row < rows; row++) {
             int at = c0 + row * ldc;
             FloatVector left = FloatVector.fromArray(FLOATS, c, at);
-            FloatVector right = FloatVector.fromArray(FLOATS, c, at + COUNT);
+            FloatVector right = FloatVector.fromArray(FLOATS, c, at + HALF);
             FloatVector leftTile =
                     FloatVector.fromArray(FLOATS, t, t0 + row * PANEL).add(FloatVector.fromArray(FLOATS, c, at + lost));
-            FloatVector rightTile = FloatVector.fromArray(FLOATS, t, t0 + row * PANEL + COUNT)
-                    .add(FloatVector.fromArray(FLOATS, c, at + lost + COUNT));
+            FloatVector rightTile = FloatVector.fromArray(FLOATS, t, t0 + row * PANEL + HALF)
+                    .add(FloatVector.fromArray(FLOATS, c, at + lost + HALF));
             FloatVector leftSum = left.add(leftTile);
             FloatVector rightSum = right.add(rightTile);
             leftTile.sub(leftSum.sub(left)).intoArray(c, at + lost);
-            rightTile.sub(rightSum.sub(right)).intoArray(c, at + lost + COUNT);
+            rightTile.sub(rightSum.sub(right)).intoArray(c, at + lost + HALF);
             leftSum.intoArray(c, at);
-            rightSum.intoArray(c, at + COUNT);
+            rightSum.intoArray(c, at + HALF);
         }
     }
 }

@@ -15,7 +15,7 @@ public final class PanelStore {
      *
      * @param ld floats from row to row
      * @param turned room for {@code count} floats
-     * @param storage {@code float[]}, {@code short[]} or {@code byte[]}, as the type wants
+     * @param storage {@code float[]}, {@code int[]} of {@link Halves}, or {@code byte[]}, as the type wants
      * @param at index of the panel's first element of the first row's column
      */
     public static void columns(
@@ -32,8 +32,7 @@ public final class PanelStore {
     public static void row(float[] rows, int from, int length, Object storage, DType dtype, int at) {
         switch (dtype) {
             case F32 -> System.arraycopy(rows, from, (float[]) storage, at, length);
-            case BF16 -> Narrow.floatToBf16(rows, from, length, (short[]) storage, at);
-            case F16 -> Narrow.floatToF16(rows, from, length, (short[]) storage, at);
+            case BF16, F16 -> Halves.of(dtype).narrow(rows, from, length, (int[]) storage, at);
             case I8 -> Narrow.floatToI8(rows, from, length, (byte[]) storage, at);
             default -> throw new IllegalArgumentException("dtype: " + dtype + "; expected f32 or narrower");
         }

@@ -2,6 +2,7 @@ package io.multihead.internal.kernel;
 
 import static io.multihead.internal.kernel.Lanes.COUNT;
 import static io.multihead.internal.kernel.Lanes.DEPTH;
+import static io.multihead.internal.kernel.Lanes.HALF;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
@@ -31,6 +32,10 @@ public final class Product {
     private float[] a = sums;
     private int a0;
     private float[] b = a;
+    /** B if {@link #halves} says that it is not f32. */
+    private int[] words = new int[0];
+
+    private @Nullable Halves halves;
     private int b0;
     private int panelStride;
     private @Nullable Runs runs;
@@ -53,7 +58,19 @@ public final class Product {
         b = panels;
         b0 = at;
         panelStride = stride;
+        halves = null;
         runs = null;
+        return this;
+    }
+
+    /** B: the same in f32, or in {@link Halves} for at most {@link #FEW} rows; {@code at} and {@code stride} count elements. */
+    public Product right(Object panels, DType dtype, int at, int stride) {
+        if (dtype == DType.F32) {
+            return right((float[]) panels, at, stride);
+        }
+        right(b, at, stride);
+        words = (int[]) panels;
+        halves = Halves.of(dtype);
         return this;
     }
 
@@ -112,8 +129,8 @@ public final class Product {
      * @param depth columns of A, rows of B
      */
     public void multiply(int rows, int columns, int depth, boolean add) {
-        int done = rows == 1 && depth == DEPTH ? multiplyPairs(columns, add) : 0;
-        for (int column = done; column < columns; column += 2 * COUNT) {
+        int done = rows == 1 && depth == DEPTH && halves == null ? multiplyPairs(columns, add) : 0;
+        for (int column = done; column < columns; column = Lanes.nextTile(column)) {
             int panel = panel(column);
             for (int row = 0; row < rows; ) {
                 int high = high(rows - row);
@@ -138,13 +155,12 @@ public final class Product {
     private int multiplyPairs(int columns, boolean add) {
         int done = Math.ceilDiv(columns, PANEL) / 2 * 2 * PANEL;
         for (int pair = 0; pair < done; pair += 2 * PANEL) {
-            for (int column = pair; column < pair + PANEL; column += 2 * COUNT) {
-                MicroKernel.tilePair(a, a0, b, panel(column), panelStride, DEPTH, sum, 0);
+            for (int column = pair; column < pair + HALF; column += COUNT) {
                 if (add) {
+                    MicroKernel.tilePair(a, a0, b, panel(column), panelStride, DEPTH, sum, 0);
                     MicroKernel.add(sum, c, c0 + column, PANEL, 2);
                 } else {
-                    System.arraycopy(sum, 0, c, c0 + column, 2 * COUNT);
-                    System.arraycopy(sum, PANEL, c, c0 + column + PANEL, 2 * COUNT);
+                    MicroKernel.tilePair(a, a0, b, panel(column), panelStride, DEPTH, c, c0 + column);
                 }
             }
         }
@@ -163,7 +179,7 @@ public final class Product {
             accumulateInOrder(rows, columns, depth, lost);
             return;
         }
-        for (int column = 0; column < columns; column += 2 * COUNT) {
+        for (int column = 0; column < columns; column = Lanes.nextTile(column)) {
             for (int row = 0; row < rows; ) {
                 int high = high(rows - row);
                 if (runs == null) {
@@ -186,14 +202,14 @@ public final class Product {
     private void accumulateInOrder(int rows, int columns, int depth, int lost) {
         int high = high(rows);
         int step = FEW * PANEL;
-        sums = Scratch.atLeast(sums, Math.ceilDiv(columns, 2 * COUNT) * step);
+        sums = Scratch.atLeast(sums, Math.ceilDiv(columns, PANEL) * step);
         for (int k = 0; k < depth; k += CHAIN) {
-            for (int column = 0; column < columns; column += 2 * COUNT) {
-                addChain(high, a0, column, k, depth, sums, column / (2 * COUNT) * step);
+            for (int column = 0; column < columns; column = Lanes.nextTile(column)) {
+                addChain(high, a0, column, k, depth, sums, column / PANEL * step + column % PANEL);
             }
         }
-        for (int column = 0; column < columns; column += 2 * COUNT) {
-            MicroKernel.addCompensated(sums, column / (2 * COUNT) * step, c, c0 + column, ldc, lost, high);
+        for (int column = 0; column < columns; column = Lanes.nextTile(column)) {
+            MicroKernel.addCompensated(sums, column / PANEL * step + column % PANEL, c, c0 + column, ldc, lost, high);
         }
     }
 
@@ -204,16 +220,23 @@ public final class Product {
     private void addChain(int high, int from, int column, int k, int depth, float[] to, int at) {
         int run = k / CHAIN;
         int deep = Math.min(CHAIN, depth - k);
-        int panel = column % PANEL;
+        halves = null;
+        b0 = runs.starts[run];
+        panelStride = CHAIN * PANEL;
         if (runs.dtypes[run] == DType.F32) {
             b = (float[]) runs.arrays[run];
-            panel += runs.starts[run] + column / PANEL * (CHAIN * PANEL);
+        } else if (Halves.holds(runs.dtypes[run])) {
+            words = (int[]) runs.arrays[run];
+            halves = Halves.of(runs.dtypes[run]);
         } else {
             b = wide;
-            if (panel == 0) {
+            b0 = 0;
+            panelStride = 0;
+            if (column % PANEL == 0) {
                 runs.widen(run, column / PANEL, deep, wide, 0);
             }
         }
+        int panel = panel(column);
         if (k == 0) {
             tile(high, from, panel, deep, CHAIN, to, at, PANEL);
         } else {
@@ -223,7 +246,8 @@ public final class Product {
     }
 
     private int panel(int column) {
-        return b0 + column / PANEL * panelStride + column % PANEL;
+        int at = b0 + column / PANEL * panelStride;
+        return (halves == null ? at : at / 2) + column % PANEL;
     }
 
     /** Rows of the next tile; spare rows are never more than up to the next multiple of {@link Lanes#ROW_STEP}. */
@@ -235,7 +259,11 @@ public final class Product {
     }
 
     private void tile(int high, int from, int panel, int depth, int chain, float[] to, int t0, int stride) {
-        if (high == MicroKernel.HIGH) {
+        if (halves != null && high == 1) {
+            MicroKernel.halves1(a, from, words, panel, halves, depth, to, t0);
+        } else if (halves != null) {
+            MicroKernel.halves4(a, from, words, panel, halves, depth, to, t0, stride);
+        } else if (high == MicroKernel.HIGH) {
             MicroKernel.tile6(a, from, b, panel, depth, chain, to, t0, stride);
         } else if (high == 1) {
             MicroKernel.tile1(a, from, b, panel, depth, chain, to, t0);

@@ -14,14 +14,14 @@ public final class Widen {
     /**
      * Widens {@code rows} rows of 32 elements.
      *
-     * @param storage {@code float[]}, {@code short[]} or {@code byte[]}, as the type wants
+     * @param storage {@code float[]}, {@code int[]} of {@link Halves}, or {@code byte[]}, as the type wants
+     * @param from counts elements
      */
     public static void panel(Object storage, DType dtype, int from, int rows, float[] to, int at) {
         int length = rows * PANEL;
         switch (dtype) {
             case F32 -> System.arraycopy((float[]) storage, from, to, at, length);
-            case BF16 -> Narrow.bf16ToFloat((short[]) storage, from, length, to, at);
-            case F16 -> Narrow.f16ToFloat((short[]) storage, from, length, to, at);
+            case BF16, F16 -> Halves.of(dtype).widen((int[]) storage, from, rows, to, at);
             case I8 -> Narrow.i8ToFloat((byte[]) storage, from, length, to, at);
             default -> throw new IllegalArgumentException("dtype: " + dtype + "; expected f32 or narrower");
         }
