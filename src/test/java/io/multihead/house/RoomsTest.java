@@ -40,6 +40,12 @@ class RoomsTest {
         assertEquals(Set.of("Offences$Vectors"), offenders(BAD_HOUSE.vectorsStayInKernels()));
     }
 
+    @Test
+    void passesNoVectors() {
+        HOUSE.passesNoVectors().check(LIBRARY);
+        assertEquals(Set.of("Passes"), offenders(BAD_HOUSE.passesNoVectors()));
+    }
+
     /** The descriptor is compiled apart from the sources, so the compiler does not hold them to it. */
     @Test
     void needsNothingButJavaBase() {
