@@ -17,7 +17,7 @@ import org.openjdk.jmh.annotations.Setup;
 
 /** Self-attention, every tensor {@code (batch, tokens, heads, dim)} in native memory, as the peers want it. */
 public class AttentionForward extends Comparison {
-    @Param({"multihead", "scalar", "reducelanes", "onnxruntime", "onnxgqa", "openblas", "pytorch"})
+    @Param({"multihead", "materialising", "scalar", "reducelanes", "onnxruntime", "onnxgqa", "openblas", "pytorch"})
     public String impl;
 
     /** Batch, heads, tokens, headDim. */
@@ -65,6 +65,7 @@ public class AttentionForward extends Comparison {
         long[] flat = {batch, tokens, (long) heads * dim};
         return switch (impl) {
             case "multihead" -> ours(q, k, v, out);
+            case "materialising" -> Materialising.attention(cpu, view(q), view(k), view(v), view(out), options());
             case "onnxruntime" ->
                 new Onnx("MultiHeadAttention", "com.microsoft")
                         .input("q", q, flat)
@@ -131,8 +132,12 @@ public class AttentionForward extends Comparison {
         Tensor key = view(k);
         Tensor value = view(v);
         Tensor output = view(out);
-        AttentionOptions options = causal ? AttentionOptions.CAUSAL : AttentionOptions.DEFAULT;
+        AttentionOptions options = options();
         return () -> Attention.forward(cpu, query, key, value, output, options);
+    }
+
+    private AttentionOptions options() {
+        return causal ? AttentionOptions.CAUSAL : AttentionOptions.DEFAULT;
     }
 
     private Tensor view(FloatBuffer buffer) {

@@ -10,11 +10,12 @@ final class Impls {
     private static final Set<String> VARIANTS = Set.of("DecodeBatch", "PrefillOptions");
 
     /** Ours, then native peers, then those in Java. */
-    private static final List<String> KNOWN = List.of(("multihead paged bf16 f16 i8 plain "
+    private static final List<String> KNOWN = List.of(("multihead materialising paged bf16 f16 i8 plain "
                     + "onnxruntime onnxgqa onednn openblas pytorch qxotic jlama vectorops reducelanes scalar")
             .split(" "));
 
-    private static final Set<String> CACHES = Set.of("paged", "bf16", "f16", "i8");
+    /** This library put together otherwise. */
+    private static final Set<String> OTHERWISE = Set.of("materialising", "paged", "bf16", "f16", "i8");
 
     /** Those that take seconds a call where others take milliseconds. */
     static final Set<String> SLOW = Set.of("scalar", "reducelanes", "jlama");
@@ -22,7 +23,7 @@ final class Impls {
     private Impls() {}
 
     static boolean ours(String benchmark, String impl) {
-        return VARIANTS.contains(benchmark) || impl.startsWith("multihead") || CACHES.contains(impl);
+        return VARIANTS.contains(benchmark) || impl.startsWith("multihead") || OTHERWISE.contains(impl);
     }
 
     /** Order of impls; one that is not known stands between peers in Java and the others, by name. */

@@ -48,14 +48,14 @@ public final class Plan {
         plan.add("Linear", "rows=512", "threads=1", "impl=openblas,onednn");
         plan.add(
                 "AttentionForward",
-                "shape=1x8x512x64,1x8x2048x64,1x32x1024x128",
+                "shape=1x8x512x64,1x8x2048x64,1x8x4096x64,1x32x1024x128",
                 "threads=1",
                 "impl=multihead,onnxruntime,pytorch");
         plan.add("AttentionForward", "shape=1x8x2048x64", "causal=true", "threads=1", "impl=onnxgqa");
         plan.add("AttentionForward", "shape=1x8x2048x64", "threads=2", "impl=multihead,onnxruntime");
-        plan.add("AttentionDecode", "keyHeads=8", "threads=1", "impl=multihead,paged,bf16,i8,onnxruntime,pytorch");
-        plan.add("AttentionDecode", "keyHeads=8", "threads=2", "impl=multihead,onnxruntime");
-        plan.add("AttentionDecode", "keyHeads=32", "threads=1", "impl=multihead,onnxruntime,pytorch");
+        plan.add("AttentionDecode", "keyHeads=8", "threads=1", "impl=multihead,paged,bf16,f16,i8,onnxruntime,pytorch");
+        plan.add("AttentionDecode", "keyHeads=8", "threads=2", "impl=multihead,paged,bf16,i8,onnxruntime");
+        plan.add("AttentionDecode", "keyHeads=32", "threads=1", "impl=multihead,bf16,onnxruntime,pytorch");
         plan.forks = 3;
         plan.add("MultiHeadAttentionLayer", "threads=1", "impl=multihead,onnxruntime,pytorch");
         plan.add("AttentionBackward", "threads=1");
@@ -63,6 +63,19 @@ public final class Plan {
         plan.add("DecodeBatch");
         plan.add("PrefillOptions");
         plan.add("Softmax", "columns=2048", "threads=1");
+        plan.add("Exponential");
+        plan.add(
+                "AttentionForward",
+                "shape=1x8x1x64,1x8x16x64,1x8x128x64,1x8x512x64,1x8x2048x64",
+                "causal=false",
+                "threads=1",
+                "impl=materialising");
+        plan.add(
+                "AttentionForward",
+                "shape=1x8x1x64,1x8x16x64,1x8x128x64",
+                "causal=false",
+                "threads=1",
+                "impl=multihead");
         plan.slow("AttentionForward", "shape=1x8x512x64", "threads=1");
         plan.slow("AttentionDecode", "keyHeads=8", "keys=4096", "threads=1");
         plan.slow("Sgemm", "size=256", "threads=1");

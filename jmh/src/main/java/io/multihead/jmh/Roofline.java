@@ -36,6 +36,11 @@ public class Roofline {
     private final float[] memory = new float[FLOATS];
     private final float[] factors = {0.999f, 1e-3f};
 
+    /** Floating-point operations of one call of {@link #fmaPeak}. */
+    static double operations() {
+        return 2.0 * CHAINS * STEPS * SPECIES.length();
+    }
+
     /** Ten independent chains of fused multiply-adds: {@code 2 * 10 * lanes * 10^6} operations. */
     @Benchmark
     public float fmaPeak() {
