@@ -93,7 +93,7 @@ final class GradientTile {
         for (int r = 0; r < count; r++) {
             int at = r * ROW + column;
             if (drops) {
-                ScoreGradient.multiply(scores, at, wide, factors, at);
+                RowOps.multiply(scores, at, wide, factors, at);
             }
             if (ofWeights) {
                 RowOps.add(scores, at, wide, turned, at);
@@ -101,7 +101,7 @@ final class GradientTile {
             float scale = call.forward.scoreScale();
             ScoreGradient.of(weights, scores, at, wide, scale, queries.rows, QueryBlock.MOST, column, room);
             if (drops) {
-                ScoreGradient.multiply(weights, at, wide, factors, at);
+                RowOps.multiply(weights, at, wide, factors, at);
             }
         }
     }

@@ -4,11 +4,12 @@ import static io.multihead.internal.kernel.Lanes.DEPTH;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
-import io.multihead.internal.kernel.Halves;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.Packer;
+import io.multihead.internal.kernel.PanelStore;
 import io.multihead.internal.kernel.Panels;
 import io.multihead.internal.kernel.Product;
+import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.kernel.Scratch;
 import io.multihead.internal.kernel.Widen;
 import io.multihead.tensor.DType;
@@ -18,9 +19,9 @@ import java.util.Arrays;
  * Up to 256 keys and values of one head as panels: keys as {@code [chunk of headDim][panel of keys][d][32 keys]}, values as
  * {@code [panel of valueDim][key][32]}. Belongs to one thread.
  *
- * <p>Rows of tensors are packed. Pages that are panels already are read where they lie, f32 by any number of rows and 16-bit
- * elements by a few, which widen them in registers. Other narrow pages are widened in the order in which they lie: panel by
- * panel just before each is multiplied, or all of a block and kept when many rows will read them.
+ * <p>Rows of tensors are packed. Pages that are panels already are read where they lie, f32 by any number of rows and narrower
+ * elements by a few, which widen them in registers. For many rows narrow pages are widened, in the order in which they lie, and
+ * kept.
  *
  * <p>A value that is not finite would spoil, as {@code 0 * NaN}, the rows that do not see its key. Such elements are taken
  * out of the panels and kept aside; {@link #addStrays} gives them to exactly the rows that see them.
@@ -41,8 +42,6 @@ final class KeyBlock {
     private long firstKey = NOTHING;
     private int count;
     private boolean inPlace;
-    /** Whether panels are widened just before they are multiplied. */
-    private boolean byPanel;
     /** Whether no value of the pages is infinite or NaN. */
     private boolean finite;
 
@@ -65,7 +64,7 @@ final class KeyBlock {
     /**
      * Names the keys, and finds out where they lie.
      *
-     * @param rows how many queries will read them: for a few, narrow panels are widened one by one while they stay in L1
+     * @param rows how many queries will read them: a few widen narrow panels in registers
      */
     void find(ForwardCall newCall, int newSequence, int newHead, long newFirstKey, int newCount, int rows) {
         call = newCall;
@@ -77,7 +76,6 @@ final class KeyBlock {
         view.locate(newSequence, newHead, newFirstKey, pages[0]);
         finite = true;
         inPlace = pages[0].isPanels();
-        byPanel = false;
         pageCount = 1;
         if (inPlace) {
             pageKeys = (int) Math.min(DEPTH, pages[0].keys());
@@ -87,14 +85,10 @@ final class KeyBlock {
             for (int page = 0; page < pageCount; page++) {
                 finite &= pages[page].finite();
             }
-            boolean few = rows <= Product.FEW;
-            DType dtype = pages[0].dtype();
-            inPlace = finite && (dtype == DType.F32 || few && Halves.holds(dtype));
-            byPanel = finite && few && !inPlace;
-            keysOf = byPanel ? NOTHING : keysOf; // panels in passing replace those that were kept
+            inPlace = finite && (pages[0].dtype() == DType.F32 || rows <= Product.FEW);
             setRuns();
         }
-        strayCount = inPlace || byPanel ? 0 : strayCount;
+        strayCount = inPlace ? 0 : strayCount;
     }
 
     private void setRuns() {
@@ -115,7 +109,7 @@ final class KeyBlock {
 
     /** Packs or widens the keys, unless they are read where they lie or still are from before. */
     void packKeys(Packer packer, float[] rows) {
-        if (inPlace || byPanel || (keysOf == tag() && keyCount >= count)) {
+        if (inPlace || (keysOf == tag() && keyCount >= count)) {
             return;
         }
         int headDim = call.arguments.headDim;
@@ -137,7 +131,7 @@ final class KeyBlock {
 
     /** Packs or widens the values, unless they are read where they lie or still are from before. */
     void packValues(Packer packer, float[] rows) {
-        if (inPlace || byPanel || (valuesOf == tag() && valueCount >= count)) {
+        if (inPlace || (valuesOf == tag() && valueCount >= count)) {
             return;
         }
         int valueDim = call.arguments.valueDim;
@@ -172,14 +166,11 @@ final class KeyBlock {
         }
     }
 
-    /** One panel of narrow keys. */
+    /** One panel of narrow keys, without the scales of i8. */
     private void widenKeys(int d, int depth, int key, float[] to, int at) {
         KeyValuePage page = pages[key / pageKeys];
-        int from = page.at(true) + d * pageKeys + key % pageKeys * depth;
+        int from = page.at(true) + d * pageKeys + key % pageKeys * PanelStore.depth(page.dtype(), depth);
         Widen.panel(page.storage(), page.dtype(), from, depth, to, at);
-        if (page.dtype() == DType.I8) {
-            Widen.scaleColumns(to, at, depth, page.scales(), page.scaleAt(true) + key % pageKeys);
-        }
     }
 
     /** Values into panels of all keys, one run with all its dims after another: one stream from memory. */
@@ -200,26 +191,37 @@ final class KeyBlock {
      */
     void score(Product product, float[] queries, int q0, int chunk, int rows, int keys, float[] scores, int at) {
         int headDim = call.arguments.headDim;
-        int run = inPlace ? pageKeys : byPanel ? PANEL : DEPTH;
-        keyPanels = byPanel ? Scratch.atLeast(keyPanels, PANEL * DEPTH) : keyPanels;
+        int run = inPlace ? pageKeys : DEPTH;
         for (int d = 0; d < headDim; d += DEPTH) {
             int depth = Math.min(DEPTH, headDim - d);
             product.left(queries, q0 + d / DEPTH * chunk);
             for (int key = 0; key < keys; key += run) {
                 if (inPlace) {
                     KeyValuePage page = pages[key / pageKeys];
-                    product.right(page.storage(), page.dtype(), page.at(true) + d * pageKeys, depth * PANEL);
-                } else if (byPanel) {
-                    widenKeys(d, depth, key, keyPanels, 0);
-                    product.right(keyPanels, 0, depth * PANEL);
+                    int stride = PanelStore.depth(page.dtype(), depth) * PANEL;
+                    product.right(page.storage(), page.dtype(), page.at(true) + d * pageKeys, stride);
                 } else {
                     product.right(keyPanels, d * DEPTH, depth * PANEL);
                 }
                 product.into(scores, at + key, ROW).multiply(rows, Math.min(run, keys - key), depth, d > 0);
             }
         }
+        if (pages[0].isPanels() && pages[0].dtype() == DType.I8) {
+            scaleScores(rows, keys, scores, at);
+        }
         for (int r = 0; headDim == 0 && r < rows; r++) {
             Arrays.fill(scores, at + r * ROW, at + r * ROW + Lanes.roundUp(keys, PANEL), 0f);
+        }
+    }
+
+    /** Each key in i8 has a scale, which is multiplied in once instead of for each of its elements. */
+    private void scaleScores(int rows, int keys, float[] scores, int at) {
+        for (int key = 0; key < keys; key += pageKeys) {
+            KeyValuePage page = pages[key / pageKeys];
+            int run = Lanes.roundUp(Math.min(pageKeys, keys - key), PANEL);
+            for (int r = 0; r < rows; r++) {
+                RowOps.multiply(scores, at + r * ROW + key, run, page.scales(), page.scaleAt(true));
+            }
         }
     }
 
@@ -227,7 +229,7 @@ final class KeyBlock {
     void accumulate(Product product, int rows, int keys, OnlineSoftmax into, int tile) {
         int valueDim = call.arguments.valueDim;
         int at = into.at(tile);
-        if (inPlace || byPanel) {
+        if (inPlace) {
             product.right(runs);
         } else {
             product.right(valuePanels, 0, valueCount * PANEL);
@@ -249,6 +251,7 @@ final class KeyBlock {
     /** Forgets whose memory it is; what is packed stays. */
     void release() {
         call = null;
+        runs.clear();
         for (KeyValuePage page : pages) {
             page.clear();
         }

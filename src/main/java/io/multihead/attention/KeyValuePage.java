@@ -18,12 +18,16 @@ import org.jspecify.annotations.Nullable;
  *   <li>values {@code [n / 64][ceil(valueDim / 32)][64][32]}, zeros beyond valueDim
  *   <li>for BF16 and F16, two elements in a word: where a row of 32 elements begins at element e, the word {@code e / 2 + l} holds
  *       element l of the row in its high half and element {@code l + 16} in its low half
- *   <li>for I8, an f32 scale per key and one per value, which their elements are to be multiplied with
+ *   <li>for I8, four rows of a panel beside each other: row k of a panel's column l is byte {@code 128 (k / 4) + 4 l + k % 4} of
+ *       the panel, whose rows c are rounded up to a multiple of four; and an f32 scale per key and one per value, which their
+ *       elements are to be multiplied with, finite also for keys that do not exist yet
  * </ul>
  */
 public final class KeyValuePage {
     /** Fewest keys of a page of panels. */
     public static final int LEAST_KEYS = Product.CHAIN;
+
+    private static final float[] NO_SCALES = {};
 
     private @Nullable Tensor key;
     private @Nullable Tensor value;
@@ -34,7 +38,7 @@ public final class KeyValuePage {
     private DType dtype = DType.F32;
     private int keyAt;
     private int valueAt;
-    private float[] scales = new float[0];
+    private float[] scales = NO_SCALES;
     private int keyScaleAt;
     private int valueScaleAt;
     private boolean finite;
@@ -170,5 +174,6 @@ public final class KeyValuePage {
         key = null;
         value = null;
         storage = null;
+        scales = NO_SCALES;
     }
 }

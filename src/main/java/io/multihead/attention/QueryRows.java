@@ -79,6 +79,7 @@ final class QueryRows {
         forward = null;
         call = null;
         packer = null;
+        product.release();
         for (KeyBlock block : blocks) {
             block.release();
         }
@@ -315,7 +316,8 @@ final class QueryRows {
     private void drop(int tile, long firstKey, int keys, int at) {
         dropped = Scratch.atLeast(dropped, TILE_FLOATS);
         for (int r = 0; r < countOf(tile); r++) {
-            System.arraycopy(scores, at + r * ROW, dropped, r * ROW, keys);
+            // up to whole panels: weights beyond the keys are 0, and some panels are multiplied a few rows beyond them
+            System.arraycopy(scores, at + r * ROW, dropped, r * ROW, Lanes.roundUp(keys, PANEL));
             long counter = AttentionDropout.counter(queryOf(tile + r), sequence * call.heads + headOf(tile + r));
             Philox.drop(dropped, r * ROW, keys, firstKey, counter, call.dropout.seed(), call.dropout.rate(), words);
         }

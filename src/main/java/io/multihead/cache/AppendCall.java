@@ -88,7 +88,8 @@ final class AppendCall implements Compute.Job {
         float[] turned = scratch.floats(TURNED, PANEL);
         for (int d = 0; d < headDim; d += DEPTH) {
             int depth = Math.min(DEPTH, headDim - d);
-            int column = keyAt + d * pool.pageTokens + in / PANEL * PANEL * depth + in % PANEL;
+            int stored = PanelStore.depth(pool.config.dtype(), depth);
+            int column = keyAt + d * pool.pageTokens + in / PANEL * PANEL * stored + in % PANEL;
             PanelStore.columns(rows, d, ld, run, depth, turned, pool.slab(page), pool.config.dtype(), column);
         }
     }

@@ -143,7 +143,8 @@ public final class KeyValueCache {
     }
 
     /**
-     * A cache of pages of 64 tokens, which are taken as sequences grow. No sequence is open.
+     * A cache of pages of 64 tokens, which are taken as sequences grow. No sequence is open. Memory comes from the heap in
+     * steps of 64 MiB or a sixteenth of the budget, whichever is more, and is kept.
      *
      * @param config what it holds
      * @param budgetBytes most bytes of all pages together

@@ -2,6 +2,7 @@ package io.multihead.cache;
 
 import io.multihead.internal.kernel.Halves;
 import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.PanelStore;
 import io.multihead.tensor.DType;
 import java.util.Arrays;
 
@@ -42,7 +43,7 @@ final class PagePool {
         this.config = config;
         this.pageTokens = pageTokens;
         this.pages = (int) Math.min(pages, Integer.MAX_VALUE - 8);
-        keyElements = pageTokens * config.headDim();
+        keyElements = pageTokens * PanelStore.depth(config.dtype(), config.headDim());
         valueElements = pageTokens * Lanes.roundUp(config.valueDim(), Lanes.PANEL);
         pageElements =
                 Math.multiplyExact(Math.multiplyExact(config.layers(), config.heads()), keyElements + valueElements);
@@ -59,7 +60,8 @@ final class PagePool {
 
     /** Bytes of one token in all layers, scales included. */
     static long bytesPerToken(KeyValueCache.Config config) {
-        long elements = config.headDim() + Lanes.roundUp(config.valueDim(), Lanes.PANEL);
+        long elements =
+                PanelStore.depth(config.dtype(), config.headDim()) + Lanes.roundUp(config.valueDim(), Lanes.PANEL);
         long perHead = elements * config.dtype().bytes() + (config.dtype() == DType.I8 ? 2L * Float.BYTES : 0);
         return perHead * config.layers() * config.heads();
     }
@@ -79,6 +81,11 @@ final class PagePool {
         owners[page] = 1;
         int flags = config.layers() * config.heads();
         Arrays.fill(notFinite, page * flags, (page + 1) * flags, false);
+        if (config.dtype() == DType.I8) {
+            // what was not finite had NaN
+            int at = scaleAt(page, 0, 0);
+            Arrays.fill(scales(page), at, at + flags * 2 * pageTokens, 0f);
+        }
         return page;
     }
 

@@ -10,6 +10,7 @@ import static io.multihead.cache.Tokens.gaussian;
 import static io.multihead.cache.Tokens.tokens;
 import static io.multihead.cache.Tokens.zeros;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.Numbers;
@@ -26,6 +27,7 @@ import io.multihead.reference.ScoreRule;
 import io.multihead.reference.Tolerance;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
+import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -230,6 +232,30 @@ class CachePromisesTest {
     private static long allocated() {
         return ((com.sun.management.ThreadMXBean) java.lang.management.ManagementFactory.getThreadMXBean())
                 .getCurrentThreadAllocatedBytes();
+    }
+
+    /** A cache may be gigabytes: the scratch of those who read it must not keep it. */
+    @ParameterizedTest
+    @EnumSource(
+            value = DType.class,
+            names = {"F32", "BF16", "I8"})
+    void nothingKeepsACacheThatIsNotUsed(DType dtype) throws InterruptedException {
+        WeakReference<Object> memory = used(dtype);
+        for (int i = 0; i < 50 && memory.get() != null; i++) {
+            System.gc();
+            Thread.sleep(20);
+        }
+        assertNull(memory.get());
+    }
+
+    private WeakReference<Object> used(DType dtype) {
+        KeyValueCache cache = KeyValueCache.contiguous(config(dtype), 1, KEYS);
+        cache.append(SERIAL, 0, 0, key, value);
+        for (Compute cpu : List.of(SERIAL, THREADS)) {
+            attend(cpu, tokens(query, KEYS - 1, 1), cache.view(0, 0), AttentionOptions.CAUSAL);
+            attend(cpu, query, cache.view(0, 0), AttentionOptions.CAUSAL);
+        }
+        return new WeakReference<>(cache.pool().slab(0));
     }
 
     /** Promise C14 through the cache: simultaneous callers have the bits of one alone. */

@@ -35,6 +35,13 @@ class KeyValueCacheProperties {
     private static final int LAYERS = 2;
     private static final int HEADS = 2;
     private static final int HEAD_DIM = 5;
+
+    /**
+     * The same bits but in i8, where a key's scale is multiplied into its score instead of its elements: two chains of headDim
+     * products and a scale each, of at most 6 x 6, make scores differ; weights by twice that, and values are at most 6.
+     */
+    private static final float I8_APART = 2 * (HEAD_DIM + 2) * 0x1p-24f * (HEAD_DIM * 6 * 6) * 2 * 6;
+
     private static final int VALUE_DIM = 3;
     private static final int BUDGET_PAGES = 9;
     private static final int PAGE = 64;
@@ -211,7 +218,8 @@ class KeyValueCacheProperties {
                         CacheModel.tensor(expected, false, HEADS, VALUE_DIM, config.dtype()));
                 assertArrayEquals(
                         attend(plain, window(tokens.first, expected.size())),
-                        attend(cache.view(layer, sequence), AttentionOptions.DEFAULT));
+                        attend(cache.view(layer, sequence), AttentionOptions.DEFAULT),
+                        config.dtype() == DType.I8 ? I8_APART : 0f);
             }
         }
 

@@ -5,6 +5,7 @@ import static io.multihead.internal.kernel.Lanes.HALF;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
+import jdk.incubator.vector.ByteVector;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorOperators;
@@ -255,6 +256,54 @@ final class MicroKernel {
         }
         v0.add(zero).intoArray(c, c0);
         v1.add(zero).intoArray(c, c0 + HALF);
+    }
+
+    /**
+     * The same for up to four rows, in one chain, whose panel holds {@link Quads}, each row of it to be multiplied with its own
+     * scale first.
+     */
+    static void quads4(
+            float[] a, int a0, byte[] b, int b0, float[] scales, int s0, int depth, float[] c, int c0, int ldc) {
+        FloatVector zero = FloatVector.zero(FLOATS);
+        FloatVector c00 = zero, c01 = zero;
+        FloatVector c10 = zero, c11 = zero;
+        FloatVector c20 = zero, c21 = zero;
+        FloatVector c30 = zero, c31 = zero;
+        for (int quad = 0; quad < depth; quad += Quads.ROWS) {
+            int from = b0 + quad * PANEL;
+            IntVector left = ByteVector.fromArray(Quads.BYTES, b, from).reinterpretAsInts();
+            IntVector right = ByteVector.fromArray(Quads.BYTES, b, from + HALF * Quads.ROWS)
+                    .reinterpretAsInts();
+            for (int row = 0; row < Quads.ROWS; row++) {
+                int k = quad + row;
+                int up = 8 * (Quads.ROWS - 1 - row);
+                FloatVector scale = FloatVector.broadcast(FLOATS, scales[s0 + k]);
+                IntVector l = left.lanewise(VectorOperators.LSHL, up).lanewise(VectorOperators.ASHR, 24);
+                FloatVector b0k = ((FloatVector) l.convertShape(VectorOperators.I2F, FLOATS, 0)).mul(scale);
+                IntVector r = right.lanewise(VectorOperators.LSHL, up).lanewise(VectorOperators.ASHR, 24);
+                FloatVector b1k = ((FloatVector) r.convertShape(VectorOperators.I2F, FLOATS, 0)).mul(scale);
+                FloatVector x0 = FloatVector.broadcast(FLOATS, a[a0 + k]);
+                c00 = x0.fma(b0k, c00);
+                c01 = x0.fma(b1k, c01);
+                FloatVector x1 = FloatVector.broadcast(FLOATS, a[a0 + k + ROW]);
+                c10 = x1.fma(b0k, c10);
+                c11 = x1.fma(b1k, c11);
+                FloatVector x2 = FloatVector.broadcast(FLOATS, a[a0 + k + 2 * ROW]);
+                c20 = x2.fma(b0k, c20);
+                c21 = x2.fma(b1k, c21);
+                FloatVector x3 = FloatVector.broadcast(FLOATS, a[a0 + k + 3 * ROW]);
+                c30 = x3.fma(b0k, c30);
+                c31 = x3.fma(b1k, c31);
+            }
+        }
+        c00.add(zero).intoArray(c, c0);
+        c01.add(zero).intoArray(c, c0 + HALF);
+        c10.add(zero).intoArray(c, c0 + ldc);
+        c11.add(zero).intoArray(c, c0 + ldc + HALF);
+        c20.add(zero).intoArray(c, c0 + 2 * ldc);
+        c21.add(zero).intoArray(c, c0 + 2 * ldc + HALF);
+        c30.add(zero).intoArray(c, c0 + 3 * ldc);
+        c31.add(zero).intoArray(c, c0 + 3 * ldc + HALF);
     }
 
     /** C += T for a tile T of rows that are one panel apart. */

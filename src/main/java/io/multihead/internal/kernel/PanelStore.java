@@ -10,13 +10,18 @@ public final class PanelStore {
 
     private PanelStore() {}
 
+    /** Rows that a panel of so many takes in the type. */
+    public static int depth(DType dtype, int rows) {
+        return dtype == DType.I8 ? Lanes.roundUp(rows, Quads.ROWS) : rows;
+    }
+
     /**
      * Rows become columns of one panel: {@code panel[k][lane + t] = rows[t][k0 + k]}.
      *
      * @param ld floats from row to row
      * @param turned room for {@code count} floats
-     * @param storage {@code float[]}, {@code int[]} of {@link Halves}, or {@code byte[]}, as the type wants
-     * @param at index of the panel's first element of the first row's column
+     * @param storage {@code float[]}, {@code int[]} of {@link Halves}, or {@code byte[]} of {@link Quads}, as the type wants
+     * @param at the panel's first element of the first row's column, counted in elements, row by row
      */
     public static void columns(
             float[] rows, int r0, int ld, int count, int depth, float[] turned, Object storage, DType dtype, int at) {
@@ -33,7 +38,7 @@ public final class PanelStore {
         switch (dtype) {
             case F32 -> System.arraycopy(rows, from, (float[]) storage, at, length);
             case BF16, F16 -> Halves.of(dtype).narrow(rows, from, length, (int[]) storage, at);
-            case I8 -> Narrow.floatToI8(rows, from, length, (byte[]) storage, at);
+            case I8 -> Quads.narrow(rows, from, length, (byte[]) storage, at);
             default -> throw new IllegalArgumentException("dtype: " + dtype + "; expected f32 or narrower");
         }
     }

@@ -7,6 +7,7 @@ import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
 import io.multihead.tensor.DType;
+import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -23,23 +24,30 @@ public final class Product {
     /** Rows that wait for memory rather than for multiplications: one tile of them reads pieces of B in the order of memory. */
     public static final int FEW = MicroKernel.LOW;
 
+    private static final float[] NONE = {};
+    private static final int[] NO_WORDS = {};
+    private static final byte[] NO_BYTES = {};
+    /** Scales of rows that have none of their own. */
+    private static final float[] ONES = ones();
+
     private final float[] sum = new float[MicroKernel.HIGH * PANEL];
     private final float[] part = new float[MicroKernel.HIGH * PANEL];
-    /** One panel of a piece of B, widened. */
-    private final float[] wide = new float[CHAIN * PANEL];
 
-    private float[] sums = new float[0];
-    private float[] a = sums;
+    private float[] sums = NONE;
+    private float[] a = NONE;
     private int a0;
-    private float[] b = a;
-    /** B if {@link #halves} says that it is not f32. */
-    private int[] words = new int[0];
+    /** B's type, which says which of the three arrays holds it. */
+    private DType dtype = DType.F32;
 
-    private @Nullable Halves halves;
+    private float[] b = NONE;
+    private int[] words = NO_WORDS;
+    private byte[] bytes = NO_BYTES;
+    private float[] scales = ONES;
+    private int s0;
     private int b0;
     private int panelStride;
     private @Nullable Runs runs;
-    private float[] c = a;
+    private float[] c = NONE;
     private int c0;
     private int ldc;
 
@@ -55,29 +63,50 @@ public final class Product {
 
     /** B: panels {@code [k][32]}, {@code stride} floats apart. */
     public Product right(float[] panels, int at, int stride) {
-        b = panels;
-        b0 = at;
-        panelStride = stride;
-        halves = null;
+        return right(panels, DType.F32, at, stride);
+    }
+
+    /**
+     * B: the same in f32, or for at most {@link #FEW} rows in {@link Halves} or {@link Quads}; {@code at} and {@code stride} count
+     * elements.
+     */
+    public Product right(Object panels, DType type, int at, int stride) {
         runs = null;
+        name(panels, type, at, stride);
+        scales = ONES;
+        s0 = 0;
         return this;
     }
 
-    /** B: the same in f32, or in {@link Halves} for at most {@link #FEW} rows; {@code at} and {@code stride} count elements. */
-    public Product right(Object panels, DType dtype, int at, int stride) {
-        if (dtype == DType.F32) {
-            return right((float[]) panels, at, stride);
+    private void name(Object panels, DType type, int at, int stride) {
+        dtype = type;
+        b0 = at;
+        panelStride = stride;
+        switch (type) {
+            case F32 -> b = (float[]) panels;
+            case BF16, F16 -> words = (int[]) panels;
+            case I8 -> bytes = (byte[]) panels;
+            default -> throw new IllegalArgumentException("type: " + type + "; expected f32 or narrower");
         }
-        right(b, at, stride);
-        words = (int[]) panels;
-        halves = Halves.of(dtype);
-        return this;
+    }
+
+    private static float[] ones() {
+        float[] ones = new float[DEPTH];
+        Arrays.fill(ones, 1f);
+        return ones;
     }
 
     /** B in pieces, for {@link #accumulate} alone. */
     public Product right(Runs pieces) {
         runs = pieces;
         return this;
+    }
+
+    /** Forgets the operands, so that nobody's memory is kept alive. */
+    public void release() {
+        left(NONE, 0).right(NONE, 0, 0).into(NONE, 0, 0);
+        words = NO_WORDS;
+        bytes = NO_BYTES;
     }
 
     /** Up to 256 rows in runs {@code [panel][64][32]} of {@link #CHAIN} rows, each of which may lie elsewhere. */
@@ -96,6 +125,12 @@ public final class Product {
             arrays[run] = array;
             dtypes[run] = dtype;
             starts[run] = at;
+        }
+
+        /** Forgets whose memory it is. */
+        public void clear() {
+            Arrays.fill(arrays, null);
+            Arrays.fill(scales, NONE);
         }
 
         /** The scales of a run in i8, one for each of its rows. */
@@ -129,7 +164,7 @@ public final class Product {
      * @param depth columns of A, rows of B
      */
     public void multiply(int rows, int columns, int depth, boolean add) {
-        int done = rows == 1 && depth == DEPTH && halves == null ? multiplyPairs(columns, add) : 0;
+        int done = rows == 1 && depth == DEPTH && dtype == DType.F32 ? multiplyPairs(columns, add) : 0;
         for (int column = done; column < columns; column = Lanes.nextTile(column)) {
             int panel = panel(column);
             for (int row = 0; row < rows; ) {
@@ -214,27 +249,15 @@ public final class Product {
     }
 
     /**
-     * One chain of a tile, whose part of B lies in a piece of its own and is widened where that is needed; the first one replaces
-     * what {@code to} holds.
+     * One chain of a tile, whose part of B lies in a piece of its own; the first one replaces what {@code to} holds.
      */
     private void addChain(int high, int from, int column, int k, int depth, float[] to, int at) {
         int run = k / CHAIN;
         int deep = Math.min(CHAIN, depth - k);
-        halves = null;
-        b0 = runs.starts[run];
-        panelStride = CHAIN * PANEL;
-        if (runs.dtypes[run] == DType.F32) {
-            b = (float[]) runs.arrays[run];
-        } else if (Halves.holds(runs.dtypes[run])) {
-            words = (int[]) runs.arrays[run];
-            halves = Halves.of(runs.dtypes[run]);
-        } else {
-            b = wide;
-            b0 = 0;
-            panelStride = 0;
-            if (column % PANEL == 0) {
-                runs.widen(run, column / PANEL, deep, wide, 0);
-            }
+        name(runs.arrays[run], runs.dtypes[run], runs.starts[run], CHAIN * PANEL);
+        if (dtype == DType.I8) {
+            scales = runs.scales[run];
+            s0 = runs.firstScales[run];
         }
         int panel = panel(column);
         if (k == 0) {
@@ -247,7 +270,11 @@ public final class Product {
 
     private int panel(int column) {
         int at = b0 + column / PANEL * panelStride;
-        return (halves == null ? at : at / 2) + column % PANEL;
+        return switch (dtype) {
+            case F32 -> at + column % PANEL;
+            case I8 -> at + column % PANEL * Quads.ROWS;
+            default -> at / 2 + column % PANEL;
+        };
     }
 
     /** Rows of the next tile; spare rows are never more than up to the next multiple of {@link Lanes#ROW_STEP}. */
@@ -259,10 +286,12 @@ public final class Product {
     }
 
     private void tile(int high, int from, int panel, int depth, int chain, float[] to, int t0, int stride) {
-        if (halves != null && high == 1) {
-            MicroKernel.halves1(a, from, words, panel, halves, depth, to, t0);
-        } else if (halves != null) {
-            MicroKernel.halves4(a, from, words, panel, halves, depth, to, t0, stride);
+        if (dtype == DType.I8) {
+            MicroKernel.quads4(a, from, bytes, panel, scales, s0, depth, to, t0, stride);
+        } else if (dtype != DType.F32 && high == 1) {
+            MicroKernel.halves1(a, from, words, panel, Halves.of(dtype), depth, to, t0);
+        } else if (dtype != DType.F32) {
+            MicroKernel.halves4(a, from, words, panel, Halves.of(dtype), depth, to, t0, stride);
         } else if (high == MicroKernel.HIGH) {
             MicroKernel.tile6(a, from, b, panel, depth, chain, to, t0, stride);
         } else if (high == 1) {

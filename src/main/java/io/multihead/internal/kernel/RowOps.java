@@ -60,6 +60,15 @@ public final class RowOps {
         }
     }
 
+    /** {@code row *= factors}. */
+    public static void multiply(float[] row, int at, int length, float[] factors, int f0) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector.fromArray(FLOATS, row, at + i)
+                    .mul(FloatVector.fromArray(FLOATS, factors, f0 + i))
+                    .intoArray(row, at + i);
+        }
+    }
+
     /** {@code row = (row + rest) / divisor} with the rest {@code lost} floats behind, and -0 becomes +0. */
     public static void divide(float[] row, int at, int lost, int length, float divisor) {
         for (int i = 0; i < length; i += COUNT) {

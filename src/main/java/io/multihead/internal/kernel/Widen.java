@@ -1,11 +1,8 @@
 package io.multihead.internal.kernel;
 
-import static io.multihead.internal.kernel.Lanes.COUNT;
-import static io.multihead.internal.kernel.Lanes.FLOATS;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import io.multihead.tensor.DType;
-import jdk.incubator.vector.FloatVector;
 
 /** Panels of narrow elements to panels of f32: whole rows of 32, no tails. */
 public final class Widen {
@@ -14,26 +11,15 @@ public final class Widen {
     /**
      * Widens {@code rows} rows of 32 elements.
      *
-     * @param storage {@code float[]}, {@code int[]} of {@link Halves}, or {@code byte[]}, as the type wants
+     * @param storage {@code float[]}, {@code int[]} of {@link Halves}, or {@code byte[]} of {@link Quads}, as the type wants
      * @param from counts elements
      */
     public static void panel(Object storage, DType dtype, int from, int rows, float[] to, int at) {
-        int length = rows * PANEL;
         switch (dtype) {
-            case F32 -> System.arraycopy((float[]) storage, from, to, at, length);
+            case F32 -> System.arraycopy((float[]) storage, from, to, at, rows * PANEL);
             case BF16, F16 -> Halves.of(dtype).widen((int[]) storage, from, rows, to, at);
-            case I8 -> Narrow.i8ToFloat((byte[]) storage, from, length, to, at);
+            case I8 -> Quads.widen((byte[]) storage, from, rows, to, at);
             default -> throw new IllegalArgumentException("dtype: " + dtype + "; expected f32 or narrower");
-        }
-    }
-
-    /** Multiplies each column of a panel with its own scale. */
-    public static void scaleColumns(float[] panel, int at, int rows, float[] scales, int s0) {
-        for (int lane = 0; lane < PANEL; lane += COUNT) {
-            FloatVector scale = FloatVector.fromArray(FLOATS, scales, s0 + lane);
-            for (int i = at + lane; i < at + lane + rows * PANEL; i += PANEL) {
-                FloatVector.fromArray(FLOATS, panel, i).mul(scale).intoArray(panel, i);
-            }
         }
     }
 
