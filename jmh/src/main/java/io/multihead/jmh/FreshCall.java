@@ -10,7 +10,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
-import java.util.Random;
+import jdk.incubator.vector.FloatVector;
 
 /**
  * What one JVM does from its first call on: how soon attention {@code [1, 8, 512, 64]} runs at nine tenths of its steady speed,
@@ -30,13 +30,12 @@ public final class FreshCall {
      * @param arguments none
      */
     public static void main(String[] arguments) {
-        Random random = new Random(1);
-        Tensor query = gaussian(random, 1, 8, 512, 64);
-        Tensor key = gaussian(random, 1, 8, 512, 64);
-        Tensor value = gaussian(random, 1, 8, 512, 64);
-        Tensor output = gaussian(random, 1, 8, 512, 64);
-        Tensor a = gaussian(random, 1024, 1024);
-        Tensor c = gaussian(random, 1024, 1024);
+        Tensor query = gaussian(1, 1, 8, 512, 64);
+        Tensor key = gaussian(2, 1, 8, 512, 64);
+        Tensor value = gaussian(3, 1, 8, 512, 64);
+        Tensor output = gaussian(4, 1, 8, 512, 64);
+        Tensor a = gaussian(5, 1024, 1024);
+        Tensor c = gaussian(6, 1024, 1024);
         try (Compute cpu = Compute.serial()) {
             Runnable attention = () -> Attention.forward(cpu, query, key, value, output, AttentionOptions.DEFAULT);
             List<Double> ends = new ArrayList<>();
@@ -55,7 +54,7 @@ public final class FreshCall {
                     ends.get(firstAt(attentions, steady / 0.9)),
                     OPERATIONS / steady * 1e-9,
                     2 * Math.pow(1024, 3) / product * 1e-9,
-                    Roofline.operations() / control * 1e-9);
+                    Roofline.operations(FloatVector.SPECIES_PREFERRED.length()) / control * 1e-9);
         }
     }
 
@@ -86,12 +85,9 @@ public final class FreshCall {
         return values.stream().sorted().skip(values.size() / 2).findFirst().orElseThrow();
     }
 
-    private static Tensor gaussian(Random random, long... dims) {
-        int size = (int) Arrays.stream(dims).reduce(1, (x, y) -> x * y);
-        float[] values = new float[size];
-        for (int i = 0; i < size; i++) {
-            values[i] = (float) random.nextGaussian();
-        }
+    private static Tensor gaussian(long seed, long... dims) {
+        float[] values = new float[(int) Arrays.stream(dims).reduce(1, (x, y) -> x * y)];
+        Data.gaussian(values.length, seed).get(values);
         return Tensor.of(values, dims);
     }
 }

@@ -11,31 +11,13 @@ import io.multihead.tensor.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
-import org.openjdk.jmh.annotations.BenchmarkMode;
-import org.openjdk.jmh.annotations.Fork;
 import org.openjdk.jmh.annotations.Level;
-import org.openjdk.jmh.annotations.Measurement;
-import org.openjdk.jmh.annotations.Mode;
-import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
-import org.openjdk.jmh.annotations.State;
-import org.openjdk.jmh.annotations.TearDown;
-import org.openjdk.jmh.annotations.Warmup;
 
 /** Layer normalisation and GELU of 1024 x 1024 numbers, both directions; backward with the parameters' gradients. */
-@State(Scope.Benchmark)
-@BenchmarkMode(Mode.AverageTime)
-@OutputTimeUnit(TimeUnit.MILLISECONDS)
-@Warmup(iterations = 5, time = 1)
-@Measurement(iterations = 5, time = 1)
-@Fork(
-        value = 5,
-        jvmArgs = {"--add-modules", "jdk.incubator.vector"})
-public class Layers {
+public class Layers extends Comparison {
     private static final int SIZE = 1024;
     private static final Shape SHAPE = Shape.of(SIZE, SIZE);
 
@@ -55,9 +37,7 @@ public class Layers {
     private final FloatBuffer weight = Data.gaussian(SIZE, 2);
     private final FloatBuffer bias = Data.gaussian(SIZE, 3);
     private final FloatBuffer dy = Data.gaussian(SIZE * SIZE, 4);
-    private Compute cpu;
     private Pass pass;
-    private Runnable call;
 
     @Setup(Level.Trial)
     public void open() {
@@ -65,12 +45,11 @@ public class Layers {
         FloatBuffer expected = Data.zeros(SIZE * SIZE);
         FloatBuffer result = Data.zeros(SIZE * SIZE);
         multihead(expected).run();
-        call = switch (impl) {
+        load(impl, () -> switch (impl) {
             case "multihead" -> multihead(result);
             case "scalar" -> scalar(result);
             default -> throw Peer.unknown(impl);
-        };
-        call.run();
+        });
         // f32 sums of 1024 numbers in two orders, and the error of the scalar error function
         Data.requireClose(impl, expected, result, 1e-5);
     }
@@ -80,10 +59,10 @@ public class Layers {
         call.run();
     }
 
-    @TearDown
+    @Override
     public void close() {
         pass.close();
-        cpu.close();
+        super.close();
     }
 
     private Runnable multihead(FloatBuffer result) {

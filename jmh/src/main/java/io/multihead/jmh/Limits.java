@@ -26,10 +26,7 @@ final class Limits {
         boolean peak = method.group(1).equals("fmaPeak");
         // each thread does the whole of it
         double each = peak
-                ? 2.0
-                        * Roofline.CHAINS
-                        * Roofline.STEPS
-                        * Machine.lanes(result.run().flags())
+                ? Roofline.operations(Machine.lanes(result.run().flags()))
                 : (double) Float.BYTES * Roofline.FLOATS;
         Work work = new Work(threads * each, peak ? Work.Unit.OPERATIONS : Work.Unit.BYTES);
         measured.computeIfAbsent(work.unit(), unit -> new TreeMap<>()).put(threads, work.speed(result.time()));

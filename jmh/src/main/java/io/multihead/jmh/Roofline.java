@@ -25,9 +25,9 @@ import org.openjdk.jmh.annotations.Warmup;
         jvmArgs = {"--add-modules", "jdk.incubator.vector"})
 public class Roofline {
     /** Fused multiply-adds of one call, in vectors. */
-    static final int STEPS = 1_000_000;
+    private static final int STEPS = 1_000_000;
 
-    static final int CHAINS = 10;
+    private static final int CHAINS = 10;
     /** Floats read by one call: 256 MiB, far beyond any cache. */
     static final int FLOATS = 1 << 26;
 
@@ -36,9 +36,9 @@ public class Roofline {
     private final float[] memory = new float[FLOATS];
     private final float[] factors = {0.999f, 1e-3f};
 
-    /** Floating-point operations of one call of {@link #fmaPeak}. */
-    static double operations() {
-        return 2.0 * CHAINS * STEPS * SPECIES.length();
+    /** Floating-point operations of one call of {@link #fmaPeak} with vectors of so many lanes. */
+    static double operations(int lanes) {
+        return 2.0 * CHAINS * STEPS * lanes;
     }
 
     /** Ten independent chains of fused multiply-adds: {@code 2 * 10 * lanes * 10^6} operations. */

@@ -3,6 +3,7 @@ package io.multihead.internal.kernel;
 import static io.multihead.internal.kernel.Lanes.COUNT;
 import static io.multihead.internal.kernel.Lanes.FLOATS;
 import static io.multihead.internal.kernel.Lanes.HALF;
+import static io.multihead.internal.kernel.Lanes.INTS;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import io.multihead.tensor.DType;
@@ -10,7 +11,6 @@ import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorMask;
 import jdk.incubator.vector.VectorOperators;
-import jdk.incubator.vector.VectorSpecies;
 
 /**
  * Panels of 16-bit elements, two to a word: a row of 32 columns is 16 words, column l the high half of word l and column l + 16
@@ -22,25 +22,26 @@ import jdk.incubator.vector.VectorSpecies;
  * mind them.
  */
 public final class Halves {
-    static final VectorSpecies<Integer> INTS = FLOATS.withLanes(int.class);
-
-    private static final int SIGN_AND_FRACTION_OF_F16 = 0x8fffe000;
-    private static final int EXPONENT_OF_F16 = 0x0f800000;
     private static final int EXPONENT = 0x7f800000;
 
-    private static final Halves BF16 = new Halves(DType.BF16, 0, 0xffff0000, 1f);
-    private static final Halves F16 = new Halves(DType.F16, 3, SIGN_AND_FRACTION_OF_F16, 0x1p112f);
+    /** Loses nothing, so that a bit which the mask clears is special. */
+    private static final Halves BF16 = new Halves(DType.BF16, 0, 0xffff0000, 1f, 1);
+
+    private static final Halves F16 = new Halves(DType.F16, 3, 0x8fffe000, 0x1p112f, 0x0f800000);
 
     private final DType dtype;
     final int shift;
     final int mask;
     final float factor;
+    /** The exponent that infinity and NaN have after shift and mask, where the factor would make them finite. */
+    private final int special;
 
-    private Halves(DType dtype, int shift, int mask, float factor) {
+    private Halves(DType dtype, int shift, int mask, float factor, int special) {
         this.dtype = dtype;
         this.shift = shift;
         this.mask = mask;
         this.factor = factor;
+        this.special = special;
     }
 
     /** Whether panels of the type are halves in {@code int[]}. */
@@ -58,38 +59,18 @@ public final class Halves {
         IntVector masks = IntVector.broadcast(INTS, mask);
         FloatVector factors = FloatVector.broadcast(FLOATS, factor);
         for (int row = 0; row < rows; row++) {
-            for (int lane = 0; lane < HALF; lane += COUNT) {
-                IntVector word = IntVector.fromArray(INTS, words, from / 2 + row * HALF + lane);
-                int target = at + row * PANEL + lane;
-                IntVector high = word.lanewise(VectorOperators.ASHR, shift).and(masks);
-                high.reinterpretAsFloats().mul(factors).intoArray(to, target);
-                IntVector low = word.lanewise(VectorOperators.LSHL, 16)
+            for (int column = 0; column < PANEL; column += COUNT) {
+                IntVector bits = IntVector.fromArray(INTS, words, from / 2 + row * HALF + column % HALF)
+                        .lanewise(VectorOperators.LSHL, column / HALF * 16)
                         .lanewise(VectorOperators.ASHR, shift)
                         .and(masks);
-                low.reinterpretAsFloats().mul(factors).intoArray(to, target + HALF);
-            }
-        }
-        if (dtype == DType.F16) {
-            restore(words, from / 2, rows, to, at);
-        }
-    }
-
-    /** Infinity and NaN of f16: the exponent of all ones becomes that of f32. */
-    private static void restore(int[] words, int from, int rows, float[] to, int at) {
-        IntVector masks = IntVector.broadcast(INTS, SIGN_AND_FRACTION_OF_F16);
-        for (int row = 0; row < rows; row++) {
-            for (int column = 0; column < PANEL; column += COUNT) {
-                IntVector word = IntVector.fromArray(INTS, words, from + row * HALF + column % HALF);
-                IntVector bits = word.lanewise(VectorOperators.LSHL, column / HALF * 16)
-                        .lanewise(VectorOperators.ASHR, 3)
-                        .and(masks);
-                VectorMask<Float> special = bits.and(EXPONENT_OF_F16)
-                        .compare(VectorOperators.EQ, EXPONENT_OF_F16)
-                        .cast(FLOATS);
-                int target = at + row * PANEL + column;
-                FloatVector.fromArray(FLOATS, to, target)
-                        .blend(bits.or(EXPONENT).reinterpretAsFloats(), special)
-                        .intoArray(to, target);
+                // an exponent of all ones becomes that of f32
+                VectorMask<Float> lost =
+                        bits.and(special).compare(VectorOperators.EQ, special).cast(FLOATS);
+                bits.reinterpretAsFloats()
+                        .mul(factors)
+                        .blend(bits.or(EXPONENT).reinterpretAsFloats(), lost)
+                        .intoArray(to, at + row * PANEL + column);
             }
         }
     }

@@ -10,6 +10,7 @@ public final class Lanes {
     public static final String PROPERTY = "io.multihead.lanes";
 
     static final VectorSpecies<Float> FLOATS = species();
+    static final VectorSpecies<Integer> INTS = FLOATS.withLanes(int.class);
 
     /** f32 lanes in one vector. */
     public static final int COUNT = FLOATS.length();

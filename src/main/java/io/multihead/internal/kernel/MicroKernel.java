@@ -2,6 +2,7 @@ package io.multihead.internal.kernel;
 
 import static io.multihead.internal.kernel.Lanes.FLOATS;
 import static io.multihead.internal.kernel.Lanes.HALF;
+import static io.multihead.internal.kernel.Lanes.INTS;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
@@ -199,7 +200,7 @@ final class MicroKernel {
      */
     static void halves4(float[] a, int a0, int[] b, int b0, Halves type, int depth, float[] c, int c0, int ldc) {
         int shift = type.shift;
-        IntVector mask = IntVector.broadcast(Halves.INTS, type.mask);
+        IntVector mask = IntVector.broadcast(INTS, type.mask);
         FloatVector factor = FloatVector.broadcast(FLOATS, type.factor);
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector c00 = zero, c01 = zero;
@@ -207,7 +208,7 @@ final class MicroKernel {
         FloatVector c20 = zero, c21 = zero;
         FloatVector c30 = zero, c31 = zero;
         for (int k = 0; k < depth; k++) {
-            IntVector words = IntVector.fromArray(Halves.INTS, b, b0 + k * HALF);
+            IntVector words = IntVector.fromArray(INTS, b, b0 + k * HALF);
             IntVector high = words.lanewise(VectorOperators.ASHR, shift).and(mask);
             FloatVector b0k = high.reinterpretAsFloats().mul(factor);
             IntVector low = words.lanewise(VectorOperators.LSHL, 16)
@@ -240,12 +241,12 @@ final class MicroKernel {
     /** The same for one row. */
     static void halves1(float[] a, int a0, int[] b, int b0, Halves type, int depth, float[] c, int c0) {
         int shift = type.shift;
-        IntVector mask = IntVector.broadcast(Halves.INTS, type.mask);
+        IntVector mask = IntVector.broadcast(INTS, type.mask);
         FloatVector factor = FloatVector.broadcast(FLOATS, type.factor);
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector v0 = zero, v1 = zero;
         for (int k = 0; k < depth; k++) {
-            IntVector words = IntVector.fromArray(Halves.INTS, b, b0 + k * HALF);
+            IntVector words = IntVector.fromArray(INTS, b, b0 + k * HALF);
             IntVector high = words.lanewise(VectorOperators.ASHR, shift).and(mask);
             IntVector low = words.lanewise(VectorOperators.LSHL, 16)
                     .lanewise(VectorOperators.ASHR, shift)

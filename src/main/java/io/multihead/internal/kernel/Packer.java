@@ -127,15 +127,15 @@ public final class Packer {
                 shorts = Scratch.atLeast(shorts, length);
                 MemorySegment.copy(memory, ValueLayout.JAVA_SHORT_UNALIGNED, byteOffset, shorts, 0, length);
                 if (dtype == DType.BF16) {
-                    Narrow.bf16ToFloat(shorts, 0, length, to, t0);
+                    Narrow.bf16ToFloat(shorts, length, to, t0);
                 } else {
-                    Narrow.f16ToFloat(shorts, 0, length, to, t0);
+                    Narrow.f16ToFloat(shorts, length, to, t0);
                 }
             }
             case I8 -> {
                 bytes = Scratch.atLeast(bytes, length);
                 MemorySegment.copy(memory, ValueLayout.JAVA_BYTE, byteOffset, bytes, 0, length);
-                Narrow.i8ToFloat(bytes, 0, length, to, t0);
+                Narrow.i8ToFloat(bytes, length, to, t0);
             }
         }
     }
@@ -154,15 +154,15 @@ public final class Packer {
             case BF16, F16 -> {
                 shorts = Scratch.atLeast(shorts, length);
                 if (dtype == DType.BF16) {
-                    Narrow.floatToBf16(from, f0, length, shorts, 0);
+                    Narrow.floatToBf16(from, f0, length, shorts);
                 } else {
-                    Narrow.floatToF16(from, f0, length, shorts, 0);
+                    Narrow.floatToF16(from, f0, length, shorts);
                 }
                 MemorySegment.copy(shorts, 0, memory, ValueLayout.JAVA_SHORT_UNALIGNED, byteOffset, length);
             }
             case I8 -> {
                 bytes = Scratch.atLeast(bytes, length);
-                Narrow.floatToI8(from, f0, length, bytes, 0);
+                Narrow.floatToI8(from, f0, length, bytes);
                 MemorySegment.copy(bytes, 0, memory, ValueLayout.JAVA_BYTE, byteOffset, length);
             }
         }

@@ -248,9 +248,7 @@ public final class Product {
         }
     }
 
-    /**
-     * One chain of a tile, whose part of B lies in a piece of its own; the first one replaces what {@code to} holds.
-     */
+    /** One chain of a tile, whose part of B lies in a piece of its own; the first one replaces what {@code to} holds. */
     private void addChain(int high, int from, int column, int k, int depth, float[] to, int at) {
         int run = k / CHAIN;
         int deep = Math.min(CHAIN, depth - k);

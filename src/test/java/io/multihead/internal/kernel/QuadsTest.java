@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.multihead.tensor.DType;
+import java.util.Arrays;
 import java.util.Random;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -28,7 +29,7 @@ class QuadsTest {
         for (int rows = 1; rows <= 8; rows++) {
             float[] actual = new float[rows * Lanes.PANEL];
             Quads.widen(bytes, 0, rows, actual, 0);
-            assertArrayEquals(java.util.Arrays.copyOf(expected, actual.length), actual);
+            assertArrayEquals(Arrays.copyOf(expected, actual.length), actual);
         }
     }
 
@@ -72,7 +73,7 @@ class QuadsTest {
     private static float[] sums(float[] left, Product.Runs right, int rows, int depth) {
         float[] sums = new float[8 * 2 * 96];
         new Product().left(left, 0).right(right).into(sums, 0, 2 * 96).accumulate(rows, 80, depth, Product.CHAIN, 96);
-        return java.util.Arrays.copyOf(sums, rows * 2 * 96);
+        return Arrays.copyOf(sums, rows * 2 * 96);
     }
 
     /** Products with panels of a depth that is no multiple of four. */
