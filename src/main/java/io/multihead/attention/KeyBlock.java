@@ -142,7 +142,7 @@ final class KeyBlock {
             for (int d = 0; d < valueDim; d += DEPTH) {
                 int wide = Math.min(DEPTH, valueDim - d);
                 readRows(false, packer, d, wide, rows);
-                finite &= Panels.fromRows(rows, count, wide, valuePanels, d * count);
+                finite &= Panels.fromRows(rows, ROW, count, wide, valuePanels, d * count, count);
             }
         }
         strayCount = 0;

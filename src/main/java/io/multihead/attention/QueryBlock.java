@@ -106,11 +106,11 @@ final class QueryBlock {
                 RowOps.scale(scratch.rows, r * ROW, Lanes.roundUp(depth, PANEL), forward.queryFactor);
             }
             Panels.fromColumns(scratch.rows, depth, count, turnedQuery, d * MOST);
-            if (!Panels.fromRows(scratch.rows, count, depth, queries, d * count)) {
+            if (!Panels.fromRows(scratch.rows, ROW, count, depth, queries, d * count, count)) {
                 for (int r = 0; r < count; r++) {
                     ScoreGradient.dropStrays(scratch.rows, r * ROW, Lanes.roundUp(depth, PANEL));
                 }
-                Panels.fromRows(scratch.rows, count, depth, queries, d * count);
+                Panels.fromRows(scratch.rows, ROW, count, depth, queries, d * count, count);
             }
         }
     }
@@ -130,9 +130,9 @@ final class QueryBlock {
                         ScoreGradient.dot(scratch.rows, r * ROW, scratch.other, r * ROW, padded, scratch.partial);
             }
             Panels.fromColumns(scratch.rows, depth, count, turnedGradient, d * MOST);
-            if (!Panels.fromRows(scratch.rows, count, depth, gradients, d * count)) {
+            if (!Panels.fromRows(scratch.rows, ROW, count, depth, gradients, d * count, count)) {
                 takeStrays(scratch, valueDim, d, depth);
-                Panels.fromRows(scratch.rows, count, depth, gradients, d * count);
+                Panels.fromRows(scratch.rows, ROW, count, depth, gradients, d * count, count);
             }
         }
     }

@@ -20,13 +20,19 @@ import org.jspecify.annotations.Nullable;
  * <p>C stays in f32 scratch until its sum is complete, so a narrow C is rounded once.
  */
 final class GemmBlock {
-    /** Rows of A packed at a time: 192 KiB, which L2 holds beside the panels in use. */
-    private static final int A_ROWS = 192;
+    private static final long NOTHING = -1;
+
+    /** Rows of A packed at a time: 108 KiB, which L2 holds beside the panels in use. */
+    private static final int A_ROWS = 96;
 
     private final Product product = new Product();
     private final PanelPacker panelPacker = new PanelPacker();
     private float[] left = new float[0];
     private float[] panels = new float[0];
+    /** Whose columns {@link #panels} hold, all depth blocks of them, and where in B's memory they begin. */
+    private long panelsTag = NOTHING;
+
+    private long panelsStart;
     private float[] sums = new float[0];
     private float[] other = new float[0];
 
@@ -57,10 +63,12 @@ final class GemmBlock {
         if (call.depth == 0) {
             Arrays.fill(sums, 0, rows * stride, 0f);
         }
+        packRight();
         for (long k = 0; k < call.depth; k += DEPTH) {
             multiplyDepth(k, (int) Math.min(DEPTH, call.depth - k));
         }
         finish();
+        product.release();
         call = null;
         packer = null;
     }
@@ -76,18 +84,51 @@ final class GemmBlock {
         }
     }
 
-    /** Names the right operand of this depth block: panels packed long ago, or now. */
+    /** Packs the unit's columns of B, all depth blocks of them, unless they still are. */
+    private void packRight() {
+        if (call.packed() != null || !call.keepsPanels()) {
+            return;
+        }
+        long start = rightStart();
+        if (panelsTag == call.tag && panelsStart == start) {
+            return;
+        }
+        panelsTag = NOTHING;
+        panels = Scratch.atLeast(panels, Panels.size(columns, (int) call.depth));
+        for (long k = 0; k < call.depth; k += DEPTH) {
+            packDepth(k, (int) Math.min(DEPTH, call.depth - k), panelsAt(k));
+        }
+        panelsTag = call.tag;
+        panelsStart = start;
+    }
+
+    private long rightStart() {
+        Tensor b = call.b();
+        return call.start(b, batch) + firstColumn * b.stride(-1);
+    }
+
+    private int panelsAt(long k) {
+        return (int) k * Lanes.roundUp(columns, PANEL);
+    }
+
+    private void packDepth(long k, int depth, int to) {
+        Tensor b = call.b();
+        panelPacker.pack(packer, b, rightStart() + k * b.stride(-2), depth, columns, panels, to);
+    }
+
+    /** Names the right operand of this depth block: panels packed long ago, or before, or now. */
     private void nameRight(long k, int depth) {
         PackedWeights weights = call.packed();
         if (weights != null) {
             product.right(weights.block((int) (k / DEPTH)), (int) firstColumn * depth, PANEL * depth);
-            return;
+        } else if (call.keepsPanels()) {
+            product.right(panels, panelsAt(k), PANEL * depth);
+        } else {
+            panelsTag = NOTHING;
+            panels = Scratch.atLeast(panels, Panels.size(columns, DEPTH));
+            packDepth(k, depth, 0);
+            product.right(panels, 0, PANEL * depth);
         }
-        Tensor b = call.b();
-        panels = Scratch.atLeast(panels, Panels.size(columns, DEPTH));
-        long at = call.start(b, batch) + k * b.stride(-2) + firstColumn * b.stride(-1);
-        panelPacker.pack(packer, b, at, depth, columns, panels, 0);
-        product.right(panels, 0, PANEL * depth);
     }
 
     /** {@code C = alpha * sums + beta * C + bias}. */

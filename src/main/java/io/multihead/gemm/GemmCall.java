@@ -5,20 +5,33 @@ import io.multihead.compute.Workspace;
 import io.multihead.internal.Checks;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.tensor.Tensor;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
  * One multiplication: its operands, sizes and division into units. A unit is a block of C of one batch; its depth is never
- * divided, so no result depends on the division.
+ * divided, so no result depends on the division. Units that read the same columns of B follow each other, and a thread keeps what it
+ * has packed of them.
  */
 final class GemmCall implements Compute.Job {
-    /** Columns of a unit: B's panels of one depth block, 512 KiB, stay in L2 or close by. */
-    private static final int MOST_COLUMNS = 512;
+    private static final AtomicLong CALLS = new AtomicLong();
 
-    /** Rows of a unit: its sums, 816 KiB, stay in L2 from depth to depth, and packing B for it is a fiftieth of the work. */
-    private static final int MOST_ROWS = 384;
+    /** Columns of a unit. A is read once for so many; reading it twice for 1024 columns costs 3 %. */
+    private static final int MOST_COLUMNS = 1024;
+
+    /** Columns below which reading A more often costs more than packing B more often. */
+    private static final int LEAST_COLUMNS = 256;
+
+    /** Rows of a unit: its sums, 816 KiB, stay in L2 or close by from depth to depth. */
+    private static final int MOST_ROWS = 192;
+
+    /** Floats of packed B that a thread keeps from unit to unit: 16 MiB. */
+    private static final long MOST_PACKED = 1L << 22;
 
     private static final int UNITS_PER_THREAD = 2;
+
+    /** A number that no other call has: what a thread's packed columns of B are known by. */
+    long tag;
 
     long batches;
     long rows;
@@ -32,7 +45,6 @@ final class GemmCall implements Compute.Job {
     private int unitRows;
     private int unitColumns;
     private long rowUnits;
-    private long columnUnits;
 
     /** Takes checked operands, {@code a} and {@code b} already transposed as the options say. */
     void bind(
@@ -41,6 +53,7 @@ final class GemmCall implements Compute.Job {
             @Nullable PackedWeights newPacked,
             Tensor newC,
             GemmOptions newOptions) {
+        tag = CALLS.incrementAndGet();
         a = newA;
         b = newB;
         packed = newPacked;
@@ -70,8 +83,8 @@ final class GemmCall implements Compute.Job {
         if (rows == 0 || columns == 0 || batches == 0) {
             return 0;
         }
-        unitRows = (int) Math.min(MOST_ROWS, rows);
-        unitColumns = (int) Math.min(MOST_COLUMNS, columns);
+        unitRows = evenly(rows, MOST_ROWS, Lanes.ROW_STEP);
+        unitColumns = evenly(columns, mostColumns(), Lanes.PANEL);
         while (threads > 1 && units() < (long) threads * UNITS_PER_THREAD) {
             if (unitRows >= unitColumns && unitRows > Lanes.ROW_STEP) {
                 unitRows = Lanes.roundUp(unitRows / 2, Lanes.ROW_STEP);
@@ -81,21 +94,38 @@ final class GemmCall implements Compute.Job {
                 break;
             }
         }
-        unitColumns = Lanes.roundUp(unitColumns, Lanes.PANEL);
         return units();
+    }
+
+    /** The size of parts that are at most so large, all but the last the same, and multiples of a step. */
+    private static int evenly(long size, int most, int step) {
+        long parts = Math.ceilDiv(size, (long) most);
+        return Lanes.roundUp((int) Math.ceilDiv(size, parts), step);
+    }
+
+    private int mostColumns() {
+        if (b == null || batches * rows <= unitRows) {
+            return MOST_COLUMNS;
+        }
+        long kept = MOST_PACKED / Math.max(1, depth) / Lanes.PANEL * Lanes.PANEL;
+        return Math.clamp(kept, LEAST_COLUMNS, MOST_COLUMNS);
+    }
+
+    /** Whether a thread keeps the panels of a unit's columns, as other units read them too. */
+    boolean keepsPanels() {
+        return depth * unitColumns <= MOST_PACKED && batches * rows > unitRows;
     }
 
     private long units() {
         rowUnits = Math.ceilDiv(rows, (long) unitRows);
-        columnUnits = Math.ceilDiv(columns, (long) unitColumns);
-        return batches * rowUnits * columnUnits;
+        return batches * rowUnits * Math.ceilDiv(columns, (long) unitColumns);
     }
 
     @Override
     public void run(long unit, Workspace scratch) {
         long row = unit % rowUnits * unitRows;
-        long column = unit / rowUnits % columnUnits * unitColumns;
-        long batch = unit / rowUnits / columnUnits;
+        long batch = unit / rowUnits % batches;
+        long column = unit / rowUnits / batches * unitColumns;
         GemmBlock block = scratch.job(Workspace.GEMM, GemmBlock::new);
         int high = (int) Math.min(unitRows, rows - row);
         int wide = (int) Math.min(unitColumns, columns - column);

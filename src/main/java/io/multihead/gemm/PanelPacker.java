@@ -1,6 +1,7 @@
 package io.multihead.gemm;
 
 import static io.multihead.internal.kernel.Lanes.DEPTH;
+import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
 import io.multihead.internal.kernel.Packer;
@@ -10,6 +11,12 @@ import io.multihead.tensor.Tensor;
 
 /** Packs part of a right operand into panels, reading along whichever axis lies contiguous. Belongs to one thread. */
 final class PanelPacker {
+    /** Columns that are read at a time: long runs, since each run's first cache line is waited for. */
+    private static final int WIDE = 512;
+
+    /** Rows of a run that are packed at a time: they are still in L1 then, and push nothing out of L2. */
+    private static final int FEW = 16;
+
     private float[] rows = new float[0];
 
     PanelPacker() {}
@@ -22,19 +29,27 @@ final class PanelPacker {
      */
     void pack(Packer packer, Tensor matrix, long at, int depth, int columns, float[] panels, int p0) {
         rows = Scratch.atLeast(rows, DEPTH * ROW);
-        long rowStride = matrix.stride(-2);
-        long columnStride = matrix.stride(-1);
-        boolean byColumn = rowStride == 1 && columnStride != 1;
-        for (int column = 0; column < columns; column += DEPTH) {
-            int wide = Math.min(DEPTH, columns - column);
-            long from = at + column * columnStride;
+        boolean byColumn = matrix.stride(-2) == 1 && matrix.stride(-1) != 1;
+        int step = byColumn ? DEPTH : WIDE;
+        for (int column = 0; column < columns; column += step) {
+            int wide = Math.min(step, columns - column);
+            long from = at + column * matrix.stride(-1);
+            int to = p0 + column * depth;
             if (byColumn) {
-                packer.read(matrix, from, columnStride, rowStride, wide, depth, rows, 0, ROW);
-                Panels.fromColumns(rows, depth, wide, panels, p0 + column * depth);
+                packer.read(matrix, from, matrix.stride(-1), 1, wide, depth, rows, 0, ROW);
+                Panels.fromColumns(rows, depth, wide, panels, to);
             } else {
-                packer.read(matrix, from, rowStride, columnStride, depth, wide, rows, 0, ROW);
-                Panels.fromRows(rows, depth, wide, panels, p0 + column * depth);
+                packRows(packer, matrix, from, depth, wide, panels, to);
             }
+        }
+    }
+
+    private void packRows(Packer packer, Tensor matrix, long at, int depth, int columns, float[] panels, int p0) {
+        long rowStride = matrix.stride(-2);
+        for (int k = 0; k < depth; k += FEW) {
+            int count = Math.min(FEW, depth - k);
+            packer.read(matrix, at + k * rowStride, rowStride, matrix.stride(-1), count, columns, rows, 0, WIDE);
+            Panels.fromRows(rows, WIDE, count, columns, panels, p0 + k * PANEL, depth);
         }
     }
 }

@@ -11,15 +11,19 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.ref.WeakReference;
 import java.util.Arrays;
+import java.util.SplittableRandom;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Assertions;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.function.Executable;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
-/** PyTorch's {@code gemm_*} vectors, and the words of every error. */
+/** PyTorch's {@code gemm_*} vectors, what scratch keeps, and the words of every error. */
 class GemmTest {
     private static final Compute CPU = Compute.serial();
 
@@ -45,6 +49,55 @@ class GemmTest {
                     double scale = Arrays.stream(exact).map(Math::abs).max().orElse(1);
                     Assertions.assertArrayEquals(exact, Numbers.of(c), 1e-6 * scale);
                 }));
+    }
+
+    /** So deep that fewer columns of B are kept packed than a unit would have, or none from one depth block to the next. */
+    @ParameterizedTest
+    @CsvSource({"5000, 1100", "17000, 256"})
+    void deepProductsHaveTheBitsOfWeightsPackedAtOnce(int depth, int columns) {
+        SplittableRandom random = new SplittableRandom(3);
+        Tensor a = Numbers.gaussian(matrix(200, depth), random, 0, 1);
+        Tensor b = Numbers.gaussian(matrix(depth, columns), random, 0, 1);
+        Tensor expected = matrix(200, columns);
+        Gemm.multiply(CPU, a, PackedWeights.of(b), expected, GemmOptions.DEFAULT);
+        for (int threads = 1; threads <= 2; threads++) {
+            Tensor c = matrix(200, columns);
+            try (Compute cpu = Compute.threads(threads)) {
+                Gemm.multiply(cpu, a, b, c, GemmOptions.DEFAULT);
+            }
+            Assertions.assertArrayEquals(expected.toArray(), c.toArray(), threads + " threads");
+        }
+    }
+
+    /** Scratch keeps panels from call to call, but not for another call. */
+    @Test
+    void whatWasPackedServesNoOtherCall() {
+        Tensor a = Numbers.gaussian(matrix(400, 30), new SplittableRandom(1), 0, 1);
+        Tensor b = Numbers.gaussian(matrix(30, 40), new SplittableRandom(2), 0, 1);
+        Tensor c = matrix(400, 40);
+        Gemm.multiply(CPU, a, b, c, GemmOptions.DEFAULT);
+        Numbers.gaussian(b, new SplittableRandom(3), 0, 1);
+        Gemm.multiply(CPU, a, b, c, GemmOptions.DEFAULT);
+        Tensor expected = matrix(400, 40);
+        Gemm.multiply(Compute.serial(), a, b, expected, GemmOptions.DEFAULT);
+        Assertions.assertArrayEquals(expected.toArray(), c.toArray());
+    }
+
+    /** Threads keep scratch for ever, and no caller's weights with it. */
+    @Test
+    void scratchLetsGoOfPackedWeights() throws InterruptedException {
+        WeakReference<float[]> weights = used();
+        for (int i = 0; i < 100 && weights.get() != null; i++) {
+            System.gc();
+            Thread.sleep(10);
+        }
+        Assertions.assertNull(weights.get());
+    }
+
+    private static WeakReference<float[]> used() {
+        PackedWeights weights = PackedWeights.of(matrix(3, 4));
+        Gemm.multiply(CPU, matrix(2, 3), weights, matrix(2, 4), GemmOptions.DEFAULT);
+        return new WeakReference<>(weights.block(0));
     }
 
     @Test
