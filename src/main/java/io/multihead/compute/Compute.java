@@ -38,6 +38,7 @@ public final class Compute implements AutoCloseable {
     /** Never started: stands for "some other thread" when a segment is asked who may use it. */
     private final Thread stranger = new Thread(() -> {}, "multihead-access-probe");
 
+    private final Buffers buffers = new Buffers();
     private Workspace[] idle = new Workspace[4];
     private int idleCount;
     private volatile boolean closed;
@@ -139,6 +140,26 @@ public final class Compute implements AutoCloseable {
             idle = Arrays.copyOf(idle, 2 * idleCount);
         }
         idle[idleCount++] = workspace;
+    }
+
+    /**
+     * Takes an array for intermediate results.
+     *
+     * @param length how many floats are needed
+     * @return at least so many, with arbitrary contents; to be given back with {@link #giveBack(float[])}, or left to the garbage
+     *     collector
+     */
+    public float[] takeFloats(int length) {
+        return buffers.take(length);
+    }
+
+    /**
+     * Keeps an array for later calls: at most 64 MiB of them.
+     *
+     * @param floats from {@link #takeFloats}, no longer used
+     */
+    public void giveBack(float[] floats) {
+        buffers.giveBack(floats);
     }
 
     /**

@@ -31,7 +31,13 @@ final class ForwardPass {
     /** Checks everything, then computes; keeps nothing. */
     void run(Compute cpu, MultiHeadInputs inputs, MultiHeadOutputs outputs) {
         Axes axes = CallCheck.check(cpu, parameters, inputs, outputs);
-        Temporaries temporaries = new Temporaries();
+        try (Temporaries temporaries = new Temporaries(cpu)) {
+            run(cpu, temporaries, axes, inputs, outputs);
+        }
+    }
+
+    private void run(
+            Compute cpu, Temporaries temporaries, Axes axes, MultiHeadInputs inputs, MultiHeadOutputs outputs) {
         Tensor query = grouped(axes, temporaries, inputs.query());
         Tensor key = inputs.key() == inputs.query() ? query : grouped(axes, temporaries, inputs.key());
         Tensor value = inputs.value() == inputs.key() ? key : grouped(axes, temporaries, inputs.value());

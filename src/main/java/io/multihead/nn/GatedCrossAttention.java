@@ -110,15 +110,16 @@ public final class GatedCrossAttention {
     public void forward(Compute cpu, Tensor x, Tensor media, Tensor y, MultiHeadMasks masks) {
         MultiHeadInputs inputs = new MultiHeadInputs(x, media, media, masks);
         check(cpu, inputs, y);
-        Temporaries temporaries = new Temporaries();
-        Tensor normalised = temporaries.f32(x.shape().toArray());
-        Tensor change = temporaries.f32(x.shape().toArray());
-        Tensor middle = temporaries.f32(x.shape().toArray());
-        attentionNorm.forward(cpu, x, normalised);
-        attention.forward(cpu, cross(normalised, inputs), MultiHeadOutputs.of(change));
-        add(cpu, x, change, Math.tanh(attentionGate()), middle);
-        feedForward.forward(cpu, middle, change);
-        add(cpu, middle, change, Math.tanh(feedForwardGate()), y);
+        try (Temporaries temporaries = new Temporaries(cpu)) {
+            Tensor normalised = temporaries.f32(x.shape().toArray());
+            Tensor change = temporaries.f32(x.shape().toArray());
+            Tensor middle = temporaries.f32(x.shape().toArray());
+            attentionNorm.forward(cpu, x, normalised);
+            attention.forward(cpu, cross(normalised, inputs), MultiHeadOutputs.of(change));
+            add(cpu, x, change, Math.tanh(attentionGate()), middle);
+            feedForward.forward(cpu, middle, change);
+            add(cpu, middle, change, Math.tanh(feedForwardGate()), y);
+        }
     }
 
     /**

@@ -1,6 +1,7 @@
 package io.multihead.nn;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.kernel.RowOps;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -18,16 +19,18 @@ public final class GatedPass implements AutoCloseable {
     private final Pass norm;
     private final MultiHeadPass attention;
     private final Pass feedForward;
+    private final Temporaries kept;
     private boolean open = true;
 
     GatedPass(GatedCrossAttention block, Compute cpu, MultiHeadInputs inputs, Tensor y, long seed) {
         this.block = block;
         this.cpu = cpu;
         this.inputs = inputs;
-        Tensor normalised = room();
-        attended = room();
-        transformed = room();
-        Tensor middle = room();
+        kept = new Temporaries(cpu);
+        Tensor normalised = room(kept);
+        attended = room(kept);
+        transformed = room(kept);
+        Tensor middle = room(kept);
         norm = block.attentionNorm().record(cpu, inputs.query(), normalised);
         attention = block.attention()
                 .record(cpu, block.cross(normalised, inputs), MultiHeadOutputs.of(attended), Sequence.seedOf(seed, 0));
@@ -56,25 +59,49 @@ public final class GatedPass implements AutoCloseable {
             throw new IllegalStateException("pass: closed; expected an open one");
         }
         check(outputGradient, inputGradient, mediaGradient, gradients);
-        Tensor zero = room();
+        try (Temporaries scratch = new Temporaries(cpu)) {
+            back(
+                    scratch,
+                    outputGradient,
+                    new MultiHeadGradients(inputGradient, mediaGradient, null, null, null),
+                    gradients);
+        }
+    }
+
+    private void back(
+            Temporaries scratch,
+            Tensor outputGradient,
+            MultiHeadGradients inputGradients,
+            Map<String, Tensor> gradients) {
+        Tensor branch = room(scratch);
+        Tensor through = room(scratch);
+        Tensor middle = room(scratch);
         double gate = Math.tanh(block.feedForwardGate());
-        Tensor branch = room();
-        GatedCrossAttention.add(cpu, zero, outputGradient, gate, branch);
+        scale(outputGradient, gate, branch);
         addGate(gradients.get(GatedCrossAttention.FEED_FORWARD_GATE), gate, outputGradient, transformed);
-        Tensor through = room();
         feedForward.backward(branch, through, gradients);
-        Tensor middle = room();
         Residual.sum(cpu, outputGradient, through, middle);
 
         gate = Math.tanh(block.attentionGate());
-        GatedCrossAttention.add(cpu, zero, middle, gate, branch);
+        scale(middle, gate, branch);
         addGate(gradients.get(GatedCrossAttention.ATTENTION_GATE), gate, middle, attended);
-        MultiHeadGradients to = new MultiHeadGradients(through, mediaGradient, null, null, null);
+        MultiHeadGradients to = new MultiHeadGradients(through, inputGradients.key(), null, null, null);
         attention.backward(branch, to, Gradients.under("attn.", gradients));
         norm.backward(through, branch, Gradients.under("attn_norm.", gradients));
-        if (inputGradient != null) {
-            Residual.sum(cpu, middle, branch, inputGradient);
+        if (inputGradients.query() != null) {
+            Residual.sum(cpu, middle, branch, inputGradients.query());
         }
+    }
+
+    /** {@code y = factor x}. */
+    private void scale(Tensor x, double factor, Tensor y) {
+        ElementCall.run(
+                cpu,
+                (values, others, room, columns, first) ->
+                        RowOps.scale(values, 0, ElementCall.padded(columns), (float) factor),
+                x,
+                null,
+                y);
     }
 
     private void check(
@@ -115,8 +142,8 @@ public final class GatedPass implements AutoCloseable {
         gradient.set(gradient.get(0) + (1 - gate * gate) * sum, 0);
     }
 
-    private Tensor room() {
-        return new Temporaries().f32(inputs.query().shape().toArray());
+    private Tensor room(Temporaries from) {
+        return from.f32(inputs.query().shape().toArray());
     }
 
     /** Forgets what was kept. Does nothing the second time. */
@@ -126,5 +153,6 @@ public final class GatedPass implements AutoCloseable {
         norm.close();
         attention.close();
         feedForward.close();
+        kept.close();
     }
 }

@@ -126,11 +126,18 @@ public final class Linear implements Layer {
             if (weightGradient == null && biasGradient == null) {
                 return;
             }
-            // one product over all rows, so that the sums are the same whatever the strides
-            Tensor rows = asRows(dy);
+            try (Temporaries temporaries = new Temporaries(cpu)) {
+                addGradients(temporaries, dy, weightGradient, biasGradient);
+            }
+        }
+
+        /** One product over all rows, so that the sums are the same whatever the strides. */
+        private void addGradients(
+                Temporaries temporaries, Tensor dy, @Nullable Tensor weightGradient, @Nullable Tensor biasGradient) {
+            Tensor rows = asRows(temporaries, dy);
             GemmOptions add = GemmOptions.DEFAULT.withFactors(1, 1);
             if (weightGradient != null) {
-                Gemm.multiply(cpu, rows, asRows(x), weightGradient, add.withTransposeA(true));
+                Gemm.multiply(cpu, rows, asRows(temporaries, x), weightGradient, add.withTransposeA(true));
             }
             if (biasGradient != null) {
                 Tensor ones = ONE.broadcast(1, rows.dim(0));
@@ -138,11 +145,11 @@ public final class Linear implements Layer {
             }
         }
 
-        private Tensor asRows(Tensor tensor) {
+        private static Tensor asRows(Temporaries temporaries, Tensor tensor) {
             if (Views.flattens(tensor)) {
                 return Views.flattened(tensor);
             }
-            Tensor dense = new Temporaries().f32(tensor.shape().toArray());
+            Tensor dense = temporaries.f32(tensor.shape().toArray());
             tensor.copyTo(dense);
             return Views.flattened(dense);
         }

@@ -59,9 +59,11 @@ record MaskedAttention(MultiHeadAttention attention, MultiHeadMasks masks) imple
                 return;
             }
             new CallTensors(pass.cpu()).writes("gradient of " + HEAD_MASK, wanted, shape);
-            Tensor fresh = new Temporaries().f32(shape.toArray());
-            pass.backward(outputGradient, to.withHeadMask(fresh), gradients);
-            Residual.sum(pass.cpu(), wanted.copy(java.lang.foreign.Arena.ofAuto(), wanted.dtype()), fresh, wanted);
+            try (Temporaries temporaries = new Temporaries(pass.cpu())) {
+                Tensor fresh = temporaries.f32(shape.toArray());
+                pass.backward(outputGradient, to.withHeadMask(fresh), gradients);
+                Residual.sum(pass.cpu(), wanted.copy(java.lang.foreign.Arena.ofAuto(), wanted.dtype()), fresh, wanted);
+            }
         }
 
         @Override

@@ -25,7 +25,7 @@ public final class MultiHeadPass implements Pass {
     private final MultiHeadInputs inputs;
     private final MultiHeadOutputs outputs;
     private final Axes axes;
-    private final Temporaries temporaries = new Temporaries();
+    private final Temporaries temporaries;
     private final TrainedProjections projections;
     private final @Nullable ExtraKeys extraKeys;
     private final AttentionOptions options;
@@ -49,10 +49,11 @@ public final class MultiHeadPass implements Pass {
         this.inputs = inputs;
         this.outputs = outputs;
         axes = CallCheck.check(cpu, parameters, inputs, outputs);
+        temporaries = new Temporaries(cpu);
         Tensor query = ForwardPass.grouped(axes, temporaries, inputs.query());
         Tensor key = inputs.key() == inputs.query() ? query : ForwardPass.grouped(axes, temporaries, inputs.key());
         Tensor value = inputs.value() == inputs.key() ? key : ForwardPass.grouped(axes, temporaries, inputs.value());
-        projections = TrainedProjections.record(cpu, parameters, query, key, value);
+        projections = TrainedProjections.record(cpu, temporaries, parameters, query, key, value);
         extraKeys = ExtraKeys.of(parameters);
         options = ForwardPass.options(config, inputs, query.dim(0), query.dim(1), key.dim(1))
                 .withDropout(dropout);
@@ -134,7 +135,16 @@ public final class MultiHeadPass implements Pass {
             throw new IllegalStateException("pass: closed; expected an open one");
         }
         BackwardCheck.check(cpu, parameters, inputs, outputs, outputGradient, inputGradients, gradients);
-        Temporaries scratch = new Temporaries();
+        try (Temporaries scratch = new Temporaries(cpu)) {
+            back(scratch, outputGradient, inputGradients, gradients);
+        }
+    }
+
+    private void back(
+            Temporaries scratch,
+            Tensor outputGradient,
+            MultiHeadGradients inputGradients,
+            Map<String, Tensor> gradients) {
         Tensor upstream = scratch.f32(attended.shape().toArray());
         Map<String, Tensor> own = new LinkedHashMap<>();
         putIfPresent(own, "weight", gradients.get(Parameters.OUTPUT_WEIGHT));
@@ -245,5 +255,6 @@ public final class MultiHeadPass implements Pass {
     @Override
     public void close() {
         open = false;
+        temporaries.close();
     }
 }

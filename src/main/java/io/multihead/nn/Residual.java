@@ -45,31 +45,37 @@ public final class Residual implements Layer {
     @Override
     public void forward(Compute cpu, Tensor x, Tensor y) {
         CallTensors.forward(cpu, this, x, y);
-        Tensor change = new Temporaries().f32(x.shape().toArray());
-        inner.forward(cpu, x, change);
-        sum(cpu, x, change, y);
+        try (Temporaries temporaries = new Temporaries(cpu)) {
+            Tensor change = temporaries.f32(x.shape().toArray());
+            inner.forward(cpu, x, change);
+            sum(cpu, x, change, y);
+        }
     }
 
     @Override
     public Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
         CallTensors.forward(cpu, this, x, y);
-        Tensor change = new Temporaries().f32(x.shape().toArray());
+        Temporaries kept = new Temporaries(cpu);
+        Tensor change = kept.f32(x.shape().toArray());
         Pass pass = inner.record(cpu, x, change, seed);
         sum(cpu, x, change, y);
         return new RecordedPass(this, cpu, x, y) {
             @Override
             void differentiate(Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {
-                Tensor through =
-                        dx == null ? null : new Temporaries().f32(x.shape().toArray());
-                pass.backward(dy, through, gradients);
-                if (dx != null) {
-                    sum(cpu, dy, through, dx);
+                try (Temporaries temporaries = new Temporaries(cpu)) {
+                    Tensor through =
+                            dx == null ? null : temporaries.f32(x.shape().toArray());
+                    pass.backward(dy, through, gradients);
+                    if (dx != null) {
+                        sum(cpu, dy, through, dx);
+                    }
                 }
             }
 
             @Override
             void release() {
                 pass.close();
+                kept.close();
             }
         };
     }

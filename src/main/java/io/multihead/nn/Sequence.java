@@ -104,19 +104,28 @@ public final class Sequence implements Layer {
     @Override
     public void forward(Compute cpu, Tensor x, Tensor y) {
         CallTensors.forward(cpu, this, x, y);
-        Temporaries temporaries = new Temporaries();
-        Tensor input = x;
-        for (int i = 0; i < layers.size(); i++) {
-            Tensor output = output(temporaries, i, input, y);
-            layers.get(i).forward(cpu, input, output);
-            input = output;
+        try (Temporaries even = new Temporaries(cpu);
+                Temporaries odd = new Temporaries(cpu)) {
+            Tensor input = x;
+            for (int i = 0; i < layers.size(); i++) {
+                Tensor output = output(fresh(i, even, odd), i, input, y);
+                layers.get(i).forward(cpu, input, output);
+                input = output;
+            }
         }
+    }
+
+    /** Of two that take turns, the one whose tensors layer {@code i} no longer reads, emptied. */
+    private static Temporaries fresh(int i, Temporaries even, Temporaries odd) {
+        Temporaries next = i % 2 == 0 ? even : odd;
+        next.close();
+        return next;
     }
 
     @Override
     public Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
         CallTensors.forward(cpu, this, x, y);
-        Temporaries temporaries = new Temporaries();
+        Temporaries temporaries = new Temporaries(cpu);
         List<Pass> passes = new ArrayList<>();
         List<Shape> inputs = new ArrayList<>();
         Tensor input = x;
@@ -129,25 +138,34 @@ public final class Sequence implements Layer {
         return new RecordedPass(this, cpu, x, y) {
             @Override
             void differentiate(Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {
-                back(passes, inputs, dy, dx, gradients);
+                back(cpu, passes, inputs, dy, dx, gradients);
             }
 
             @Override
             void release() {
                 passes.forEach(Pass::close);
                 passes.clear();
+                temporaries.close();
             }
         };
     }
 
     private void back(
-            List<Pass> passes, List<Shape> inputs, Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {
-        Temporaries temporaries = new Temporaries();
-        Tensor upstream = dy;
-        for (int i = layers.size() - 1; i >= 0; i--) {
-            Tensor down = i == 0 ? dx : temporaries.f32(inputs.get(i).toArray());
-            passes.get(i).backward(upstream, down, Gradients.under(prefixes.get(i), gradients));
-            upstream = down;
+            Compute cpu,
+            List<Pass> passes,
+            List<Shape> inputs,
+            Tensor dy,
+            @Nullable Tensor dx,
+            Map<String, Tensor> gradients) {
+        try (Temporaries even = new Temporaries(cpu);
+                Temporaries odd = new Temporaries(cpu)) {
+            Tensor upstream = dy;
+            for (int i = layers.size() - 1; i >= 0; i--) {
+                Tensor down =
+                        i == 0 ? dx : fresh(i, even, odd).f32(inputs.get(i).toArray());
+                passes.get(i).backward(upstream, down, Gradients.under(prefixes.get(i), gradients));
+                upstream = down;
+            }
         }
     }
 

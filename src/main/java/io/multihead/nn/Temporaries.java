@@ -1,20 +1,36 @@
 package io.multihead.nn;
 
+import io.multihead.compute.Compute;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
 
-/** Where the intermediate results of one call lie: the only place of this package that allocates them. */
-final class Temporaries {
+/**
+ * Where the intermediate results of one call lie: the only place of this package that allocates them. Closing it gives them to the
+ * next call; whoever does not leaves them to the garbage collector.
+ */
+final class Temporaries implements AutoCloseable {
+    private final Compute cpu;
+    private final List<float[]> taken = new ArrayList<>();
+
+    Temporaries(Compute cpu) {
+        this.cpu = cpu;
+    }
+
     /** A dense f32 tensor with arbitrary contents: a Java array, or native memory if an array is too short. */
     Tensor f32(long... dims) {
         Shape shape = Shape.of(dims);
-        return shape.elements() <= Integer.MAX_VALUE - 8
-                ? Tensor.of(new float[(int) shape.elements()], dims)
-                : Tensor.allocate(Arena.ofAuto(), DType.F32, shape);
+        if (shape.elements() > Integer.MAX_VALUE - 8) {
+            return Tensor.allocate(Arena.ofAuto(), DType.F32, shape);
+        }
+        float[] array = cpu.takeFloats((int) shape.elements());
+        taken.add(array);
+        return Tensor.view(MemorySegment.ofArray(array), DType.F32, shape);
     }
 
     /** As {@code [batch, tokens, ...]} in the memory order of {@code like}, with another number of features. */
@@ -37,5 +53,12 @@ final class Temporaries {
             float both = sum.getAtIndex(ValueLayout.JAVA_FLOAT, i) + other.getAtIndex(ValueLayout.JAVA_FLOAT, i);
             sum.setAtIndex(ValueLayout.JAVA_FLOAT, i, both);
         }
+    }
+
+    /** Gives back every f32 tensor that was made. Does nothing the second time. */
+    @Override
+    public void close() {
+        taken.forEach(cpu::giveBack);
+        taken.clear();
     }
 }

@@ -28,12 +28,12 @@ final class TrainedProjections {
     }
 
     /** Projects {@code [batch, tokens, features]}. */
-    static TrainedProjections record(Compute cpu, Parameters parameters, Tensor query, Tensor key, Tensor value) {
+    static TrainedProjections record(
+            Compute cpu, Temporaries temporaries, Parameters parameters, Tensor query, Tensor key, Tensor value) {
         TrainedProjections result = new TrainedProjections(parameters);
         result.inputs.put(Projection.QUERY, query);
         result.inputs.put(Projection.KEY, key);
         result.inputs.put(Projection.VALUE, value);
-        Temporaries temporaries = new Temporaries();
         Tensor fusedWeight = parameters.find(Parameters.FUSED_WEIGHT);
         if (fusedWeight != null && query == key && key == value) {
             Tensor all = temporaries.f32(query.dim(0), query.dim(1), Projection.allOutputs(result.config));

@@ -1,0 +1,75 @@
+package io.multihead.nn;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+
+import io.multihead.Layout;
+import io.multihead.compute.Compute;
+import io.multihead.nn.MultiHeadAttention.Config;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.Test;
+
+/** Intermediate results lie in arrays that earlier calls have used: what these left there changes no bit. */
+class ReusedMemoryTest {
+    private final Trained.Storage storage = new Trained.Storage(Arena.ofAuto(), Layout.DENSE, DType.F32);
+
+    @Test
+    void blocksNeverSeeWhatArraysHeld() {
+        List<TransformerBlock> stack = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            Config attention = Config.of(12, 3).withKeyValueBias(true).withZeroKey(true);
+            TransformerBlock.Config config = TransformerBlock.Config.of(12, 3, 20)
+                    .withAttention(attention)
+                    .withNormFirst(i == 1);
+            stack.add(TransformerBlock.initialise(config, i, Arena.ofAuto()));
+        }
+        Sequence whole = Sequence.of("layers.", stack);
+        SplittableRandom random = new SplittableRandom(1);
+        Tensor x = storage.normal(random, 0, 1, 2, 5, 12);
+        Tensor dy = storage.normal(random, 0, 1, 2, 5, 12);
+        Trained expected = Trained.run(Compute.serial(), whole, x, dy, storage, 0.5);
+        Compute used = poisoned();
+        for (int call = 0; call < 3; call++) {
+            Trained.run(used, whole, x, dy, storage, 0.5).assertSame(expected, "call " + call);
+        }
+        Tensor y = storage.allocate(x.shape());
+        whole.forward(Compute.serial(), x, y);
+        Tensor again = storage.allocate(x.shape());
+        whole.forward(poisoned(), x, again);
+        assertArrayEquals(y.toArray(), again.toArray());
+    }
+
+    @Test
+    void averagedWeightsNeverSeeWhatArraysHeld() {
+        Config config = Config.of(12, 3).withZeroKey(true);
+        MultiHeadAttention layer = MultiHeadAttention.initialise(config, 1, Arena.ofAuto());
+        Tensor x = TestTensors.random(new Random(2), 2, 5, 12);
+        assertArrayEquals(averageWeights(Compute.serial(), layer, x), averageWeights(poisoned(), layer, x));
+    }
+
+    private static float[] averageWeights(Compute cpu, MultiHeadAttention layer, Tensor x) {
+        Tensor y = TestTensors.guarded(DType.F32, false, 2, 5, 12);
+        Tensor weights = TestTensors.guarded(DType.F32, false, 2, 5, 6);
+        layer.forward(cpu, MultiHeadInputs.of(x), MultiHeadOutputs.of(y).withAverageWeights(weights));
+        return weights.toArray();
+    }
+
+    /** Every array that a small call takes holds nothing but NaN. */
+    private static Compute poisoned() {
+        Compute cpu = Compute.serial();
+        for (int length = 1; length < 1 << 14; length *= 2) {
+            for (int i = 0; i < 20; i++) {
+                float[] array = new float[length];
+                Arrays.fill(array, Float.NaN);
+                cpu.giveBack(array);
+            }
+        }
+        return cpu;
+    }
+}
