@@ -21,7 +21,8 @@ final class Page {
             over the median fork. **of the best peer**: the best peer's time over this one, so that above 1 is faster than every
             peer. **of the limit**: GFLOP/s beside the FMA peak, GB/s beside the read bandwidth, of as many threads; where the
             peak of two was not measured, it is twice that of one. GB/s count each weight, key and value once; a weight that
-            stays in cache can be read faster than memory.
+            stays in cache can be read faster than memory. Where each call was timed by itself (`Sampled`): **ms** is the median call,
+            **p99** the 99th percentile over it, **B/call** what a call allocates, JMH's own notes among it.
             """;
 
     private final Path file;

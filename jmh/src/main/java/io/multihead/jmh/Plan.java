@@ -76,6 +76,7 @@ public final class Plan {
                 "causal=false",
                 "threads=1",
                 "impl=multihead");
+        plan.sample("AttentionDecode", "keys=4096", "keyHeads=8", "threads=1", "impl=multihead,onnxruntime");
         plan.slow("AttentionForward", "shape=1x8x512x64", "threads=1");
         plan.slow("AttentionDecode", "keyHeads=8", "keys=4096", "threads=1");
         plan.slow("Sgemm", "size=256", "threads=1");
@@ -90,6 +91,17 @@ public final class Plan {
     /** Slow impls alone, with the first value of the parameters that are not given here. */
     private void slow(String benchmark, String... given) {
         line(benchmark, true, given);
+    }
+
+    /** Every call timed by itself, for its percentiles, and what it allocates. */
+    private void sample(String benchmark, String... given) {
+        int before = lines.size();
+        line(benchmark, false, given);
+        if (lines.size() > before) {
+            String line = lines.removeLast();
+            lines.add(line.replaceFirst(" -i .*", " -bm sample -prof gc -i " + ITERATIONS + " -r 5s"));
+            seconds += forks * 2 * ITERATIONS * 4.5;
+        }
     }
 
     private void line(String benchmark, boolean slow, String... given) {

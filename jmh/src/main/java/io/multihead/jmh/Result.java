@@ -10,15 +10,56 @@ import java.util.TreeMap;
 /**
  * One entry of JMH's JSON.
  *
- * @param benchmark class of the benchmark
+ * @param benchmark class of the benchmark; with {@code Sampled} behind it where each call was timed by itself, whose times are no
+ *     comparison for those of many calls at once
  * @param method its method
  * @param parameters all but {@code impl}
  * @param impl what was timed; the method where a benchmark has no such parameter
  * @param forks median of the iterations of each fork, in milliseconds
+ * @param calls what single calls took, if they were timed
  * @param run how JMH ran it
  */
 record Result(
-        String benchmark, String method, Map<String, String> parameters, String impl, List<Double> forks, Run run) {
+        String benchmark,
+        String method,
+        Map<String, String> parameters,
+        String impl,
+        List<Double> forks,
+        Calls calls,
+        Run run) {
+    private static final String SAMPLED = "sample";
+
+    /**
+     * Single calls; NaN for what was not measured.
+     *
+     * @param count how many
+     * @param median the median call, in milliseconds
+     * @param late the 99th percentile over the median
+     * @param bytes allocated by a call, JMH's own among them
+     */
+    record Calls(double count, double median, double late, double bytes) {
+        private static Calls of(JsonNode entry) {
+            JsonNode metric = entry.get("primaryMetric");
+            double median = metric.path("scorePercentiles").path("50.0").asDouble(Double.NaN);
+            double late = metric.path("scorePercentiles").path("99.0").asDouble(Double.NaN);
+            double count = 0;
+            for (JsonNode fork : metric.path("rawDataHistogram")) {
+                for (JsonNode iteration : fork) {
+                    for (JsonNode timeAndCalls : iteration) {
+                        count += timeAndCalls.path(1).asDouble();
+                    }
+                }
+            }
+            double bytes = entry.path("secondaryMetrics")
+                    .path("gc.alloc.rate.norm")
+                    .path("score")
+                    .asDouble(Double.NaN);
+            double unit = milliseconds(metric.get("scoreUnit").asText());
+            return isSampled(entry)
+                    ? new Calls(count, median * unit, late / median, bytes)
+                    : new Calls(Double.NaN, Double.NaN, Double.NaN, bytes);
+        }
+    }
 
     /** How JMH ran a benchmark: threads of JMH's own, JVM and its flags, forks and iterations. */
     record Run(int threads, String jdk, List<String> flags, String iterations) {}
@@ -33,11 +74,12 @@ record Result(
         String method = path[path.length - 1];
         String impl = parameters.remove("impl");
         return new Result(
-                path[path.length - 2],
+                path[path.length - 2] + (isSampled(entry) ? "Sampled" : ""),
                 method,
                 Collections.unmodifiableMap(parameters),
                 impl == null ? method : impl,
                 forks(entry.get("primaryMetric")),
+                Calls.of(entry),
                 run(entry));
     }
 
@@ -45,7 +87,7 @@ record Result(
     Result with(String parameter, String value) {
         Map<String, String> more = new TreeMap<>(parameters);
         more.put(parameter, value);
-        return new Result(benchmark, method, more, impl, forks, run);
+        return new Result(benchmark, method, more, impl, forks, calls, run);
     }
 
     /** The case this is one impl of. */
@@ -55,12 +97,16 @@ record Result(
 
     /** Median over forks, in milliseconds. */
     double time() {
-        return median(forks);
+        return Double.isNaN(calls.median) ? median(forks) : calls.median;
     }
 
     /** Slowest fork over the median fork; NaN of a single fork, which says nothing about others. */
     double spread() {
         return forks.size() < 2 ? Double.NaN : Collections.max(forks) / time();
+    }
+
+    private static boolean isSampled(JsonNode entry) {
+        return entry.path("mode").asText().equals(SAMPLED);
     }
 
     private static List<Double> forks(JsonNode metric) {

@@ -13,8 +13,8 @@ import java.util.stream.IntStream;
 
 /** The tables of a benchmark, in Markdown: every case and impl, and what a second thread gives. */
 final class Tables {
-    private static final List<String> COLUMNS =
-            List.of("case", "impl", "ms", "spread", "speed", "of the best peer", "of the limit");
+    private static final List<String> COLUMNS = List.of(
+            "case", "impl", "ms", "spread", "speed", "of the best peer", "of the limit", "calls", "p99", "B/call");
 
     private final Limits limits;
 
@@ -68,7 +68,10 @@ final class Tables {
                 number("%.2f", result.spread()),
                 work.known() ? number(speed < 100 ? "%.1f" : "%.0f", speed) + " " + work.unit().speed : "",
                 number("%.2f", Results.bestPeer(impls) / result.time()),
-                number("%.2f", speed / limits.of(work.unit(), of.threads())));
+                number("%.2f", speed / limits.of(work.unit(), of.threads())),
+                number("%.0f", result.calls().count()),
+                number("%.2f", result.calls().late()),
+                number("%.0f", result.calls().bytes()));
     }
 
     private static String markdown(List<String> columns, List<List<String>> rows) {
