@@ -38,7 +38,8 @@ public final class RowOps {
     }
 
     /**
-     * {@code maximum' = max(maximum, row)}, and {@code row = maximum - maximum'}, 0 where it stays, also minus infinity.
+     * {@code maximum' = max(maximum, row)}, and {@code row = maximum - maximum'}, 0 where it was or stays minus infinity: nothing was
+     * summed under it that would have to be scaled.
      *
      * @param length a multiple of {@link Lanes#COUNT}
      */
@@ -48,7 +49,8 @@ public final class RowOps {
             FloatVector found = FloatVector.fromArray(FLOATS, row, i);
             VectorMask<Float> more = found.compare(VectorOperators.GT, before);
             FloatVector after = before.blend(found, more);
-            FloatVector.zero(FLOATS).blend(before.sub(after), more).intoArray(row, i);
+            VectorMask<Float> moved = more.and(before.compare(VectorOperators.NE, Float.NEGATIVE_INFINITY));
+            FloatVector.zero(FLOATS).blend(before.sub(after), moved).intoArray(row, i);
             after.intoArray(maximum, at + i);
         }
     }
