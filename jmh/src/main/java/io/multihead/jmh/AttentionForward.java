@@ -52,8 +52,9 @@ public class AttentionForward extends Comparison {
         cpu = Compute.threads(threads);
         ours(q, k, v, expected).run();
         load(impl, () -> make(q, k, v, out));
-        // two f32 softmaxes of the same scores: some tens of roundings
-        Data.requireClose(impl, expected, out, 2e-6);
+        // a loop adds up to 4096 keys in one chain: roundings of 2^-24 each, of which random signs leave about the
+        // square root
+        Data.requireClose(impl, expected, out, 1e-5);
     }
 
     @Benchmark
