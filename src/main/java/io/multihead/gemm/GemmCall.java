@@ -6,12 +6,13 @@ import io.multihead.internal.Checks;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.tensor.Tensor;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicLongArray;
 import org.jspecify.annotations.Nullable;
 
 /**
  * One multiplication: its operands, sizes and division into units. A unit is a block of C of one batch; its depth is never
- * divided, so no result depends on the division. Units that read the same columns of B follow each other, and a thread keeps what it
- * has packed of them.
+ * divided, so no result depends on the division. Units of the same columns are a strip: a thread keeps what it has packed of B for
+ * one, so each thread begins with a strip of its own and then helps with others.
  */
 final class GemmCall implements Compute.Job {
     private static final AtomicLong CALLS = new AtomicLong();
@@ -45,6 +46,11 @@ final class GemmCall implements Compute.Job {
     private int unitRows;
     private int unitColumns;
     private long rowUnits;
+    /** Units of each strip that somebody has taken. */
+    private AtomicLongArray taken = new AtomicLongArray(1);
+
+    private int strips;
+    private int workers;
 
     /** Takes checked operands, {@code a} and {@code b} already transposed as the options say. */
     void bind(
@@ -72,7 +78,8 @@ final class GemmCall implements Compute.Job {
     void run(Compute cpu, Workspace scratch) {
         GemmEvent event = GemmEvent.start();
         long units = divide(cpu.parallelism());
-        cpu.run(this, units, scratch);
+        workers = (int) Math.min(cpu.parallelism(), units);
+        cpu.run(this, workers, scratch);
         if (event != null) {
             event.finish(this, units);
         }
@@ -84,7 +91,7 @@ final class GemmCall implements Compute.Job {
             return 0;
         }
         unitRows = evenly(rows, MOST_ROWS, Lanes.ROW_STEP);
-        unitColumns = evenly(columns, mostColumns(), Lanes.PANEL);
+        unitColumns = evenly(columns, mostColumns(threads), Lanes.PANEL);
         while (threads > 1 && units() < (long) threads * UNITS_PER_THREAD) {
             if (unitRows >= unitColumns && unitRows > Lanes.ROW_STEP) {
                 unitRows = Lanes.roundUp(unitRows / 2, Lanes.ROW_STEP);
@@ -94,7 +101,12 @@ final class GemmCall implements Compute.Job {
                 break;
             }
         }
-        return units();
+        long units = units();
+        taken = taken.length() >= strips ? taken : new AtomicLongArray(strips);
+        for (int strip = 0; strip < strips; strip++) {
+            taken.set(strip, 0);
+        }
+        return units;
     }
 
     /** The size of parts that are at most so large, all but the last the same, and multiples of a step. */
@@ -103,12 +115,13 @@ final class GemmCall implements Compute.Job {
         return Lanes.roundUp((int) Math.ceilDiv(size, parts), step);
     }
 
-    private int mostColumns() {
-        if (b == null || batches * rows <= unitRows) {
-            return MOST_COLUMNS;
+    /** A strip for each thread, as narrow as keeping it packed takes, but not so narrow that A is read too often. */
+    private int mostColumns(int threads) {
+        long most = Math.ceilDiv(columns, (long) threads);
+        if (b != null && batches * rows > unitRows) {
+            most = Math.min(most, MOST_PACKED / Math.max(1, depth) / Lanes.PANEL * Lanes.PANEL);
         }
-        long kept = MOST_PACKED / Math.max(1, depth) / Lanes.PANEL * Lanes.PANEL;
-        return Math.clamp(kept, LEAST_COLUMNS, MOST_COLUMNS);
+        return Math.clamp(most, LEAST_COLUMNS, MOST_COLUMNS);
     }
 
     /** Whether a thread keeps the panels of a unit's columns, as other units read them too. */
@@ -118,18 +131,29 @@ final class GemmCall implements Compute.Job {
 
     private long units() {
         rowUnits = Math.ceilDiv(rows, (long) unitRows);
-        return batches * rowUnits * Math.ceilDiv(columns, (long) unitColumns);
+        strips = Checks.fitsInt(Math.ceilDiv(columns, (long) unitColumns), "columns of c");
+        return batches * rowUnits * strips;
     }
 
+    /** One thread's work: what nobody has taken yet, strip after strip. */
     @Override
-    public void run(long unit, Workspace scratch) {
-        long row = unit % rowUnits * unitRows;
-        long batch = unit / rowUnits % batches;
-        long column = unit / rowUnits / batches * unitColumns;
+    public void run(long worker, Workspace scratch) {
         GemmBlock block = scratch.job(Workspace.GEMM, GemmBlock::new);
+        for (int i = 0; i < strips; i++) {
+            int strip = (int) ((worker * strips / workers + i) % strips);
+            for (long unit = taken.getAndIncrement(strip);
+                    unit < batches * rowUnits;
+                    unit = taken.getAndIncrement(strip)) {
+                run(block, unit, (long) strip * unitColumns, scratch);
+            }
+        }
+    }
+
+    private void run(GemmBlock block, long unit, long column, Workspace scratch) {
+        long row = unit % rowUnits * unitRows;
         int high = (int) Math.min(unitRows, rows - row);
         int wide = (int) Math.min(unitColumns, columns - column);
-        block.compute(this, scratch.packer(), batch, row, column, high, wide);
+        block.compute(this, scratch.packer(), unit / rowUnits, row, column, high, wide);
     }
 
     Tensor a() {
