@@ -29,10 +29,14 @@ final class GemmBlock {
     private final PanelPacker panelPacker = new PanelPacker();
     private float[] left = new float[0];
     private float[] panels = new float[0];
-    /** Whose columns {@link #panels} hold, all depth blocks of them, and where in B's memory they begin. */
+    /**
+     * Whose columns {@link #panels} hold, all depth blocks of them, where in B's memory they begin, and how many: columns of
+     * stride 0 all begin at one place.
+     */
     private long panelsTag = NOTHING;
 
     private long panelsStart;
+    private int panelsColumns;
     private float[] sums = new float[0];
     private float[] other = new float[0];
 
@@ -90,7 +94,7 @@ final class GemmBlock {
             return;
         }
         long start = rightStart();
-        if (panelsTag == call.tag && panelsStart == start) {
+        if (panelsTag == call.tag && panelsStart == start && panelsColumns == columns) {
             return;
         }
         panelsTag = NOTHING;
@@ -100,6 +104,7 @@ final class GemmBlock {
         }
         panelsTag = call.tag;
         panelsStart = start;
+        panelsColumns = columns;
     }
 
     private long rightStart() {

@@ -69,6 +69,19 @@ class GemmTest {
         }
     }
 
+    /** Columns with stride 0 begin at one place in memory, wherever in C they are and however many. */
+    @Test
+    void repeatedColumnsOfUnequalPartsHaveTheBitsOfWeightsPackedAtOnce() {
+        SplittableRandom random = new SplittableRandom(4);
+        Tensor a = Numbers.gaussian(matrix(200, 300), random, 0, 1);
+        Tensor b = Numbers.gaussian(matrix(300, 1), random, 0, 1).broadcast(300, 1500);
+        Tensor expected = matrix(200, 1500);
+        Gemm.multiply(CPU, a, PackedWeights.of(b), expected, GemmOptions.DEFAULT);
+        Tensor c = matrix(200, 1500);
+        Gemm.multiply(CPU, a, b, c, GemmOptions.DEFAULT);
+        Assertions.assertArrayEquals(expected.toArray(), c.toArray());
+    }
+
     /** Scratch keeps panels from call to call, but not for another call. */
     @Test
     void whatWasPackedServesNoOtherCall() {
