@@ -166,7 +166,7 @@ public final class Attention {
         Checks.notNull(cpu, "cpu");
         AttentionChecks.requireInputs(cpu, query, key, value);
         Workspace scratch = cpu.take();
-        ForwardCall call = scratch.job(CALL, ForwardCall::new);
+        ForwardCall call = scratch.worker(CALL, ForwardCall::new);
         call.bindTensors(query, key, value);
         call.arguments.bindOutputs(output, logSumExp, weights);
         run(cpu, scratch, call, options);
@@ -183,7 +183,7 @@ public final class Attention {
         Checks.notNull(outputs, "outputs");
         AttentionChecks.requireQuery(cpu, query, Checks.notNull(keyValues, "keyValues"), offsets);
         Workspace scratch = cpu.take();
-        ForwardCall call = scratch.job(CALL, ForwardCall::new);
+        ForwardCall call = scratch.worker(CALL, ForwardCall::new);
         call.bindView(query, keyValues, offsets);
         call.arguments.bindOutputs(outputs.output(), outputs.logSumExp(), outputs.weights());
         run(cpu, scratch, call, options);

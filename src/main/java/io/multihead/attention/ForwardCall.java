@@ -39,6 +39,7 @@ final class ForwardCall implements Compute.Job {
         MERGE
     }
 
+    private final Scratch memory;
     final AttentionCall arguments = new AttentionCall();
     private @Nullable KeyValueView view;
     /** Where packed sequences of queries start; null when every batch is one. */
@@ -53,6 +54,10 @@ final class ForwardCall implements Compute.Job {
     private float[] states = new float[0];
     /** Floats of one unit's state. */
     private int state;
+
+    ForwardCall(Scratch memory) {
+        this.memory = memory;
+    }
 
     /** Takes checked tensors. */
     void bindTensors(Tensor query, Tensor key, Tensor value) {
@@ -87,16 +92,43 @@ final class ForwardCall implements Compute.Job {
     private long runAll(Compute cpu, Workspace scratch) {
         phase = Phase.WHOLE;
         long units = divide(cpu.parallelism());
+        requireScoresFit();
         if (splits(cpu.parallelism(), units)) {
             phase = Phase.SPLITS;
             units = divide(cpu.parallelism());
             state = (int) mostRows() * OnlineSoftmax.stateFloats(arguments.valueDim);
-            states = Scratch.atLeast(states, Checks.fitsInt(units * state, "splits"));
+            states = memory.atLeast(states, Checks.fitsInt(units * state, "splits"));
             cpu.run(this, units, scratch);
             phase = Phase.MERGE;
         }
         cpu.run(this, units, scratch);
         return units;
+    }
+
+    /** With weights asked for, a unit holds all its scores in one array. */
+    private void requireScoresFit() {
+        if (arguments.weights() == null) {
+            return;
+        }
+        for (int sequence = 0; sequence < arguments.batches; sequence++) {
+            long keys = view().keys(sequence);
+            if (scoreFloats(keys, rowsPerUnit(sequence)) > Checks.MAX_ARRAY_LENGTH) {
+                throw Checks.fail(
+                        "weights",
+                        "asked for with " + keys + " keys",
+                        "expected keys whose scores for " + rowsPerUnit(sequence) + " rows fit a Java array");
+            }
+        }
+    }
+
+    /** Returns the floats that hold all scores of a unit. */
+    static long scoreFloats(long keys, int rows) {
+        return Math.ceilDiv(keys, (long) Lanes.DEPTH) * blockFloats(rows);
+    }
+
+    /** Returns the floats of one key block's scores: whole micro-tiles, but a single row is multiplied alone. */
+    static int blockFloats(int rows) {
+        return (rows == 1 ? 1 : Lanes.roundUp(rows, Lanes.ROW_STEP)) * Lanes.ROW;
     }
 
     /** Whether some threads would have nothing to do unless keys are split; only where every unit is one tile. */
@@ -172,7 +204,7 @@ final class ForwardCall implements Compute.Job {
         int rowsPerUnit = rowsPerUnit(sequence);
         long firstRow = (chunks - 1 - own / splits % chunks) * rowsPerUnit;
         int rows = (int) Math.min(rowsPerUnit, arguments.group * queries(sequence) - firstRow);
-        QueryRows queryRows = scratch.job(Workspace.ATTENTION, QueryRows::new);
+        QueryRows queryRows = scratch.worker(Workspace.ATTENTION, QueryRows::new);
         queryRows.open(this, scratch.packer(), sequence, own / splits / chunks, firstRow, rows);
         switch (phase) {
             case WHOLE -> queryRows.attend();

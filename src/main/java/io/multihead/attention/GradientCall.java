@@ -91,7 +91,7 @@ final class GradientCall implements Compute.Job {
 
     @Override
     public void run(long unit, Workspace scratch) {
-        GradientUnit worker = scratch.job(SLOT, GradientUnit::new);
+        GradientUnit worker = scratch.worker(SLOT, GradientUnit::new);
         worker.use(scratch.packer());
         switch (phase) {
             case GROUPS -> worker.group(this, unit);

@@ -27,7 +27,8 @@ final class GradientTile {
     /** {@code [key][ROW]}: dS. */
     final float[] scores = new float[KEYS * ROW];
 
-    private final Product product = new Product();
+    private final Scratch memory;
+    private final Product product;
     private final float[] limits = new float[QueryBlock.MOST];
     /** What is added to scores, then the gradient of the weights: {@code [key][ROW]}. */
     private final float[] turned = new float[KEYS * ROW];
@@ -49,7 +50,10 @@ final class GradientTile {
     private int column;
     private int wide;
 
-    GradientTile() {}
+    GradientTile(Scratch memory) {
+        this.memory = memory;
+        product = new Product(memory);
+    }
 
     /** Names the call and the group that the next tiles belong to. */
     void begin(GradientCall newCall, GradientScratch newScratch, long newGroup) {
@@ -164,7 +168,7 @@ final class GradientTile {
         AttentionDropout dropout = call.forward.dropout;
         long threshold = Philox.threshold(dropout.rate());
         float kept = Philox.kept(dropout.rate());
-        factors = Scratch.atLeast(factors, KEYS * ROW);
+        factors = memory.atLeast(factors, KEYS * ROW);
         for (int q = column; q < queries.count; q++) {
             long counter = call.dropoutCounter(group, queries.firstRow + q);
             for (int r = 0; r < count; r++) {

@@ -21,20 +21,27 @@ final class GradientUnit {
     private static final int SCORE_PANEL = KeyRows.MOST * PANEL;
 
     private final GradientScratch scratch = new GradientScratch();
-    private final Product product = new Product();
-    private final GradientTile tile = new GradientTile();
-    private final KeyRows keys = new KeyRows();
+    private final Scratch memory;
+    private final Product product;
+    private final GradientTile tile;
+    private final KeyRows keys;
     /** dS of a pair: {@code [panel of queries][key][32]}. */
     private final float[] scorePanels = new float[QueryBlock.MOST / PANEL * SCORE_PANEL];
 
-    private QueryBlock[] blocks = {new QueryBlock()};
+    private QueryBlock[] blocks;
     private float[] keySum = new float[0];
     private float[] valueSum = new float[0];
     private double[] biasSum = new double[0];
     private GradientCall call;
     private long group;
 
-    GradientUnit() {}
+    GradientUnit(Scratch memory) {
+        this.memory = memory;
+        product = new Product(memory);
+        tile = new GradientTile(memory);
+        keys = new KeyRows(memory);
+        blocks = new QueryBlock[] {new QueryBlock(memory)};
+    }
 
     /** Names the thread's reader and writer of user memory. */
     void use(Packer packer) {
@@ -81,7 +88,7 @@ final class GradientUnit {
     void bias(GradientCall newCall, long unit) {
         BiasPlan plan = newCall.bias;
         BiasPlan.Part part = plan.part(unit);
-        biasSum = Scratch.atLeast(biasSum, part.size());
+        biasSum = memory.atLeast(biasSum, part.size());
         Arrays.fill(biasSum, 0, part.size(), 0.0);
         for (long b = part.batch().from(); b < part.batch().to(); b++) {
             for (long h = part.head().from(); h < part.head().to(); h++) {
@@ -117,7 +124,7 @@ final class GradientUnit {
         int at = (int) index;
         while (blocks.length <= at) {
             blocks = Arrays.copyOf(blocks, blocks.length + 1);
-            blocks[blocks.length - 1] = new QueryBlock();
+            blocks[blocks.length - 1] = new QueryBlock(memory);
         }
         blocks[at].pack(call, scratch, group, index * QueryBlock.MOST, call.rowsOf(index));
         return blocks[at];
@@ -220,9 +227,9 @@ final class GradientUnit {
         }
     }
 
-    private static float[] cleared(float[] sum, int dim) {
+    private float[] cleared(float[] sum, int dim) {
         int size = KeyRows.MOST * 2 * Lanes.roundUp(Math.max(1, dim), PANEL);
-        float[] result = Scratch.atLeast(sum, size);
+        float[] result = memory.atLeast(sum, size);
         Arrays.fill(result, 0, size, 0f);
         return result;
     }

@@ -30,6 +30,7 @@ final class KeyBlock {
     private static final long NOTHING = -1;
     private static final int MOST_PAGES = DEPTH / KeyValuePage.LEAST_KEYS;
 
+    private final Scratch memory;
     private final KeyValuePage[] pages = new KeyValuePage[MOST_PAGES];
     private final Product.Runs runs = new Product.Runs();
     private int pageCount;
@@ -55,7 +56,8 @@ final class KeyBlock {
     private final int[] strayKeys = new int[DEPTH];
     private int strayCount;
 
-    KeyBlock() {
+    KeyBlock(Scratch memory) {
+        this.memory = memory;
         for (int i = 0; i < MOST_PAGES; i++) {
             pages[i] = new KeyValuePage();
         }
@@ -113,7 +115,7 @@ final class KeyBlock {
             return;
         }
         int headDim = call.arguments.headDim;
-        keyPanels = Scratch.atLeast(keyPanels, Panels.size(DEPTH, Math.max(1, headDim)));
+        keyPanels = memory.atLeast(keyPanels, Panels.size(DEPTH, Math.max(1, headDim)));
         for (int d = 0; d < headDim; d += DEPTH) {
             int depth = Math.min(DEPTH, headDim - d);
             if (pages[0].isPanels()) {
@@ -135,7 +137,7 @@ final class KeyBlock {
             return;
         }
         int valueDim = call.arguments.valueDim;
-        valuePanels = Scratch.atLeast(valuePanels, Panels.size(Math.max(1, valueDim), DEPTH));
+        valuePanels = memory.atLeast(valuePanels, Panels.size(Math.max(1, valueDim), DEPTH));
         if (pages[0].isPanels()) {
             widenValues();
         } else {
@@ -259,7 +261,7 @@ final class KeyBlock {
 
     private void takeStrays(int valueDim) {
         int wide = Lanes.roundUp(valueDim, PANEL);
-        strayValues = Scratch.atLeast(strayValues, DEPTH * wide);
+        strayValues = memory.atLeast(strayValues, DEPTH * wide);
         for (int k = 0; k < count; k++) {
             boolean stray = false;
             for (int d = 0; d < wide; d++) {

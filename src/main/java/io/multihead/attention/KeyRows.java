@@ -15,6 +15,8 @@ final class KeyRows {
     /** Keys of one block: with 256 queries, everything that a pair of blocks touches stays in L2. */
     static final int MOST = 128;
 
+    private final Scratch memory;
+
     /** {@code [chunk of headDim][key][ROW]}. */
     float[] keys = new float[0];
     /** {@code [chunk of valueDim][key][ROW]}. */
@@ -25,7 +27,9 @@ final class KeyRows {
     long firstKey;
     int count;
 
-    KeyRows() {}
+    KeyRows(Scratch memory) {
+        this.memory = memory;
+    }
 
     /** Packs the keys and values of a group from {@code key} on. */
     void pack(GradientCall call, Packer packer, long group, long key, int newCount) {
@@ -35,7 +39,7 @@ final class KeyRows {
         values = rows(call.forward, packer, call.forward.value(), group, call.forward.valueDim, values);
         Tensor tensor = call.forward.key();
         int headDim = call.forward.headDim;
-        turned = Scratch.atLeast(turned, Lanes.roundUp(Math.max(1, headDim), Lanes.ROW_STEP) * ROW);
+        turned = memory.atLeast(turned, Lanes.roundUp(Math.max(1, headDim), Lanes.ROW_STEP) * ROW);
         long at = call.forward.start(tensor, group) + key * tensor.stride(2);
         packer.read(tensor, at, tensor.stride(3), tensor.stride(2), headDim, count, turned, 0, ROW);
         for (int d = 0; d < headDim; d++) {
@@ -44,7 +48,7 @@ final class KeyRows {
     }
 
     private float[] rows(AttentionCall call, Packer packer, Tensor tensor, long group, int dim, float[] held) {
-        float[] rows = Scratch.atLeast(held, Math.ceilDiv(Math.max(1, dim), DEPTH) * MOST * ROW);
+        float[] rows = memory.atLeast(held, Math.ceilDiv(Math.max(1, dim), DEPTH) * MOST * ROW);
         long at = call.start(tensor, group) + firstKey * tensor.stride(2);
         for (int d = 0; d < dim; d += DEPTH) {
             int depth = Math.min(DEPTH, dim - d);

@@ -20,6 +20,7 @@ import java.util.Arrays;
  * that saw no key leaves the other's bits alone.
  */
 final class OnlineSoftmax {
+    private final Scratch memory;
     private final float[] rescale = new float[Lanes.roundUp(QueryRows.TILE, PANEL)];
     private final float[] unused = new float[PANEL];
     /** What a merge multiplies each row by, then what it multiplies each row of the other state by. */
@@ -34,6 +35,10 @@ final class OnlineSoftmax {
 
     private float scale;
 
+    OnlineSoftmax(Scratch memory) {
+        this.memory = memory;
+    }
+
     /** Floats of one saved row. */
     static int stateFloats(int valueDim) {
         return 2 * Lanes.roundUp(valueDim, PANEL) + PANEL + 1;
@@ -45,9 +50,9 @@ final class OnlineSoftmax {
         wide = Lanes.roundUp(valueDim, PANEL);
         stride = 2 * wide;
         scale = scoreScale;
-        output = Scratch.atLeast(output, padded * stride);
-        maximum = Scratch.atLeast(maximum, Lanes.roundUp(padded, PANEL));
-        sums = Scratch.atLeast(sums, padded * PANEL);
+        output = memory.atLeast(output, padded * stride);
+        maximum = memory.atLeast(maximum, Lanes.roundUp(padded, PANEL));
+        sums = memory.atLeast(sums, padded * PANEL);
         Arrays.fill(output, 0, rows * stride, 0f);
         Arrays.fill(maximum, 0, rows, Float.NEGATIVE_INFINITY);
         Arrays.fill(sums, 0, rows * PANEL, 0f);
@@ -105,7 +110,7 @@ final class OnlineSoftmax {
     /** Adds what other keys gave to the same rows; the other state is used up. */
     void merge(OnlineSoftmax other, int rows) {
         int padded = Lanes.roundUp(rows, PANEL);
-        factors = Scratch.atLeast(factors, 2 * padded);
+        factors = memory.atLeast(factors, 2 * padded);
         for (int row = 0; row < rows; row++) {
             float both = Math.max(maximum[row], other.maximum[row]);
             factors[row] = maximum[row] == both ? 0f : maximum[row] - both;

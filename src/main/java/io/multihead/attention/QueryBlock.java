@@ -31,6 +31,8 @@ final class QueryBlock {
 
     private static final long NOTHING = -1;
 
+    private final Scratch memory;
+
     /** {@code [chunk of headDim][panel of queries][d][32]}. */
     float[] turnedQuery = new float[0];
     /** {@code [chunk of valueDim][panel of queries][d][32]}. */
@@ -55,7 +57,9 @@ final class QueryBlock {
     private long tag = NOTHING;
     private long tagRow = NOTHING;
 
-    QueryBlock() {}
+    QueryBlock(Scratch memory) {
+        this.memory = memory;
+    }
 
     /** Packs {@code newCount} rows of a group from {@code row} on, unless they still are. */
     void pack(GradientCall call, GradientScratch scratch, long group, long row, int newCount) {
@@ -76,7 +80,7 @@ final class QueryBlock {
     /** Zeros dQ. */
     void clearSum(GradientCall call) {
         int size = Lanes.roundUp(call.forward.headDim, Lanes.ROW_STEP) * SUM_ROW;
-        sum = Scratch.atLeast(sum, size);
+        sum = memory.atLeast(sum, size);
         Arrays.fill(sum, 0, size, 0f);
     }
 
@@ -97,8 +101,8 @@ final class QueryBlock {
     private void packQuery(GradientCall call, GradientScratch scratch, long group) {
         AttentionCall forward = call.forward;
         int headDim = forward.headDim;
-        turnedQuery = Scratch.atLeast(turnedQuery, Panels.size(MOST, Math.max(1, headDim)));
-        queries = Scratch.atLeast(queries, Panels.size(Math.max(1, headDim), MOST));
+        turnedQuery = memory.atLeast(turnedQuery, Panels.size(MOST, Math.max(1, headDim)));
+        queries = memory.atLeast(queries, Panels.size(Math.max(1, headDim), MOST));
         for (int d = 0; d < headDim; d += DEPTH) {
             int depth = Math.min(DEPTH, headDim - d);
             read(call, scratch.packer, forward.query(), group, d, depth, scratch.rows);
@@ -117,8 +121,8 @@ final class QueryBlock {
 
     private void packGradient(GradientCall call, GradientScratch scratch, long group) {
         int valueDim = call.forward.valueDim;
-        turnedGradient = Scratch.atLeast(turnedGradient, Panels.size(MOST, Math.max(1, valueDim)));
-        gradients = Scratch.atLeast(gradients, Panels.size(Math.max(1, valueDim), MOST));
+        turnedGradient = memory.atLeast(turnedGradient, Panels.size(MOST, Math.max(1, valueDim)));
+        gradients = memory.atLeast(gradients, Panels.size(Math.max(1, valueDim), MOST));
         strayCount = 0;
         for (int d = 0; d < valueDim; d += DEPTH) {
             int depth = Math.min(DEPTH, valueDim - d);
@@ -139,7 +143,7 @@ final class QueryBlock {
 
     /** Moves what is not finite from the rows to {@link #strayValues}. */
     private void takeStrays(GradientScratch scratch, int valueDim, int d, int depth) {
-        strayValues = Scratch.atLeast(strayValues, MOST * valueDim);
+        strayValues = memory.atLeast(strayValues, MOST * valueDim);
         for (int r = 0; r < count; r++) {
             System.arraycopy(scratch.rows, r * ROW, scratch.other, 0, depth);
             if (ScoreGradient.dropStrays(scratch.rows, r * ROW, Lanes.roundUp(depth, PANEL))) {

@@ -5,7 +5,6 @@ import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 import static io.multihead.internal.kernel.Lanes.ROW_STEP;
 
-import io.multihead.internal.Checks;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.Packer;
 import io.multihead.internal.kernel.Philox;
@@ -28,15 +27,16 @@ final class QueryRows {
 
     private static final int TILE_FLOATS = TILE * ROW;
 
-    private final Product product = new Product();
+    private final Scratch memory;
+    private final Product product;
     private final float[] packing = new float[DEPTH * ROW];
-    private KeyBlock[] blocks = {new KeyBlock()};
+    private KeyBlock[] blocks;
     private final ScoreRows scoreRows = new ScoreRows();
     private final int[] words = new int[4];
     /** Of the first split and all that were merged into it. */
-    private final OnlineSoftmax total = new OnlineSoftmax();
+    private final OnlineSoftmax total;
     /** Of the split at hand. */
-    private final OnlineSoftmax state = new OnlineSoftmax();
+    private final OnlineSoftmax state;
 
     private float[] scores = new float[0];
     private float[] dropped = new float[0];
@@ -59,7 +59,13 @@ final class QueryRows {
     private int rows;
     private int paddedRows;
 
-    QueryRows() {}
+    QueryRows(Scratch memory) {
+        this.memory = memory;
+        product = new Product(memory);
+        blocks = new KeyBlock[] {new KeyBlock(memory)};
+        total = new OnlineSoftmax(memory);
+        state = new OnlineSoftmax(memory);
+    }
 
     /** Takes rows {@code firstRow} on of one group of query heads. */
     void open(ForwardCall newCall, Packer newPacker, int newSequence, long newKvHead, long newFirstRow, int newRows) {
@@ -129,7 +135,7 @@ final class QueryRows {
 
     /** Keys of one split pass in blocks; a tile's scores are gone when the next block comes. */
     private void passSplit(long split, OnlineSoftmax into) {
-        scores = Scratch.atLeast(scores, TILE_FLOATS);
+        scores = memory.atLeast(scores, TILE_FLOATS);
         long end = Math.min(limit, (split + 1) * ForwardCall.SPLIT);
         for (long firstKey = Math.max(split * ForwardCall.SPLIT, first / DEPTH * DEPTH);
                 firstKey < end;
@@ -155,8 +161,8 @@ final class QueryRows {
 
     /** All scores first, then softmax over whole rows: for callers who want the weights. */
     private void attendWhole() {
-        long size = Math.ceilDiv(forward.view().keys(sequence), (long) DEPTH) * Math.ceilDiv(rows, TILE) * TILE_FLOATS;
-        scores = Scratch.atLeast(scores, Checks.fitsInt(size, "keys"));
+        scores = memory.atLeast(
+                scores, (int) ForwardCall.scoreFloats(forward.view().keys(sequence), rows));
         for (long firstKey = first / DEPTH * DEPTH; firstKey < limit; firstKey += DEPTH) {
             int blockKeys = (int) Math.min(DEPTH, limit - firstKey);
             KeyBlock block = blockOf(firstKey, blockKeys);
@@ -192,7 +198,7 @@ final class QueryRows {
             int index = (int) (firstKey / DEPTH);
             while (blocks.length <= index) {
                 blocks = Arrays.copyOf(blocks, blocks.length + 1);
-                blocks[blocks.length - 1] = new KeyBlock();
+                blocks[blocks.length - 1] = new KeyBlock(memory);
             }
             block = blocks[index];
         } else if (!block.holds(firstKey)) {
@@ -204,7 +210,7 @@ final class QueryRows {
 
     /** Where a tile's scores of one key block lie when all are held. */
     private int scoresOf(int tile, long firstKey) {
-        return ((int) (firstKey / DEPTH) * Math.ceilDiv(rows, TILE) + tile / TILE) * TILE_FLOATS;
+        return (int) (firstKey / DEPTH) * ForwardCall.blockFloats(rows) + tile * ROW;
     }
 
     /** How many keys of the block the tile must pass, counted from the block's first; 0 if no row sees any. */
@@ -259,7 +265,7 @@ final class QueryRows {
     /** Packs the queries in chunks of headDim. */
     private void load() {
         paddedRows = Lanes.roundUp(rows, ROW_STEP) + ROW_STEP;
-        queryRows = Scratch.atLeast(queryRows, Math.ceilDiv(Math.max(1, call.headDim), DEPTH) * paddedRows * ROW);
+        queryRows = memory.atLeast(queryRows, Math.ceilDiv(Math.max(1, call.headDim), DEPTH) * paddedRows * ROW);
         Tensor query = call.query();
         for (int row = 0; row < rows; ) {
             int run = runOf(row);
@@ -314,7 +320,7 @@ final class QueryRows {
 
     /** {@code M o P}, apart from P, which the caller may want as weights. */
     private void drop(int tile, long firstKey, int keys, int at) {
-        dropped = Scratch.atLeast(dropped, TILE_FLOATS);
+        dropped = memory.atLeast(dropped, TILE_FLOATS);
         for (int r = 0; r < countOf(tile); r++) {
             // up to whole panels: weights beyond the keys are 0, and some panels are multiplied a few rows beyond them
             System.arraycopy(scores, at + r * ROW, dropped, r * ROW, Lanes.roundUp(keys, PANEL));
@@ -325,7 +331,7 @@ final class QueryRows {
 
     /** Normalises and writes head by head, since a unit's rows may belong to several query heads. */
     private void write(@Nullable Tensor weights) {
-        divisors = Scratch.atLeast(divisors, rows);
+        divisors = memory.atLeast(divisors, rows);
         for (int row = 0; row < rows; row++) {
             divisors[row] = total.normalise(row, sinkOf(row));
         }

@@ -2,6 +2,7 @@ package io.multihead.compute;
 
 import io.multihead.internal.kernel.Packer;
 import io.multihead.internal.kernel.Scratch;
+import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
@@ -29,7 +30,8 @@ public final class Workspace {
 
     private static final int SLOTS = 36;
 
-    private final Packer packer = new Packer();
+    private final Scratch memory = new Scratch();
+    private final Packer packer = new Packer(memory);
     private final float[][] floats = new float[SLOTS][0];
     private final Object[] jobs = new Object[SLOTS];
 
@@ -52,7 +54,7 @@ public final class Workspace {
      * @return an array of at least that length, the same one at every call until a longer one is needed
      */
     public float[] floats(int slot, int length) {
-        floats[slot] = Scratch.atLeast(floats[slot], length);
+        floats[slot] = memory.atLeast(floats[slot], length);
         return floats[slot];
     }
 
@@ -70,5 +72,26 @@ public final class Workspace {
             jobs[slot] = make.get();
         }
         return (T) jobs[slot];
+    }
+
+    /**
+     * Returns a reusable object with scratch arrays of its own, made on first use.
+     *
+     * @param <T> its type
+     * @param slot which one, 0 to 35
+     * @param make makes it, given what allocates its arrays
+     * @return the same object at every call
+     */
+    @SuppressWarnings("unchecked") // a slot is only ever used with one type
+    public <T> T worker(int slot, Function<Scratch, T> make) {
+        if (jobs[slot] == null) {
+            jobs[slot] = make.apply(memory);
+        }
+        return (T) jobs[slot];
+    }
+
+    /** Returns the bytes of all scratch arrays of this workspace. */
+    long heldBytes() {
+        return memory.bytes();
     }
 }

@@ -25,8 +25,9 @@ final class GemmBlock {
     /** Rows of A packed at a time: 108 KiB, which L2 holds beside the panels in use. */
     private static final int A_ROWS = 96;
 
-    private final Product product = new Product();
-    private final PanelPacker panelPacker = new PanelPacker();
+    private final Scratch memory;
+    private final Product product;
+    private final PanelPacker panelPacker;
     private float[] left = new float[0];
     private float[] panels = new float[0];
     /**
@@ -49,7 +50,11 @@ final class GemmBlock {
     private int columns;
     private int stride;
 
-    GemmBlock() {}
+    GemmBlock(Scratch memory) {
+        this.memory = memory;
+        product = new Product(memory);
+        panelPacker = new PanelPacker(memory);
+    }
 
     void compute(
             GemmCall newCall, Packer newPacker, long newBatch, long row, long column, int newRows, int newColumns) {
@@ -62,8 +67,8 @@ final class GemmBlock {
         columns = newColumns;
         // one panel more than needed, so that rows do not fall into the same cache sets
         stride = Lanes.roundUp(columns, PANEL) + PANEL;
-        left = Scratch.atLeast(left, Lanes.roundUp(Math.min(rows, A_ROWS), Lanes.ROW_STEP) * ROW);
-        sums = Scratch.atLeast(sums, Lanes.roundUp(rows, Lanes.ROW_STEP) * stride);
+        left = memory.atLeast(left, Lanes.roundUp(Math.min(rows, A_ROWS), Lanes.ROW_STEP) * ROW);
+        sums = memory.atLeast(sums, Lanes.roundUp(rows, Lanes.ROW_STEP) * stride);
         if (call.depth == 0) {
             Arrays.fill(sums, 0, rows * stride, 0f);
         }
@@ -98,7 +103,7 @@ final class GemmBlock {
             return;
         }
         panelsTag = NOTHING;
-        panels = Scratch.atLeast(panels, Panels.size(columns, (int) call.depth));
+        panels = memory.atLeast(panels, Panels.size(columns, (int) call.depth));
         for (long k = 0; k < call.depth; k += DEPTH) {
             packDepth(k, (int) Math.min(DEPTH, call.depth - k), panelsAt(k));
         }
@@ -130,7 +135,7 @@ final class GemmBlock {
             product.right(panels, panelsAt(k), PANEL * depth);
         } else {
             panelsTag = NOTHING;
-            panels = Scratch.atLeast(panels, Panels.size(columns, DEPTH));
+            panels = memory.atLeast(panels, Panels.size(columns, DEPTH));
             packDepth(k, depth, 0);
             product.right(panels, 0, PANEL * depth);
         }
@@ -142,7 +147,7 @@ final class GemmBlock {
         Tensor c = call.c();
         long at = call.start(c, batch) + firstRow * c.stride(-2) + firstColumn * c.stride(-1);
         int padded = Lanes.roundUp(columns, PANEL);
-        other = Scratch.atLeast(other, padded);
+        other = memory.atLeast(other, padded);
         if (options.alpha() != 1f) {
             for (int row = 0; row < rows; row++) {
                 RowOps.scale(sums, row * stride, padded, options.alpha());

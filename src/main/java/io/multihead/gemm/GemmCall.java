@@ -138,7 +138,7 @@ final class GemmCall implements Compute.Job {
     /** One thread's work: what nobody has taken yet, strip after strip. */
     @Override
     public void run(long worker, Workspace scratch) {
-        GemmBlock block = scratch.job(Workspace.GEMM, GemmBlock::new);
+        GemmBlock block = scratch.worker(Workspace.GEMM, GemmBlock::new);
         for (int i = 0; i < strips; i++) {
             int strip = (int) ((worker * strips / workers + i) % strips);
             for (long unit = taken.getAndIncrement(strip);

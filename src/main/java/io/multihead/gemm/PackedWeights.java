@@ -6,6 +6,7 @@ import io.multihead.internal.Checks;
 import io.multihead.internal.Gate;
 import io.multihead.internal.kernel.Packer;
 import io.multihead.internal.kernel.Panels;
+import io.multihead.internal.kernel.Scratch;
 import io.multihead.tensor.Tensor;
 
 /**
@@ -43,8 +44,9 @@ public final class PackedWeights {
         Checks.fitsInt((matrix.dim(1) + 31) * DEPTH, "matrix columns");
         int columns = (int) matrix.dim(1);
         float[][] blocks = new float[Checks.fitsInt(Math.ceilDiv(matrix.dim(0), (long) DEPTH), "matrix rows")][];
-        Packer packer = new Packer();
-        PanelPacker panels = new PanelPacker();
+        Scratch memory = new Scratch();
+        Packer packer = new Packer(memory);
+        PanelPacker panels = new PanelPacker(memory);
         for (int i = 0; i < blocks.length; i++) {
             long row = (long) i * DEPTH;
             int high = (int) Math.min(DEPTH, matrix.dim(0) - row);

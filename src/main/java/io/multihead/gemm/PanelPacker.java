@@ -17,9 +17,12 @@ final class PanelPacker {
     /** Rows of a run that are packed at a time: they are still in L1 then, and push nothing out of L2. */
     private static final int FEW = 16;
 
+    private final Scratch memory;
     private float[] rows = new float[0];
 
-    PanelPacker() {}
+    PanelPacker(Scratch memory) {
+        this.memory = memory;
+    }
 
     /**
      * Packs {@code depth} rows and {@code columns} columns into panels {@code [panel][depth][32]}.
@@ -28,7 +31,7 @@ final class PanelPacker {
      * @param at position of the first packed element in the matrix's memory
      */
     void pack(Packer packer, Tensor matrix, long at, int depth, int columns, float[] panels, int p0) {
-        rows = Scratch.atLeast(rows, DEPTH * ROW);
+        rows = memory.atLeast(rows, DEPTH * ROW);
         boolean byColumn = matrix.stride(-2) == 1 && matrix.stride(-1) != 1;
         int step = byColumn ? DEPTH : WIDE;
         for (int column = 0; column < columns; column += step) {

@@ -9,6 +9,9 @@ import org.jspecify.annotations.Nullable;
  * <p>Messages are built only on failure, so that a passing check allocates nothing.
  */
 public final class Checks {
+    /** The longest array that every JVM can allocate. */
+    public static final int MAX_ARRAY_LENGTH = Integer.MAX_VALUE - 8;
+
     private Checks() {}
 
     /** Returns {@code value}, or fails naming {@code argument} when it is null. */
@@ -52,8 +55,8 @@ public final class Checks {
 
     /** Narrows a size that must fit a Java array, or fails naming it. */
     public static int fitsInt(long value, String argument) {
-        if (value < 0 || value > Integer.MAX_VALUE - 8) {
-            throw fail(argument, String.valueOf(value), "expected 0 to " + (Integer.MAX_VALUE - 8));
+        if (value < 0 || value > MAX_ARRAY_LENGTH) {
+            throw fail(argument, String.valueOf(value), "expected 0 to " + MAX_ARRAY_LENGTH);
         }
         return (int) value;
     }

@@ -16,13 +16,16 @@ import java.util.Arrays;
  * columns, in elements. All access is checked by the segment.
  */
 public final class Packer {
+    private final Scratch scratch;
     private short[] shorts = new short[0];
     private byte[] bytes = new byte[0];
     private double[] doubles = new double[0];
     private float[] turned = new float[0];
 
-    /** An empty packer; its staging arrays grow on first use. */
-    public Packer() {}
+    /** Allocates its staging arrays from {@code scratch} on first use. */
+    public Packer(Scratch scratch) {
+        this.scratch = scratch;
+    }
 
     /**
      * Reads {@code rows x columns} elements into rows of {@code to}, {@code ld} apart, and zeros from there to the next
@@ -81,7 +84,7 @@ public final class Packer {
     private void readTurned(
             Tensor from, long at, long columnStride, int rows, int columns, float[] to, int t0, int ld) {
         int block = Math.min(rows, Lanes.DEPTH);
-        turned = Scratch.atLeast(turned, block * PANEL);
+        turned = scratch.atLeast(turned, block * PANEL);
         for (int row = 0; row < rows; row += block) {
             int high = Math.min(block, rows - row);
             for (int column = 0; column < columns; column += PANEL) {
@@ -119,12 +122,12 @@ public final class Packer {
         switch (dtype) {
             case F32 -> MemorySegment.copy(memory, ValueLayout.JAVA_FLOAT_UNALIGNED, byteOffset, to, t0, length);
             case F64 -> {
-                doubles = Scratch.atLeast(doubles, length);
+                doubles = scratch.atLeast(doubles, length);
                 MemorySegment.copy(memory, ValueLayout.JAVA_DOUBLE_UNALIGNED, byteOffset, doubles, 0, length);
                 Narrow.f64ToFloat(doubles, length, to, t0);
             }
             case BF16, F16 -> {
-                shorts = Scratch.atLeast(shorts, length);
+                shorts = scratch.atLeast(shorts, length);
                 MemorySegment.copy(memory, ValueLayout.JAVA_SHORT_UNALIGNED, byteOffset, shorts, 0, length);
                 if (dtype == DType.BF16) {
                     Narrow.bf16ToFloat(shorts, length, to, t0);
@@ -133,7 +136,7 @@ public final class Packer {
                 }
             }
             case I8 -> {
-                bytes = Scratch.atLeast(bytes, length);
+                bytes = scratch.atLeast(bytes, length);
                 MemorySegment.copy(memory, ValueLayout.JAVA_BYTE, byteOffset, bytes, 0, length);
                 Narrow.i8ToFloat(bytes, length, to, t0);
             }
@@ -147,12 +150,12 @@ public final class Packer {
         switch (dtype) {
             case F32 -> MemorySegment.copy(from, f0, memory, ValueLayout.JAVA_FLOAT_UNALIGNED, byteOffset, length);
             case F64 -> {
-                doubles = Scratch.atLeast(doubles, length);
+                doubles = scratch.atLeast(doubles, length);
                 Narrow.floatToF64(from, f0, length, doubles);
                 MemorySegment.copy(doubles, 0, memory, ValueLayout.JAVA_DOUBLE_UNALIGNED, byteOffset, length);
             }
             case BF16, F16 -> {
-                shorts = Scratch.atLeast(shorts, length);
+                shorts = scratch.atLeast(shorts, length);
                 if (dtype == DType.BF16) {
                     Narrow.floatToBf16(from, f0, length, shorts);
                 } else {
@@ -161,7 +164,7 @@ public final class Packer {
                 MemorySegment.copy(shorts, 0, memory, ValueLayout.JAVA_SHORT_UNALIGNED, byteOffset, length);
             }
             case I8 -> {
-                bytes = Scratch.atLeast(bytes, length);
+                bytes = scratch.atLeast(bytes, length);
                 Narrow.floatToI8(from, f0, length, bytes);
                 MemorySegment.copy(bytes, 0, memory, ValueLayout.JAVA_BYTE, byteOffset, length);
             }

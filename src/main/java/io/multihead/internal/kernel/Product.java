@@ -30,6 +30,7 @@ public final class Product {
     /** Scales of rows that have none of their own. */
     private static final float[] ONES = ones();
 
+    private final Scratch memory;
     private final float[] sum = new float[MicroKernel.HIGH * PANEL];
     private final float[] part = new float[MicroKernel.HIGH * PANEL];
 
@@ -52,7 +53,9 @@ public final class Product {
     private int ldc;
 
     /** A product whose operands are named before each use. */
-    public Product() {}
+    public Product(Scratch memory) {
+        this.memory = memory;
+    }
 
     /** A: rows {@link Lanes#ROW} floats apart. */
     public Product left(float[] rows, int at) {
@@ -237,7 +240,7 @@ public final class Product {
     private void accumulateInOrder(int rows, int columns, int depth, int lost) {
         int high = high(rows);
         int step = FEW * PANEL;
-        sums = Scratch.atLeast(sums, Math.ceilDiv(columns, PANEL) * step);
+        sums = memory.atLeast(sums, Math.ceilDiv(columns, PANEL) * step);
         for (int k = 0; k < depth; k += CHAIN) {
             for (int column = 0; column < columns; column = Lanes.nextTile(column)) {
                 addChain(high, a0, column, k, depth, sums, column / PANEL * step + column % PANEL);

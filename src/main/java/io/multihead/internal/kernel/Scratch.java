@@ -1,26 +1,62 @@
 package io.multihead.internal.kernel;
 
-/** Scratch arrays that grow and are kept: after warm-up no call allocates. */
+/**
+ * Allocates the scratch arrays of one thread and counts their bytes. Arrays grow and are kept, so that a warm call allocates
+ * nothing. One thread allocates; any thread may ask for the count.
+ */
 public final class Scratch {
-    private Scratch() {}
+    private volatile long bytes;
 
-    /** {@code array} if it holds {@code length} elements, else a new array that does. */
-    public static float[] atLeast(float[] array, int length) {
-        return array.length >= length ? array : new float[length];
+    /** Begins with nothing allocated. */
+    public Scratch() {}
+
+    /** Returns the bytes of all arrays that were allocated here and not replaced by longer ones. */
+    public long bytes() {
+        return bytes;
     }
 
-    /** {@code array} if it holds {@code length} elements, else a new array that does. */
-    public static double[] atLeast(double[] array, int length) {
-        return array.length >= length ? array : new double[length];
+    /** Returns {@code array} if it holds {@code length} elements, else a new array that does and takes its place. */
+    public float[] atLeast(float[] array, int length) {
+        if (array.length >= length) {
+            return array;
+        }
+        float[] longer = new float[length];
+        count(length - array.length, Float.BYTES);
+        return longer;
     }
 
-    /** {@code array} if it holds {@code length} elements, else a new array that does. */
-    public static short[] atLeast(short[] array, int length) {
-        return array.length >= length ? array : new short[length];
+    /** Returns {@code array} if it holds {@code length} elements, else a new array that does and takes its place. */
+    public double[] atLeast(double[] array, int length) {
+        if (array.length >= length) {
+            return array;
+        }
+        double[] longer = new double[length];
+        count(length - array.length, Double.BYTES);
+        return longer;
     }
 
-    /** {@code array} if it holds {@code length} elements, else a new array that does. */
-    public static byte[] atLeast(byte[] array, int length) {
-        return array.length >= length ? array : new byte[length];
+    /** Returns {@code array} if it holds {@code length} elements, else a new array that does and takes its place. */
+    public short[] atLeast(short[] array, int length) {
+        if (array.length >= length) {
+            return array;
+        }
+        short[] longer = new short[length];
+        count(length - array.length, Short.BYTES);
+        return longer;
+    }
+
+    /** Returns {@code array} if it holds {@code length} elements, else a new array that does and takes its place. */
+    public byte[] atLeast(byte[] array, int length) {
+        if (array.length >= length) {
+            return array;
+        }
+        byte[] longer = new byte[length];
+        count(length - array.length, Byte.BYTES);
+        return longer;
+    }
+
+    @SuppressWarnings("NonAtomicVolatileUpdate") // only the owning thread writes
+    private void count(int elements, int size) {
+        bytes += (long) elements * size;
     }
 }

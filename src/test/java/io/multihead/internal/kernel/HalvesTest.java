@@ -86,7 +86,7 @@ class HalvesTest {
             for (boolean add : new boolean[] {false, true}) {
                 float[] expected = new float[8 * 96];
                 float[] actual = new float[8 * 96];
-                Product product = new Product().left(left, 0);
+                Product product = new Product(new Scratch()).left(left, 0);
                 product.right(panels, 0, depth * Lanes.PANEL)
                         .into(expected, 0, 96)
                         .multiply(rows, columns, depth, add);

@@ -72,7 +72,11 @@ class QuadsTest {
 
     private static float[] sums(float[] left, Product.Runs right, int rows, int depth) {
         float[] sums = new float[8 * 2 * 96];
-        new Product().left(left, 0).right(right).into(sums, 0, 2 * 96).accumulate(rows, 80, depth, Product.CHAIN, 96);
+        new Product(new Scratch())
+                .left(left, 0)
+                .right(right)
+                .into(sums, 0, 2 * 96)
+                .accumulate(rows, 80, depth, Product.CHAIN, 96);
         return Arrays.copyOf(sums, rows * 2 * 96);
     }
 
@@ -97,7 +101,7 @@ class QuadsTest {
             for (int rows = 1; rows <= Product.FEW; rows++) {
                 float[] expected = new float[8 * 64];
                 float[] actual = new float[8 * 64];
-                Product product = new Product().left(left, 0);
+                Product product = new Product(new Scratch()).left(left, 0);
                 product.right(panels, 0, depth * 32).into(expected, 0, 64).multiply(rows, 50, depth, false);
                 product.right(bytes, DType.I8, 0, stored * 32)
                         .into(actual, 0, 64)

@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 
 import org.junit.jupiter.api.Test;
 
-class BuffersTest {
-    private final Buffers buffers = new Buffers();
+class FloatArrayPoolTest {
+    private final FloatArrayPool buffers = new FloatArrayPool();
 
     @Test
     void anArrayIsTakenAgainByCallsOfItsSize() {

@@ -1,0 +1,143 @@
+package io.multihead.compute;
+
+import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
+
+import org.openjdk.jcstress.annotations.Actor;
+import org.openjdk.jcstress.annotations.Arbiter;
+import org.openjdk.jcstress.annotations.JCStressTest;
+import org.openjdk.jcstress.annotations.Outcome;
+import org.openjdk.jcstress.annotations.State;
+import org.openjdk.jcstress.infra.results.II_Result;
+
+/** One thread calls loops on one object, another helps: every outcome but the expected one is an error. */
+public final class ParallelForStress {
+    private static final ParallelFor.Invitation NOBODY = (loop, tasks) -> {};
+
+    private ParallelForStress() {}
+
+    /** Plain counters, one a task: an unordered or second increment is seen as a wrong count. */
+    private static final class Counters implements Compute.Job {
+        private final int[] counts;
+
+        Counters(int tasks) {
+            counts = new int[tasks];
+        }
+
+        @Override
+        public void run(long task, Workspace scratch) {
+            counts[(int) task]++;
+        }
+
+        int digits() {
+            int digits = 0;
+            for (int count : counts) {
+                digits = 10 * digits + count;
+            }
+            return digits;
+        }
+    }
+
+    /** A helper may join any of two loops of different lengths: each task of each runs once, before its loop returns. */
+    @JCStressTest
+    @Outcome(id = "1111, 1111", expect = ACCEPTABLE, desc = "every task once, before the return")
+    @State
+    public static class TwoLoops {
+        private final ParallelFor loop = new ParallelFor();
+        private final Counters one = new Counters(1);
+        private final Counters three = new Counters(3);
+
+        /** Calls two loops and looks at the counters when each has returned. */
+        @Actor
+        public void caller(II_Result result) {
+            loop.run(one, 1, null, NOBODY);
+            int first = one.digits();
+            loop.run(three, 3, null, NOBODY);
+            result.r1 = 1000 * first + three.digits();
+        }
+
+        /** Helps with whatever is open. */
+        @Actor
+        public void helper() {
+            loop.help(null);
+            loop.help(null);
+        }
+
+        /** Looks again at the end: no task may run after its loop has returned. */
+        @Arbiter
+        public void end(II_Result result) {
+            result.r2 = 1000 * one.digits() + three.digits();
+        }
+    }
+
+    /** A long loop before a short one: a helper that found the long one exhausted takes nothing of the short one twice. */
+    @JCStressTest
+    @Outcome(id = "11111, 11111", expect = ACCEPTABLE, desc = "every task once, before the return")
+    @State
+    public static class LongThenShort {
+        private final ParallelFor loop = new ParallelFor();
+        private final Counters three = new Counters(3);
+        private final Counters two = new Counters(2);
+
+        /** Calls two loops and looks at the counters when each has returned. */
+        @Actor
+        public void caller(II_Result result) {
+            loop.run(three, 3, null, NOBODY);
+            int first = three.digits();
+            loop.run(two, 2, null, NOBODY);
+            result.r1 = 100 * first + two.digits();
+        }
+
+        /** Helps with whatever is open. */
+        @Actor
+        public void helper() {
+            loop.help(null);
+        }
+
+        /** Looks again at the end. */
+        @Arbiter
+        public void end(II_Result result) {
+            result.r2 = 100 * three.digits() + two.digits();
+        }
+    }
+
+    /** A failing loop ends before all tasks have run, but not before its helper has left; the next loop is whole. */
+    @JCStressTest
+    @Outcome(id = "0, 111", expect = ACCEPTABLE, desc = "nobody inside after the failure, the next loop whole")
+    @State
+    public static class FailureThenLoop {
+        private final ParallelFor loop = new ParallelFor();
+        private final Counters three = new Counters(3);
+        private int inside;
+
+        /** Calls a loop that fails, then one that does not. */
+        @Actor
+        public void caller(II_Result result) {
+            try {
+                loop.run(
+                        (task, scratch) -> {
+                            if (task == 1) {
+                                inside++;
+                                inside--;
+                            } else {
+                                throw new IllegalCallerException();
+                            }
+                        },
+                        3,
+                        null,
+                        NOBODY);
+                result.r1 = -1;
+            } catch (IllegalCallerException expected) {
+                result.r1 = inside;
+            }
+            loop.run(three, 3, null, NOBODY);
+            result.r2 = three.digits();
+        }
+
+        /** Helps with whatever is open. */
+        @Actor
+        public void helper() {
+            loop.help(null);
+            loop.help(null);
+        }
+    }
+}

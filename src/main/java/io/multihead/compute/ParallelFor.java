@@ -1,0 +1,162 @@
+package io.multihead.compute;
+
+import io.multihead.internal.Checks;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A parallel loop over the tasks {@code 0 .. tasks - 1} of a job: the caller runs tasks until none is left, helpers join and leave
+ * while it does. It can be used again and again, by one caller at a time, and allocates nothing.
+ *
+ * <p>{@code state} is the number of helpers inside, plus {@link #CLOSED} while no helper may join:
+ *
+ * <pre>
+ *   CLOSED          nobody inside; only the caller touches the other fields
+ *   n               open, n helpers inside            caller: CLOSED -> 0       helper joins: n -> n + 1 by compare-and-set
+ *   CLOSED + n      closing, n helpers inside         caller: n -> CLOSED + n   helper leaves: one less
+ * </pre>
+ *
+ * <p>A helper reads the job and takes task numbers only between joining and leaving, and the caller returns only in state CLOSED.
+ * So a task belongs to the loop in which it was taken, runs once, and has run when the caller returns (docs/architecture.md,
+ * "Threads and memory").
+ */
+final class ParallelFor {
+    private static final long CLOSED = Long.MIN_VALUE;
+    private static final int SPINS = 10_000;
+
+    private final AtomicLong state = new AtomicLong(CLOSED);
+    private final AtomicLong next = new AtomicLong();
+    private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
+    private Compute.@Nullable Job job;
+    private long tasks;
+    private @Nullable Thread caller;
+
+    /**
+     * Runs all tasks on the calling thread and on those that {@link #help} meanwhile, then throws the first failure.
+     *
+     * @param invite asks others to help, after the loop is open
+     */
+    void run(Compute.Job newJob, long newTasks, Workspace scratch, Invitation invite) {
+        open(newJob, newTasks);
+        try {
+            invite.send(this, newTasks);
+            runTasks(scratch);
+        } catch (Throwable thrown) {
+            fail(thrown);
+        } finally {
+            close();
+        }
+        Throwable thrown = failure.getAndSet(null);
+        if (thrown != null) {
+            ParallelFor.<RuntimeException>rethrow(thrown);
+        }
+    }
+
+    /** How helpers learn of an open loop. */
+    interface Invitation {
+        /** Asks up to {@code tasks - 1} threads to call {@link ParallelFor#help}, now or later. */
+        void send(ParallelFor loop, long tasks);
+    }
+
+    /** Runs tasks until none is left; returns at once if the loop is closed. What a task throws goes to the caller. */
+    void help(Workspace scratch) {
+        if (join()) {
+            try {
+                runTasks(scratch);
+            } finally {
+                leave();
+            }
+        }
+    }
+
+    /** Whether a helper could join now. */
+    boolean isOpen() {
+        return state.get() >= 0;
+    }
+
+    private void open(Compute.Job newJob, long newTasks) {
+        job = newJob;
+        tasks = newTasks;
+        caller = Thread.currentThread();
+        failure.set(null);
+        next.set(0);
+        state.set(0);
+    }
+
+    private boolean join() {
+        for (long seen = state.get(); seen >= 0; seen = state.get()) {
+            if (state.compareAndSet(seen, seen + 1)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private void leave() {
+        Thread waiting = caller; // before leaving: after it, the field may be that of another loop
+        if (state.decrementAndGet() == CLOSED) {
+            LockSupport.unpark(waiting);
+        }
+    }
+
+    /** Runs tasks until none is left or one has failed. */
+    private void runTasks(Workspace scratch) {
+        try {
+            Compute.Job current = Checks.notNull(job, "job");
+            long count = tasks;
+            for (long task = next.getAndIncrement();
+                    task < count && failure.get() == null;
+                    task = next.getAndIncrement()) {
+                current.run(task, scratch);
+            }
+        } catch (Throwable thrown) {
+            fail(thrown);
+        }
+    }
+
+    /** Keeps the first failure, which ends the loop early, and adds later ones to it. */
+    private void fail(Throwable thrown) {
+        Throwable first = failure.compareAndExchange(null, thrown);
+        if (first != null && first != thrown) {
+            try {
+                first.addSuppressed(thrown);
+            } catch (OutOfMemoryError error) {
+                // the first failure still reaches the caller
+            }
+        }
+    }
+
+    /** Lets nobody join any more and waits until all helpers have left. */
+    private void close() {
+        boolean closing = false;
+        boolean interrupted = false;
+        for (int spins = 0; !closing || state.get() != CLOSED; spins++) {
+            try {
+                if (!closing) {
+                    state.getAndAdd(CLOSED);
+                    closing = true;
+                } else if (spins < SPINS) {
+                    Thread.onSpinWait();
+                } else {
+                    LockSupport.park(this);
+                    interrupted |= Thread.interrupted(); // while the flag is set, park returns at once
+                }
+            } catch (StackOverflowError error) {
+                spins = 0; // even at the end of its stack, a caller must not return before its helpers have left
+            }
+        }
+        job = null;
+        caller = null;
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Throws what a task threw, which may be a checked exception: not every language makes a modifier declare them. */
+    @SuppressWarnings("unchecked") // nothing is cast at run time
+    private static <E extends Throwable> void rethrow(Throwable thrown) throws E {
+        throw (E) thrown;
+    }
+}

@@ -1,0 +1,146 @@
+package io.multihead.compute;
+
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * Daemon threads that help with one {@link ParallelFor} at a time; a second caller is refused and computes alone.
+ *
+ * <p>An idle worker spins briefly, since a layer calls kernel after kernel, and then parks. A worker that comes late or not at all
+ * costs speed and nothing else: the caller runs every task that no worker has taken.
+ */
+final class WorkerPool {
+    private static final int SPINS = 20_000;
+
+    private final ReentrantLock owner = new ReentrantLock();
+    private final ParallelFor loop = new ParallelFor();
+    private final ParallelFor.Invitation wake = this::wake;
+    private final Worker[] workers;
+    /** Counts loops; a worker that sees a new number tries to join. */
+    private volatile long round;
+
+    private volatile boolean closed;
+
+    WorkerPool(int size) {
+        this(
+                size,
+                Thread.ofPlatform()
+                        .daemon()
+                        .inheritInheritableThreadLocals(false)
+                        .name("multihead-worker-", 1)
+                        .factory());
+    }
+
+    /** Starts the workers; if one cannot be started, ends those that were. */
+    WorkerPool(int size, ThreadFactory factory) {
+        workers = new Worker[size];
+        int started = 0;
+        try {
+            for (; started < size; started++) {
+                workers[started] = new Worker(this, factory);
+                workers[started].thread.start();
+            }
+        } finally {
+            if (started < size) {
+                closed = true;
+                for (int i = 0; i < started; i++) {
+                    workers[i].wake();
+                }
+            }
+        }
+    }
+
+    /** Runs the job on all threads, or returns false at once when another call is running or this pool is closed. */
+    boolean tryRun(Compute.Job job, long tasks, Workspace scratch) {
+        if (closed || owner.isHeldByCurrentThread() || !owner.tryLock()) {
+            return false;
+        }
+        try {
+            loop.run(job, tasks, scratch, wake);
+            return true;
+        } finally {
+            owner.unlock();
+        }
+    }
+
+    private void wake(ParallelFor opened, long tasks) {
+        round++;
+        for (int i = 0; i < workers.length && i < tasks - 1; i++) {
+            workers[i].wake();
+        }
+    }
+
+    /** Lets the workers end as soon as they are idle, and releases their scratch. */
+    void close() {
+        closed = true;
+        for (Worker worker : workers) {
+            worker.wake();
+        }
+        trim();
+    }
+
+    /** Releases the workers' scratch; a worker that is running a task keeps its own until the task is done. */
+    void trim() {
+        for (Worker worker : workers) {
+            worker.scratch = new Workspace();
+        }
+    }
+
+    /** Bytes of scratch that the workers hold. */
+    long heldBytes() {
+        long bytes = 0;
+        for (Worker worker : workers) {
+            bytes += worker.scratch.heldBytes();
+        }
+        return bytes;
+    }
+
+    /** A thread, its scratch, and whether it is parked. */
+    private static final class Worker implements Runnable {
+        private final WorkerPool pool;
+        private final Thread thread;
+        private volatile Workspace scratch = new Workspace();
+        private volatile boolean parked;
+
+        Worker(WorkerPool pool, ThreadFactory factory) {
+            this.pool = pool;
+            thread = factory.newThread(this);
+        }
+
+        /** Either this sees the flag, or the worker, which sets it first, sees what was changed before this call. */
+        void wake() {
+            if (parked) {
+                LockSupport.unpark(thread);
+            }
+        }
+
+        @Override
+        public void run() {
+            long seen = 0;
+            int spins = SPINS; // parks at once: nothing has been asked for yet
+            while (!pool.closed) {
+                long current = pool.round;
+                if (current != seen) {
+                    seen = current;
+                    pool.loop.help(scratch);
+                    spins = 0;
+                } else if (spins < SPINS) {
+                    spins++;
+                    Thread.onSpinWait();
+                } else {
+                    park(seen);
+                }
+            }
+        }
+
+        private void park(long seen) {
+            parked = true;
+            if (pool.round == seen && !pool.closed) {
+                LockSupport.park(pool);
+                Thread.interrupted(); // a set flag would keep every later park from parking
+            }
+            parked = false;
+        }
+    }
+}

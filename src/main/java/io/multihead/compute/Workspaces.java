@@ -1,0 +1,84 @@
+package io.multihead.compute;
+
+import java.util.ArrayDeque;
+import java.util.Arrays;
+import java.util.Deque;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The idle workspaces of a {@link Compute}, and the threads that are within a call. After {@link #close} only those threads may go
+ * on; what they give back is dropped. Thread-safe.
+ */
+final class Workspaces {
+    private final Deque<Workspace> idle = new ArrayDeque<>();
+    /** A thread stands here once for each call that it is within: few, so that a scan beats a map. */
+    private @Nullable Thread[] callers = new Thread[4];
+
+    private int callerCount;
+    private boolean closed;
+
+    Workspaces() {}
+
+    /**
+     * Begins a call on this thread.
+     *
+     * @throws IllegalStateException if closed, unless this thread is within a call that began before
+     */
+    synchronized void enter() {
+        Thread thread = Thread.currentThread();
+        if (closed && find(thread) < 0) {
+            throw new IllegalStateException("compute: closed; expected an open one");
+        }
+        if (callerCount == callers.length) {
+            callers = Arrays.copyOf(callers, 2 * callerCount);
+        }
+        callers[callerCount++] = thread;
+    }
+
+    /** Ends a call that began on this thread. */
+    synchronized void leave() {
+        int at = find(Thread.currentThread());
+        if (at >= 0) {
+            callers[at] = callers[--callerCount];
+            callers[callerCount] = null;
+        }
+    }
+
+    private int find(Thread thread) {
+        for (int i = callerCount - 1; i >= 0; i--) {
+            if (callers[i] == thread) {
+                return i;
+            }
+        }
+        return -1;
+    }
+
+    /** Returns the workspace that was given back last, or a new one. */
+    synchronized Workspace take() {
+        Workspace last = idle.pollLast();
+        return last == null ? new Workspace() : last;
+    }
+
+    synchronized void giveBack(Workspace workspace) {
+        if (!closed) {
+            idle.add(workspace);
+        }
+    }
+
+    synchronized long heldBytes() {
+        long bytes = 0;
+        for (Workspace workspace : idle) {
+            bytes += workspace.heldBytes();
+        }
+        return bytes;
+    }
+
+    synchronized void trim() {
+        idle.clear();
+    }
+
+    synchronized void close() {
+        closed = true;
+        idle.clear();
+    }
+}
