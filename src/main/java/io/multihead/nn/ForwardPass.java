@@ -31,7 +31,7 @@ final class ForwardPass {
     /** Checks everything, then computes; keeps nothing. */
     void run(Compute cpu, MultiHeadInputs inputs, MultiHeadOutputs outputs) {
         Axes axes = CallCheck.check(cpu, parameters, inputs, outputs);
-        try (Temporaries temporaries = new Temporaries(cpu)) {
+        try (Temporaries temporaries = Temporaries.ofCall(cpu)) {
             run(cpu, temporaries, axes, inputs, outputs);
         }
     }

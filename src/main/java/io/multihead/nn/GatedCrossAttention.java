@@ -110,7 +110,7 @@ public final class GatedCrossAttention {
     public void forward(Compute cpu, Tensor x, Tensor media, Tensor y, MultiHeadMasks masks) {
         MultiHeadInputs inputs = new MultiHeadInputs(x, media, media, masks);
         check(cpu, inputs, y);
-        try (Temporaries temporaries = new Temporaries(cpu)) {
+        try (Temporaries temporaries = Temporaries.ofCall(cpu)) {
             Tensor normalised = temporaries.f32(x.shape().toArray());
             Tensor change = temporaries.f32(x.shape().toArray());
             Tensor middle = temporaries.f32(x.shape().toArray());
@@ -132,9 +132,12 @@ public final class GatedCrossAttention {
      * @return the pass, for one caller at a time
      * @throws IllegalArgumentException if a shape or element type does not fit, before anything is written
      */
+    @SuppressWarnings("try") // the call ends with the block
     public GatedPass record(Compute cpu, MultiHeadInputs inputs, Tensor y, long seed) {
         check(cpu, inputs, y);
-        return new GatedPass(this, cpu, inputs, y, seed);
+        try (Compute.Running call = cpu.begin()) {
+            return new GatedPass(this, cpu, inputs, y, seed);
+        }
     }
 
     private void check(Compute cpu, MultiHeadInputs inputs, Tensor y) {

@@ -59,7 +59,7 @@ public final class GatedPass implements AutoCloseable {
             throw new IllegalStateException("pass: closed; expected an open one");
         }
         check(outputGradient, inputGradient, mediaGradient, gradients);
-        try (Temporaries scratch = new Temporaries(cpu)) {
+        try (Temporaries scratch = Temporaries.ofCall(cpu)) {
             back(
                     scratch,
                     outputGradient,

@@ -59,7 +59,7 @@ record MaskedAttention(MultiHeadAttention attention, MultiHeadMasks masks) imple
                 return;
             }
             new CallTensors(pass.cpu()).writes("gradient of " + HEAD_MASK, wanted, shape);
-            try (Temporaries temporaries = new Temporaries(pass.cpu())) {
+            try (Temporaries temporaries = Temporaries.ofCall(pass.cpu())) {
                 Tensor fresh = temporaries.f32(shape.toArray());
                 pass.backward(outputGradient, to.withHeadMask(fresh), gradients);
                 Residual.sum(pass.cpu(), wanted.copy(java.lang.foreign.Arena.ofAuto(), wanted.dtype()), fresh, wanted);

@@ -68,10 +68,13 @@ public final class MultiHeadPass implements Pass {
     }
 
     /** Checks everything, computes the outputs and keeps what backward needs. */
+    @SuppressWarnings("try") // the call ends with the block
     static MultiHeadPass record(
             Compute cpu, Parameters parameters, MultiHeadInputs inputs, MultiHeadOutputs outputs, long seed) {
         double rate = parameters.config().options().dropout().rate();
-        return new MultiHeadPass(cpu, parameters, inputs, outputs, new AttentionDropout(rate, seed));
+        try (Compute.Running call = Checks.notNull(cpu, "cpu").begin()) {
+            return new MultiHeadPass(cpu, parameters, inputs, outputs, new AttentionDropout(rate, seed));
+        }
     }
 
     private AttentionOutputs attend() {
@@ -135,7 +138,7 @@ public final class MultiHeadPass implements Pass {
             throw new IllegalStateException("pass: closed; expected an open one");
         }
         BackwardCheck.check(cpu, parameters, inputs, outputs, outputGradient, inputGradients, gradients);
-        try (Temporaries scratch = new Temporaries(cpu)) {
+        try (Temporaries scratch = Temporaries.ofCall(cpu)) {
             back(scratch, outputGradient, inputGradients, gradients);
         }
     }

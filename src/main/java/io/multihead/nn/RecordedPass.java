@@ -25,6 +25,7 @@ abstract class RecordedPass implements Pass {
     abstract void differentiate(Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients);
 
     @Override
+    @SuppressWarnings("try") // the call ends with the block
     public final void backward(Tensor outputGradient, @Nullable Tensor inputGradient, Map<String, Tensor> gradients) {
         if (closed) {
             throw new IllegalStateException("pass: closed; expected an open one");
@@ -44,7 +45,9 @@ abstract class RecordedPass implements Pass {
                 tensors.writes("gradient of " + name, gradient, parameter.shape());
             }
         });
-        differentiate(outputGradient, inputGradient, gradients);
+        try (Compute.Running call = cpu.begin()) {
+            differentiate(outputGradient, inputGradient, gradients);
+        }
     }
 
     /** Closes what this pass is made of. */

@@ -45,7 +45,7 @@ public final class Residual implements Layer {
     @Override
     public void forward(Compute cpu, Tensor x, Tensor y) {
         CallTensors.forward(cpu, this, x, y);
-        try (Temporaries temporaries = new Temporaries(cpu)) {
+        try (Temporaries temporaries = Temporaries.ofCall(cpu)) {
             Tensor change = temporaries.f32(x.shape().toArray());
             inner.forward(cpu, x, change);
             sum(cpu, x, change, y);
@@ -53,12 +53,16 @@ public final class Residual implements Layer {
     }
 
     @Override
+    @SuppressWarnings("try") // the call ends with the block
     public Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
         CallTensors.forward(cpu, this, x, y);
         Temporaries kept = new Temporaries(cpu);
         Tensor change = kept.f32(x.shape().toArray());
-        Pass pass = inner.record(cpu, x, change, seed);
-        sum(cpu, x, change, y);
+        Pass pass;
+        try (Compute.Running call = cpu.begin()) {
+            pass = inner.record(cpu, x, change, seed);
+            sum(cpu, x, change, y);
+        }
         return new RecordedPass(this, cpu, x, y) {
             @Override
             void differentiate(Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {

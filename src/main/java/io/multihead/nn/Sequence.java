@@ -104,7 +104,7 @@ public final class Sequence implements Layer {
     @Override
     public void forward(Compute cpu, Tensor x, Tensor y) {
         CallTensors.forward(cpu, this, x, y);
-        try (Temporaries even = new Temporaries(cpu);
+        try (Temporaries even = Temporaries.ofCall(cpu);
                 Temporaries odd = new Temporaries(cpu)) {
             Tensor input = x;
             for (int i = 0; i < layers.size(); i++) {
@@ -118,22 +118,25 @@ public final class Sequence implements Layer {
     /** Of two that take turns, the one whose tensors layer {@code i} no longer reads, emptied. */
     private static Temporaries fresh(int i, Temporaries even, Temporaries odd) {
         Temporaries next = i % 2 == 0 ? even : odd;
-        next.close();
+        next.clear();
         return next;
     }
 
     @Override
+    @SuppressWarnings("try") // the call ends with the block
     public Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
         CallTensors.forward(cpu, this, x, y);
         Temporaries temporaries = new Temporaries(cpu);
         List<Pass> passes = new ArrayList<>();
         List<Shape> inputs = new ArrayList<>();
-        Tensor input = x;
-        for (int i = 0; i < layers.size(); i++) {
-            Tensor output = output(temporaries, i, input, y);
-            passes.add(layers.get(i).record(cpu, input, output, seedOf(seed, i)));
-            inputs.add(input.shape());
-            input = output;
+        try (Compute.Running call = cpu.begin()) {
+            Tensor input = x;
+            for (int i = 0; i < layers.size(); i++) {
+                Tensor output = output(temporaries, i, input, y);
+                passes.add(layers.get(i).record(cpu, input, output, seedOf(seed, i)));
+                inputs.add(input.shape());
+                input = output;
+            }
         }
         return new RecordedPass(this, cpu, x, y) {
             @Override
@@ -157,7 +160,7 @@ public final class Sequence implements Layer {
             Tensor dy,
             @Nullable Tensor dx,
             Map<String, Tensor> gradients) {
-        try (Temporaries even = new Temporaries(cpu);
+        try (Temporaries even = Temporaries.ofCall(cpu);
                 Temporaries odd = new Temporaries(cpu)) {
             Tensor upstream = dy;
             for (int i = layers.size() - 1; i >= 0; i--) {

@@ -9,6 +9,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Where the intermediate results of one call lie: the only place of this package that allocates them. Closing it gives them to the
@@ -16,10 +17,22 @@ import java.util.List;
  */
 final class Temporaries implements AutoCloseable {
     private final Compute cpu;
+    private final Compute.@Nullable Running call;
     private final List<float[]> taken = new ArrayList<>();
 
+    /** Begins empty, for a recorded pass that keeps its results between calls. */
     Temporaries(Compute cpu) {
+        this(cpu, null);
+    }
+
+    private Temporaries(Compute cpu, Compute.@Nullable Running call) {
         this.cpu = cpu;
+        this.call = call;
+    }
+
+    /** Begins a call of several kernels, which ends when this is closed. */
+    static Temporaries ofCall(Compute cpu) {
+        return new Temporaries(cpu, cpu.begin());
     }
 
     /** A dense f32 tensor with arbitrary contents: a Java array, or native memory if an array is too short. */
@@ -55,10 +68,18 @@ final class Temporaries implements AutoCloseable {
         }
     }
 
-    /** Gives back every f32 tensor that was made. Does nothing the second time. */
-    @Override
-    public void close() {
+    /** Gives back every f32 tensor that was made. */
+    void clear() {
         taken.forEach(cpu::giveBack);
         taken.clear();
+    }
+
+    /** Gives back every f32 tensor that was made and ends the call, if there is one. To be closed once. */
+    @Override
+    public void close() {
+        clear();
+        if (call != null) {
+            call.close();
+        }
     }
 }
