@@ -45,7 +45,7 @@ final class MergeCall implements Compute.Job {
             Tensor output = to.output();
             scratch.packer().write(row, 0, 0, 1, wide, output, start(output, batch, head, query), 0, output.stride(3));
             double sum = none ? most : most + Math.log(e1 + e2);
-            LogSumExp.write(to.logSumExp(), start(to.logSumExp(), batch, head, query), sum);
+            to.logSumExp().setAt(start(to.logSumExp(), batch, head, query), sum);
         }
     }
 
@@ -73,7 +73,7 @@ final class MergeCall implements Compute.Job {
     }
 
     private static double logSumExp(AttentionState state, long batch, long head, long query) {
-        return LogSumExp.read(state.logSumExp(), start(state.logSumExp(), batch, head, query));
+        return state.logSumExp().getAt(start(state.logSumExp(), batch, head, query));
     }
 
     private static long start(Tensor tensor, long batch, long head, long query) {

@@ -175,9 +175,9 @@ final class QueryBlock {
         leastLimit = Long.MAX_VALUE;
         for (int r = 0; r < count; r++) {
             long row = firstRow + r;
-            splitLogSumExp(LogSumExp.read(call.logSumExp(), call.start(call.logSumExp(), group, row)), r);
+            splitLogSumExp(call.logSumExp().getAt(call.start(call.logSumExp(), group, row)), r);
             if (upstream != null) {
-                rows[MEAN + r] -= (float) LogSumExp.read(upstream, call.start(upstream, group, row));
+                rows[MEAN + r] -= (float) upstream.getAt(call.start(upstream, group, row));
             }
             if (call.weightsGradient() != null) {
                 rows[MEAN + r] += weightsMean(call, scratch, group, row);

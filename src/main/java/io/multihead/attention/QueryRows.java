@@ -354,7 +354,7 @@ final class QueryRows {
                     writeWeights(weights, r);
                 }
                 if (lse != null) {
-                    LogSumExp.write(lse, start(lse, r), total.logSumExp(r, sinkOf(r)));
+                    lse.setAt(start(lse, r), total.logSumExp(r, sinkOf(r)));
                 }
             }
             row += run;

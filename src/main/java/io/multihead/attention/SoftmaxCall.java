@@ -89,8 +89,7 @@ final class SoftmaxCall implements Compute.Job {
             Tensor to = Checks.notNull(output, "output");
             scratch.packer().write(row, 0, 0, 1, keys, to, start(to, batch, head, query), 0, to.stride(-1));
             if (logSumExp != null) {
-                sum[0] = (float) (max + Math.log(total));
-                scratch.packer().write(sum, 0, 0, 1, 1, logSumExp, start(logSumExp, batch, head, query), 0, 1);
+                logSumExp.setAt(start(logSumExp, batch, head, query), max + Math.log(total));
             }
         }
     }

@@ -10,11 +10,19 @@ import org.jspecify.annotations.Nullable;
 
 /** The tensors of one call by name, checked one by one against a shape and against each other before anything is written. */
 final class CallTensors {
-    private final Compute cpu;
+    private final @Nullable Compute cpu;
     private final Map<String, Tensor> seen = new LinkedHashMap<>();
 
     CallTensors(Compute cpu) {
         this.cpu = Checks.notNull(cpu, "cpu");
+    }
+
+    /**
+     * Checks a call that runs on the calling thread alone. Whether this thread may use the memory is left to the first access,
+     * which fails before anything is written.
+     */
+    CallTensors() {
+        cpu = null;
     }
 
     /** A tensor that the call reads; nothing written later may overlap it. */
@@ -53,7 +61,9 @@ final class CallTensors {
         if (!tensor.shape().equals(expected)) {
             throw Checks.fail(name, "shape " + tensor.shape(), "expected " + expected);
         }
-        cpu.requireAccess(tensor, name);
+        if (cpu != null) {
+            cpu.requireAccess(tensor, name);
+        }
     }
 
     /** Fails unless the tensor holds floating numbers. */

@@ -226,7 +226,8 @@ public final class MultiHeadAttention implements Layer {
         }
 
         /**
-         * LayerHeads that share out the embedding: head dim {@code embedDim / heads}, with biases, unmasked.
+         * Returns a configuration whose heads divide the embedding between them: head dim {@code embedDim / heads}, as many
+         * heads for keys and values as for queries, with biases, without a mask.
          *
          * @param embedDim features of every input and of the output
          * @param heads how many heads
@@ -242,7 +243,7 @@ public final class MultiHeadAttention implements Layer {
         }
 
         /**
-         * LayerHeads of any size, as Keras has them.
+         * Returns a configuration whose heads have a size of their own, as in Keras; with biases, without a mask.
          *
          * @param embedDim features of every input and of the output
          * @param heads how many heads

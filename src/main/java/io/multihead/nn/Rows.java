@@ -39,11 +39,6 @@ final class Rows {
         return new Rows(runs, count, length);
     }
 
-    /** A dense tensor as one row of everything. */
-    static Rows whole(Tensor dense) {
-        return of(dense, dense.rank());
-    }
-
     long count() {
         return count;
     }

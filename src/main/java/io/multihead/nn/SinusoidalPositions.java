@@ -1,9 +1,9 @@
 package io.multihead.nn;
 
-import io.multihead.compute.Compute;
-import io.multihead.compute.Workspace;
 import io.multihead.internal.Checks;
+import io.multihead.internal.Gate;
 import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.Packer;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.tensor.Tensor;
 
@@ -17,8 +17,6 @@ import io.multihead.tensor.Tensor;
  */
 public final class SinusoidalPositions {
     private static final double BASE = 10_000;
-    private static final int ROW = Workspace.LAYER;
-    private static final int SUM = Workspace.LAYER + 1;
 
     private SinusoidalPositions() {}
 
@@ -50,27 +48,26 @@ public final class SinusoidalPositions {
             throw Checks.fail("to", "shape " + to.shape(), "expected [..., tokens, dim]");
         }
         int dim = Checks.fitsInt(Math.min(to.dim(-1) + 64, 1L << 40), "dim") - 64;
-        Compute here = Compute.serial();
-        new CallTensors(here).writes("to", to, to.shape());
+        Gate.requireVectorModule();
+        new CallTensors().writes("to", to, to.shape());
         Rows rows = Rows.of(to, 1);
         long tokens = to.dim(-2);
         double[] rates = rates(dim);
-        Workspace scratch = here.take();
-        float[] encoding = scratch.floats(ROW, Rows.room(dim));
-        float[] sum = scratch.floats(SUM, Rows.room(dim));
+        Packer packer = new Packer();
+        float[] encoding = new float[Rows.room(dim)];
+        float[] sum = new float[Rows.room(dim)];
         for (long token = 0; token < tokens; token++) {
             encode(encoding, rates, offset + token);
             for (long row = token; row < rows.count(); row += tokens) {
                 if (adds) {
-                    rows.read(scratch.packer(), row, sum);
+                    rows.read(packer, row, sum);
                     RowOps.add(sum, 0, Lanes.roundUp(dim, Lanes.PANEL), encoding, 0);
-                    rows.write(scratch.packer(), row, sum);
+                    rows.write(packer, row, sum);
                 } else {
-                    rows.write(scratch.packer(), row, encoding);
+                    rows.write(packer, row, encoding);
                 }
             }
         }
-        here.giveBack(scratch);
     }
 
     /** What positions are multiplied with, for each pair of elements. */

@@ -193,4 +193,31 @@ final class Strides {
                 memory.byteSize() + " bytes (" + available + " of " + dtype + ")",
                 "too small for shape " + shape + " with offset " + offset + " and strides " + Arrays.toString(strides));
     }
+
+    /** Returns whether the elements follow each other row-major without gaps. */
+    static boolean dense(Shape shape, long[] strides) {
+        long step = 1;
+        for (int axis = strides.length - 1; axis >= 0; axis--) {
+            if (shape.dim(axis) != 1 && strides[axis] != step) {
+                return shape.elements() == 0;
+            }
+            step *= shape.dim(axis);
+        }
+        return true;
+    }
+
+    /** Returns the position of an element, in elements from the start of the memory; fails outside the shape. */
+    static long position(Shape shape, long offset, long[] strides, long[] index) {
+        if (index.length != shape.rank()) {
+            throw Checks.fail("index", Arrays.toString(index), "expected one position per axis of shape " + shape);
+        }
+        long position = offset;
+        for (int axis = 0; axis < index.length; axis++) {
+            if (index[axis] < 0 || index[axis] >= shape.dim(axis)) {
+                throw Checks.fail("index", Arrays.toString(index), "expected a position inside shape " + shape);
+            }
+            position += index[axis] * strides[axis];
+        }
+        return position;
+    }
 }

@@ -176,14 +176,7 @@ public final class Tensor {
      * @return true for a dense view, and for one without elements
      */
     public boolean isDense() {
-        long step = 1;
-        for (int axis = strides.length - 1; axis >= 0; axis--) {
-            if (shape.dim(axis) != 1 && strides[axis] != step) {
-                return shape.elements() == 0;
-            }
-            step *= shape.dim(axis);
-        }
-        return true;
+        return Strides.dense(shape, strides);
     }
 
     /**
@@ -194,7 +187,7 @@ public final class Tensor {
      * @throws IllegalArgumentException if an index is outside its axis
      */
     public double get(long... index) {
-        return dtype.read(memory, position(index) * dtype.bytes());
+        return dtype.read(memory, Strides.position(shape, offset, strides, index) * dtype.bytes());
     }
 
     /**
@@ -205,7 +198,30 @@ public final class Tensor {
      * @throws IllegalArgumentException if an index is outside its axis
      */
     public void set(double value, long... index) {
-        dtype.write(memory, position(index) * dtype.bytes(), value);
+        dtype.write(memory, Strides.position(shape, offset, strides, index) * dtype.bytes(), value);
+    }
+
+    /**
+     * Returns the element at a position of the memory, widened exactly: {@link #get} for loops that compute positions from
+     * {@link #offset} and {@link #stride}, and must not allocate an index array. Thread-safe as this class says.
+     *
+     * @param position elements from the start of {@link #memory}; not checked against the shape of this view
+     * @return the element
+     * @throws IndexOutOfBoundsException if the position is outside the memory
+     */
+    public double getAt(long position) {
+        return dtype.read(memory, position * dtype.bytes());
+    }
+
+    /**
+     * Stores an element at a position of the memory, rounded once to {@link #dtype}; see {@link #getAt}.
+     *
+     * @param position elements from the start of {@link #memory}; not checked against the shape of this view
+     * @param value the number
+     * @throws IndexOutOfBoundsException if the position is outside the memory
+     */
+    public void setAt(long position, double value) {
+        dtype.write(memory, position * dtype.bytes(), value);
     }
 
     /**
@@ -375,19 +391,5 @@ public final class Tensor {
     private Tensor part(Shape dims, long[] steps, int axis, long from) {
         long start = dims.elements() == 0 ? offset : offset + from * strides[axis];
         return new Tensor(memory, dtype, dims, start, steps);
-    }
-
-    private long position(long... index) {
-        if (index.length != rank()) {
-            throw Checks.fail("index", Arrays.toString(index), "expected one position per axis of shape " + shape);
-        }
-        long position = offset;
-        for (int axis = 0; axis < index.length; axis++) {
-            if (index[axis] < 0 || index[axis] >= shape.dim(axis)) {
-                throw Checks.fail("index", Arrays.toString(index), "expected a position inside shape " + shape);
-            }
-            position += index[axis] * strides[axis];
-        }
-        return position;
     }
 }

@@ -2,6 +2,7 @@ package io.multihead.nn;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -9,6 +10,7 @@ import io.multihead.Layout;
 import io.multihead.Numbers;
 import io.multihead.reference.Tolerance;
 import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.util.Arrays;
@@ -131,6 +133,24 @@ class EmbeddingTest {
                 () -> SinusoidalPositions.add(repeated, 0));
         assertArrayEquals(new float[4], to.toArray());
         assertArrayEquals(new float[4], repeated.toArray());
+    }
+
+    /** The JDK's own exceptions, as everywhere. */
+    @Test
+    void memoryThatThisThreadMayNotUseIsRefused() throws Exception {
+        Tensor closed;
+        try (Arena arena = Arena.ofConfined()) {
+            closed = Tensor.allocate(arena, DType.F32, Shape.of(2, 2));
+            Thread other = new Thread(
+                    () -> assertThrows(WrongThreadException.class, () -> SinusoidalPositions.fill(closed, 0)));
+            Throwable[] thrown = new Throwable[1];
+            other.setUncaughtExceptionHandler((thread, error) -> thrown[0] = error);
+            other.start();
+            other.join();
+            assertNull(thrown[0]);
+        }
+        assertThrows(IllegalStateException.class, () -> SinusoidalPositions.fill(closed, 0));
+        assertThrows(IllegalStateException.class, () -> SinusoidalPositions.add(closed, 0));
     }
 
     private static void fails(String message, Executable call) {

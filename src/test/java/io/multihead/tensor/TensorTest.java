@@ -143,4 +143,16 @@ class TensorTest {
     private static void fails(String message, Executable call) {
         assertEquals(message, assertThrows(IllegalArgumentException.class, call).getMessage());
     }
+
+    @Test
+    void elementsAreReadAndWrittenByTheirPositionInMemory() {
+        Tensor whole = Tensor.of(new float[] {0, 1, 2, 3, 4, 5}, 2, 3);
+        Tensor column = whole.select(1, 2);
+        long position = column.offset() + column.stride(0);
+        assertEquals(5, column.getAt(position));
+        column.setAt(position, 0.1);
+        assertEquals(0.1f, whole.get(1, 2));
+        assertThrows(IndexOutOfBoundsException.class, () -> column.getAt(6));
+        assertThrows(IndexOutOfBoundsException.class, () -> column.setAt(-1, 0));
+    }
 }

@@ -1,0 +1,77 @@
+package io.multihead.bits;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.multihead.compute.Compute;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/**
+ * The bits of a few hundred calls over every feature, element type and layout, forward and backward: a change of code that is
+ * meant to change no result must leave every hash as it is, at every lane width and on any number of threads.
+ *
+ * <p>A change that is meant to change results states so, and writes down the new hashes. {@code target/bits} then holds a
+ * line per call; compared with those of a build before the change, they name the calls that differ.
+ */
+@Tag("lanes")
+class BitsTest {
+    private static final Path CALLS = Path.of("target", "bits");
+
+    @Test
+    void gemm() throws IOException {
+        check("gemm", "0a12566f0882b97e", GemmBits::run);
+    }
+
+    @Test
+    void attention() throws IOException {
+        check("attention", "4db0a5e6c58a79c5", AttentionBits::run);
+    }
+
+    @Test
+    void scores() throws IOException {
+        check("scores", "8da587e90ba47988", ScoreBits::run);
+    }
+
+    @Test
+    void backward() throws IOException {
+        check("backward", "34eb3f16948d0f59", BackwardBits::run);
+    }
+
+    @Test
+    void cache() throws IOException {
+        check("cache", "bf5017e9c8b0876e", CacheBits::run);
+    }
+
+    @Test
+    void position() throws IOException {
+        check("position", "07d34ef3d6a8f38f", PositionBits::run);
+    }
+
+    @Test
+    void layers() throws IOException {
+        check("layers", "20665db43f6cbc36", LayerBits::run);
+    }
+
+    @Test
+    void multiHead() throws IOException {
+        check("multiHead", "581cbc331acc1e3e", MultiHeadBits::run);
+    }
+
+    private static void check(String group, String expected, Consumer<Bits> calls) throws IOException {
+        Bits serial = new Bits(Compute.serial());
+        calls.accept(serial);
+        try (Compute cpu = Compute.threads(3)) {
+            Bits threaded = new Bits(cpu);
+            calls.accept(threaded);
+            assertEquals(String.join("\n", serial.calls()), String.join("\n", threaded.calls()), group + ": 3 threads");
+        }
+        String lanes = System.getProperty("io.multihead.lanes", "preferred");
+        Files.createDirectories(CALLS);
+        Path written = Files.write(CALLS.resolve(group + "-" + lanes + ".txt"), serial.calls());
+        assertEquals(expected, serial.hash(), group + ": bits changed; the hash of each call is in " + written);
+    }
+}

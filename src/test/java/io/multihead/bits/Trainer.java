@@ -1,0 +1,107 @@
+package io.multihead.bits;
+
+import io.multihead.Layout;
+import io.multihead.nn.GatedCrossAttention;
+import io.multihead.nn.GatedPass;
+import io.multihead.nn.Layer;
+import io.multihead.nn.MultiHeadAttention;
+import io.multihead.nn.MultiHeadGradients;
+import io.multihead.nn.MultiHeadInputs;
+import io.multihead.nn.MultiHeadMasks;
+import io.multihead.nn.MultiHeadOutputs;
+import io.multihead.nn.MultiHeadPass;
+import io.multihead.nn.Pass;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.stream.Stream;
+
+/** The calls of layers, forward and backward, one method each, so that a name that changes there changes here alone. */
+final class Trainer {
+    private static final long SEED = 11;
+
+    private final Bits bits;
+    /** How inputs and results are stored. */
+    private final DType type;
+
+    private final Layout layout;
+
+    Trainer(Bits bits, DType type, Layout layout) {
+        this.bits = bits;
+        this.type = type;
+        this.layout = layout;
+    }
+
+    /** Runs inference, then forward and backward as in training; parameter gradients are added to what was there. */
+    void layer(String name, Layer layer, Tensor x) {
+        Tensor y = results(layer.outputShape(x.shape()).toArray());
+        layer.forward(bits.cpu, x, y);
+        bits.add(name, y);
+        Tensor dx = results(x.shape().toArray());
+        Map<String, Tensor> gradients = gradients(layer.parameters());
+        try (Pass pass = layer.record(bits.cpu, x, y, SEED)) {
+            pass.backward(numbers(y.shape().toArray()), dx, gradients);
+        }
+        bits.add(name + ", trained", all(gradients, y, dx));
+    }
+
+    /** The same for attention with inputs, weights and gradients of its own. */
+    void attention(
+            String name,
+            MultiHeadAttention layer,
+            MultiHeadInputs inputs,
+            MultiHeadOutputs outputs,
+            MultiHeadGradients to) {
+        layer.forward(bits.cpu, inputs, outputs);
+        bits.add(name, present(outputs.output(), outputs.averageWeights(), outputs.headWeights()));
+        Map<String, Tensor> gradients = gradients(layer.parameters());
+        try (MultiHeadPass pass = layer.record(bits.cpu, inputs, outputs, SEED)) {
+            pass.backward(numbers(outputs.output().shape().toArray()), to, gradients);
+        }
+        bits.add(name + ", trained", present(outputs.output(), outputs.averageWeights(), outputs.headWeights()));
+        Tensor[] written = present(to.query(), to.key(), to.value(), to.scoreBias(), to.headMask());
+        bits.add(name + ", gradients", all(gradients, written));
+    }
+
+    void crossAttention(String name, GatedCrossAttention layer, Tensor x, Tensor media, MultiHeadMasks masks) {
+        Tensor y = results(x.shape().toArray());
+        layer.forward(bits.cpu, x, media, y, masks);
+        bits.add(name, y);
+        Tensor dx = results(x.shape().toArray());
+        Tensor dMedia = results(media.shape().toArray());
+        Map<String, Tensor> gradients = gradients(layer.parameters());
+        try (GatedPass pass = layer.record(bits.cpu, new MultiHeadInputs(x, media, media, masks), y, SEED)) {
+            pass.backward(numbers(y.shape().toArray()), dx, dMedia, gradients);
+        }
+        bits.add(name + ", trained", all(gradients, y, dx, dMedia));
+    }
+
+    Tensor numbers(long... dims) {
+        return bits.normal(type, layout, dims);
+    }
+
+    Tensor results(long... dims) {
+        return bits.empty(type, layout, dims);
+    }
+
+    private Map<String, Tensor> gradients(Map<String, Tensor> parameters) {
+        Map<String, Tensor> gradients = new LinkedHashMap<>();
+        parameters.forEach(
+                (name, tensor) -> gradients.put(name, bits.normal(tensor.shape().toArray())));
+        return gradients;
+    }
+
+    private static Tensor[] all(Map<String, Tensor> gradients, Tensor... others) {
+        List<Tensor> all = new ArrayList<>(List.of(others));
+        all.addAll(gradients.values());
+        return all.toArray(Tensor[]::new);
+    }
+
+    private static Tensor[] present(Tensor... tensors) {
+        return Stream.of(tensors).filter(Objects::nonNull).toArray(Tensor[]::new);
+    }
+}
