@@ -194,6 +194,7 @@ public final class Attention {
             AttentionCall arguments = call.arguments;
             Checks.notNull(options, "options");
             arguments.mask.bind(options.mask(), arguments.batches, arguments.heads, arguments.queries, arguments.keys);
+            arguments.mask.requireLengths(call.view());
             options.scores().requireHeads(arguments.heads);
             AttentionChecks.requireOutputs(cpu, call);
             arguments.setOptions(options);

@@ -15,6 +15,21 @@ import java.util.stream.Stream;
  * key or value, not even NaN, reaches the output. A query that sees no key has output 0, weights 0 and log-sum-exp minus
  * infinity.
  *
+ * <p><b>Positions.</b> {@link #CAUSAL}, {@link #window} and the linear biases of {@link ScoreOptions} compare the position of a
+ * key, its index, with that of the query. Queries are aligned bottom-right: the last query is at the position of the last key
+ * that exists, so query {@code i} of {@code Lq} is at position {@code i + L - Lq}, where {@code L} is the number of keys of
+ * its sequence: the key length where {@link #keyLengths} are given, else the keys of the tensor, the view or the cache. The
+ * order in which masks are combined does not matter. With 2 queries, 6 keys and
+ * {@code CAUSAL.and(keyLengths(4))} (x is seen, - is hidden, and keys 4 and 5 do not exist):
+ *
+ * <pre>
+ *              key  0 1 2 3 4 5
+ * query 0, at 2     x x x - . .
+ * query 1, at 3     x x x x . .
+ * </pre>
+ *
+ * <p>Only lengths move the alignment; a tensor that hides the last keys does not.
+ *
  * <p>Every tensor of a mask broadcasts, aligned from the right, over {@code (batch, queryHeads, queries, keys)}.
  */
 public final class Mask {
@@ -22,12 +37,15 @@ public final class Mask {
     public static final Mask NONE = new Mask(List.of());
 
     /**
-     * Causal, aligned bottom-right: of {@code Lq} queries and {@code Lk} keys, query {@code i} sees the keys
-     * {@code j <= i + Lk - Lq}. This is what a cache needs: the last query sees every key.
+     * Causal: a query at position p sees the keys {@code j <= p}. Queries are aligned bottom-right (see above), which is what a
+     * cache needs: the last query sees every key. A query before position 0 sees nothing.
      */
     public static final Mask CAUSAL = new Mask(List.of(new Part(Kind.CAUSAL_BOTTOM_RIGHT, null, null)));
 
-    /** Causal, aligned top-left as in PyTorch: query {@code i} sees the keys {@code j <= i}. */
+    /**
+     * Causal, aligned top-left as {@code is_causal} of PyTorch's {@code scaled_dot_product_attention}: query {@code i} sees the
+     * keys {@code j <= i}, however many keys exist.
+     */
     public static final Mask CAUSAL_TOP_LEFT = new Mask(List.of(new Part(Kind.CAUSAL_TOP_LEFT, null, null)));
 
     private final List<Part> parts;
@@ -74,7 +92,8 @@ public final class Mask {
     }
 
     /**
-     * Key padding: batch {@code b} has {@code lengths[b]} keys, and the rest of its keys does not exist.
+     * Key padding: batch {@code b} has {@code lengths[b]} keys, and the rest of its keys does not exist. The sequence ends
+     * there, so positions follow (see above): the last query is at the last of these keys.
      *
      * @param lengths one per batch, or a single one for all
      * @return the mask
@@ -88,8 +107,8 @@ public final class Mask {
     }
 
     /**
-     * Sliding window: a query at position p sees the keys {@code p - left} to {@code p + right}, both included. Positions are
-     * aligned bottom-right as in {@link #CAUSAL}. A model's window of W tokens, the query's own among them, is
+     * Sliding window: a query at position p (see above) sees the keys {@code p - left} to {@code p + right}, both included. A
+     * model's window of W tokens, the query's own among them, is
      * {@code window(W - 1, 0)}.
      *
      * @param left how many keys before its own a query sees, at least 0; {@link Long#MAX_VALUE} for all

@@ -16,6 +16,9 @@ import java.util.List;
 final class MaskPlan {
     private static final int AXES = 4;
 
+    /** A side of a window from here on hides nothing; sums of a few numbers below it do not overflow. */
+    private static final long UNBOUNDED = 1L << 60;
+
     private final long[] sizes = new long[AXES];
     private Mask.Part[] tensors = new Mask.Part[2];
     private long[] strides = new long[2 * AXES];
@@ -25,7 +28,7 @@ final class MaskPlan {
     private boolean bias;
     private boolean topLeft;
     private final BlockPlan blocks = new BlockPlan();
-    /** Keys before and after its own that a query sees, aligned bottom-right. */
+    /** Keys before and after its own that a query sees. */
     private long left;
 
     private long right;
@@ -70,29 +73,40 @@ final class MaskPlan {
         return Checks.notNull(part.numbers(), "mask");
     }
 
-    /** How many keys, counted from key 0, the limits let a query see; tensors may hide some of them. */
-    long visibleKeys(long batch, long query) {
-        return visibleKeys(batch, query, sizes[2], sizes[3]);
+    /** Returns how many of a sequence's keys exist: where key lengths are given, the sequence ends there. */
+    long end(long batch, long keys) {
+        long end = keys;
+        for (int i = 0; i < lengthsCount; i++) {
+            end = Math.min(end, lengths[i][lengths[i].length == 1 ? 0 : (int) batch]);
+        }
+        return end;
     }
 
-    /** The same in a sequence of so many queries and keys. */
-    long visibleKeys(long batch, long query, long queries, long keys) {
-        long visible = keys;
-        if (right < keys + queries) {
-            visible = Math.min(visible, query + keys - queries + 1 + right);
+    /** Returns the position of a sequence's query 0: the last query is at the position of the last key. */
+    long offset(long queries, long end) {
+        return end - queries;
+    }
+
+    /**
+     * Returns how many keys, counted from key 0, the limits let a query see; tensors may hide some of them.
+     *
+     * @param offset from {@link #offset}
+     * @param end from {@link #end}
+     */
+    long visibleKeys(long query, long offset, long end) {
+        long visible = end;
+        if (right < UNBOUNDED) {
+            visible = Math.min(visible, query + offset + 1 + right);
         }
         if (topLeft) {
             visible = Math.min(visible, query + 1);
         }
-        for (int i = 0; i < lengthsCount; i++) {
-            visible = Math.min(visible, lengths[i][lengths[i].length == 1 ? 0 : (int) batch]);
-        }
         return Math.max(0, visible);
     }
 
-    /** The first key that the window lets a query see. */
-    long firstKey(long query, long queries, long keys) {
-        return left < keys + queries ? Math.max(0, query + keys - queries - left) : 0;
+    /** Returns the first key that the window lets a query see. */
+    long firstKey(long query, long offset) {
+        return left < UNBOUNDED ? Math.max(0, query + offset - left) : 0;
     }
 
     BlockPlan blocks() {
@@ -171,15 +185,11 @@ final class MaskPlan {
     }
 
     private void addLengths(long[] perBatch) {
-        if (sizes[3] < 0) {
-            throw Checks.fail(
-                    "keyLengths", Arrays.toString(perBatch), "expected none, as the sequences have their own");
-        }
         if (perBatch.length != 1 && perBatch.length != sizes[0]) {
             throw Checks.fail("keyLengths", perBatch.length + " lengths", "expected 1 or one per batch of " + sizes[0]);
         }
         for (long length : perBatch) {
-            if (length > sizes[3]) {
+            if (sizes[3] >= 0 && length > sizes[3]) {
                 throw Checks.fail("keyLengths", String.valueOf(length), "expected at most the " + sizes[3] + " keys");
             }
         }
@@ -196,6 +206,21 @@ final class MaskPlan {
         bias |= part.kind() == Mask.Kind.BIAS;
         broadcast(tensor, sizes, "(batch, heads, queries, keys)", strides, tensorCount * AXES);
         tensorCount++;
+    }
+
+    /** Fails if a sequence has fewer keys than its length says; {@link #bind} knows only sequences of one length. */
+    void requireLengths(KeyValueView view) {
+        for (int i = 0; i < lengthsCount; i++) {
+            for (int sequence = 0; sequence < view.sequences(); sequence++) {
+                long length = lengths[i][lengths[i].length == 1 ? 0 : sequence];
+                if (length > view.keys(sequence)) {
+                    throw Checks.fail(
+                            "keyLengths",
+                            String.valueOf(length),
+                            "expected at most the " + view.keys(sequence) + " keys of sequence " + sequence);
+                }
+            }
+        }
     }
 
     /** The strides with which a tensor broadcasts to four axes; a size of -1 takes only tensors of size 1 there. */

@@ -169,6 +169,8 @@ final class QueryBlock {
         AttentionCall forward = call.forward;
         Tensor upstream = call.logSumExpGradient();
         leastLimit = Long.MAX_VALUE;
+        long end = forward.mask.end(group / forward.kvHeads, forward.keys);
+        long offset = forward.mask.offset(forward.queries, end);
         for (int r = 0; r < count; r++) {
             long row = firstRow + r;
             splitLogSumExp(LogSumExp.read(call.logSumExp(), call.start(call.logSumExp(), group, row)), r);
@@ -178,7 +180,7 @@ final class QueryBlock {
             if (call.weightsGradient() != null) {
                 rows[MEAN + r] += weightsMean(call, scratch, group, row);
             }
-            limits[r] = forward.mask.visibleKeys(group / forward.kvHeads, call.queryOf(row));
+            limits[r] = forward.mask.visibleKeys(call.queryOf(row), offset, end);
             leastLimit = Math.min(leastLimit, limits[r]);
         }
         Arrays.fill(rows, count, MOST, ScoreGradient.NO_KEYS);

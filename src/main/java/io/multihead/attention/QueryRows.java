@@ -55,6 +55,9 @@ final class QueryRows {
     private int sequence;
     private int kvHead;
     private long queries;
+    /** Position of the sequence's query 0 among its keys. */
+    private long offset;
+
     private long firstRow;
     private int rows;
     private int paddedRows;
@@ -244,13 +247,14 @@ final class QueryRows {
     private void limitKeys() {
         limits = limits.length >= rows ? limits : new long[rows];
         firsts = firsts.length >= rows ? firsts : new long[rows];
-        long keys = forward.view().keys(sequence);
+        long end = call.mask.end(sequence, forward.view().keys(sequence));
+        offset = call.mask.offset(queries, end);
         long oldest = forward.view().firstKey(sequence);
         first = Long.MAX_VALUE;
         limit = 0;
         for (int row = 0; row < rows; row++) {
-            limits[row] = call.mask.visibleKeys(sequence, queryOf(row), queries, keys);
-            firsts[row] = Math.max(oldest, call.mask.firstKey(queryOf(row), queries, keys));
+            limits[row] = call.mask.visibleKeys(queryOf(row), offset, end);
+            firsts[row] = Math.max(oldest, call.mask.firstKey(queryOf(row), offset));
             first = Math.min(first, firsts[row]);
             limit = Math.max(limit, limits[row]);
         }
@@ -292,8 +296,7 @@ final class QueryRows {
                             || call.mask.hasTensors()
                             || call.mask.blocks().hides())) {
                 scoreRows.place(sequence, headOf(row), queryOf(row), firstKey);
-                long position = queryOf(row) + forward.view().keys(sequence) - queries;
-                scoreRows.change(call, packer, scores, to, position, hidden, visible);
+                scoreRows.change(call, packer, scores, to, queryOf(row) + offset, hidden, visible);
             }
             Arrays.fill(scores, to, to + hidden, Float.NEGATIVE_INFINITY);
             if (visible < padded) {
