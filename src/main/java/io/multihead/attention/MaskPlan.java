@@ -8,6 +8,7 @@ import io.multihead.internal.kernel.RowOps;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A mask resolved against the sizes of one call: a limit of visible keys for every query, and tensors with their broadcast
@@ -16,8 +17,8 @@ import java.util.List;
 final class MaskPlan {
     private static final int AXES = 4;
 
-    /** A side of a window from here on hides nothing; sums of a few numbers below it do not overflow. */
-    private static final long UNBOUNDED = 1L << 60;
+    /** A side of a window from here on hides nothing; sums of a few numbers up to it do not overflow. */
+    private static final long UNBOUNDED = Mask.MOST_OFFSET;
 
     private final long[] sizes = new long[AXES];
     private Mask.Part[] tensors = new Mask.Part[2];
@@ -25,6 +26,9 @@ final class MaskPlan {
     private int tensorCount;
     private long[][] lengths = new long[1][];
     private int lengthsCount;
+    /** Positions of the sequences' first queries; null when queries are aligned bottom-right. */
+    private long @Nullable [] offsets;
+
     private boolean bias;
     private boolean topLeft;
     private final BlockPlan blocks = new BlockPlan();
@@ -51,6 +55,7 @@ final class MaskPlan {
         topLeft = false;
         left = Long.MAX_VALUE;
         right = Long.MAX_VALUE;
+        offsets = null;
         blocks.clear();
         List<Mask.Part> parts = mask.parts();
         for (int i = 0; i < parts.size(); i++) {
@@ -59,12 +64,40 @@ final class MaskPlan {
                 case CAUSAL_BOTTOM_RIGHT -> right = 0;
                 case CAUSAL_TOP_LEFT -> topLeft = true;
                 case KEY_LENGTHS -> addLengths(Checks.notNull(part.numbers(), "keyLengths"));
+                case QUERY_OFFSET -> setOffsets(numbers(part));
                 case WINDOW -> {
                     left = Math.min(left, numbers(part)[0]);
                     right = Math.min(right, numbers(part)[1]);
                 }
                 case BLOCKS -> blocks.bind(Checks.notNull(part.tensor(), "mask"), numbers(part)[0], sizes);
                 case KEEP, DROP, BIAS -> addTensor(part, Checks.notNull(part.tensor(), "mask"));
+            }
+        }
+        requireAlignment();
+    }
+
+    private void setOffsets(long[] perBatch) {
+        if (perBatch.length != 1 && perBatch.length != sizes[0]) {
+            throw Checks.fail(
+                    "queryOffset", perBatch.length + " offsets", "expected 1 or one per batch of " + sizes[0]);
+        }
+        if (offsets != null && !Arrays.equals(offsets, perBatch)) {
+            throw Checks.fail(
+                    "queryOffset",
+                    Arrays.toString(offsets) + " and " + Arrays.toString(perBatch),
+                    "expected one of them");
+        }
+        offsets = perBatch;
+    }
+
+    /** Fails if queries would be at two positions. */
+    private void requireAlignment() {
+        for (int i = 0; topLeft && offsets != null && i < offsets.length; i++) {
+            if (offsets[i] != 0) {
+                throw Checks.fail(
+                        "mask",
+                        "CAUSAL_TOP_LEFT with queryOffset " + Arrays.toString(offsets),
+                        "expected CAUSAL, which follows the offset");
             }
         }
     }
@@ -82,9 +115,9 @@ final class MaskPlan {
         return end;
     }
 
-    /** Returns the position of a sequence's query 0: the last query is at the position of the last key. */
-    long offset(long queries, long end) {
-        return end - queries;
+    /** Returns the position of a sequence's query 0. */
+    long offset(long batch, long queries, long end) {
+        return offsets == null ? end - queries : offsets[offsets.length == 1 ? 0 : (int) batch];
     }
 
     /**
@@ -182,6 +215,7 @@ final class MaskPlan {
         blocks.clear();
         Arrays.fill(tensors, null);
         Arrays.fill(lengths, null);
+        offsets = null;
     }
 
     private void addLengths(long[] perBatch) {

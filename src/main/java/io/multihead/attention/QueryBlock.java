@@ -169,8 +169,9 @@ final class QueryBlock {
         AttentionCall forward = call.forward;
         Tensor upstream = call.logSumExpGradient();
         leastLimit = Long.MAX_VALUE;
-        long end = forward.mask.end(group / forward.kvHeads, forward.keys);
-        long offset = forward.mask.offset(forward.queries, end);
+        long batch = group / forward.kvHeads;
+        long end = forward.mask.end(batch, forward.keys);
+        long offset = forward.mask.offset(batch, forward.queries, end);
         for (int r = 0; r < count; r++) {
             long row = firstRow + r;
             splitLogSumExp(LogSumExp.read(call.logSumExp(), call.start(call.logSumExp(), group, row)), r);

@@ -248,7 +248,7 @@ final class QueryRows {
         limits = limits.length >= rows ? limits : new long[rows];
         firsts = firsts.length >= rows ? firsts : new long[rows];
         long end = call.mask.end(sequence, forward.view().keys(sequence));
-        offset = call.mask.offset(queries, end);
+        offset = call.mask.offset(sequence, queries, end);
         long oldest = forward.view().firstKey(sequence);
         first = Long.MAX_VALUE;
         limit = 0;

@@ -70,7 +70,7 @@ final class SoftmaxCall implements Compute.Job {
             long query = r % sizes[2];
             place.set(batch, head, query, 0);
             long end = mask.end(batch, keys);
-            long offset = mask.offset(sizes[2], end);
+            long offset = mask.offset(batch, sizes[2], end);
             load(
                     scratch.packer(),
                     row,

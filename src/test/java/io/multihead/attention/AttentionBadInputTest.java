@@ -98,6 +98,8 @@ class AttentionBadInputTest {
                 "output: overlaps mask; expected memory of its own",
                 Mask.bias(Tensor.of(result, 120).slice(0, 0, 6)));
         message("keyLengths: -1; expected at least 0", () -> Mask.keyLengths(-1));
+        message("left: -1; expected at least 0, or Long.MAX_VALUE for an unbounded window", () -> Mask.window(-1, 0));
+        message("right: -1; expected at least 0, or Long.MAX_VALUE for an unbounded window", () -> Mask.window(0, -1));
         message("mask: F32 [6]; expected I8, not zero for true", () -> Mask.keep(zeros(6)));
         message("mask: F32 [6]; expected I8, not zero for true", () -> Mask.drop(zeros(6)));
         message("bias: I8 [7]; expected a floating element type; keep or drop take I8", () -> Mask.bias(flags));

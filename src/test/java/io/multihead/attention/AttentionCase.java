@@ -32,7 +32,10 @@ record AttentionCase(Sizes sizes, MaskKind mask, double sigma, double mean, Stor
         LENGTHS,
         CAUSAL_LENGTHS,
         CAUSAL_LENGTHS_BIAS,
-        TOP_LEFT_LENGTHS
+        TOP_LEFT_LENGTHS,
+        OFFSET,
+        CAUSAL_OFFSET,
+        CAUSAL_OFFSET_LENGTHS
     }
 
     /** Everything a call needs, its specification, and the position of each batch's first query. */
@@ -106,6 +109,10 @@ record AttentionCase(Sizes sizes, MaskKind mask, double sigma, double mean, Stor
             made = Mask.keyLengths(lengths);
             rule = ScoreRule.keyLengths(lengths);
         }
+        if (mask.name().contains("OFFSET")) {
+            offsets = perBatch(random, -sizes.queries - 2, sizes.keys + 2);
+            made = made.and(Mask.queryOffset(offsets));
+        }
         for (Part part : parts(arena, random, offsets)) {
             made = random.nextBoolean() ? made.and(part.mask) : part.mask.and(made);
             rule = rule.and(part.rule);
@@ -122,8 +129,8 @@ record AttentionCase(Sizes sizes, MaskKind mask, double sigma, double mean, Stor
     private List<Part> parts(Arena arena, RandomGenerator random, long[] offsets) {
         Part causal = new Part(Mask.CAUSAL, ScoreRule.causalFrom(offsets));
         return switch (mask) {
-            case NONE, LENGTHS -> List.of();
-            case CAUSAL, CAUSAL_LENGTHS -> List.of(causal);
+            case NONE, LENGTHS, OFFSET -> List.of();
+            case CAUSAL, CAUSAL_LENGTHS, CAUSAL_OFFSET, CAUSAL_OFFSET_LENGTHS -> List.of(causal);
             case TOP_LEFT, TOP_LEFT_LENGTHS -> List.of(new Part(Mask.CAUSAL_TOP_LEFT, ScoreRule.causalTopLeft()));
             case KEEP -> {
                 Tensor flags = flags(arena, random, 0.6);

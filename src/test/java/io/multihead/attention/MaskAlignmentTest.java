@@ -104,6 +104,78 @@ class MaskAlignmentTest {
         assertArrayEquals(new float[2], outputs.logSumExp().toArray());
     }
 
+    @Test
+    void anOffsetMovesCausalMasks() {
+        assertSees(Mask.CAUSAL.and(Mask.queryOffset(1)), 5, "xx---", "xxx--", "xxxx-");
+        assertSees(Mask.queryOffset(1).and(Mask.CAUSAL), 5, "xx---", "xxx--", "xxxx-");
+        assertSees(Mask.CAUSAL.and(Mask.queryOffset(-1)), 3, "---", "x--", "xx-");
+        assertSees(Mask.CAUSAL.and(Mask.queryOffset(9)), 3, "xxx", "xxx");
+    }
+
+    @Test
+    void anOffsetOfZeroMakesAWindowTopLeft() {
+        Mask window = Mask.window(1, 0).and(Mask.queryOffset(0));
+        assertSees(window, 3, "x--", "xx-", "-xx", "--x", "---");
+        assertSees(window.and(Mask.CAUSAL_TOP_LEFT), 3, "x--", "xx-", "-xx", "--x", "---");
+        assertSees(Mask.window(0, 1).and(Mask.queryOffset(-2)), 3, "---", "x--", "xx-", "-xx");
+    }
+
+    @Test
+    void lengthsDoNotMoveExplicitPositions() {
+        Mask mask = Mask.CAUSAL.and(Mask.queryOffset(2)).and(Mask.keyLengths(4));
+        assertSees(mask, 6, "xxx---", "xxxx--", "xxxx--");
+    }
+
+    @Test
+    void eachBatchHasItsOwnOffset() {
+        List<String> expected = List.of("x---", "xx--", "xxx-", "xxxx");
+        assertEquals(expected, sees(Mask.CAUSAL.and(Mask.queryOffset(0, 2)), 2, 2, 4));
+    }
+
+    /** Queries of the middle of a sequence that is complete already. */
+    @Test
+    void offsetsMoveQueriesOfPackedSequences() {
+        Tensor tokens = positions(1, 9);
+        KeyValueView view = KeyValueView.packed(tokens, tokens, 0, 6, 9);
+        AttentionOutputs outputs = AttentionOutputs.of(zeros(1, 1, 4, 1));
+        AttentionOptions options =
+                AttentionOptions.DEFAULT.withMask(Mask.window(0, 0).and(Mask.queryOffset(2, 1)));
+        Attention.forwardPacked(CPU, zeros(1, 1, 4, 1), new long[] {0, 3, 4}, view, outputs, options);
+        assertArrayEquals(new float[] {2, 3, 4, 7}, outputs.output().toArray());
+    }
+
+    @Test
+    void oversizedNumbersDoNotOverflow() {
+        long most = 1L << 60;
+        assertSees(Mask.CAUSAL.and(Mask.queryOffset(most)), 3, "xxx");
+        assertSees(Mask.window(most - 1, Long.MAX_VALUE).and(Mask.queryOffset(most)), 3, "-xx");
+        assertSees(Mask.window(0, Long.MAX_VALUE).and(Mask.queryOffset(most)), 3, "---");
+        assertSees(Mask.window(most - 1, most - 1).and(Mask.queryOffset(2)), 3, "xxx");
+        assertSees(Mask.window(Long.MAX_VALUE, most - 1).and(Mask.queryOffset(-most)), 3, "---");
+        assertSees(Mask.window(Long.MAX_VALUE, most).and(Mask.queryOffset(-most)), 3, "xxx");
+    }
+
+    @Test
+    void contradictoryOffsetsAreRefused() {
+        assertRefused("queryOffset: 3 offsets; expected 1 or one per batch of 2", Mask.queryOffset(1, 2, 3));
+        assertRefused(
+                "queryOffset: [1] and [2]; expected one of them",
+                Mask.queryOffset(1).and(Mask.queryOffset(2)));
+        assertRefused(
+                "mask: CAUSAL_TOP_LEFT with queryOffset [0, 3]; expected CAUSAL, which follows the offset",
+                Mask.queryOffset(0, 3).and(Mask.CAUSAL_TOP_LEFT));
+        IllegalArgumentException error =
+                assertThrows(IllegalArgumentException.class, () -> Mask.queryOffset(Long.MIN_VALUE));
+        assertEquals(
+                "queryOffset: -9223372036854775808; expected -1152921504606846976 to 1152921504606846976",
+                error.getMessage());
+    }
+
+    private static void assertRefused(String message, Mask mask) {
+        IllegalArgumentException error = assertThrows(IllegalArgumentException.class, () -> sees(mask, 2, 1, 1));
+        assertEquals(message, error.getMessage());
+    }
+
     private static void assertSees(Mask mask, int keys, String... expected) {
         assertEquals(List.of(expected), sees(mask, 1, expected.length, keys));
     }
