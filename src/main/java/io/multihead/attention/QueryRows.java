@@ -363,21 +363,27 @@ final class QueryRows {
         return sinks == null ? Float.NEGATIVE_INFINITY : sinks[(int) headOf(row)];
     }
 
+    /** Writes 0 for keys that the row does not see, those beyond its sequence included. */
     private void writeWeights(Tensor weights, int row) {
         int tile = row / TILE * TILE;
-        long allKeys = forward.view().keys(sequence);
-        for (long firstKey = 0; firstKey < allKeys; firstKey += DEPTH) {
-            int blockKeys = (int) Math.min(DEPTH, allKeys - firstKey);
-            boolean passed = firstKey >= first / DEPTH * DEPTH && divisors[row] != 0f;
-            int held = passed ? Math.max(0, keysOf(tile, firstKey, blockKeys)) : 0;
-            int at = scoresOf(tile, firstKey) + (row - tile) * ROW;
+        for (long firstKey = 0; firstKey < call.keys; firstKey += DEPTH) {
+            int blockKeys = (int) Math.min(DEPTH, call.keys - firstKey);
+            int held = divisors[row] == 0f ? 0 : heldKeys(tile, firstKey);
+            float[] from = held > 0 ? scores : packing;
+            int at = held > 0 ? scoresOf(tile, firstKey) + (row - tile) * ROW : 0;
             if (held > 0) {
                 RowOps.divide(scores, at, Lanes.roundUp(held, PANEL), divisors[row]);
             }
-            Arrays.fill(scores, at + held, at + blockKeys, 0f);
+            Arrays.fill(from, at + held, at + blockKeys, 0f);
             long to = start(weights, row) + firstKey * weights.stride(3);
-            packer.write(scores, at, ROW, 1, blockKeys, weights, to, 0, weights.stride(3));
+            packer.write(from, at, ROW, 1, blockKeys, weights, to, 0, weights.stride(3));
         }
+    }
+
+    /** How many keys of a block the tile passed in {@link #attendWhole}. */
+    private int heldKeys(int tile, long firstKey) {
+        boolean passed = firstKey >= first / DEPTH * DEPTH && firstKey < limit;
+        return passed ? keysOf(tile, firstKey, (int) Math.min(DEPTH, limit - firstKey)) : 0;
     }
 
     /** How many rows from this one on belong to the same query head. */
