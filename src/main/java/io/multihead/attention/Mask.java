@@ -30,7 +30,8 @@ import java.util.stream.Stream;
  *
  * <p>A tensor that hides the last keys moves nothing. {@link #queryOffset} gives positions explicitly.
  *
- * <p>Every tensor of a mask broadcasts, aligned from the right, over {@code (batch, queryHeads, queries, keys)}.
+ * <p>Every tensor of a mask broadcasts, aligned from the right, over {@code (batch, queryHeads, queries, keys)}: three axes are
+ * (queryHeads, queries, keys), so a mask of (batch, queries, keys) is given as {@code mask.reshape(batch, 1, queries, keys)}.
  */
 public final class Mask {
     /** Every query sees every key. */

@@ -41,7 +41,7 @@ final class MaskPlan {
      * Resolves a mask.
      *
      * @param queries number of queries, or -1 when sequences differ
-     * @param keys number of keys, or -1 when sequences differ
+     * @param keys number of keys, the most that a sequence may have
      * @throws IllegalArgumentException if a tensor does not broadcast or the lengths do not fit
      */
     void bind(Mask mask, long batch, long heads, long queries, long keys) {
@@ -223,7 +223,7 @@ final class MaskPlan {
             throw Checks.fail("keyLengths", perBatch.length + " lengths", "expected 1 or one per batch of " + sizes[0]);
         }
         for (long length : perBatch) {
-            if (sizes[3] >= 0 && length > sizes[3]) {
+            if (length > sizes[3]) {
                 throw Checks.fail("keyLengths", String.valueOf(length), "expected at most the " + sizes[3] + " keys");
             }
         }
@@ -242,7 +242,7 @@ final class MaskPlan {
         tensorCount++;
     }
 
-    /** Fails if a sequence has fewer keys than its length says; {@link #bind} knows only sequences of one length. */
+    /** Fails if a sequence has fewer keys than its length says; {@link #bind} knows only the most. */
     void requireLengths(KeyValueView view) {
         for (int i = 0; i < lengthsCount; i++) {
             for (int sequence = 0; sequence < view.sequences(); sequence++) {
@@ -267,9 +267,26 @@ final class MaskPlan {
                         "mask",
                         "shape " + tensor.shape(),
                         "expected one that broadcasts to " + axes + " = " + Arrays.toString(sizes)
-                                + (sizes[axis] < 0 ? ", -1 where sequences differ" : ""));
+                                + (sizes[axis] < 0 ? ", -1 where sequences differ" : "")
+                                + perBatchHint(tensor, sizes));
             }
             strides[at + axis] = size == 1 ? 0 : tensor.stride(axis - missing);
         }
+    }
+
+    /** Returns how to reshape a mask that has one part per batch but no axis for heads; empty for other shapes. */
+    private static String perBatchHint(Tensor tensor, long[] sizes) {
+        int rank = tensor.rank();
+        boolean perBatch = (rank == 2 || rank == 3) && tensor.dim(0) == sizes[0] && fits(tensor.dim(-1), sizes[3]);
+        if (!perBatch || (rank == 3 && !fits(tensor.dim(1), sizes[2]))) {
+            return "";
+        }
+        long rows = rank == 3 ? tensor.dim(1) : 1;
+        return "; if the first axis is the batch, use reshape(" + tensor.dim(0) + ", 1, " + rows + ", " + tensor.dim(-1)
+                + ")";
+    }
+
+    private static boolean fits(long size, long wanted) {
+        return size == 1 || size == wanted;
     }
 }
