@@ -63,14 +63,8 @@ class MaskAlignmentTest {
 
     @Test
     void lengthsCountInPackedSequencesOfDifferentLengths() {
-        Tensor tokens = positions(1, 9);
-        KeyValueView view = KeyValueView.packed(tokens, tokens, 0, 6, 9);
-        Tensor query = zeros(1, 1, 4, 1);
-        AttentionOutputs outputs = AttentionOutputs.of(zeros(1, 1, 4, 1));
-        AttentionOptions options =
-                AttentionOptions.DEFAULT.withMask(Mask.keyLengths(4, 2).and(Mask.window(0, 0)));
-        Attention.forwardPacked(CPU, query, new long[] {0, 3, 4}, view, outputs, options);
-        assertArrayEquals(new float[] {1, 2, 3, 7}, outputs.output().toArray());
+        Mask mask = Mask.keyLengths(4, 2).and(Mask.window(0, 0));
+        assertArrayEquals(new float[] {1, 2, 3, 7}, packed(mask));
     }
 
     @Test
@@ -135,13 +129,8 @@ class MaskAlignmentTest {
     /** Queries of the middle of a sequence that is complete already. */
     @Test
     void offsetsMoveQueriesOfPackedSequences() {
-        Tensor tokens = positions(1, 9);
-        KeyValueView view = KeyValueView.packed(tokens, tokens, 0, 6, 9);
-        AttentionOutputs outputs = AttentionOutputs.of(zeros(1, 1, 4, 1));
-        AttentionOptions options =
-                AttentionOptions.DEFAULT.withMask(Mask.window(0, 0).and(Mask.queryOffset(2, 1)));
-        Attention.forwardPacked(CPU, zeros(1, 1, 4, 1), new long[] {0, 3, 4}, view, outputs, options);
-        assertArrayEquals(new float[] {2, 3, 4, 7}, outputs.output().toArray());
+        Mask mask = Mask.window(0, 0).and(Mask.queryOffset(2, 1));
+        assertArrayEquals(new float[] {2, 3, 4, 7}, packed(mask));
     }
 
     @Test
@@ -169,6 +158,16 @@ class MaskAlignmentTest {
         assertEquals(
                 "queryOffset: -9223372036854775808; expected -1152921504606846976 to 1152921504606846976",
                 error.getMessage());
+    }
+
+    /** Attends with 3 queries and 1 to packed sequences of 6 and 3 tokens; each value is its place among the 9. */
+    private static float[] packed(Mask mask) {
+        Tensor tokens = positions(1, 9);
+        KeyValueView view = KeyValueView.packed(tokens, tokens, 0, 6, 9);
+        AttentionOutputs outputs = AttentionOutputs.of(zeros(1, 1, 4, 1));
+        AttentionOptions options = AttentionOptions.DEFAULT.withMask(mask);
+        Attention.forwardPacked(CPU, zeros(1, 1, 4, 1), new long[] {0, 3, 4}, view, outputs, options);
+        return outputs.output().toArray();
     }
 
     private static void assertRefused(String message, Mask mask) {
