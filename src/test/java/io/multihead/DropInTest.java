@@ -104,6 +104,24 @@ class DropInTest {
     }
 
     @Test
+    void staticCache() {
+        long[] lengths = {30, 7};
+        Tensor keys = Tensor.of(floats(2 * KEY_HEADS * 40 * DIM, 2), 2, KEY_HEADS, 40, DIM);
+        Tensor values = Tensor.of(floats(2 * KEY_HEADS * 40 * DIM, 3), 2, KEY_HEADS, 40, DIM);
+        Tensor query = Tensor.of(floats(2 * HEADS * 3 * DIM, 1), 2, HEADS, 3, DIM);
+        Tensor output = Tensor.of(new float[2 * HEADS * 3 * DIM], 2, HEADS, 3, DIM);
+        staticCache(CPU, query, keys, values, lengths, output);
+        ScoreRule rule = ScoreRule.causalFrom(ScoreRule.bottomRight(3, lengths)).and(ScoreRule.keyLengths(lengths));
+        within(Numbers.of(output), ReferenceAttention.forward(query, keys, values, 1 / Math.sqrt(DIM), rule));
+    }
+
+    private static void staticCache(
+            Compute cpu, Tensor query, Tensor keyCache, Tensor valueCache, long[] lengths, Tensor output) {
+        KeyValueView view = KeyValueView.of(keyCache, valueCache, lengths);
+        Attention.forward(cpu, query, view, AttentionOutputs.of(output), AttentionOptions.CAUSAL);
+    }
+
+    @Test
     void floatBuffers() {
         long[] sizes = {2, 7, HEADS, DIM};
         FloatBuffer[] buffers = new FloatBuffer[4];

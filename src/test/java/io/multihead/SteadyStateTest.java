@@ -62,6 +62,10 @@ class SteadyStateTest {
                     .withScores(ScoreOptions.NONE.withSoftCap(30).withSinks(1f, 2f, 3f, 4f));
             settles("cached attention", () -> Attention.forward(serial, q, view, outputs, AttentionOptions.CAUSAL));
             settles("windowed attention", () -> Attention.forward(threads, q, view, outputs, window));
+            KeyValueView lengths = KeyValueView.of(k, k, 70, 31);
+            AttentionOptions aligned = AttentionOptions.CAUSAL.withMask(
+                    Mask.CAUSAL.and(Mask.queryOffset(30, 2)).and(Mask.keyLengths(31)));
+            settles("aligned attention", () -> Attention.forward(serial, q, lengths, outputs, aligned));
             Tensor token = Tensor.allocate(arena, DType.F32, Shape.of(1, 2, 1, 40));
             settles("append", () -> {
                 rope.apply(serial, token, token, 70);

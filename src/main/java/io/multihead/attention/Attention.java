@@ -77,7 +77,8 @@ public final class Attention {
      * @param query {@code [sequences, queryHeads, queries, headDim]}: as many new tokens for each sequence
      * @param keyValues keys and values of as many sequences
      * @param outputs {@code [sequences, queryHeads, queries, ...]}, written
-     * @param options mask and scale; tensors of the mask must broadcast over queries and keys where sequences differ
+     * @param options mask and scale; where sequences differ, tensors of the mask and weights have {@link KeyValueView#maxKeys}
+     *     keys, of which each sequence uses the first
      * @throws IllegalArgumentException if shapes do not fit, a mask does not broadcast, or an output overlaps an input or
      *     another output; nothing has been written then
      */
@@ -93,8 +94,9 @@ public final class Attention {
      * @param query {@code [1, queryHeads, tokens, headDim]}
      * @param offsets where each sequence's queries start, and where the last one's end
      * @param keyValues keys and values of as many sequences
-     * @param outputs {@code [1, queryHeads, tokens, ...]}, written; without weights
-     * @param options mask and scale; tensors of the mask must broadcast over queries, and over keys where sequences differ
+     * @param outputs {@code [1, queryHeads, tokens, ...]}, written; weights have {@link KeyValueView#maxKeys} keys
+     * @param options mask and scale; tensors of the mask must broadcast over queries, and have {@link KeyValueView#maxKeys} keys
+     *     or 1
      * @throws IllegalArgumentException if shapes do not fit, the offsets fall or leave the tokens, a mask does not broadcast,
      *     or an output overlaps an input or another output; nothing has been written then
      */
@@ -194,6 +196,7 @@ public final class Attention {
             AttentionCall arguments = call.arguments;
             Checks.notNull(options, "options");
             arguments.mask.bind(options.mask(), arguments.batches, arguments.heads, arguments.queries, arguments.keys);
+            arguments.mask.requireLengths(call.view());
             options.scores().requireHeads(arguments.heads);
             AttentionChecks.requireOutputs(cpu, call);
             arguments.setOptions(options);

@@ -40,7 +40,7 @@ final class AttentionCall {
         bindView(newQuery, tensors, newQuery.dim(2), newKey.dim(2));
     }
 
-    /** Takes checked arguments; queries and keys are -1 where sequences differ. */
+    /** Takes checked arguments; queries are -1 where sequences differ, keys are the most of any sequence or more. */
     void bindView(Tensor newQuery, KeyValueView view, long newQueries, long newKeys) {
         query = newQuery;
         batches = view.sequences();

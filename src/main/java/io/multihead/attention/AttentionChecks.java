@@ -47,6 +47,25 @@ final class AttentionChecks {
         Checks.offsets(offsets, tensor.dim(2), tensor.shape());
     }
 
+    /** Fails unless the tensor is {@code [sequences, heads, maxTokens, dim]} and the lengths are one per sequence. */
+    static void requireLengths(long[] lengths, Tensor key) {
+        requireRank(key, "key", 4, "[sequences, keyHeads, maxTokens, headDim]");
+        if (Checks.notNull(lengths, "lengths").length != key.dim(0)) {
+            throw Checks.fail(
+                    "lengths",
+                    lengths.length + " lengths",
+                    "expected one per sequence of " + key.dim(0) + ", as in key " + key.shape());
+        }
+        for (long length : lengths) {
+            if (length < 0 || length > key.dim(2)) {
+                throw Checks.fail(
+                        "lengths",
+                        String.valueOf(length),
+                        "expected 0 to " + key.dim(2) + ", the tokens of key " + key.shape());
+            }
+        }
+    }
+
     /** Fails unless the query fits the view, in the one way without offsets and in the other with them. */
     static void requireQuery(Compute cpu, Tensor query, KeyValueView view, long @Nullable [] offsets) {
         if (offsets == null) {
@@ -87,10 +106,6 @@ final class AttentionChecks {
             requireApart(output, "output", logSumExp, "logSumExp");
         }
         if (weights != null) {
-            if (call.queries < 0 || call.keys < 0) {
-                throw Checks.fail(
-                        "weights", "shape " + weights.shape(), "expected none, as sequences differ in length");
-            }
             requireShape(weights, "weights", 4, call, call.keys);
             requireApart(cpu, weights, "weights", forward);
             requireApart(output, "output", weights, "weights");

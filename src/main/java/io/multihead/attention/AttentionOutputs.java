@@ -11,7 +11,8 @@ import org.jspecify.annotations.Nullable;
  * @param logSumExp {@code [batch, queryHeads, queries]}: the natural logarithm of the softmax denominator, minus infinity
  *     for a query that sees no key; null when not wanted
  * @param weights {@code [batch, queryHeads, queries, keys]}: the softmax itself, which makes attention take the
- *     materialising path; null when not wanted
+ *     materialising path; where sequences differ in length, keys are {@link KeyValueView#maxKeys} and those beyond a sequence
+ *     have weight 0; null when not wanted
  */
 public record AttentionOutputs(
         Tensor output, @Nullable Tensor logSumExp, @Nullable Tensor weights) {

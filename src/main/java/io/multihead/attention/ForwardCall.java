@@ -72,12 +72,10 @@ final class ForwardCall implements Compute.Job {
         view = newView;
         offsets = newOffsets;
         mostKeys = 0;
-        long least = Long.MAX_VALUE;
         for (int sequence = 0; sequence < newView.sequences(); sequence++) {
             mostKeys = Math.max(mostKeys, newView.keys(sequence));
-            least = Math.min(least, newView.keys(sequence));
         }
-        arguments.bindView(query, newView, newOffsets == null ? query.dim(2) : -1, mostKeys == least ? mostKeys : -1);
+        arguments.bindView(query, newView, newOffsets == null ? query.dim(2) : -1, newView.maxKeys());
     }
 
     /** Runs everything, and records it if somebody asked for that. */

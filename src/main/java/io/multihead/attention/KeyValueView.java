@@ -48,6 +48,20 @@ public interface KeyValueView {
     long keys(int sequence);
 
     /**
+     * Returns the size of the key axis that tensors of a mask and weights have: a sequence with fewer keys uses the first part
+     * of it, and its weights beyond are 0.
+     *
+     * @return the most {@link #keys} of a sequence, or more
+     */
+    default long maxKeys() {
+        long most = 0;
+        for (int sequence = 0; sequence < sequences(); sequence++) {
+            most = Math.max(most, keys(sequence));
+        }
+        return most;
+    }
+
+    /**
      * The first key that still exists.
      *
      * @param sequence from 0
@@ -86,7 +100,24 @@ public interface KeyValueView {
      * @throws IllegalArgumentException if the shapes do not fit
      */
     static KeyValueView of(Tensor key, Tensor value) {
-        return new TensorKeyValues(key, value, new long[0]);
+        return new TensorKeyValues(key, value);
+    }
+
+    /**
+     * Views a static cache: tensors of a fixed number of tokens, of which each sequence has used the first. What is beyond a
+     * length, even NaN, does not exist, and masks are aligned to the lengths. {@link #maxKeys} is {@code maxTokens}, so a mask
+     * over keys, or weights, keep their shape from step to step. The caller owns the memory and may write tokens to it between
+     * calls of attention; a new length takes a new view, which is cheap.
+     *
+     * @param key {@code [sequences, keyHeads, maxTokens, headDim]}, any strides and element type
+     * @param value {@code [sequences, keyHeads, maxTokens, valueDim]}
+     * @param lengths how many tokens each sequence has, one per sequence; copied
+     * @return a view of their memory
+     * @throws IllegalArgumentException if the shapes do not fit, or the lengths are not one per sequence from 0 to maxTokens
+     */
+    static KeyValueView of(Tensor key, Tensor value, long... lengths) {
+        AttentionChecks.requireLengths(lengths, key);
+        return TensorKeyValues.ofLengths(key, value, lengths.clone());
     }
 
     /**
@@ -100,7 +131,7 @@ public interface KeyValueView {
      */
     static KeyValueView packed(Tensor key, Tensor value, long... offsets) {
         AttentionChecks.requirePacked(offsets, key, "key");
-        return new TensorKeyValues(key, value, offsets.clone());
+        return TensorKeyValues.packed(key, value, offsets.clone());
     }
 
     /**

@@ -15,20 +15,43 @@ import java.util.stream.Stream;
  * key or value, not even NaN, reaches the output. A query that sees no key has output 0, weights 0 and log-sum-exp minus
  * infinity.
  *
- * <p>Every tensor of a mask broadcasts, aligned from the right, over {@code (batch, queryHeads, queries, keys)}.
+ * <p><b>Positions.</b> {@link #CAUSAL}, {@link #window} and the linear biases of {@link ScoreOptions} compare the position of a
+ * key, its index, with that of the query. Queries are aligned bottom-right: the last query is at the position of the last key
+ * that exists, so query {@code i} of {@code Lq} is at position {@code i + L - Lq}, where {@code L} is the number of keys of
+ * its sequence: the key length where {@link #keyLengths} are given, else the keys of the tensor, the view or the cache. The
+ * order in which masks are combined does not matter. With 2 queries, 6 keys and
+ * {@code CAUSAL.and(keyLengths(4))} (x is seen, - is hidden, and keys 4 and 5 do not exist):
+ *
+ * <pre>
+ *              key  0 1 2 3 4 5
+ * query 0, at 2     x x x - . .
+ * query 1, at 3     x x x x . .
+ * </pre>
+ *
+ * <p>A tensor that hides the last keys moves nothing. {@link #queryOffset} gives positions explicitly.
+ *
+ * <p>Every tensor of a mask broadcasts, aligned from the right, over {@code (batch, queryHeads, queries, keys)}: three axes are
+ * (queryHeads, queries, keys), so a mask of (batch, queries, keys) is given as {@code mask.reshape(batch, 1, queries, keys)}.
  */
 public final class Mask {
     /** Every query sees every key. */
     public static final Mask NONE = new Mask(List.of());
 
     /**
-     * Causal, aligned bottom-right: of {@code Lq} queries and {@code Lk} keys, query {@code i} sees the keys
-     * {@code j <= i + Lk - Lq}. This is what a cache needs: the last query sees every key.
+     * Causal: a query at position p sees the keys {@code j <= p}. Queries are aligned bottom-right (see above), which is what a
+     * cache needs: the last query sees every key. A query before position 0 sees nothing.
      */
     public static final Mask CAUSAL = new Mask(List.of(new Part(Kind.CAUSAL_BOTTOM_RIGHT, null, null)));
 
-    /** Causal, aligned top-left as in PyTorch: query {@code i} sees the keys {@code j <= i}. */
+    /**
+     * Causal, aligned top-left as {@code is_causal} of PyTorch's {@code scaled_dot_product_attention}: query {@code i} sees the
+     * keys {@code j <= i}, however many keys exist. A window beside it is aligned bottom-right unless {@code queryOffset(0)} is
+     * combined with both.
+     */
     public static final Mask CAUSAL_TOP_LEFT = new Mask(List.of(new Part(Kind.CAUSAL_TOP_LEFT, null, null)));
+
+    /** The largest offset of queries in either direction; sums of a few such numbers do not overflow. */
+    static final long MOST_OFFSET = 1L << 60;
 
     private final List<Part> parts;
 
@@ -74,7 +97,8 @@ public final class Mask {
     }
 
     /**
-     * Key padding: batch {@code b} has {@code lengths[b]} keys, and the rest of its keys does not exist.
+     * Key padding: batch {@code b} has {@code lengths[b]} keys, and the rest of its keys does not exist. The sequence ends
+     * there, so positions follow (see above): the last query is at the last of these keys.
      *
      * @param lengths one per batch, or a single one for all
      * @return the mask
@@ -88,19 +112,53 @@ public final class Mask {
     }
 
     /**
-     * Sliding window: a query at position p sees the keys {@code p - left} to {@code p + right}, both included. Positions are
-     * aligned bottom-right as in {@link #CAUSAL}. A model's window of W tokens, the query's own among them, is
+     * Sliding window: a query at position p (see above) sees the keys {@code p - left} to {@code p + right}, both included. A
+     * model's window of W tokens, the query's own among them, is
      * {@code window(W - 1, 0)}.
      *
-     * @param left how many keys before its own a query sees, at least 0; {@link Long#MAX_VALUE} for all
-     * @param right how many keys after its own, at least 0; {@link Long#MAX_VALUE} for all
+     * @param left how many keys before its own a query sees, at least 0; all from 2^60 on, such as {@link Long#MAX_VALUE}
+     * @param right how many keys after its own, at least 0; all from 2^60 on, such as {@link Long#MAX_VALUE}
      * @return the mask
      * @throws IllegalArgumentException if a side is negative
      */
     public static Mask window(long left, long right) {
-        Checks.atLeast(left, 0, "left");
-        Checks.atLeast(right, 0, "right");
+        requireSide(left, "left");
+        requireSide(right, "right");
         return new Mask(List.of(new Part(Kind.WINDOW, null, new long[] {left, right})));
+    }
+
+    /**
+     * Puts the queries at explicit positions: query {@code i} of batch {@code b} is at position {@code i + offsets[b]}, instead of
+     * bottom-right. By itself it hides nothing; {@link #CAUSAL}, {@link #window} and linear biases that it is combined with, in
+     * any order, measure from there, in any tensor, view or cache. The offset of a prompt is the number of tokens before it
+     * ({@code past_sequence_length} of the ONNX operator Attention); 0 is top-left alignment. Key lengths then say which keys
+     * exist, and do not move the queries. A query may be before the first key, or after the last.
+     *
+     * <pre>
+     * CAUSAL.and(queryOffset(1))           window(1, 0).and(queryOffset(0))
+     *
+     *              key  0 1 2 3 4                    key  0 1 2
+     * query 0, at 1     x x - - -       query 0, at 0     x - -
+     * query 1, at 2     x x x - -       query 1, at 1     x x -
+     * query 2, at 3     x x x x -       query 2, at 2     - x x
+     *                                   query 3, at 3     - - x
+     * </pre>
+     *
+     * <p>A mask has one offset: two that differ are refused when attention runs, and so is {@link #CAUSAL_TOP_LEFT} with an
+     * offset other than 0.
+     *
+     * @param offsets position of the first query, one per batch or sequence, or a single one for all; may be negative
+     * @return the mask
+     * @throws IllegalArgumentException if the absolute value of an offset exceeds 2^60
+     */
+    public static Mask queryOffset(long... offsets) {
+        for (long offset : offsets) {
+            if (offset < -MOST_OFFSET || offset > MOST_OFFSET) {
+                throw Checks.fail(
+                        "queryOffset", String.valueOf(offset), "expected " + -MOST_OFFSET + " to " + MOST_OFFSET);
+            }
+        }
+        return new Mask(List.of(new Part(Kind.QUERY_OFFSET, null, offsets.clone())));
     }
 
     /**
@@ -141,12 +199,13 @@ public final class Mask {
         BIAS,
         KEY_LENGTHS,
         WINDOW,
+        QUERY_OFFSET,
         BLOCKS,
         CAUSAL_BOTTOM_RIGHT,
         CAUSAL_TOP_LEFT
     }
 
-    /** One part: a kind with its tensor and its numbers, where it has them: lengths, two sides, or a size of blocks. */
+    /** One part: a kind with its tensor and its numbers, where it has them: lengths, two sides, offsets, or a size of blocks. */
     @SuppressWarnings("ArrayRecordComponent") // private to the package and never compared by content
     record Part(
             Kind kind,
@@ -155,6 +214,13 @@ public final class Mask {
 
     private static Mask of(Kind kind, Tensor tensor) {
         return new Mask(List.of(new Part(kind, tensor, null)));
+    }
+
+    private static void requireSide(long side, String argument) {
+        if (side < 0) {
+            throw Checks.fail(
+                    argument, String.valueOf(side), "expected at least 0, or Long.MAX_VALUE for an unbounded window");
+        }
     }
 
     private static Tensor requireFlags(Tensor tensor) {

@@ -8,6 +8,7 @@ import io.multihead.internal.kernel.RowOps;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A mask resolved against the sizes of one call: a limit of visible keys for every query, and tensors with their broadcast
@@ -16,16 +17,22 @@ import java.util.List;
 final class MaskPlan {
     private static final int AXES = 4;
 
+    /** A side of a window from here on hides nothing; sums of a few numbers up to it do not overflow. */
+    private static final long UNBOUNDED = Mask.MOST_OFFSET;
+
     private final long[] sizes = new long[AXES];
     private Mask.Part[] tensors = new Mask.Part[2];
     private long[] strides = new long[2 * AXES];
     private int tensorCount;
     private long[][] lengths = new long[1][];
     private int lengthsCount;
+    /** Positions of the sequences' first queries; null when queries are aligned bottom-right. */
+    private long @Nullable [] offsets;
+
     private boolean bias;
     private boolean topLeft;
     private final BlockPlan blocks = new BlockPlan();
-    /** Keys before and after its own that a query sees, aligned bottom-right. */
+    /** Keys before and after its own that a query sees. */
     private long left;
 
     private long right;
@@ -34,7 +41,7 @@ final class MaskPlan {
      * Resolves a mask.
      *
      * @param queries number of queries, or -1 when sequences differ
-     * @param keys number of keys, or -1 when sequences differ
+     * @param keys number of keys, the most that a sequence may have
      * @throws IllegalArgumentException if a tensor does not broadcast or the lengths do not fit
      */
     void bind(Mask mask, long batch, long heads, long queries, long keys) {
@@ -48,6 +55,7 @@ final class MaskPlan {
         topLeft = false;
         left = Long.MAX_VALUE;
         right = Long.MAX_VALUE;
+        offsets = null;
         blocks.clear();
         List<Mask.Part> parts = mask.parts();
         for (int i = 0; i < parts.size(); i++) {
@@ -56,6 +64,7 @@ final class MaskPlan {
                 case CAUSAL_BOTTOM_RIGHT -> right = 0;
                 case CAUSAL_TOP_LEFT -> topLeft = true;
                 case KEY_LENGTHS -> addLengths(Checks.notNull(part.numbers(), "keyLengths"));
+                case QUERY_OFFSET -> setOffsets(numbers(part));
                 case WINDOW -> {
                     left = Math.min(left, numbers(part)[0]);
                     right = Math.min(right, numbers(part)[1]);
@@ -64,35 +73,73 @@ final class MaskPlan {
                 case KEEP, DROP, BIAS -> addTensor(part, Checks.notNull(part.tensor(), "mask"));
             }
         }
+        requireAlignment();
+    }
+
+    private void setOffsets(long[] perBatch) {
+        if (perBatch.length != 1 && perBatch.length != sizes[0]) {
+            throw Checks.fail(
+                    "queryOffset", perBatch.length + " offsets", "expected 1 or one per batch of " + sizes[0]);
+        }
+        if (offsets != null && !Arrays.equals(offsets, perBatch)) {
+            throw Checks.fail(
+                    "queryOffset",
+                    Arrays.toString(offsets) + " and " + Arrays.toString(perBatch),
+                    "expected one of them");
+        }
+        offsets = perBatch;
+    }
+
+    /** Fails if queries would be at two positions. */
+    private void requireAlignment() {
+        for (int i = 0; topLeft && offsets != null && i < offsets.length; i++) {
+            if (offsets[i] != 0) {
+                throw Checks.fail(
+                        "mask",
+                        "CAUSAL_TOP_LEFT with queryOffset " + Arrays.toString(offsets),
+                        "expected CAUSAL, which follows the offset");
+            }
+        }
     }
 
     private static long[] numbers(Mask.Part part) {
         return Checks.notNull(part.numbers(), "mask");
     }
 
-    /** How many keys, counted from key 0, the limits let a query see; tensors may hide some of them. */
-    long visibleKeys(long batch, long query) {
-        return visibleKeys(batch, query, sizes[2], sizes[3]);
+    /** Returns how many of a sequence's keys exist: where key lengths are given, the sequence ends there. */
+    long end(long batch, long keys) {
+        long end = keys;
+        for (int i = 0; i < lengthsCount; i++) {
+            end = Math.min(end, lengths[i][lengths[i].length == 1 ? 0 : (int) batch]);
+        }
+        return end;
     }
 
-    /** The same in a sequence of so many queries and keys. */
-    long visibleKeys(long batch, long query, long queries, long keys) {
-        long visible = keys;
-        if (right < keys + queries) {
-            visible = Math.min(visible, query + keys - queries + 1 + right);
+    /** Returns the position of a sequence's query 0. */
+    long offset(long batch, long queries, long end) {
+        return offsets == null ? end - queries : offsets[offsets.length == 1 ? 0 : (int) batch];
+    }
+
+    /**
+     * Returns how many keys, counted from key 0, the limits let a query see; tensors may hide some of them.
+     *
+     * @param offset from {@link #offset}
+     * @param end from {@link #end}
+     */
+    long visibleKeys(long query, long offset, long end) {
+        long visible = end;
+        if (right < UNBOUNDED) {
+            visible = Math.min(visible, query + offset + 1 + right);
         }
         if (topLeft) {
             visible = Math.min(visible, query + 1);
         }
-        for (int i = 0; i < lengthsCount; i++) {
-            visible = Math.min(visible, lengths[i][lengths[i].length == 1 ? 0 : (int) batch]);
-        }
         return Math.max(0, visible);
     }
 
-    /** The first key that the window lets a query see. */
-    long firstKey(long query, long queries, long keys) {
-        return left < keys + queries ? Math.max(0, query + keys - queries - left) : 0;
+    /** Returns the first key that the window lets a query see. */
+    long firstKey(long query, long offset) {
+        return left < UNBOUNDED ? Math.max(0, query + offset - left) : 0;
     }
 
     BlockPlan blocks() {
@@ -168,13 +215,10 @@ final class MaskPlan {
         blocks.clear();
         Arrays.fill(tensors, null);
         Arrays.fill(lengths, null);
+        offsets = null;
     }
 
     private void addLengths(long[] perBatch) {
-        if (sizes[3] < 0) {
-            throw Checks.fail(
-                    "keyLengths", Arrays.toString(perBatch), "expected none, as the sequences have their own");
-        }
         if (perBatch.length != 1 && perBatch.length != sizes[0]) {
             throw Checks.fail("keyLengths", perBatch.length + " lengths", "expected 1 or one per batch of " + sizes[0]);
         }
@@ -198,6 +242,21 @@ final class MaskPlan {
         tensorCount++;
     }
 
+    /** Fails if a sequence has fewer keys than its length says; {@link #bind} knows only the most. */
+    void requireLengths(KeyValueView view) {
+        for (int i = 0; i < lengthsCount; i++) {
+            for (int sequence = 0; sequence < view.sequences(); sequence++) {
+                long length = lengths[i][lengths[i].length == 1 ? 0 : sequence];
+                if (length > view.keys(sequence)) {
+                    throw Checks.fail(
+                            "keyLengths",
+                            String.valueOf(length),
+                            "expected at most the " + view.keys(sequence) + " keys of sequence " + sequence);
+                }
+            }
+        }
+    }
+
     /** The strides with which a tensor broadcasts to four axes; a size of -1 takes only tensors of size 1 there. */
     static void broadcast(Tensor tensor, long[] sizes, String axes, long[] strides, int at) {
         int missing = AXES - tensor.rank();
@@ -208,9 +267,26 @@ final class MaskPlan {
                         "mask",
                         "shape " + tensor.shape(),
                         "expected one that broadcasts to " + axes + " = " + Arrays.toString(sizes)
-                                + (sizes[axis] < 0 ? ", -1 where sequences differ" : ""));
+                                + (sizes[axis] < 0 ? ", -1 where sequences differ" : "")
+                                + perBatchHint(tensor, sizes));
             }
             strides[at + axis] = size == 1 ? 0 : tensor.stride(axis - missing);
         }
+    }
+
+    /** Returns how to reshape a mask that has one part per batch but no axis for heads; empty for other shapes. */
+    private static String perBatchHint(Tensor tensor, long[] sizes) {
+        int rank = tensor.rank();
+        boolean perBatch = (rank == 2 || rank == 3) && tensor.dim(0) == sizes[0] && fits(tensor.dim(-1), sizes[3]);
+        if (!perBatch || (rank == 3 && !fits(tensor.dim(1), sizes[2]))) {
+            return "";
+        }
+        long rows = rank == 3 ? tensor.dim(1) : 1;
+        return "; if the first axis is the batch, use reshape(" + tensor.dim(0) + ", 1, " + rows + ", " + tensor.dim(-1)
+                + ")";
+    }
+
+    private static boolean fits(long size, long wanted) {
+        return size == 1 || size == wanted;
     }
 }

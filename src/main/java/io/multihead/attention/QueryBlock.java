@@ -173,6 +173,9 @@ final class QueryBlock {
         AttentionCall forward = call.forward;
         Tensor upstream = call.logSumExpGradient();
         leastLimit = Long.MAX_VALUE;
+        long batch = group / forward.kvHeads;
+        long end = forward.mask.end(batch, forward.keys);
+        long offset = forward.mask.offset(batch, forward.queries, end);
         for (int r = 0; r < count; r++) {
             long row = firstRow + r;
             splitLogSumExp(call.logSumExp().getAt(call.start(call.logSumExp(), group, row)), r);
@@ -182,7 +185,7 @@ final class QueryBlock {
             if (call.weightsGradient() != null) {
                 rows[MEAN + r] += weightsMean(call, scratch, group, row);
             }
-            limits[r] = forward.mask.visibleKeys(group / forward.kvHeads, call.queryOf(row));
+            limits[r] = forward.mask.visibleKeys(call.queryOf(row), offset, end);
             leastLimit = Math.min(leastLimit, limits[r]);
         }
         Arrays.fill(rows, count, MOST, ScoreGradient.NO_KEYS);

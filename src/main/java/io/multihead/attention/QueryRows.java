@@ -55,6 +55,9 @@ final class QueryRows {
     private int sequence;
     private int kvHead;
     private long queries;
+    /** Position of the sequence's query 0 among its keys. */
+    private long offset;
+
     private long firstRow;
     private int rows;
     private int paddedRows;
@@ -250,13 +253,14 @@ final class QueryRows {
     private void limitKeys() {
         limits = limits.length >= rows ? limits : new long[rows];
         firsts = firsts.length >= rows ? firsts : new long[rows];
-        long keys = forward.view().keys(sequence);
+        long end = call.mask.end(sequence, forward.view().keys(sequence));
+        offset = call.mask.offset(sequence, queries, end);
         long oldest = forward.view().firstKey(sequence);
         first = Long.MAX_VALUE;
         limit = 0;
         for (int row = 0; row < rows; row++) {
-            limits[row] = call.mask.visibleKeys(sequence, queryOf(row), queries, keys);
-            firsts[row] = Math.max(oldest, call.mask.firstKey(queryOf(row), queries, keys));
+            limits[row] = call.mask.visibleKeys(queryOf(row), offset, end);
+            firsts[row] = Math.max(oldest, call.mask.firstKey(queryOf(row), offset));
             first = Math.min(first, firsts[row]);
             limit = Math.max(limit, limits[row]);
         }
@@ -298,8 +302,7 @@ final class QueryRows {
                             || call.mask.hasTensors()
                             || call.mask.blocks().hides())) {
                 scoreRows.place(sequence, headOf(row), queryOf(row), firstKey);
-                long position = queryOf(row) + forward.view().keys(sequence) - queries;
-                scoreRows.change(call, packer, scores, to, position, hidden, visible);
+                scoreRows.change(call, packer, scores, to, queryOf(row) + offset, hidden, visible);
             }
             Arrays.fill(scores, to, to + hidden, Float.NEGATIVE_INFINITY);
             if (visible < padded) {
@@ -366,21 +369,27 @@ final class QueryRows {
         return sinks == null ? Float.NEGATIVE_INFINITY : sinks[(int) headOf(row)];
     }
 
+    /** Writes 0 for keys that the row does not see, those beyond its sequence included. */
     private void writeWeights(Tensor weights, int row) {
         int tile = row / TILE * TILE;
-        long allKeys = forward.view().keys(sequence);
-        for (long firstKey = 0; firstKey < allKeys; firstKey += DEPTH) {
-            int blockKeys = (int) Math.min(DEPTH, allKeys - firstKey);
-            boolean passed = firstKey >= first / DEPTH * DEPTH && divisors[row] != 0f;
-            int held = passed ? Math.max(0, keysOf(tile, firstKey, blockKeys)) : 0;
-            int at = scoresOf(tile, firstKey) + (row - tile) * ROW;
+        for (long firstKey = 0; firstKey < call.keys; firstKey += DEPTH) {
+            int blockKeys = (int) Math.min(DEPTH, call.keys - firstKey);
+            int held = divisors[row] == 0f ? 0 : heldKeys(tile, firstKey);
+            float[] from = held > 0 ? scores : packing;
+            int at = held > 0 ? scoresOf(tile, firstKey) + (row - tile) * ROW : 0;
             if (held > 0) {
                 RowOps.divide(scores, at, Lanes.roundUp(held, PANEL), divisors[row]);
             }
-            Arrays.fill(scores, at + held, at + blockKeys, 0f);
+            Arrays.fill(from, at + held, at + blockKeys, 0f);
             long to = start(weights, row) + firstKey * weights.stride(3);
-            packer.write(scores, at, ROW, 1, blockKeys, weights, to, 0, weights.stride(3));
+            packer.write(from, at, ROW, 1, blockKeys, weights, to, 0, weights.stride(3));
         }
+    }
+
+    /** How many keys of a block the tile passed in {@link #attendWhole}. */
+    private int heldKeys(int tile, long firstKey) {
+        boolean passed = firstKey >= first / DEPTH * DEPTH && firstKey < limit;
+        return passed ? keysOf(tile, firstKey, (int) Math.min(DEPTH, limit - firstKey)) : 0;
     }
 
     /** How many rows from this one on belong to the same query head. */

@@ -10,8 +10,8 @@ import org.jspecify.annotations.Nullable;
  * refuses them.
  *
  * @param softCap {@code cap tanh(score / cap)} (Gemma 2); 0 for none
- * @param slopes one per query head: {@code slope (key - position)} is added (ALiBi, Press et al. 2022), a query's position
- *     being aligned bottom-right as in {@link Mask#CAUSAL}; null for none
+ * @param slopes one per query head: {@code slope (key - position)} is added (ALiBi, Press et al. 2022), where the position
+ *     of a query is that of {@link Mask}: bottom-right, key lengths counted, or from {@link Mask#queryOffset}; null for none
  * @param sinks one per query head: the score of a key without value (GPT-OSS), which counts in log-sum-exp too; null for
  *     none
  * @param modifier any formula, slowly; null for none

@@ -19,7 +19,7 @@ final class ScoreRows {
     /**
      * Changes scores {@code from} up to {@code to} of a row; what it does to the others does not matter.
      *
-     * @param position the key that stands where the query does
+     * @param position the query's position among the keys; it may be before the first or after the last
      */
     void change(AttentionCall call, Packer packer, float[] scores, int at, long position, int from, int to) {
         int padded = Lanes.roundUp(to, PANEL);

@@ -69,13 +69,15 @@ final class SoftmaxCall implements Compute.Job {
             long head = r / sizes[2] % sizes[1];
             long query = r % sizes[2];
             place.set(batch, head, query, 0);
+            long end = mask.end(batch, keys);
+            long offset = mask.offset(batch, sizes[2], end);
             load(
                     scratch.packer(),
                     row,
                     staging,
                     place,
-                    mask.firstKey(query, sizes[2], keys),
-                    mask.visibleKeys(batch, query),
+                    mask.firstKey(query, offset),
+                    mask.visibleKeys(query, offset, end),
                     start(Checks.notNull(scores, "scores"), batch, head, query));
             float max = RowOps.max(row, 0, padded);
             Arrays.fill(sum, 0, PANEL, 0f);

@@ -5,22 +5,46 @@ import io.multihead.internal.Checks;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/** Keys and values in two tensors: one sequence per batch, or sequences packed one after another in one batch. */
+/**
+ * Keys and values in two tensors: one sequence per batch, with all keys or a number of its own, or sequences packed one after
+ * another in one batch.
+ */
 final class TensorKeyValues implements KeyValueView {
+    private static final long[] NONE = {};
+
     private @Nullable Tensor key;
     private @Nullable Tensor value;
     /** Where packed sequences start; empty when every batch is one. */
     private final long[] offsets;
+    /** Keys of each sequence; empty when packed, or when every batch has all keys. */
+    private final long[] lengths;
 
     /** A view that is bound before each use. */
     TensorKeyValues() {
-        offsets = new long[0];
+        offsets = NONE;
+        lengths = NONE;
     }
 
-    TensorKeyValues(Tensor key, Tensor value, long[] offsets) {
+    /** A view of all keys. */
+    TensorKeyValues(Tensor key, Tensor value) {
+        this(key, value, NONE, NONE);
+    }
+
+    private TensorKeyValues(Tensor key, Tensor value, long[] offsets, long[] lengths) {
         AttentionChecks.requireKeyValues(key, value);
         this.offsets = offsets;
+        this.lengths = lengths;
         bind(key, value);
+    }
+
+    /** Returns a view of packed sequences; takes checked offsets. */
+    static TensorKeyValues packed(Tensor key, Tensor value, long[] offsets) {
+        return new TensorKeyValues(key, value, offsets, NONE);
+    }
+
+    /** Returns a view of the first keys of each batch; takes checked lengths. */
+    static TensorKeyValues ofLengths(Tensor key, Tensor value, long[] lengths) {
+        return new TensorKeyValues(key, value, NONE, lengths);
     }
 
     /** Takes checked tensors, or none. */
@@ -59,7 +83,15 @@ final class TensorKeyValues implements KeyValueView {
 
     @Override
     public long keys(int sequence) {
+        if (lengths.length > 0) {
+            return lengths[sequence];
+        }
         return offsets.length > 0 ? offsets[sequence + 1] - offsets[sequence] : key().dim(2);
+    }
+
+    @Override
+    public long maxKeys() {
+        return offsets.length > 0 ? KeyValueView.super.maxKeys() : key().dim(2);
     }
 
     @Override

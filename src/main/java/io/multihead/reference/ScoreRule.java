@@ -1,6 +1,7 @@
 package io.multihead.reference;
 
 import io.multihead.tensor.Tensor;
+import java.util.Arrays;
 
 /** What happens to a scaled score before the softmax: minus infinity means that the key does not exist for the query. */
 @FunctionalInterface
@@ -41,7 +42,28 @@ public interface ScoreRule {
      * @return the rule
      */
     static ScoreRule causal(long queries, long keys) {
-        return (b, h, i, j, score) -> j <= i + keys - queries ? score : Double.NEGATIVE_INFINITY;
+        return causalFrom(keys - queries);
+    }
+
+    /**
+     * Causal: query {@code i} of batch {@code b} is at position {@code p = i + offsets[b]} and sees keys {@code j <= p}.
+     *
+     * @param offsets position of the first query, one per batch, or one for all
+     * @return the rule
+     */
+    static ScoreRule causalFrom(long... offsets) {
+        return (b, h, i, j, score) -> j <= i + of(offsets, b) ? score : Double.NEGATIVE_INFINITY;
+    }
+
+    /**
+     * The offsets that align queries bottom-right: the last query is at the position of the last key that exists.
+     *
+     * @param queries number of queries
+     * @param lengths number of keys that exist, one per batch, or one for all
+     * @return {@code lengths[b] - queries}
+     */
+    static long[] bottomRight(long queries, long... lengths) {
+        return Arrays.stream(lengths).map(length -> length - queries).toArray();
     }
 
     /**
@@ -97,7 +119,19 @@ public interface ScoreRule {
      * @return the rule
      */
     static ScoreRule alibi(double[] slopes, long queries, long keys) {
-        return (b, h, i, j, score) -> score + slopes[(int) h] * (j - (i + keys - queries));
+        return alibiFrom(slopes, keys - queries);
+    }
+
+    /**
+     * Attention with linear biases for queries at given positions: adds {@code slope_h * (j - p)}, where query {@code i} of
+     * batch {@code b} is at position {@code p = i + offsets[b]}.
+     *
+     * @param slopes one per query head
+     * @param offsets position of the first query, one per batch, or one for all
+     * @return the rule
+     */
+    static ScoreRule alibiFrom(double[] slopes, long... offsets) {
+        return (b, h, i, j, score) -> score + slopes[(int) h] * (j - (i + of(offsets, b)));
     }
 
     /**
@@ -111,8 +145,21 @@ public interface ScoreRule {
      * @return the rule
      */
     static ScoreRule window(long left, long right, long queries, long keys) {
+        return windowFrom(left, right, keys - queries);
+    }
+
+    /**
+     * Sliding window for queries at given positions: query {@code i} of batch {@code b} at position {@code p = i +
+     * offsets[b]} sees {@code p - left <= j <= p + right}.
+     *
+     * @param left keys before its own
+     * @param right keys after its own
+     * @param offsets position of the first query, one per batch, or one for all
+     * @return the rule
+     */
+    static ScoreRule windowFrom(long left, long right, long... offsets) {
         return (b, h, i, j, score) -> {
-            double apart = (double) j - (i + keys - queries);
+            double apart = (double) j - (i + of(offsets, b));
             return -apart <= left && apart <= right ? score : Double.NEGATIVE_INFINITY;
         };
     }
@@ -145,7 +192,11 @@ public interface ScoreRule {
      * @return the rule
      */
     static ScoreRule keyLengths(long... lengths) {
-        return (b, h, i, j, score) -> j < lengths[lengths.length == 1 ? 0 : (int) b] ? score : Double.NEGATIVE_INFINITY;
+        return (b, h, i, j, score) -> j < of(lengths, b) ? score : Double.NEGATIVE_INFINITY;
+    }
+
+    private static long of(long[] perBatch, long batch) {
+        return perBatch[perBatch.length == 1 ? 0 : (int) batch];
     }
 
     private static double at(Tensor tensor, long... full) {

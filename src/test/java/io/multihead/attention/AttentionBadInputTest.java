@@ -92,12 +92,23 @@ class AttentionBadInputTest {
         masked(
                 "mask: shape [7]; expected one that broadcasts to (batch, heads, queries, keys) = [2, 4, 5, 6]",
                 Mask.keep(flags));
+        String broadcast = "expected one that broadcasts to (batch, heads, queries, keys) = [2, 4, 5, 6]";
+        masked(
+                "mask: shape [2, 5, 6]; " + broadcast + "; if the first axis is the batch, use reshape(2, 1, 5, 6)",
+                Mask.bias(zeros(2, 5, 6)));
+        masked(
+                "mask: shape [2, 6]; " + broadcast + "; if the first axis is the batch, use reshape(2, 1, 1, 6)",
+                Mask.bias(zeros(2, 6)));
+        masked("mask: shape [2, 4, 6]; " + broadcast, Mask.bias(zeros(2, 4, 6)));
+        masked("mask: shape [3, 5, 6]; " + broadcast, Mask.bias(zeros(3, 5, 6)));
         masked("keyLengths: 3 lengths; expected 1 or one per batch of 2", Mask.keyLengths(1, 2, 3));
         masked("keyLengths: 7; expected at most the 6 keys", Mask.keyLengths(7));
         masked(
                 "output: overlaps mask; expected memory of its own",
                 Mask.bias(Tensor.of(result, 120).slice(0, 0, 6)));
         message("keyLengths: -1; expected at least 0", () -> Mask.keyLengths(-1));
+        message("left: -1; expected at least 0, or Long.MAX_VALUE for an unbounded window", () -> Mask.window(-1, 0));
+        message("right: -1; expected at least 0, or Long.MAX_VALUE for an unbounded window", () -> Mask.window(0, -1));
         message("mask: F32 [6]; expected I8, not zero for true", () -> Mask.keep(zeros(6)));
         message("mask: F32 [6]; expected I8, not zero for true", () -> Mask.drop(zeros(6)));
         message("bias: I8 [7]; expected a floating element type; keep or drop take I8", () -> Mask.bias(flags));

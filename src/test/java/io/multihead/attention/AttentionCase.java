@@ -30,11 +30,23 @@ record AttentionCase(Sizes sizes, MaskKind mask, double sigma, double mean, Stor
         BIAS,
         BIAS_INFINITE,
         LENGTHS,
-        CAUSAL_LENGTHS_BIAS
+        CAUSAL_LENGTHS,
+        CAUSAL_LENGTHS_BIAS,
+        TOP_LEFT_LENGTHS,
+        OFFSET,
+        CAUSAL_OFFSET,
+        CAUSAL_OFFSET_LENGTHS
     }
 
-    /** Everything a call needs, and its specification. */
-    record Built(Tensor query, Tensor key, Tensor value, AttentionOptions options, ScoreRule rule, double scale) {
+    /** Everything a call needs, its specification, and the position of each batch's first query. */
+    record Built(
+            Tensor query,
+            Tensor key,
+            Tensor value,
+            AttentionOptions options,
+            ScoreRule rule,
+            double scale,
+            long... offsets) {
         ReferenceAttention.Result reference() {
             return ReferenceAttention.forward(query, key, value, scale, rule);
         }
@@ -88,27 +100,38 @@ record AttentionCase(Sizes sizes, MaskKind mask, double sigma, double mean, Stor
         Tensor query = tensor(arena, storage.query, random, sizes.batch, heads, sizes.queries, sizes.headDim);
         Tensor key = tensor(arena, storage.keyValue, random, sizes.batch, sizes.kvHeads, sizes.keys, sizes.headDim);
         Tensor value = tensor(arena, storage.keyValue, random, sizes.batch, sizes.kvHeads, sizes.keys, sizes.valueDim);
+        long[] offsets = {sizes.keys - sizes.queries};
         Mask made = Mask.NONE;
         ScoreRule rule = ScoreRule.NONE;
-        for (Part part : parts(arena, random)) {
-            made = made.and(part.mask);
+        if (mask.name().contains("LENGTHS")) {
+            long[] lengths = perBatch(random, 0, sizes.keys);
+            offsets = ScoreRule.bottomRight(sizes.queries, lengths);
+            made = Mask.keyLengths(lengths);
+            rule = ScoreRule.keyLengths(lengths);
+        }
+        if (mask.name().contains("OFFSET")) {
+            offsets = perBatch(random, -sizes.queries - 2, sizes.keys + 2);
+            made = made.and(Mask.queryOffset(offsets));
+        }
+        for (Part part : parts(arena, random, offsets)) {
+            made = random.nextBoolean() ? made.and(part.mask) : part.mask.and(made);
             rule = rule.and(part.rule);
         }
         boolean ownScale = random.nextInt(4) == 0;
         AttentionOptions options = AttentionOptions.DEFAULT.withMask(made);
         options = ownScale ? options.withScale(0.37) : options;
         double scale = ownScale ? 0.37 : 1 / Math.sqrt(sizes.headDim);
-        return new Built(query, key, value, options, rule, (float) scale);
+        return new Built(query, key, value, options, rule, (float) scale, offsets);
     }
 
     private record Part(Mask mask, ScoreRule rule) {}
 
-    private List<Part> parts(Arena arena, RandomGenerator random) {
-        Part causal = new Part(Mask.CAUSAL, ScoreRule.causal(sizes.queries, sizes.keys));
+    private List<Part> parts(Arena arena, RandomGenerator random, long[] offsets) {
+        Part causal = new Part(Mask.CAUSAL, ScoreRule.causalFrom(offsets));
         return switch (mask) {
-            case NONE -> List.of();
-            case CAUSAL -> List.of(causal);
-            case TOP_LEFT -> List.of(new Part(Mask.CAUSAL_TOP_LEFT, ScoreRule.causalTopLeft()));
+            case NONE, LENGTHS, OFFSET -> List.of();
+            case CAUSAL, CAUSAL_LENGTHS, CAUSAL_OFFSET, CAUSAL_OFFSET_LENGTHS -> List.of(causal);
+            case TOP_LEFT, TOP_LEFT_LENGTHS -> List.of(new Part(Mask.CAUSAL_TOP_LEFT, ScoreRule.causalTopLeft()));
             case KEEP -> {
                 Tensor flags = flags(arena, random, 0.6);
                 yield List.of(new Part(Mask.keep(flags), ScoreRule.keep(flags)));
@@ -119,15 +142,14 @@ record AttentionCase(Sizes sizes, MaskKind mask, double sigma, double mean, Stor
             }
             case BIAS -> List.of(bias(arena, random, false));
             case BIAS_INFINITE -> List.of(bias(arena, random, true));
-            case LENGTHS -> List.of(lengths(random));
-            case CAUSAL_LENGTHS_BIAS -> List.of(causal, lengths(random), bias(arena, random, true));
+            case CAUSAL_LENGTHS_BIAS -> List.of(causal, bias(arena, random, true));
         };
     }
 
-    private Part lengths(RandomGenerator random) {
-        long[] lengths = new long[random.nextBoolean() ? sizes.batch : 1];
-        java.util.Arrays.setAll(lengths, b -> random.nextLong(sizes.keys + 1));
-        return new Part(Mask.keyLengths(lengths), ScoreRule.keyLengths(lengths));
+    /** A number for each batch, or one for all. */
+    private long[] perBatch(RandomGenerator random, long least, long most) {
+        return random.longs(random.nextBoolean() ? sizes.batch : 1, least, most + 1)
+                .toArray();
     }
 
     private Part bias(Arena arena, RandomGenerator random, boolean infinite) {

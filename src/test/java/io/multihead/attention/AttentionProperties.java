@@ -106,7 +106,7 @@ class AttentionProperties {
     }
 
     /** The scores' own error; 16 u (1 + |s|) is above what scale, exponentials and sums add, and the store adds u |lse|. */
-    private static void checkLogSumExp(double[] actual, ReferenceAttention.Result expected) {
+    static void checkLogSumExp(double[] actual, ReferenceAttention.Result expected) {
         for (int row = 0; row < actual.length; row++) {
             double exact = expected.logSumExp()[row];
             if (exact == Double.NEGATIVE_INFINITY) {
@@ -120,7 +120,7 @@ class AttentionProperties {
     }
 
     /** A weight {@code e^(s - lse)} is off by what its score and lse are off, relative to itself. */
-    private static void checkWeights(double[] actual, ReferenceAttention.Result expected) {
+    static void checkWeights(double[] actual, ReferenceAttention.Result expected) {
         double relative = 2 * expected.scoreError() + 0x1p-24 * (32 * (1 + expected.maxScore()) + 8);
         for (int i = 0; i < actual.length; i++) {
             double exact = expected.weights()[i];

@@ -151,11 +151,11 @@ class ScoreOptionsProperties {
                 double[] exact = new double[heads];
                 Arrays.setAll(exact, h -> slopes[h]);
                 scores = scores.withSlopes(slopes);
-                changed = changed.and(ScoreRule.alibi(exact, sizes.queries(), sizes.keys()));
+                changed = changed.and(ScoreRule.alibiFrom(exact, built.offsets()));
             }
             changed = changed.and(built.rule());
             Mask mask = built.options().mask().and(Mask.window(extra.left, extra.right));
-            changed = changed.and(ScoreRule.window(extra.left, extra.right, sizes.queries(), sizes.keys()));
+            changed = changed.and(ScoreRule.windowFrom(extra.left, extra.right, built.offsets()));
             if (extra.blocks > 0) {
                 Tensor kept = Numbers.fill(
                         Layout.DENSE.allocate(
@@ -177,7 +177,18 @@ class ScoreOptionsProperties {
             scores = extra.sinks ? scores.withSinks(sinks) : scores;
             options = built.options().withMask(mask).withScores(scores);
             rule = changed;
-            kappa = Math.abs(built.scale()) * largestProducts() + 0.2 * 4 * sizes.keys() + 8;
+            kappa = Math.abs(built.scale()) * largestProducts() + 0.2 * 4 * largestDistance() + 8;
+        }
+
+        /** The largest distance of a key from the position of a query. */
+        private long largestDistance() {
+            long most = 0;
+            for (long offset : built.offsets()) {
+                long last = offset + attentionCase.sizes().queries();
+                most = Math.max(
+                        most, Math.max(Math.abs(last), attentionCase.sizes().keys() - offset));
+            }
+            return most;
         }
 
         /** The largest {@code sum |q||k|} of a query and a key. */

@@ -28,6 +28,7 @@ import io.multihead.reference.Tolerance;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Tag;
@@ -109,6 +110,28 @@ class SequencesTest {
         double[] actual = attend(THREADS, last, KeyValueView.of(key, value), AttentionOptions.CAUSAL);
         double ratio = Tolerance.ratio(actual, expected.output(), expected.errorScale(), DType.F32);
         assertTrue(ratio <= Tolerance.FORWARD_ORDINARY, "R = " + ratio);
+    }
+
+    /** Queries in the middle of a cache, by offset and by length, have the bits of a cache that ends with them. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 60})
+    void alignedInTheMiddleTheBitsAreThoseOfACacheThatEndsThere(int queries) {
+        int end = 2077;
+        KeyValueCache cache = KeyValueCache.paged(config(DType.F32), 1L << 26);
+        int[] pair = {cache.open(), cache.open()};
+        cache.append(SERIAL, 0, pair[0], key, value);
+        cache.append(SERIAL, 0, pair[1], tokens(key, 0, end), tokens(value, 0, end));
+        Tensor middle = tokens(query, end - queries, queries);
+        double[] expected = attend(SERIAL, middle, cache.view(0, pair[1]), WINDOWED);
+        for (Mask mask : List.of(Mask.queryOffset(end - queries), Mask.keyLengths(end))) {
+            AttentionOptions options = WINDOWED.withMask(WINDOWED.mask().and(mask));
+            for (Compute cpu : List.of(SERIAL, THREADS)) {
+                assertArrayEquals(expected, attend(cpu, middle, cache.view(0, pair[0]), options));
+                double[] both = attend(cpu, middle.broadcast(2, HEADS, queries, DIM), cache.view(0, pair), options);
+                assertArrayEquals(expected, Arrays.copyOf(both, expected.length));
+                assertArrayEquals(expected, Arrays.copyOfRange(both, expected.length, both.length));
+            }
+        }
     }
 
     @Test

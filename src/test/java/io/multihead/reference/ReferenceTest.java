@@ -154,6 +154,23 @@ class ReferenceTest {
         assertEquals(NONE, both.apply(0, 0, 1, 2, 1));
     }
 
+    @Test
+    void positionsFollowTheOffsetsOfEachBatch() {
+        long[] offsets = ScoreRule.bottomRight(2, 4, 1);
+        assertArrayEquals(new long[] {2, -1}, offsets);
+        ScoreRule causal = ScoreRule.causalFrom(offsets);
+        ScoreRule window = ScoreRule.windowFrom(1, 0, offsets);
+        ScoreRule alibi = ScoreRule.alibiFrom(new double[] {0.5}, offsets);
+        for (int i = 0; i < 2; i++) {
+            for (int j = 0; j < 6; j++) {
+                assertEquals(j <= i + 2 ? 7 : NONE, causal.apply(0, 0, i, j, 7));
+                assertEquals(j <= i - 1 ? 7 : NONE, causal.apply(1, 0, i, j, 7));
+                assertEquals(j == i + 1 || j == i + 2 ? 7 : NONE, window.apply(0, 0, i, j, 7));
+                assertEquals(7 + 0.5 * (j - i + 1), alibi.apply(1, 0, i, j, 7));
+            }
+        }
+    }
+
     private static Tensor turned(Tensor matrix, String transposed) {
         boolean batched = matrix.rank() == 3;
         return !transposed.equals("true") ? matrix : batched ? matrix.permute(0, 2, 1) : matrix.permute(1, 0);
