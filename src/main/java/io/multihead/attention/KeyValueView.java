@@ -141,7 +141,8 @@ public interface KeyValueView {
      * @param values one {@code [keyHeads, pageTokens, valueDim]} per page
      * @param tokens how many tokens the pages hold; the rest of the last page does not exist
      * @return a view of their memory
-     * @throws IllegalArgumentException if the shapes do not fit, or the pages hold fewer tokens
+     * @throws IllegalArgumentException if the shapes do not fit or their sizes other than tokens exceed an {@code int}, or the
+     *     pages hold fewer tokens
      */
     static KeyValueView pages(List<Tensor> keys, List<Tensor> values, long tokens) {
         return new PagedKeyValues(keys, values, tokens);

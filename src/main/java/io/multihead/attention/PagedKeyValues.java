@@ -4,6 +4,7 @@ import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
 import io.multihead.tensor.Tensor;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** One sequence whose keys and values lie in pages of the caller's. */
 final class PagedKeyValues implements KeyValueView {
@@ -22,22 +23,35 @@ final class PagedKeyValues implements KeyValueView {
                     valuePages.length + " pages",
                     "expected as many as the " + keyPages.length + " of keys, and at least one");
         }
+        requireFirst(keyPages[0], "keys[0]", "headDim");
+        requireFirst(valuePages[0], "values[0]", "valueDim");
         for (int page = 0; page < keyPages.length; page++) {
-            require(keyPages[page], keyPages[0].dim(-1), "keys[" + page + "]");
-            require(valuePages[page], valuePages[0].dim(-1), "values[" + page + "]");
+            require(keyPages[page], keyPages[0].dim(2), "keys[" + page + "]");
+            require(valuePages[page], valuePages[0].dim(2), "values[" + page + "]");
         }
         pageTokens = keyPages[0].dim(1);
-        if (tokens > pageTokens * keyPages.length) {
+        if (pageTokens == 0 ? tokens > 0 : Math.ceilDiv(tokens, pageTokens) > keyPages.length) {
             throw Checks.fail(
                     "tokens",
                     String.valueOf(tokens),
-                    "expected at most the " + pageTokens * keyPages.length + " of " + keyPages.length + " pages");
+                    "expected at most " + pageTokens + " in each of " + keyPages.length + " pages");
         }
     }
 
-    private void require(Tensor page, long dim, String argument) {
+    private static void requireFirst(@Nullable Tensor page, String argument, String dim) {
+        if (Checks.notNull(page, argument).rank() != 3) {
+            throw Checks.fail(argument, "shape " + page.shape(), "expected [keyHeads, pageTokens, " + dim + "]");
+        }
+        Checks.fitsInt(page.dim(0), "keyHeads");
+        Checks.fitsInt(page.dim(2), dim);
+    }
+
+    private void require(@Nullable Tensor page, long dim, String argument) {
         Tensor first = keyPages[0];
-        if (page.rank() != 3 || page.dim(0) != first.dim(0) || page.dim(1) != first.dim(1) || page.dim(2) != dim) {
+        if (Checks.notNull(page, argument).rank() != 3
+                || page.dim(0) != first.dim(0)
+                || page.dim(1) != first.dim(1)
+                || page.dim(2) != dim) {
             throw Checks.fail(
                     argument,
                     "shape " + page.shape(),

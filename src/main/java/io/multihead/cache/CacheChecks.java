@@ -2,7 +2,10 @@ package io.multihead.cache;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.Quads;
 import io.multihead.position.Rope;
+import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import java.util.List;
@@ -55,13 +58,51 @@ final class CacheChecks {
         }
     }
 
-    static void requireDistinct(int[] sequences) {
-        for (int i = 0; i < sequences.length; i++) {
-            for (int j = 0; j < i; j++) {
-                if (sequences[i] == sequences[j]) {
-                    throw Checks.fail("to", Arrays.toString(sequences), "expected no sequence twice");
-                }
-            }
+    /** Returns the elements of one token of one head: a key, and a value padded to whole panels. */
+    static long elements(DType dtype, int headDim, int valueDim) {
+        long step = dtype == DType.I8 ? Quads.ROWS : 1;
+        return Math.ceilDiv(headDim, step) * step + Math.ceilDiv(valueDim, (long) Lanes.PANEL) * Lanes.PANEL;
+    }
+
+    /** Fails unless a page of all layers and heads fits one Java array. */
+    private static void requirePageFits(KeyValueCache.Config config, int pageTokens) {
+        long elements = elements(config.dtype(), config.headDim(), config.valueDim());
+        requirePageFits(config.layers(), config.heads(), elements, pageTokens);
+    }
+
+    static void requirePageFits(int layers, int heads, long elements, int pageTokens) {
+        long most = Integer.MAX_VALUE / pageTokens;
+        // compared by division: the product of all three may pass 2^63
+        if ((long) layers * heads > most / elements) {
+            throw Checks.fail(
+                    "config",
+                    layers + " layers x " + heads + " heads x " + elements + " elements of a key and a padded value",
+                    "expected at most " + most + " elements per token, of which " + pageTokens + " fill one array");
+        }
+    }
+
+    /** Fails if the tokens of a contiguous cache fill no array, or need more memory than the JVM can ever have. */
+    static void requireHeap(KeyValueCache.Config config, int sequences, long pages, long tokens) {
+        requirePageFits(config, Lanes.DEPTH);
+        long most = Runtime.getRuntime().maxMemory() / PagePool.bytesPerToken(config) / Lanes.DEPTH;
+        if (pages > most / sequences) {
+            throw Checks.fail(
+                    "tokens",
+                    tokens + " in each of " + sequences + " sequences",
+                    "expected at most " + most * Lanes.DEPTH + " in all, " + PagePool.bytesPerToken(config)
+                            + " bytes each, in a heap of "
+                            + Runtime.getRuntime().maxMemory() + " (-Xmx)");
+        }
+    }
+
+    /** Fails if a budget is more memory than the JVM can ever have. */
+    static void requireHeap(long budgetBytes) {
+        long most = Runtime.getRuntime().maxMemory();
+        if (budgetBytes > most) {
+            throw Checks.fail(
+                    "budgetBytes",
+                    String.valueOf(budgetBytes),
+                    "expected at most the heap of " + most + " bytes (-Xmx), which holds the pages");
         }
     }
 }

@@ -49,8 +49,8 @@ public final class KeyValueCache {
         /**
          * Checks the sizes.
          *
-         * @throws IllegalArgumentException if a size is less than 1, the type is F64, the number of ropes is another, or one
-         *     rotates more than {@code headDim}
+         * @throws IllegalArgumentException if a size is less than 1, 64 tokens fill more than one Java array, the type is F64,
+         *     the number of ropes is another, or one rotates more than {@code headDim}
          */
         public Config {
             Checks.atLeast(layers, 1, "layers");
@@ -62,6 +62,8 @@ public final class KeyValueCache {
             }
             ropes = List.copyOf(Checks.notNull(ropes, "ropes"));
             CacheChecks.requireRopes(ropes, layers, headDim);
+            CacheChecks.requirePageFits(
+                    layers, heads, CacheChecks.elements(dtype, headDim, valueDim), KeyValuePage.LEAST_KEYS);
         }
 
         /**
@@ -125,13 +127,14 @@ public final class KeyValueCache {
      * @param sequences how many
      * @param tokens most tokens of each, counted from the first that still exists; rounded up to 256
      * @return the cache
-     * @throws IllegalArgumentException if a number is less than 1
+     * @throws IllegalArgumentException if a number is less than 1, or all tokens need more than the JVM's largest heap
      */
     public static KeyValueCache contiguous(Config config, int sequences, long tokens) {
         Checks.notNull(config, "config");
         Checks.atLeast(sequences, 1, "sequences");
         long quota = Math.ceilDiv(Checks.atLeast(tokens, 1, "tokens"), (long) Lanes.DEPTH);
-        long pages = Checks.fitsInt(quota * sequences, "tokens");
+        CacheChecks.requireHeap(config, sequences, quota, tokens);
+        long pages = quota * sequences;
         KeyValueCache cache = new KeyValueCache(new PagePool(config, Lanes.DEPTH, pages, 1), quota);
         for (int page = 0; page < pages; page++) {
             cache.pool.reserve(page);
@@ -149,13 +152,14 @@ public final class KeyValueCache {
      * @param config what it holds
      * @param budgetBytes most bytes of all pages together
      * @return the cache
-     * @throws IllegalArgumentException if the budget does not hold one page
+     * @throws IllegalArgumentException if the budget does not hold one page, or exceeds the JVM's largest heap
      */
     public static KeyValueCache paged(Config config, long budgetBytes) {
         long page = PagePool.bytesPerToken(Checks.notNull(config, "config")) * KeyValuePage.LEAST_KEYS;
         if (budgetBytes < page) {
             throw Checks.fail("budgetBytes", String.valueOf(budgetBytes), "expected at least one page of " + page);
         }
+        CacheChecks.requireHeap(budgetBytes);
         PagePool pool = new PagePool(config, KeyValuePage.LEAST_KEYS, budgetBytes / page, PagePool.STEPS);
         return new KeyValueCache(pool, Long.MAX_VALUE);
     }
@@ -310,20 +314,19 @@ public final class KeyValueCache {
 
     private void append(Compute cpu, int layer, int[] to, long @Nullable [] offsets, Tensor key, Tensor value) {
         Checks.index(layer, pool.config.layers(), "layer");
-        CacheChecks.requireDistinct(to);
-        sequences.makeRoom(layer, to, offsets, key.dim(2));
-        Workspace scratch = cpu.take();
+        sequences.requireDistinct(to);
+        Workspace scratch = cpu.take(); // first, since a closed Compute must not cost pages
         AppendCall call = scratch.job(CALL, AppendCall::new);
         try {
+            sequences.makeRoom(layer, to, offsets, key.dim(2));
             call.bind(this, layer, to, offsets);
             call.bindTensors(key, value);
             cpu.run(call, (long) to.length * pool.config.heads(), scratch);
+            sequences.advance(layer, to, offsets, key.dim(2));
         } finally {
             call.clear();
             cpu.giveBack(scratch);
-        }
-        for (int i = 0; i < to.length; i++) {
-            sequences.get(to[i]).lengths[layer] += Sequences.count(offsets, i, key.dim(2));
+            sequences.trim(to);
         }
     }
 
@@ -343,10 +346,7 @@ public final class KeyValueCache {
         for (int layer = 0; layer < shorter.lengths.length; layer++) {
             shorter.lengths[layer] = Math.min(shorter.lengths[layer], length);
         }
-        long pages = Math.ceilDiv(shorter.longest(), (long) pool.pageTokens);
-        while (shorter.pageCount > 0 && shorter.dropped + shorter.pageCount > pages) {
-            pool.release(shorter.removeLast());
-        }
+        sequences.trim(shorter);
     }
 
     /**
@@ -383,7 +383,7 @@ public final class KeyValueCache {
      */
     public KeyValueView view(int layer, int... of) {
         Checks.index(layer, pool.config.layers(), "layer");
-        for (int sequence : of) {
+        for (int sequence : Checks.notNull(of, "of")) {
             sequences.get(sequence);
         }
         return new CacheView(this, layer, of.clone());

@@ -1,5 +1,7 @@
 package io.multihead.cache;
 
+import io.multihead.internal.Checks;
+import io.multihead.internal.Gate;
 import io.multihead.internal.kernel.Halves;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.PanelStore;
@@ -34,19 +36,23 @@ final class PagePool {
     private final float[][] scales;
     private final boolean[] notFinite;
     private final int[] owners;
+    /** Sequences of the append being planned that will write to a page; 0 otherwise. */
+    private final int[] writers;
+
     private int[] free = new int[16];
     private int freeCount;
     private int made;
 
-    /** At most so many slabs, unless an array cannot hold one of them. */
+    /** At most {@code mostSlabs} slabs, unless an array cannot hold one of them. */
     PagePool(KeyValueCache.Config config, int pageTokens, long pages, int mostSlabs) {
+        Gate.requireVectorModule();
         this.config = config;
         this.pageTokens = pageTokens;
-        this.pages = (int) Math.min(pages, Integer.MAX_VALUE - 8);
+        this.pages = Checks.fitsInt(pages, "pages");
         keyElements = pageTokens * PanelStore.depth(config.dtype(), config.headDim());
         valueElements = pageTokens * Lanes.roundUp(config.valueDim(), Lanes.PANEL);
-        pageElements =
-                Math.multiplyExact(Math.multiplyExact(config.layers(), config.heads()), keyElements + valueElements);
+        pageElements = config.layers() * config.heads() * (keyElements + valueElements);
+        int flags = Checks.fitsInt(pages * config.layers() * config.heads(), "pages x layers x heads");
         long bytes = Math.max(1, (long) pageElements * config.dtype().bytes());
         long wanted = Math.max(SLAB_BYTES / bytes, Math.ceilDiv(this.pages, mostSlabs));
         long most = Math.max(1, MOST_ELEMENTS / Math.max(1, pageElements));
@@ -54,14 +60,14 @@ final class PagePool {
         int slabCount = Math.ceilDiv(this.pages, slabPages);
         slabs = new Object[slabCount];
         scales = new float[slabCount][];
-        notFinite = new boolean[Math.multiplyExact(this.pages, config.layers() * config.heads())];
+        notFinite = new boolean[flags];
         owners = new int[this.pages];
+        writers = new int[this.pages];
     }
 
     /** Bytes of one token in all layers, scales included. */
     static long bytesPerToken(KeyValueCache.Config config) {
-        long elements =
-                PanelStore.depth(config.dtype(), config.headDim()) + Lanes.roundUp(config.valueDim(), Lanes.PANEL);
+        long elements = CacheChecks.elements(config.dtype(), config.headDim(), config.valueDim());
         long perHead = elements * config.dtype().bytes() + (config.dtype() == DType.I8 ? 2L * Float.BYTES : 0);
         return perHead * config.layers() * config.heads();
     }
@@ -76,8 +82,13 @@ final class PagePool {
 
     /** A page of the caller's own; there must be one. */
     int take() {
-        int page = freeCount > 0 ? free[--freeCount] : made++;
-        reserve(page);
+        int page = freeCount > 0 ? free[freeCount - 1] : made;
+        reserve(page); // may run out of memory, so the page counts as taken only now
+        if (freeCount > 0) {
+            freeCount--;
+        } else {
+            made++;
+        }
         owners[page] = 1;
         int flags = config.layers() * config.heads();
         Arrays.fill(notFinite, page * flags, (page + 1) * flags, false);
@@ -115,6 +126,16 @@ final class PagePool {
 
     boolean isShared(int page) {
         return owners[page] > 1;
+    }
+
+    /** Counts one more sequence that will write to a page; returns whether it needs a copy of its own. */
+    boolean planWrite(int page) {
+        return ++writers[page] < owners[page];
+    }
+
+    /** Ends the planning of writes to a page. */
+    void clearPlan(int page) {
+        writers[page] = 0;
     }
 
     void release(int page) {

@@ -26,6 +26,18 @@ final class Sequences {
         return sequence;
     }
 
+    /** Fails unless all are open and no two the same. */
+    void requireDistinct(int[] to) {
+        for (int i = 0; i < to.length; i++) {
+            get(to[i]);
+            for (int j = 0; j < i; j++) {
+                if (to[i] == to[j]) {
+                    throw Checks.fail("to", Arrays.toString(to), "expected no sequence twice");
+                }
+            }
+        }
+    }
+
     /** Closes a number. */
     void remove(int number) {
         sequences[number] = null;
@@ -61,16 +73,62 @@ final class Sequences {
                         + " more; expected at most " + quota * pool.pageTokens + " from token " + sequence.firstKey);
             }
             wanted += missing;
-            for (long page = length / pool.pageTokens; page < pages - missing && count > 0; page++) {
-                wanted += pool.isShared(sequence.page(page)) ? 1 : 0;
-            }
         }
+        wanted += copies(layer, to, offsets, all);
         if (wanted > pool.available()) {
             throw new CacheFullException("cache: " + wanted + " pages wanted; expected at most the " + pool.available()
                     + " free of " + pool.pages + ", " + pool.pageTokens + " tokens each");
         }
         for (int i = 0; i < to.length; i++) {
             takePages(get(to[i]), layer, count(offsets, i, all));
+        }
+    }
+
+    /** Returns how many pages must be copied: of those who share a page and all write to it, the last one may keep it. */
+    private long copies(int layer, int[] to, long @Nullable [] offsets, long all) {
+        long copies = 0;
+        for (int i = 0; i < to.length; i++) {
+            Sequence sequence = get(to[i]);
+            long last = lastWritten(sequence, layer, count(offsets, i, all));
+            for (long page = sequence.lengths[layer] / pool.pageTokens; page <= last; page++) {
+                copies += pool.planWrite(sequence.page(page)) ? 1 : 0;
+            }
+        }
+        for (int i = 0; i < to.length; i++) {
+            Sequence sequence = get(to[i]);
+            long last = lastWritten(sequence, layer, count(offsets, i, all));
+            for (long page = sequence.lengths[layer] / pool.pageTokens; page <= last; page++) {
+                pool.clearPlan(sequence.page(page));
+            }
+        }
+        return copies;
+    }
+
+    /** Returns the last page that exists already and that the new tokens are written to; less than the first if there is none. */
+    private long lastWritten(Sequence sequence, int layer, long count) {
+        long pages = Math.ceilDiv(sequence.lengths[layer] + count, (long) pool.pageTokens);
+        return count == 0 ? -1 : Math.min(pages, sequence.dropped + sequence.pageCount) - 1;
+    }
+
+    /** Counts the new tokens, which have been written. */
+    void advance(int layer, int[] to, long @Nullable [] offsets, long all) {
+        for (int i = 0; i < to.length; i++) {
+            get(to[i]).lengths[layer] += count(offsets, i, all);
+        }
+    }
+
+    /** Releases the pages that an append took for tokens it did not write. */
+    void trim(int[] to) {
+        for (int number : to) {
+            trim(get(number));
+        }
+    }
+
+    /** Releases the pages behind the last token of any layer. */
+    void trim(Sequence sequence) {
+        long pages = Math.ceilDiv(sequence.longest(), (long) pool.pageTokens);
+        while (sequence.pageCount > 0 && sequence.dropped + sequence.pageCount > pages) {
+            pool.release(sequence.removeLast());
         }
     }
 

@@ -1,0 +1,171 @@
+package io.multihead.cache;
+
+import static io.multihead.cache.Tokens.DIM;
+import static io.multihead.cache.Tokens.KV_HEADS;
+import static io.multihead.cache.Tokens.attend;
+import static io.multihead.cache.Tokens.config;
+import static io.multihead.cache.Tokens.gaussian;
+import static io.multihead.cache.Tokens.tokens;
+import static io.multihead.faults.Named.named;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.KeyValueView;
+import io.multihead.cache.KeyValueCache.Config;
+import io.multihead.compute.Compute;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** A rejected call leaves the cache as it was, and a call that fits is not rejected. */
+class CacheFaultsTest {
+    private static final Compute SERIAL = Compute.serial();
+    private static final long PAGE =
+            64 * KeyValueCache.contiguous(config(DType.F32), 1, 1).bytesPerToken();
+
+    private final Tensor key = gaussian(1, KV_HEADS, 70, DIM, 1);
+    private final Tensor value = gaussian(1, KV_HEADS, 70, DIM, 2);
+
+    /** All owners of a page write to it in one append: the last needs no copy, so one free page is enough for two of them. */
+    @ParameterizedTest
+    @ValueSource(ints = {2, 3, 5})
+    void theLastOwnerOfASharedPageKeepsIt(int owners) {
+        KeyValueCache cache = KeyValueCache.paged(config(DType.F32), owners * PAGE);
+        int[] all = new int[owners];
+        all[0] = cache.open();
+        cache.append(SERIAL, 0, all[0], tokens(key, 0, 10), tokens(value, 0, 10));
+        for (int i = 1; i < owners; i++) {
+            all[i] = cache.fork(all[0]);
+        }
+        Tensor more = gaussian(owners, KV_HEADS, 3, DIM, 3);
+        cache.append(SERIAL, 0, all, more, more);
+        assertEquals(0, cache.availableTokens());
+        assertEquals(owners * PAGE, cache.usedBytes());
+        for (int i = 0; i < owners; i++) {
+            assertEquals(13, cache.length(0, all[i]));
+            KeyValueCache alone = KeyValueCache.contiguous(config(DType.F32), 1, 64);
+            alone.append(SERIAL, 0, 0, tokens(key, 0, 10), tokens(value, 0, 10));
+            Tensor own = more.slice(0, i, i + 1);
+            alone.append(SERIAL, 0, 0, own, own);
+            Tensor query = gaussian(1, KV_HEADS, 2, DIM, 4);
+            assertArrayEquals(
+                    attend(SERIAL, query, alone.view(0, 0), AttentionOptions.CAUSAL),
+                    attend(SERIAL, query, cache.view(0, all[i]), AttentionOptions.CAUSAL));
+        }
+    }
+
+    /** With an owner that does not write, every writer needs a copy. */
+    @Test
+    void aPageThatSomebodyKeepsIsCopiedForEveryWriter() {
+        KeyValueCache cache = KeyValueCache.paged(config(DType.F32), 2 * PAGE);
+        int kept = cache.open();
+        cache.append(SERIAL, 0, kept, tokens(key, 0, 10), tokens(value, 0, 10));
+        int[] writers = {cache.fork(kept), cache.fork(kept)};
+        Tensor more = gaussian(2, KV_HEADS, 3, DIM, 3);
+        for (int round = 0; round < 2; round++) { // a rejected append must not change what the next one counts
+            CacheFullException full =
+                    assertThrows(CacheFullException.class, () -> cache.append(SERIAL, 0, writers, more, more));
+            assertTrue(full.getMessage().startsWith("cache: 2 pages"), full.getMessage());
+        }
+        assertEquals(PAGE, cache.usedBytes());
+        cache.close(kept);
+        cache.append(SERIAL, 0, writers, more, more);
+        assertEquals(2 * PAGE, cache.usedBytes());
+    }
+
+    @Test
+    void aRejectedAppendTakesNoPages() {
+        KeyValueCache cache = KeyValueCache.paged(config(DType.F32), 8 * PAGE);
+        int sequence = cache.open();
+        Compute closed = Compute.serial();
+        closed.close();
+        assertThrows(IllegalStateException.class, () -> cache.append(closed, 0, sequence, key, value));
+        assertEquals(0, cache.usedBytes());
+        assertEquals(0, cache.length(0, sequence));
+        assertThrows(
+                IllegalArgumentException.class,
+                () -> cache.append(SERIAL, 0, new int[] {sequence, 99}, pair(key), pair(value)));
+        assertEquals(0, cache.usedBytes());
+    }
+
+    /** An append that fails while it runs gives back what it took; what was there stays. */
+    @Test
+    void anAppendThatFailsHalfWayGivesItsPagesBack() {
+        KeyValueCache cache = KeyValueCache.paged(config(DType.F32), 8 * PAGE);
+        int sequence = cache.open();
+        cache.append(SERIAL, 0, sequence, tokens(key, 0, 10), tokens(value, 0, 10));
+        Tensor query = gaussian(1, KV_HEADS, 1, DIM, 4);
+        double[] before = attend(SERIAL, query, cache.view(0, sequence), AttentionOptions.CAUSAL);
+        Compute failing = Compute.on(
+                task -> {
+                    throw new IllegalStateException("test: no threads today");
+                },
+                2);
+        try {
+            cache.append(failing, 0, sequence, key, value);
+            assertEquals(80, cache.length(0, sequence));
+        } catch (IllegalStateException rejected) {
+            assertEquals(10, cache.length(0, sequence));
+            assertEquals(PAGE, cache.usedBytes());
+            assertArrayEquals(before, attend(SERIAL, query, cache.view(0, sequence), AttentionOptions.CAUSAL));
+        }
+    }
+
+    private static Tensor pair(Tensor tensor) {
+        return gaussian(2, tensor.dim(1), tensor.dim(2), tensor.dim(3), 5);
+    }
+
+    @Test
+    void sizesThatOverflowAreNamed() {
+        named("config", () -> Config.of(1, 1, 1 << 25));
+        named("config", () -> Config.of(65536, 65536, 1));
+        named("config", () -> Config.of(Integer.MAX_VALUE, Integer.MAX_VALUE, Integer.MAX_VALUE));
+        named("config", () -> Config.of(1, 1, 4).withValueDim(Integer.MAX_VALUE));
+        named("config", () -> KeyValueCache.contiguous(Config.of(1, 1, 1 << 23), 1, 1));
+        Config small = Config.of(1, 1, 4);
+        named("budgetBytes", () -> KeyValueCache.paged(small, Long.MAX_VALUE));
+        named("budgetBytes", () -> KeyValueCache.paged(small, 1L << 50));
+        named("budgetBytes", () -> KeyValueCache.paged(small, -1));
+        named("tokens", () -> KeyValueCache.contiguous(small, 1, Long.MAX_VALUE));
+        named("tokens", () -> KeyValueCache.contiguous(small, Integer.MAX_VALUE, 1L << 40));
+        named("tokens", () -> KeyValueCache.contiguous(small, Integer.MAX_VALUE, 1));
+    }
+
+    /** 64 tokens of 2^25 - 1 elements fill an array as far as its index reaches. */
+    @Test
+    void theLargestPageThatFitsIsTaken() {
+        assertEquals((1 << 24) - 1, Config.of(1, 1, (1 << 24) - 1).headDim());
+        named("config", () -> Config.of(1, 1, 1 << 24));
+    }
+
+    @Test
+    void pagesOfTheCallerAreChecked() {
+        Tensor page = Tensor.of(new float[8], 1, 2, 4);
+        named("keys[1]", () -> KeyValueView.pages(Arrays.asList(page, null), List.of(page, page), 1));
+        named("values[0]", () -> KeyValueView.pages(List.of(page), Arrays.asList((Tensor) null), 1));
+        named("keys[0]", () -> KeyValueView.pages(List.of(Tensor.of(new float[1])), List.of(page), 1));
+        named("values[0]", () -> KeyValueView.pages(List.of(page), List.of(Tensor.of(new float[1])), 1));
+        Tensor heads = Tensor.view(MemorySegment.ofArray(new float[1]), DType.F32, Shape.of(1, 1, 1))
+                .broadcast((1L << 32) + 2, 1, 1);
+        named("keyHeads", () -> KeyValueView.pages(List.of(heads), List.of(heads), 1));
+        Tensor dims = Tensor.view(MemorySegment.ofArray(new float[1]), DType.F32, Shape.of(1, 1, 1))
+                .broadcast(1, 1, (1L << 32) + 2);
+        named("headDim", () -> KeyValueView.pages(List.of(dims), List.of(dims), 1));
+        Tensor tall = Tensor.view(MemorySegment.ofArray(new float[1]), DType.F32, Shape.of(1, 1, 1))
+                .broadcast(1, Long.MAX_VALUE, 1);
+        assertEquals(
+                9,
+                KeyValueView.pages(List.of(tall, tall), List.of(tall, tall), 9).keys(0));
+        Tensor none = Tensor.of(new float[0], 1, 0, 4);
+        named("tokens", () -> KeyValueView.pages(List.of(none), List.of(none), 1));
+    }
+}
