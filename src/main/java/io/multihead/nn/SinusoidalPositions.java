@@ -5,6 +5,7 @@ import io.multihead.internal.Gate;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.Packer;
 import io.multihead.internal.kernel.RowOps;
+import io.multihead.internal.kernel.Scratch;
 import io.multihead.tensor.Tensor;
 
 /**
@@ -53,7 +54,7 @@ public final class SinusoidalPositions {
         Rows rows = Rows.of(to, 1);
         long tokens = to.dim(-2);
         double[] rates = rates(dim);
-        Packer packer = new Packer();
+        Packer packer = new Packer(new Scratch());
         float[] encoding = new float[Rows.room(dim)];
         float[] sum = new float[Rows.room(dim)];
         for (long token = 0; token < tokens; token++) {
