@@ -78,7 +78,7 @@ class SteadyStateTest {
         }
     }
 
-    /** Promise C12: 16 times the keys and queries may need more scratch for packed keys and values, and for nothing else. */
+    /** 16 times the keys and queries may need more scratch for packed keys and values, and for nothing else. */
     @Test
     void scratchGrowsOnlyByPackedKeys() {
         settlesForScratch();

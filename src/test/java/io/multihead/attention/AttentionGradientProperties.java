@@ -38,8 +38,8 @@ class AttentionGradientProperties {
 
     @AfterContainer
     static void record() {
-        Promises.record("C2: attention backward, error in bounds, random calls of every kind", worst, "8");
-        Promises.record("C2: the same with mean 0 and scores up to 10", worstOrdinary, "1");
+        Promises.BACKWARD_ANY.record(worst);
+        Promises.BACKWARD.record(worstOrdinary);
     }
 
     /** What the loss depends on beside the output, and what is dropped. */

@@ -83,7 +83,7 @@ class AttentionGradientTest {
         }
     }
 
-    /** The specification to f64's precision, the kernel to promise C4 and to its bound. */
+    /** The specification to f64's precision, the kernel to 1e-6 of the largest value and to its bound. */
     private static void close(Tensor expected, ReferenceAttentionGradient.Part reference, Tensor actual, double limit) {
         double[] values = Numbers.of(expected);
         AttentionGoldenTest.assertClose(values, reference.values(), 1e-12);

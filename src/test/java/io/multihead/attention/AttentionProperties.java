@@ -30,8 +30,8 @@ class AttentionProperties {
 
     @AfterContainer
     static void record() {
-        Promises.record("C1: attention forward, error in bounds, random calls of every kind", worst, "4");
-        Promises.record("C1: the same with mean 0 and scores up to 10", worstOrdinary, "1");
+        Promises.FORWARD_ANY.record(worst);
+        Promises.FORWARD.record(worstOrdinary);
     }
 
     @Provide

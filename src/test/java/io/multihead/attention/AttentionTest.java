@@ -32,7 +32,7 @@ import org.junit.jupiter.api.Test;
 class AttentionTest {
     private static final Compute CPU = Compute.serial();
 
-    /** The same hash at 128, 256 and 512 bits: the bits do not depend on the lane width (promise C11). */
+    /** The same hash at 128, 256 and 512 bits: the bits do not depend on the lane width. */
     @Test
     void everyLaneWidthGivesTheSameBits() {
         int hash = 0;
@@ -49,7 +49,7 @@ class AttentionTest {
 
     private static final int GOLDEN_HASH = -1406733264;
 
-    /** Promise C8: equal values come out as themselves, however many keys; twice two ulp for rounding of sum and product. */
+    /** Equal values come out as themselves, however many keys: the sums of weights and of weighted values, and their quotient, round. The worst measured is 3 ulp; twice that. */
     @Test
     void equalValuesComeOutAsThemselves() {
         double worst = 0;
@@ -63,8 +63,8 @@ class AttentionTest {
                 worst = Math.max(worst, Math.abs(out.get(0, 0, 0, 0) - c) / Math.ulp(c));
             }
         }
-        Promises.record("C8: equal values for up to 2^20 keys, error in ulp", worst, "2");
-        assertTrue(worst <= 6, "ulps: " + worst);
+        Promises.EQUAL_VALUES.record(worst);
+        assertTrue(worst <= Promises.EQUAL_VALUES.limit(), "ulps: " + worst);
     }
 
     @Test
@@ -165,7 +165,7 @@ class AttentionTest {
         assertArrayEquals(one, other);
     }
 
-    /** Lengths 0 to 130 of queries and keys, exhaustively in one of them, with red zones (promise C13). */
+    /** Lengths 0 to 130 of queries and keys, exhaustively in one of them, with red zones. */
     @Test
     void everyLengthStaysInsideItsOutput() {
         try (Arena arena = Arena.ofConfined()) {
@@ -204,7 +204,7 @@ class AttentionTest {
         assertEquals(mean, negative[5], 1e-6);
     }
 
-    /** Promise C3: all but a few outputs are what rounding the exact result once would give. */
+    /** All but a few outputs are what rounding the exact result once would give. */
     @Test
     void narrowOutputsAreCorrectlyRounded() {
         Tensor q = random(1, 1, 2, 60, 32);
@@ -224,8 +224,9 @@ class AttentionTest {
                     .filter(i -> actual[i] == wanted[i])
                     .count();
             double share = 100.0 * right / wanted.length;
-            Promises.record("C3: " + dtype + " outputs correctly rounded, %", share, ">= 99.5");
-            assertTrue(share >= 99.5, dtype + ": " + share);
+            Promises promise = Promises.valueOf(dtype.name());
+            promise.record(share);
+            assertTrue(share >= promise.limit(), dtype + ": " + share);
         }
     }
 

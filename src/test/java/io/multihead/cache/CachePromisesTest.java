@@ -54,10 +54,10 @@ class CachePromisesTest {
     @AfterAll
     static void close() {
         THREADS.close();
-        Promises.record("C18: narrow caches against attention over their widened content", worstNarrow, "4");
+        Promises.NARROW_CACHE.record(worstNarrow);
     }
 
-    /** Promise C6 through the cache: what was truncated, NaN or infinite, changes no bit; neither does it in a masked key. */
+    /** What was truncated, NaN or infinite, changes no bit; neither does it in a masked key. */
     @ParameterizedTest
     @EnumSource(
             value = DType.class,
@@ -93,7 +93,7 @@ class CachePromisesTest {
         assertArrayEquals(results[0], results[1]);
     }
 
-    /** Promise C18: a narrow cache against the specification over its widened content. */
+    /** A narrow cache against the specification over its widened content. */
     @ParameterizedTest
     @EnumSource(
             value = DType.class,
@@ -131,7 +131,7 @@ class CachePromisesTest {
         return copy;
     }
 
-    /** Promise C8 through the cache: equal values come out as they are, narrowed once, to 3 ulp of f32 (2 promised). */
+    /** Equal values come out as they are, narrowed once, to 3 ulp of f32. */
     @ParameterizedTest
     @EnumSource(
             value = DType.class,
@@ -150,7 +150,7 @@ class CachePromisesTest {
         }
     }
 
-    /** Promise C7 through the cache: NaN in a visible value reaches the rows that see it, and no others. */
+    /** NaN in a visible value reaches the rows that see it, and no others. */
     @Test
     void nanReachesExactlyTheRowsThatSeeIt() {
         KeyValueCache cache = KeyValueCache.paged(config(DType.BF16), 1L << 26);
@@ -203,7 +203,7 @@ class CachePromisesTest {
         }
     }
 
-    /** Promise C12, for ever: a million steps with a window take no more memory than the first ten thousand. */
+    /** A million steps with a window take no more memory than the first ten thousand. */
     @Test
     void aMillionStepsTakeNoMoreMemory() {
         KeyValueCache cache = KeyValueCache.paged(Config.of(1, 1, 4), 8 * 64 * 144);
@@ -258,7 +258,7 @@ class CachePromisesTest {
         return new WeakReference<>(cache.pool().slab(0));
     }
 
-    /** Promise C14 through the cache: simultaneous callers have the bits of one alone. */
+    /** Simultaneous callers have the bits of one alone. */
     @Test
     void simultaneousCallersHaveTheSameBits() throws Exception {
         KeyValueCache cache = KeyValueCache.contiguous(config(DType.BF16), 1, KEYS);

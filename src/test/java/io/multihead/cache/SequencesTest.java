@@ -191,7 +191,7 @@ class SequencesTest {
                 attend(THREADS, last, KeyValueView.pages(keys, values, KEYS), AttentionOptions.CAUSAL));
     }
 
-    /** Promise C17: the halves of the keys merge to the whole. */
+    /** The halves of the keys merge to the whole. */
     @Test
     void statesOfHalvesMerge() {
         Tensor few = tokens(query, 0, 5);

@@ -16,7 +16,7 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** The same hash at 128, 256 and 512 bits: no layer's bits depend on the lane width (promise C11). */
+/** The same hash at 128, 256 and 512 bits: no layer's bits depend on the lane width. */
 @Tag("lanes")
 class LayerBitsTest {
     private static final int GOLDEN_HASH = -1631848661;

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** Every {@code mha_*} golden file, forward: what PyTorch's layer computes in float64 (promise C4). */
+/** Every {@code mha_*} golden file, forward: what PyTorch's layer computes in float64. */
 class MultiHeadAttentionGoldenTest {
     /** Largest error allowed, as a part of the largest expected magnitude. */
     private static final double TOLERANCE = 1e-6;

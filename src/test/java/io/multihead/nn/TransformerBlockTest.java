@@ -67,7 +67,7 @@ class TransformerBlockTest {
         gradients.forEach((name, gradient) -> close(file.tensor("expected.grad." + name), gradient));
     }
 
-    /** Promise C4: 1e-6 of the largest value. */
+    /** PyTorch's results in float64, to 1e-6 of the largest value. */
     private static void close(Tensor expected, Tensor actual) {
         double[] wanted = Numbers.of(expected);
         double[] values = Numbers.of(actual);

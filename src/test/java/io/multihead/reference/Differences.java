@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.function.Function;
 
-/** Central differences, which every gradient of the specification must agree with (promise C5). */
+/** Central differences, which every gradient of the specification must agree with. */
 public final class Differences {
     private static final double TOLERANCE = 1e-7;
     /**

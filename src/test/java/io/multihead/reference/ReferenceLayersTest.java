@@ -7,7 +7,7 @@ import java.util.function.DoubleUnaryOperator;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** The gradients of every layer's specification against central differences (promise C5). */
+/** The gradients of every layer's specification against central differences. */
 class ReferenceLayersTest {
     private final SplittableRandom random = new SplittableRandom(5);
 
