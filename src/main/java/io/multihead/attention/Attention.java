@@ -1,8 +1,9 @@
 package io.multihead.attention;
 
 import io.multihead.compute.Compute;
-import io.multihead.compute.Workspace;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.ScratchKey;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -29,8 +30,8 @@ import org.jspecify.annotations.Nullable;
  * divided over calls, and wherever the memory lies. A warm call allocates nothing.
  */
 public final class Attention {
-    private static final int CALL = Workspace.ATTENTION + 1;
-    private static final int BACKWARD = Workspace.ATTENTION + 7;
+    private static final ScratchKey<ForwardCall> FORWARD = ScratchKey.ofWorker(ForwardCall::new);
+    private static final ScratchKey<GradientCall> BACKWARD = ScratchKey.of(GradientCall::new);
 
     private Attention() {}
 
@@ -145,14 +146,9 @@ public final class Attention {
         Checks.notNull(pass, "pass");
         Checks.notNull(outputGradients, "outputGradients");
         GradientChecks.require(cpu, pass, outputGradients, Checks.notNull(gradients, "gradients"));
-        Workspace scratch = cpu.take();
-        GradientCall call = scratch.job(BACKWARD, GradientCall::new);
-        try {
+        try (GradientCall call = Operation.open(cpu, BACKWARD)) {
             call.bind(pass, outputGradients, gradients);
-            call.run(cpu, scratch);
-        } finally {
-            call.clear();
-            cpu.giveBack(scratch);
+            call.run();
         }
     }
 
@@ -167,11 +163,11 @@ public final class Attention {
             AttentionOptions options) {
         Checks.notNull(cpu, "cpu");
         AttentionChecks.requireInputs(cpu, query, key, value);
-        Workspace scratch = cpu.take();
-        ForwardCall call = scratch.worker(CALL, ForwardCall::new);
-        call.bindTensors(query, key, value);
-        call.arguments.bindOutputs(output, logSumExp, weights);
-        run(cpu, scratch, call, options);
+        try (ForwardCall call = Operation.open(cpu, FORWARD)) {
+            call.bindTensors(query, key, value);
+            call.arguments.bindOutputs(output, logSumExp, weights);
+            run(cpu, call, options);
+        }
     }
 
     private static void forwardView(
@@ -184,26 +180,21 @@ public final class Attention {
         Checks.notNull(cpu, "cpu");
         Checks.notNull(outputs, "outputs");
         AttentionChecks.requireQuery(cpu, query, Checks.notNull(keyValues, "keyValues"), offsets);
-        Workspace scratch = cpu.take();
-        ForwardCall call = scratch.worker(CALL, ForwardCall::new);
-        call.bindView(query, keyValues, offsets);
-        call.arguments.bindOutputs(outputs.output(), outputs.logSumExp(), outputs.weights());
-        run(cpu, scratch, call, options);
+        try (ForwardCall call = Operation.open(cpu, FORWARD)) {
+            call.bindView(query, keyValues, offsets);
+            call.arguments.bindOutputs(outputs.output(), outputs.logSumExp(), outputs.weights());
+            run(cpu, call, options);
+        }
     }
 
-    private static void run(Compute cpu, Workspace scratch, ForwardCall call, AttentionOptions options) {
-        try {
-            AttentionCall arguments = call.arguments;
-            Checks.notNull(options, "options");
-            arguments.mask.bind(options.mask(), arguments.batches, arguments.heads, arguments.queries, arguments.keys);
-            arguments.mask.requireLengths(call.view());
-            options.scores().requireHeads(arguments.heads);
-            AttentionChecks.requireOutputs(cpu, call);
-            arguments.setOptions(options);
-            call.run(cpu, scratch);
-        } finally {
-            call.clear();
-            cpu.giveBack(scratch);
-        }
+    private static void run(Compute cpu, ForwardCall call, AttentionOptions options) {
+        AttentionCall arguments = call.arguments;
+        Checks.notNull(options, "options");
+        arguments.mask.bind(options.mask(), arguments.batches, arguments.heads, arguments.queries, arguments.keys);
+        arguments.mask.requireLengths(call.view());
+        options.scores().requireHeads(arguments.heads);
+        AttentionChecks.requireOutputs(cpu, call);
+        arguments.setOptions(options);
+        call.run();
     }
 }

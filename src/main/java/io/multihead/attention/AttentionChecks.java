@@ -2,6 +2,7 @@ package io.multihead.attention;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -21,9 +22,9 @@ final class AttentionChecks {
                     "shape " + query.shape(),
                     "expected a multiple of the " + key.dim(1) + " heads of key " + key.shape());
         }
-        cpu.requireAccess(query, "query");
-        cpu.requireAccess(key, "key");
-        cpu.requireAccess(value, "value");
+        Operation.execution(cpu).requireAccess(query, "query");
+        Operation.execution(cpu).requireAccess(key, "key");
+        Operation.execution(cpu).requireAccess(value, "value");
     }
 
     /** Fails unless keys and values fit each other. */
@@ -90,7 +91,7 @@ final class AttentionChecks {
                     "shape " + query.shape(),
                     "expected a multiple of the " + view.heads() + " heads of keyValues");
         }
-        cpu.requireAccess(query, "query");
+        Operation.execution(cpu).requireAccess(query, "query");
     }
 
     static void requireOutputs(Compute cpu, ForwardCall forward) {
@@ -117,7 +118,7 @@ final class AttentionChecks {
 
     /** Fails unless the tensor is floating, writable, and every element has its own storage. */
     static void requireWritable(Compute cpu, Tensor tensor, String argument) {
-        cpu.requireAccess(tensor, argument);
+        Operation.execution(cpu).requireAccess(tensor, argument);
         if (!tensor.dtype().isFloating()) {
             throw Checks.fail(argument, tensor.toString(), "expected a floating element type");
         }

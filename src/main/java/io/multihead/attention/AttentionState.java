@@ -1,8 +1,9 @@
 package io.multihead.attention;
 
 import io.multihead.compute.Compute;
-import io.multihead.compute.Workspace;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.ScratchKey;
 import io.multihead.tensor.Tensor;
 
 /**
@@ -17,7 +18,7 @@ import io.multihead.tensor.Tensor;
  *     count. F64 loses nothing; F32 loses what rounding a logarithm of this size does
  */
 public record AttentionState(Tensor output, Tensor logSumExp) {
-    private static final int CALL = Workspace.ATTENTION + 5;
+    private static final ScratchKey<MergeCall> CALL = ScratchKey.of(MergeCall::new);
 
     /**
      * Checks the shapes.
@@ -65,14 +66,9 @@ public record AttentionState(Tensor output, Tensor logSumExp) {
         AttentionChecks.requireWritable(cpu, merged.output, "merged output");
         AttentionChecks.requireWritable(cpu, merged.logSumExp, "merged logSumExp");
         AttentionChecks.requireApart(merged.output, "merged output", merged.logSumExp, "merged logSumExp");
-        Workspace scratch = cpu.take();
-        MergeCall call = scratch.job(CALL, MergeCall::new);
-        try {
+        try (MergeCall call = Operation.open(cpu, CALL)) {
             call.bind(left, right, merged);
-            cpu.run(call, merged.output.dim(0) * merged.output.dim(1), scratch);
-        } finally {
-            call.clear();
-            cpu.giveBack(scratch);
+            call.run();
         }
     }
 
@@ -85,8 +81,8 @@ public record AttentionState(Tensor output, Tensor logSumExp) {
                     "output shape " + part.output.shape(),
                     "expected " + merged.output.shape() + ", as of merged");
         }
-        cpu.requireAccess(part.output, argument);
-        cpu.requireAccess(part.logSumExp, argument);
+        Operation.execution(cpu).requireAccess(part.output, argument);
+        Operation.execution(cpu).requireAccess(part.logSumExp, argument);
         if (part != merged) {
             AttentionChecks.requireApart(merged.output, "merged output", part.output, argument);
             AttentionChecks.requireApart(merged.output, "merged output", part.logSumExp, argument);

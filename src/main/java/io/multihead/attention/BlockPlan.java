@@ -2,6 +2,7 @@ package io.multihead.attention;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
@@ -65,7 +66,7 @@ final class BlockPlan {
 
     void requireUsable(Compute cpu, Tensor written, String argument) {
         if (kept != null) {
-            cpu.requireAccess(kept, "mask");
+            Operation.execution(cpu).requireAccess(kept, "mask");
             AttentionChecks.requireApart(written, argument, kept, "mask");
         }
     }

@@ -1,8 +1,10 @@
 package io.multihead.attention;
 
-import io.multihead.compute.Compute;
-import io.multihead.compute.Workspace;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.LoopBody;
+import io.multihead.internal.exec.ScratchKey;
+import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.Scratch;
 import io.multihead.tensor.Tensor;
@@ -14,7 +16,9 @@ import org.jspecify.annotations.Nullable;
  * are too few rows for the threads, a unit has one of the key splits as well, and its state is merged in a second round.
  * Filled by {@link Attention}, read by the threads.
  */
-final class ForwardCall implements Compute.Job {
+final class ForwardCall extends Operation implements LoopBody {
+    private static final ScratchKey<QueryRows> WORKER = ScratchKey.ofWorker(QueryRows::new);
+
     /**
      * Keys of one split. Each split is a softmax of its own and the states are merged in order, in every call: so the bits
      * are the same whether splits run on one thread or on many, in a prefill or in a decode.
@@ -79,27 +83,27 @@ final class ForwardCall implements Compute.Job {
     }
 
     /** Runs everything, and records it if somebody asked for that. */
-    void run(Compute cpu, Workspace scratch) {
+    void run() {
         AttentionEvent event = AttentionEvent.start();
-        long units = runAll(cpu, scratch);
+        long units = runAll();
         if (event != null) {
             event.finish(arguments, mostKeys, units);
         }
     }
 
-    private long runAll(Compute cpu, Workspace scratch) {
+    private long runAll() {
         phase = Phase.WHOLE;
-        long units = divide(cpu.parallelism());
+        long units = divide(parallelism());
         requireScoresFit();
-        if (splits(cpu.parallelism(), units)) {
+        if (splits(parallelism(), units)) {
             phase = Phase.SPLITS;
-            units = divide(cpu.parallelism());
+            units = divide(parallelism());
             state = (int) mostRows() * OnlineSoftmax.stateFloats(arguments.valueDim);
             states = memory.atLeast(states, Checks.fitsInt(units * state, "splits"));
-            cpu.run(this, units, scratch);
+            run(this, units);
             phase = Phase.MERGE;
         }
-        cpu.run(this, units, scratch);
+        run(this, units);
         return units;
     }
 
@@ -202,7 +206,7 @@ final class ForwardCall implements Compute.Job {
         int rowsPerUnit = rowsPerUnit(sequence);
         long firstRow = (chunks - 1 - own / splits % chunks) * rowsPerUnit;
         int rows = (int) Math.min(rowsPerUnit, arguments.group * queries(sequence) - firstRow);
-        QueryRows queryRows = scratch.worker(Workspace.ATTENTION, QueryRows::new);
+        QueryRows queryRows = scratch.get(WORKER);
         queryRows.open(this, scratch.packer(), sequence, own / splits / chunks, firstRow, rows);
         switch (phase) {
             case WHOLE -> queryRows.attend();
@@ -238,7 +242,8 @@ final class ForwardCall implements Compute.Job {
     }
 
     /** Forgets the caller's tensors. */
-    void clear() {
+    @Override
+    protected void clear() {
         arguments.clear();
         view = null;
         offsets = null;

@@ -1,8 +1,10 @@
 package io.multihead.attention;
 
-import io.multihead.compute.Compute;
-import io.multihead.compute.Workspace;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.LoopBody;
+import io.multihead.internal.exec.ScratchKey;
+import io.multihead.internal.exec.Workspace;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -14,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * group of heads as one unit forms each pair once (five multiplications); when there are too few groups for the threads, units
  * of key blocks and then units of query blocks form each pair twice (seven).
  */
-final class GradientCall implements Compute.Job {
+final class GradientCall extends Operation implements LoopBody {
     /** What the units of one run are. */
     enum Phase {
         GROUPS,
@@ -23,7 +25,7 @@ final class GradientCall implements Compute.Job {
         BIAS
     }
 
-    private static final int SLOT = Workspace.ATTENTION + 6;
+    private static final ScratchKey<GradientUnit> WORKER = ScratchKey.ofWorker(GradientUnit::new);
 
     /** Multiplications of a pair of blocks when it is formed once, and when it is formed twice. */
     private static final int ONCE = 5;
@@ -50,9 +52,9 @@ final class GradientCall implements Compute.Job {
     }
 
     /** Runs everything, and records it if somebody asked for that. */
-    void run(Compute cpu, Workspace scratch) {
+    void run() {
         AttentionEvent event = AttentionEvent.start();
-        long units = runAll(cpu, scratch);
+        long units = runAll();
         if (event != null) {
             event.backward = true;
             event.finish(forward, forward.keys, units);
@@ -60,27 +62,27 @@ final class GradientCall implements Compute.Job {
     }
 
     /** Runs all phases that the gradients asked for need. */
-    private long runAll(Compute cpu, Workspace scratch) {
+    private long runAll() {
         long units = 0;
         boolean ofKeys = gradients().key() != null || gradients().value() != null;
         boolean ofQueries = gradients().query() != null;
         long groups = forward.batches * forward.kvHeads;
-        if (ofKeys && ofQueries && !splits(groups, cpu.parallelism())) {
-            units += run(cpu, scratch, Phase.GROUPS, groups);
+        if (ofKeys && ofQueries && !splits(groups, parallelism())) {
+            units += run(Phase.GROUPS, groups);
         } else {
-            units += run(cpu, scratch, Phase.KEYS, ofKeys ? groups * keyBlocks() : 0);
-            units += run(cpu, scratch, Phase.QUERIES, ofQueries ? groups * queryBlocks() : 0);
+            units += run(Phase.KEYS, ofKeys ? groups * keyBlocks() : 0);
+            units += run(Phase.QUERIES, ofQueries ? groups * queryBlocks() : 0);
         }
         if (gradients().bias() != null) {
             bias.bind(gradients().bias(), forward);
-            units += run(cpu, scratch, Phase.BIAS, bias.units());
+            units += run(Phase.BIAS, bias.units());
         }
         return units;
     }
 
-    private long run(Compute cpu, Workspace scratch, Phase newPhase, long units) {
+    private long run(Phase newPhase, long units) {
         phase = newPhase;
-        cpu.run(this, units, scratch);
+        run(this, units);
         return units;
     }
 
@@ -91,7 +93,7 @@ final class GradientCall implements Compute.Job {
 
     @Override
     public void run(long unit, Workspace scratch) {
-        GradientUnit worker = scratch.worker(SLOT, GradientUnit::new);
+        GradientUnit worker = scratch.get(WORKER);
         worker.use(scratch.packer());
         switch (phase) {
             case GROUPS -> worker.group(this, unit);
@@ -166,7 +168,8 @@ final class GradientCall implements Compute.Job {
     }
 
     /** Forgets the caller's tensors. */
-    void clear() {
+    @Override
+    protected void clear() {
         forward.clear();
         bias.clear();
         upstream = null;

@@ -2,6 +2,7 @@ package io.multihead.attention;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
@@ -34,7 +35,7 @@ final class GradientChecks {
                 read.put("mask " + read.size(), part.tensor());
             }
         }
-        read.forEach((name, tensor) -> cpu.requireAccess(tensor, name));
+        read.forEach((name, tensor) -> Operation.execution(cpu).requireAccess(tensor, name));
         Map<String, Tensor> written = new LinkedHashMap<>();
         put(written, "query gradient", gradients.query(), query);
         put(written, "key gradient", gradients.key(), pass.key().shape());

@@ -2,6 +2,7 @@ package io.multihead.attention;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.Packer;
 import io.multihead.internal.kernel.RowOps;
@@ -160,7 +161,7 @@ final class MaskPlan {
     void requireUsable(Compute cpu, Tensor written, String argument) {
         blocks.requireUsable(cpu, written, argument);
         for (int i = 0; i < tensorCount; i++) {
-            cpu.requireAccess(tensor(i), "mask");
+            Operation.execution(cpu).requireAccess(tensor(i), "mask");
             AttentionChecks.requireApart(written, argument, tensor(i), "mask");
         }
     }

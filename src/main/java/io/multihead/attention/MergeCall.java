@@ -1,17 +1,19 @@
 package io.multihead.attention;
 
-import io.multihead.compute.Compute;
-import io.multihead.compute.Workspace;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.FloatsKey;
+import io.multihead.internal.exec.LoopBody;
+import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /** Merges two states; a unit is one head of one batch. */
-final class MergeCall implements Compute.Job {
-    private static final int ROW = Workspace.ATTENTION + 4;
-    private static final int OTHER = Workspace.ATTENTION + 5;
+final class MergeCall extends Operation implements LoopBody {
+    private static final FloatsKey ROW = new FloatsKey();
+    private static final FloatsKey OTHER = new FloatsKey();
 
     private @Nullable AttentionState left;
     private @Nullable AttentionState right;
@@ -21,6 +23,11 @@ final class MergeCall implements Compute.Job {
         left = newLeft;
         right = newRight;
         merged = newMerged;
+    }
+
+    void run() {
+        AttentionState to = Checks.notNull(merged, "merged");
+        run(this, to.output().dim(0) * to.output().dim(1));
     }
 
     @Override
@@ -81,7 +88,8 @@ final class MergeCall implements Compute.Job {
     }
 
     /** Forgets the caller's tensors. */
-    void clear() {
+    @Override
+    protected void clear() {
         left = null;
         right = null;
         merged = null;

@@ -2,6 +2,7 @@ package io.multihead.attention;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
 import io.multihead.tensor.Tensor;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -97,8 +98,8 @@ final class PagedKeyValues implements KeyValueView {
     @Override
     public void requireUsable(Compute cpu, Tensor written, String argument) {
         for (int page = 0; page < keyPages.length; page++) {
-            cpu.requireAccess(keyPages[page], "keys");
-            cpu.requireAccess(valuePages[page], "values");
+            Operation.execution(cpu).requireAccess(keyPages[page], "keys");
+            Operation.execution(cpu).requireAccess(valuePages[page], "values");
             AttentionChecks.requireApart(written, argument, keyPages[page], "keys");
             AttentionChecks.requireApart(written, argument, valuePages[page], "values");
         }

@@ -1,8 +1,9 @@
 package io.multihead.attention;
 
 import io.multihead.compute.Compute;
-import io.multihead.compute.Workspace;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.ScratchKey;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -17,6 +18,8 @@ import org.jspecify.annotations.Nullable;
  * <p>Thread-safe; same bits for any number of threads; a warm call allocates nothing.
  */
 public final class Softmax {
+    private static final ScratchKey<SoftmaxCall> CALL = ScratchKey.of(SoftmaxCall::new);
+
     private Softmax() {}
 
     /**
@@ -58,7 +61,7 @@ public final class Softmax {
             boolean logarithm) {
         Checks.notNull(cpu, "cpu");
         requireShapes(scores, output, logSumExp);
-        cpu.requireAccess(scores, "scores");
+        Operation.execution(cpu).requireAccess(scores, "scores");
         AttentionChecks.requireWritable(cpu, output, "output");
         if (output != scores) {
             AttentionChecks.requireApart(output, "output", scores, "scores");
@@ -68,19 +71,14 @@ public final class Softmax {
             AttentionChecks.requireApart(logSumExp, "logSumExp", scores, "scores");
             AttentionChecks.requireApart(logSumExp, "logSumExp", output, "output");
         }
-        Workspace scratch = cpu.take();
-        SoftmaxCall call = scratch.job(Workspace.ATTENTION + 2, SoftmaxCall::new);
-        try {
+        try (SoftmaxCall call = Operation.open(cpu, CALL)) {
             call.bind(scores, output, logSumExp, options, logarithm);
             if (!options.scores().isNone() || call.mask.blocks().hides()) {
                 throw Checks.fail(
                         "options", options.toString(), "expected no score options and no blocks for scores alone");
             }
             call.mask.requireUsable(cpu, output, "output");
-            cpu.run(call, call.divide(cpu.parallelism()), scratch);
-        } finally {
-            call.clear();
-            cpu.giveBack(scratch);
+            call.run();
         }
     }
 

@@ -2,9 +2,12 @@ package io.multihead.attention;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
-import io.multihead.compute.Compute;
-import io.multihead.compute.Workspace;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.FloatsKey;
+import io.multihead.internal.exec.LoopBody;
+import io.multihead.internal.exec.ScratchKey;
+import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.Exp;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.Packer;
@@ -14,11 +17,12 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /** One call of the softmax, its rows divided into units. */
-final class SoftmaxCall implements Compute.Job {
+final class SoftmaxCall extends Operation implements LoopBody {
     private static final int UNITS_PER_THREAD = 4;
-    private static final int ROW_SLOT = Workspace.ATTENTION + 2;
-    private static final int STAGING_SLOT = Workspace.ATTENTION + 3;
-    private static final int SUM_SLOT = Workspace.ATTENTION + 4;
+    private static final FloatsKey ROW = new FloatsKey();
+    private static final FloatsKey STAGING = new FloatsKey();
+    private static final ScratchKey<MaskPlan.Place> PLACE = ScratchKey.of(MaskPlan.Place::new);
+    private static final FloatsKey SUM = new FloatsKey();
 
     final MaskPlan mask = new MaskPlan();
     private final long[] sizes = new long[3];
@@ -52,7 +56,11 @@ final class SoftmaxCall implements Compute.Job {
         mask.bind(options.mask(), sizes[0], sizes[1], sizes[2], keys);
     }
 
-    long divide(int threads) {
+    void run() {
+        run(this, divide(parallelism()));
+    }
+
+    private long divide(int threads) {
         rowsPerUnit = Math.max(1, Math.ceilDiv(rows, threads == 1 ? 1 : (long) threads * UNITS_PER_THREAD));
         return Math.ceilDiv(rows, rowsPerUnit);
     }
@@ -60,10 +68,10 @@ final class SoftmaxCall implements Compute.Job {
     @Override
     public void run(long unit, Workspace scratch) {
         int padded = Lanes.roundUp(keys, PANEL);
-        float[] row = scratch.floats(ROW_SLOT, padded);
-        float[] staging = scratch.floats(STAGING_SLOT, padded);
-        float[] sum = scratch.floats(SUM_SLOT, PANEL);
-        MaskPlan.Place place = scratch.job(ROW_SLOT + 1, MaskPlan.Place::new);
+        float[] row = scratch.floats(ROW, padded);
+        float[] staging = scratch.floats(STAGING, padded);
+        float[] sum = scratch.floats(SUM, PANEL);
+        MaskPlan.Place place = scratch.get(PLACE);
         for (long r = unit * rowsPerUnit; r < Math.min(rows, (unit + 1) * rowsPerUnit); r++) {
             long batch = r / sizes[2] / sizes[1];
             long head = r / sizes[2] % sizes[1];
@@ -134,7 +142,8 @@ final class SoftmaxCall implements Compute.Job {
     }
 
     /** Forgets the caller's tensors. */
-    void clear() {
+    @Override
+    protected void clear() {
         mask.clear();
         scores = null;
         output = null;

@@ -2,6 +2,7 @@ package io.multihead.attention;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -113,8 +114,8 @@ final class TensorKeyValues implements KeyValueView {
 
     @Override
     public void requireUsable(Compute cpu, Tensor written, String argument) {
-        cpu.requireAccess(key(), "key");
-        cpu.requireAccess(value(), "value");
+        Operation.execution(cpu).requireAccess(key(), "key");
+        Operation.execution(cpu).requireAccess(value(), "value");
         AttentionChecks.requireApart(written, argument, key(), "key");
         AttentionChecks.requireApart(written, argument, value(), "value");
     }

@@ -3,9 +3,11 @@ package io.multihead.cache;
 import static io.multihead.internal.kernel.Lanes.DEPTH;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
-import io.multihead.compute.Compute;
-import io.multihead.compute.Workspace;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.FloatsKey;
+import io.multihead.internal.exec.LoopBody;
+import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.PanelStore;
 import io.multihead.internal.kernel.Product;
@@ -15,9 +17,9 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /** Writes new tokens into pages that are there already; a unit is one head of one sequence. */
-final class AppendCall implements Compute.Job {
-    private static final int ROWS = Workspace.CACHE + 1;
-    private static final int TURNED = Workspace.CACHE + 2;
+final class AppendCall extends Operation implements LoopBody {
+    private static final FloatsKey ROWS = new FloatsKey();
+    private static final FloatsKey TURNED = new FloatsKey();
     private static final int[] NONE = {};
 
     private @Nullable KeyValueCache cache;
@@ -39,6 +41,13 @@ final class AppendCall implements Compute.Job {
     void bindTensors(Tensor newKey, Tensor newValue) {
         key = newKey;
         value = newValue;
+    }
+
+    void run() {
+        run(
+                this,
+                (long) sequences.length
+                        * Checks.notNull(cache, "cache").config().heads());
     }
 
     @Override
@@ -132,7 +141,8 @@ final class AppendCall implements Compute.Job {
     }
 
     /** Forgets the caller's tensors. */
-    void clear() {
+    @Override
+    protected void clear() {
         cache = null;
         key = null;
         value = null;

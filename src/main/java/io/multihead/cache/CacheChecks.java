@@ -2,6 +2,7 @@ package io.multihead.cache;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.Quads;
 import io.multihead.position.Rope;
@@ -22,8 +23,8 @@ final class CacheChecks {
             throw Checks.fail(
                     "value", "shape " + value.shape(), "expected the batches and tokens of key " + key.shape());
         }
-        cpu.requireAccess(key, "key");
-        cpu.requireAccess(value, "value");
+        Operation.execution(cpu).requireAccess(key, "key");
+        Operation.execution(cpu).requireAccess(value, "value");
     }
 
     private static void requireShape(Tensor tensor, String argument, long heads, long dim) {

@@ -3,8 +3,9 @@ package io.multihead.cache;
 import io.multihead.attention.KeyValuePage;
 import io.multihead.attention.KeyValueView;
 import io.multihead.compute.Compute;
-import io.multihead.compute.Workspace;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.ScratchKey;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.position.Rope;
 import io.multihead.tensor.DType;
@@ -28,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  * thread at a time. A warm append within the memory at hand allocates nothing.
  */
 public final class KeyValueCache {
-    private static final int CALL = Workspace.CACHE;
+    private static final ScratchKey<AppendCall> CALL = ScratchKey.of(AppendCall::new);
 
     private final PagePool pool;
     private final Sequences sequences;
@@ -315,17 +316,13 @@ public final class KeyValueCache {
     private void append(Compute cpu, int layer, int[] to, long @Nullable [] offsets, Tensor key, Tensor value) {
         Checks.index(layer, pool.config.layers(), "layer");
         sequences.requireDistinct(to);
-        Workspace scratch = cpu.take(); // first, since a closed Compute must not cost pages
-        AppendCall call = scratch.job(CALL, AppendCall::new);
-        try {
+        try (AppendCall call = Operation.open(cpu, CALL)) { // first, since a closed Compute must not cost pages
             sequences.makeRoom(layer, to, offsets, key.dim(2));
             call.bind(this, layer, to, offsets);
             call.bindTensors(key, value);
-            cpu.run(call, (long) to.length * pool.config.heads(), scratch);
+            call.run();
             sequences.advance(layer, to, offsets, key.dim(2));
         } finally {
-            call.clear();
-            cpu.giveBack(scratch);
             sequences.trim(to);
         }
     }

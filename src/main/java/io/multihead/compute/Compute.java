@@ -3,13 +3,11 @@ package io.multihead.compute;
 import io.multihead.internal.Checks;
 import io.multihead.internal.Gate;
 import io.multihead.internal.SlowConditions;
+import io.multihead.internal.exec.ComputeAccess;
+import io.multihead.internal.exec.Execution;
 import io.multihead.internal.kernel.Lanes;
-import io.multihead.tensor.Tensor;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Threads and scratch memory for kernels. No other class of the library starts a thread.
@@ -22,35 +20,17 @@ import org.jspecify.annotations.Nullable;
  * Further calls fail with {@link IllegalStateException}.
  */
 public final class Compute implements AutoCloseable {
-    /** The body of a parallel loop. */
-    public interface Job {
-        /**
-         * Runs one task. Tasks run in any order and on any thread.
-         *
-         * @param task from 0
-         * @param scratch the memory of the thread that runs it
-         */
-        void run(long task, Workspace scratch);
-    }
-
     private static final int MAX_PARALLELISM = 1024;
 
-    private final int parallelism;
-    private final @Nullable WorkerPool pool;
-    private final @Nullable Executor executor;
-    /** Never started: stands for "some other thread" when a segment is asked who may use it. */
-    private final Thread probe = new Thread(() -> {}, "multihead-access-probe");
+    static {
+        ComputeAccess.open(compute -> ((Compute) compute).execution);
+    }
 
-    private final FloatArrayPool arrays = new FloatArrayPool();
-    private final Workspaces workspaces = new Workspaces();
-    private final Running running = workspaces::leave;
+    private final Execution execution;
 
-    private Compute(int parallelism, @Nullable WorkerPool pool, @Nullable Executor executor) {
-        Gate.requireVectorModule();
+    private Compute(Execution execution) {
         SlowConditions.report(Lanes.COUNT);
-        this.parallelism = parallelism;
-        this.pool = pool;
-        this.executor = executor;
+        this.execution = execution;
     }
 
     /**
@@ -59,7 +39,8 @@ public final class Compute implements AutoCloseable {
      * @return a Compute without threads
      */
     public static Compute serial() {
-        return new Compute(1, null, null);
+        Gate.requireVectorModule();
+        return new Compute(Execution.threads(1));
     }
 
     /**
@@ -72,7 +53,7 @@ public final class Compute implements AutoCloseable {
     public static Compute threads(int threads) {
         requireParallelism(threads, "threads");
         Gate.requireVectorModule();
-        return new Compute(threads, threads == 1 ? null : new WorkerPool(threads - 1), null);
+        return new Compute(Execution.threads(threads));
     }
 
     /**
@@ -88,7 +69,8 @@ public final class Compute implements AutoCloseable {
     public static Compute on(Executor executor, int parallelism) {
         Checks.notNull(executor, "executor");
         requireParallelism(parallelism, "parallelism");
-        return new Compute(parallelism, null, parallelism == 1 ? null : executor);
+        Gate.requireVectorModule();
+        return new Compute(Execution.on(executor, parallelism));
     }
 
     private static void requireParallelism(int threads, String argument) {
@@ -103,136 +85,7 @@ public final class Compute implements AutoCloseable {
      * @return the number of threads, the caller included
      */
     public int parallelism() {
-        return parallelism;
-    }
-
-    /**
-     * Fails if this Compute's threads could not use the tensor's memory, before anything is written.
-     *
-     * @param tensor an argument of a call
-     * @param argument its name
-     * @throws IllegalStateException if the memory's arena is closed
-     * @throws WrongThreadException if its arena is confined to another thread
-     * @throws IllegalArgumentException if its arena is confined to this thread and this Compute has several
-     */
-    public void requireAccess(Tensor tensor, String argument) {
-        MemorySegment memory = tensor.memory();
-        if (memory.byteSize() > 0) {
-            memory.get(ValueLayout.JAVA_BYTE, 0); // the JDK's own exception for a closed arena or a wrong thread
-        }
-        if (parallelism > 1 && !memory.isAccessibleBy(probe)) {
-            throw Checks.fail(
-                    argument,
-                    "memory of an arena confined to this thread",
-                    "expected a shared, automatic or global arena, as this Compute has " + parallelism + " threads");
-        }
-    }
-
-    /** A call of several kernels that is running on the thread that began it. */
-    public interface Running extends AutoCloseable {
-        /** Ends the call, on the thread that began it. */
-        @Override
-        void close();
-    }
-
-    /**
-     * Begins a call of several kernels: until the returned object is closed, this thread's calls succeed even if {@link #close} is
-     * called meanwhile. Calls nest.
-     *
-     * @return to be closed by the same thread
-     * @throws IllegalStateException if this Compute is closed
-     */
-    public Running begin() {
-        workspaces.enter();
-        return running;
-    }
-
-    /**
-     * Takes a workspace for the calling thread.
-     *
-     * @return a workspace to be given back with {@link #giveBack}
-     * @throws IllegalStateException if this Compute is closed and the thread is not within a call that began before
-     */
-    public Workspace take() {
-        workspaces.enter();
-        return workspaces.take();
-    }
-
-    /**
-     * Gives a workspace back for the next call.
-     *
-     * @param workspace from {@link #take}, on the same thread
-     */
-    public void giveBack(Workspace workspace) {
-        workspaces.giveBack(workspace);
-        workspaces.leave();
-    }
-
-    /**
-     * Takes an array for intermediate results.
-     *
-     * @param length how many floats are needed
-     * @return at least so many, with arbitrary contents; to be given back with {@link #giveBack(float[])}, or left to the garbage
-     *     collector
-     */
-    public float[] takeFloats(int length) {
-        return arrays.take(length);
-    }
-
-    /**
-     * Keeps an array for later calls: at most 64 MiB of them.
-     *
-     * @param floats from {@link #takeFloats}, no longer used
-     */
-    public void giveBack(float[] floats) {
-        arrays.giveBack(floats);
-    }
-
-    /**
-     * Runs all tasks of a job and returns when they are done.
-     *
-     * @param job what to do
-     * @param tasks how many tasks there are
-     * @param scratch the calling thread's workspace
-     * @throws RuntimeException the first exception that a task threw, of whatever type, with those of other threads suppressed in
-     *     it; remaining tasks have not run
-     */
-    public void run(Job job, long tasks, Workspace scratch) {
-        if (pool != null && tasks > 1 && pool.tryRun(job, tasks, scratch)) {
-            return;
-        }
-        if (executor != null && tasks > 1) {
-            new ParallelFor()
-                    .run(job, tasks, scratch, this::submit); // of its own: helpers may come after the call has returned
-            return;
-        }
-        for (long task = 0; task < tasks; task++) {
-            job.run(task, scratch);
-        }
-    }
-
-    /** Submits helpers until there are enough, the executor rejects one, or the loop has ended (helpers may run in execute). */
-    private void submit(ParallelFor loop, long tasks) {
-        Executor to = Checks.notNull(executor, "executor");
-        try {
-            for (long helper = 1; helper < Math.min(parallelism, tasks); helper++) {
-                to.execute(() -> help(loop));
-            }
-        } catch (RejectedExecutionException rejection) {
-            // the calling thread, and helpers that run already, do the work
-        }
-    }
-
-    /** Runs on a thread of the caller's executor, perhaps long after the loop has ended. */
-    private void help(ParallelFor loop) {
-        if (loop.isOpen()) {
-            Workspace scratch = workspaces.take();
-            try {
-                loop.help(scratch);
-            } finally {
-                workspaces.giveBack(scratch);
-            }
-        }
+        return execution.parallelism();
     }
 
     /**
@@ -241,16 +94,12 @@ public final class Compute implements AutoCloseable {
      * @return bytes on the Java heap
      */
     public long heldBytes() {
-        return workspaces.heldBytes() + arrays.heldBytes() + (pool == null ? 0 : pool.heldBytes());
+        return execution.heldBytes();
     }
 
     /** Releases the scratch memory that is held for later calls, for example after an unusually large one. */
     public void trim() {
-        workspaces.trim();
-        arrays.trim();
-        if (pool != null) {
-            pool.trim();
-        }
+        execution.trim();
     }
 
     /**
@@ -259,10 +108,6 @@ public final class Compute implements AutoCloseable {
      */
     @Override
     public void close() {
-        workspaces.close();
-        arrays.close();
-        if (pool != null) {
-            pool.close();
-        }
+        execution.close();
     }
 }

@@ -1,8 +1,9 @@
 package io.multihead.gemm;
 
 import io.multihead.compute.Compute;
-import io.multihead.compute.Workspace;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.ScratchKey;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -17,6 +18,8 @@ import org.jspecify.annotations.Nullable;
  * <p>Thread-safe. A warm call allocates nothing. Sums may overflow to infinity as f32 does; NaN follows IEEE 754.
  */
 public final class Gemm {
+    private static final ScratchKey<GemmCall> CALL = ScratchKey.of(GemmCall::new);
+
     private Gemm() {}
 
     /**
@@ -61,14 +64,9 @@ public final class Gemm {
         Tensor left = options.transposeA() ? GemmChecks.transposed(a) : a;
         GemmChecks.requireOperands(cpu, left, b, packed, c);
         GemmChecks.requireBias(cpu, c, options.bias());
-        Workspace scratch = cpu.take();
-        GemmCall call = scratch.job(Workspace.GEMM + 1, GemmCall::new);
-        try {
+        try (GemmCall call = Operation.open(cpu, CALL)) {
             call.bind(left, b, packed, c, options);
-            call.run(cpu, scratch);
-        } finally {
-            call.clear();
-            cpu.giveBack(scratch);
+            call.run();
         }
     }
 }

@@ -1,8 +1,10 @@
 package io.multihead.gemm;
 
-import io.multihead.compute.Compute;
-import io.multihead.compute.Workspace;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.LoopBody;
+import io.multihead.internal.exec.ScratchKey;
+import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.tensor.Tensor;
 import java.util.concurrent.atomic.AtomicLong;
@@ -14,7 +16,9 @@ import org.jspecify.annotations.Nullable;
  * divided, so no result depends on the division. Units of the same columns are a strip: a thread keeps what it has packed of B for
  * one, so each thread begins with a strip of its own and then helps with others.
  */
-final class GemmCall implements Compute.Job {
+final class GemmCall extends Operation implements LoopBody {
+    private static final ScratchKey<GemmBlock> BLOCK = ScratchKey.ofWorker(GemmBlock::new);
+
     private static final AtomicLong CALLS = new AtomicLong();
 
     /** Columns of a unit. A is read once for so many; reading it twice for 1024 columns costs 3 %. */
@@ -75,11 +79,11 @@ final class GemmCall implements Compute.Job {
     }
 
     /** Runs everything, and records it if somebody asked for that. */
-    void run(Compute cpu, Workspace scratch) {
+    void run() {
         GemmEvent event = GemmEvent.start();
-        long units = divide(cpu.parallelism());
-        workers = (int) Math.min(cpu.parallelism(), units);
-        cpu.run(this, workers, scratch);
+        long units = divide(parallelism());
+        workers = (int) Math.min(parallelism(), units);
+        run(this, workers);
         if (event != null) {
             event.finish(this, units);
         }
@@ -138,7 +142,7 @@ final class GemmCall implements Compute.Job {
     /** One thread's work: what nobody has taken yet, strip after strip. */
     @Override
     public void run(long worker, Workspace scratch) {
-        GemmBlock block = scratch.worker(Workspace.GEMM, GemmBlock::new);
+        GemmBlock block = scratch.get(BLOCK);
         for (int i = 0; i < strips; i++) {
             int strip = (int) ((worker * strips / workers + i) % strips);
             for (long unit = taken.getAndIncrement(strip);
@@ -192,7 +196,8 @@ final class GemmCall implements Compute.Job {
     }
 
     /** Forgets the caller's tensors. */
-    void clear() {
+    @Override
+    protected void clear() {
         a = null;
         b = null;
         packed = null;

@@ -2,6 +2,7 @@ package io.multihead.gemm;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -41,7 +42,7 @@ final class GemmChecks {
             requireRight(packed.inputs(), packed.outputs(), depth, c, null);
         }
         requireApart(cpu, a, c, "a");
-        cpu.requireAccess(c, "c");
+        Operation.execution(cpu).requireAccess(c, "c");
         if (c.memory().isReadOnly()) {
             throw Checks.fail("c", "read-only memory", "expected memory that can be written");
         }
@@ -84,7 +85,7 @@ final class GemmChecks {
     }
 
     private static void requireApart(Compute cpu, Tensor operand, Tensor c, String argument) {
-        cpu.requireAccess(operand, argument);
+        Operation.execution(cpu).requireAccess(operand, argument);
         if (c.overlaps(operand)) {
             throw Checks.fail("c", "overlaps " + argument, "expected memory of its own");
         }

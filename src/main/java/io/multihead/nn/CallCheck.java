@@ -2,6 +2,7 @@ package io.multihead.nn;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
 import io.multihead.nn.MultiHeadAttention.Config;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -105,10 +106,10 @@ final class CallCheck {
     }
 
     private void requireWritable(Map<String, Tensor> written) {
-        read.forEach((name, tensor) -> cpu.requireAccess(tensor, name));
+        read.forEach((name, tensor) -> Operation.execution(cpu).requireAccess(tensor, name));
         Map<String, Tensor> others = new LinkedHashMap<>(read);
         written.forEach((name, tensor) -> {
-            cpu.requireAccess(tensor, name);
+            Operation.execution(cpu).requireAccess(tensor, name);
             if (tensor.memory().isReadOnly()) {
                 throw Checks.fail(name, "read-only memory", "expected memory that can be written");
             }

@@ -2,6 +2,7 @@ package io.multihead.nn;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.LinkedHashMap;
@@ -62,7 +63,7 @@ final class CallTensors {
             throw Checks.fail(name, "shape " + tensor.shape(), "expected " + expected);
         }
         if (cpu != null) {
-            cpu.requireAccess(tensor, name);
+            Operation.execution(cpu).requireAccess(tensor, name);
         }
     }
 

@@ -1,8 +1,8 @@
 package io.multihead.nn;
 
 import io.multihead.compute.Compute;
-import io.multihead.compute.Workspace;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.SingleCall;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
@@ -111,12 +111,7 @@ public final class CrossEntropy {
             counted += target == ignored ? 0 : 1;
         }
         CrossEntropyCall call = new CrossEntropyCall(logits, gradient, targets, ignored, counted);
-        Workspace scratch = cpu.take();
-        try {
-            cpu.run(call, call.divide(cpu.parallelism()), scratch);
-        } finally {
-            cpu.giveBack(scratch);
-        }
+        SingleCall.run(cpu, call, call.divide(cpu.parallelism()));
         return counted == 0 ? 0 : call.sum() / counted;
     }
 }

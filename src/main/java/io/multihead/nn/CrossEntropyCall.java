@@ -2,8 +2,9 @@ package io.multihead.nn;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
-import io.multihead.compute.Compute;
-import io.multihead.compute.Workspace;
+import io.multihead.internal.exec.FloatsKey;
+import io.multihead.internal.exec.LoopBody;
+import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.Exp;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.RowOps;
@@ -12,10 +13,10 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /** One call of the cross-entropy, its rows divided into units. */
-final class CrossEntropyCall implements Compute.Job {
+final class CrossEntropyCall implements LoopBody {
     private static final int UNITS_PER_THREAD = 4;
-    private static final int ROW = Workspace.LAYER;
-    private static final int SUM = Workspace.LAYER + 1;
+    private static final FloatsKey ROW = new FloatsKey();
+    private static final FloatsKey SUM = new FloatsKey();
 
     private final Rows logits;
     private final @Nullable Rows gradient;

@@ -3,14 +3,17 @@ package io.multihead.nn;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import io.multihead.compute.Compute;
-import io.multihead.compute.Workspace;
+import io.multihead.internal.call.SingleCall;
+import io.multihead.internal.exec.FloatsKey;
+import io.multihead.internal.exec.LoopBody;
+import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.Activation;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /** One call of an element-wise function, cut into chunks of rows; dense tensors are one row of everything. */
-final class ElementCall implements Compute.Job {
+final class ElementCall implements LoopBody {
     /** What is done to a chunk in scratch. */
     interface Function {
         /**
@@ -29,9 +32,9 @@ final class ElementCall implements Compute.Job {
     private static final int CHUNK = 1024;
 
     private static final int UNITS_PER_THREAD = 4;
-    private static final int VALUES = Workspace.LAYER;
-    private static final int INPUTS = Workspace.LAYER + 1;
-    private static final int ROOM = Workspace.LAYER + 2;
+    private static final FloatsKey VALUES = new FloatsKey();
+    private static final FloatsKey INPUTS = new FloatsKey();
+    private static final FloatsKey ROOM = new FloatsKey();
 
     private final Function function;
     private final Rows from;
@@ -53,12 +56,7 @@ final class ElementCall implements Compute.Job {
     /** {@code to = function(from, inputs)}. */
     static void run(Compute cpu, Function function, Tensor from, @Nullable Tensor inputs, Tensor to) {
         ElementCall call = new ElementCall(function, from, inputs, to, cpu.parallelism());
-        Workspace scratch = cpu.take();
-        try {
-            cpu.run(call, Math.ceilDiv(call.chunks(), call.chunksPerUnit), scratch);
-        } finally {
-            cpu.giveBack(scratch);
-        }
+        SingleCall.run(cpu, call, Math.ceilDiv(call.chunks(), call.chunksPerUnit));
     }
 
     private static Rows rows(Tensor tensor, boolean dense) {

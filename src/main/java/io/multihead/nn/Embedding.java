@@ -1,8 +1,10 @@
 package io.multihead.nn;
 
 import io.multihead.compute.Compute;
-import io.multihead.compute.Workspace;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.SingleCall;
+import io.multihead.internal.exec.FloatsKey;
+import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.tensor.Shape;
@@ -17,8 +19,8 @@ import java.util.Map;
  */
 public final class Embedding {
     private static final String WEIGHT = "weight";
-    private static final int ROW = Workspace.LAYER;
-    private static final int ADDED = Workspace.LAYER + 1;
+    private static final FloatsKey ROW = new FloatsKey();
+    private static final FloatsKey ADDED = new FloatsKey();
 
     private final Compute here = Compute.serial();
     private final Tensor weight;
@@ -64,15 +66,13 @@ public final class Embedding {
         new CallTensors(here).reads(WEIGHT, weight, weight.shape()).writes("y", y, y.shape());
         Rows from = Rows.of(weight, 1);
         Rows to = Rows.of(y, 1);
-        Workspace scratch = here.take();
-        try {
+        try (SingleCall call = SingleCall.open(here)) {
+            Workspace scratch = call.workspace();
             float[] row = scratch.floats(ROW, Rows.room((int) from.length()));
             for (int i = 0; i < rows.length; i++) {
                 from.read(scratch.packer(), rows[i], row);
                 to.write(scratch.packer(), i, row);
             }
-        } finally {
-            here.giveBack(scratch);
         }
     }
 
@@ -94,8 +94,8 @@ public final class Embedding {
         Rows from = Rows.of(outputGradient, 1);
         Rows to = Rows.of(weightGradient, 1);
         int length = (int) from.length();
-        Workspace scratch = here.take();
-        try {
+        try (SingleCall call = SingleCall.open(here)) {
+            Workspace scratch = call.workspace();
             float[] row = scratch.floats(ROW, Rows.room(length));
             float[] added = scratch.floats(ADDED, Rows.room(length));
             for (int i = 0; i < rows.length; i++) {
@@ -104,8 +104,6 @@ public final class Embedding {
                 RowOps.add(row, 0, Lanes.roundUp(length, Lanes.PANEL), added, 0);
                 to.write(scratch.packer(), rows[i], row);
             }
-        } finally {
-            here.giveBack(scratch);
         }
     }
 

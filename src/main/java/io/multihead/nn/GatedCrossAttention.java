@@ -1,6 +1,8 @@
 package io.multihead.nn;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.Execution;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -135,7 +137,7 @@ public final class GatedCrossAttention {
     @SuppressWarnings("try") // the call ends with the block
     public GatedPass record(Compute cpu, MultiHeadInputs inputs, Tensor y, long seed) {
         check(cpu, inputs, y);
-        try (Compute.Running call = cpu.begin()) {
+        try (Execution.Running call = Operation.execution(cpu).begin()) {
             return new GatedPass(this, cpu, inputs, y, seed);
         }
     }

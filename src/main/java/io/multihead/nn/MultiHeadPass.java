@@ -8,6 +8,8 @@ import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.AttentionPass;
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.Execution;
 import io.multihead.nn.MultiHeadAttention.Config;
 import io.multihead.tensor.Tensor;
 import java.util.LinkedHashMap;
@@ -72,7 +74,7 @@ public final class MultiHeadPass implements Pass {
     static MultiHeadPass record(
             Compute cpu, Parameters parameters, MultiHeadInputs inputs, MultiHeadOutputs outputs, long seed) {
         double rate = parameters.config().options().dropout().rate();
-        try (Compute.Running call = Checks.notNull(cpu, "cpu").begin()) {
+        try (Execution.Running call = Operation.execution(cpu).begin()) {
             return new MultiHeadPass(cpu, parameters, inputs, outputs, new AttentionDropout(rate, seed));
         }
     }

@@ -2,8 +2,9 @@ package io.multihead.nn;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
-import io.multihead.compute.Compute;
-import io.multihead.compute.Workspace;
+import io.multihead.internal.exec.FloatsKey;
+import io.multihead.internal.exec.LoopBody;
+import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.Norm;
 import io.multihead.internal.kernel.RowOps;
@@ -20,17 +21,17 @@ import org.jspecify.annotations.Nullable;
  * <p>Parameter gradients are summed in an order that depends on the number of rows alone: chains of 64 rows, added up by unit
  * of consecutive rows, and units in ascending order.
  */
-final class NormBackward implements Compute.Job {
+final class NormBackward implements LoopBody {
     private static final int MOST_UNITS = 64;
     private static final int LEAST_ROWS = 8;
     private static final int CHAIN_ROWS = 64;
     /** Of the units' sums, unless a single unit needs more. */
     private static final long MOST_FLOATS = 1L << 26;
 
-    private static final int ROW = Workspace.LAYER;
-    private static final int GRADIENT = Workspace.LAYER + 4;
-    private static final int CHAIN = Workspace.LAYER + 5;
-    private static final int SUMS = Workspace.LAYER + 6;
+    private static final FloatsKey ROW = new FloatsKey();
+    private static final FloatsKey GRADIENT = new FloatsKey();
+    private static final FloatsKey CHAIN = new FloatsKey();
+    private static final FloatsKey SUMS = new FloatsKey();
 
     private final NormLayer layer;
     private final Rows x;

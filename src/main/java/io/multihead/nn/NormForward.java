@@ -2,8 +2,9 @@ package io.multihead.nn;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
-import io.multihead.compute.Compute;
-import io.multihead.compute.Workspace;
+import io.multihead.internal.exec.FloatsKey;
+import io.multihead.internal.exec.LoopBody;
+import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.Norm;
 import io.multihead.tensor.Tensor;
@@ -11,12 +12,12 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /** One forward call of a normalisation, its rows divided into units. */
-final class NormForward implements Compute.Job {
+final class NormForward implements LoopBody {
     private static final int UNITS_PER_THREAD = 4;
-    private static final int ROW = Workspace.LAYER;
-    static final int PARTIAL = Workspace.LAYER + 1;
-    static final int WEIGHT = Workspace.LAYER + 2;
-    private static final int BIAS = Workspace.LAYER + 3;
+    private static final FloatsKey ROW = new FloatsKey();
+    static final FloatsKey PARTIAL = new FloatsKey();
+    static final FloatsKey WEIGHT = new FloatsKey();
+    private static final FloatsKey BIAS = new FloatsKey();
 
     private final NormLayer layer;
     private final Rows x;
@@ -53,9 +54,9 @@ final class NormForward implements Compute.Job {
     }
 
     /** A parameter as one row, or a constant where there is none. */
-    static float[] parameter(NormLayer layer, String name, float otherwise, Workspace scratch, int slot) {
+    static float[] parameter(NormLayer layer, String name, float otherwise, Workspace scratch, FloatsKey key) {
         int length = (int) layer.normalized.elements();
-        float[] row = scratch.floats(slot, Rows.room(length));
+        float[] row = scratch.floats(key, Rows.room(length));
         @Nullable Tensor tensor = layer.parameters.get(name);
         if (tensor == null) {
             Arrays.fill(row, 0, length, otherwise);

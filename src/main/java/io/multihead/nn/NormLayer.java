@@ -1,8 +1,8 @@
 package io.multihead.nn;
 
 import io.multihead.compute.Compute;
-import io.multihead.compute.Workspace;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.SingleCall;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
@@ -66,7 +66,8 @@ final class NormLayer {
 
     void forward(Layer layer, Compute cpu, Tensor x, Tensor y) {
         CallTensors.forward(cpu, layer, x, y);
-        run(cpu, new NormForward(this, x, y, cpu.parallelism()));
+        NormForward call = new NormForward(this, x, y, cpu.parallelism());
+        SingleCall.run(cpu, call, call.units());
     }
 
     Pass record(Layer layer, Compute cpu, Tensor x, Tensor y) {
@@ -75,24 +76,12 @@ final class NormLayer {
             @Override
             void differentiate(Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {
                 NormBackward call = new NormBackward(NormLayer.this, x, dy, dx, gradients);
-                Workspace scratch = cpu.take();
-                try {
-                    call.bind(scratch);
-                    cpu.run(call, call.units(), scratch);
-                    call.addGradients(scratch);
-                } finally {
-                    cpu.giveBack(scratch);
+                try (SingleCall running = SingleCall.open(cpu)) {
+                    call.bind(running.workspace());
+                    running.loop(call, call.units());
+                    call.addGradients(running.workspace());
                 }
             }
         };
-    }
-
-    private static void run(Compute cpu, NormForward call) {
-        Workspace scratch = cpu.take();
-        try {
-            cpu.run(call, call.units(), scratch);
-        } finally {
-            cpu.giveBack(scratch);
-        }
     }
 }

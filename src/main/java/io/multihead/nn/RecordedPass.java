@@ -2,6 +2,8 @@ package io.multihead.nn;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.Execution;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -45,7 +47,7 @@ abstract class RecordedPass implements Pass {
                 tensors.writes("gradient of " + name, gradient, parameter.shape());
             }
         });
-        try (Compute.Running call = cpu.begin()) {
+        try (Execution.Running call = Operation.execution(cpu).begin()) {
             differentiate(outputGradient, inputGradient, gradients);
         }
     }

@@ -2,6 +2,8 @@ package io.multihead.nn;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.Execution;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -59,7 +61,7 @@ public final class Residual implements Layer {
         Temporaries kept = new Temporaries(cpu);
         Tensor change = kept.f32(x.shape().toArray());
         Pass pass;
-        try (Compute.Running call = cpu.begin()) {
+        try (Execution.Running call = Operation.execution(cpu).begin()) {
             pass = inner.record(cpu, x, change, seed);
             sum(cpu, x, change, y);
         }

@@ -2,6 +2,8 @@ package io.multihead.nn;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.Execution;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
@@ -129,7 +131,7 @@ public final class Sequence implements Layer {
         Temporaries temporaries = new Temporaries(cpu);
         List<Pass> passes = new ArrayList<>();
         List<Shape> inputs = new ArrayList<>();
-        try (Compute.Running call = cpu.begin()) {
+        try (Execution.Running call = Operation.execution(cpu).begin()) {
             Tensor input = x;
             for (int i = 0; i < layers.size(); i++) {
                 Tensor output = output(temporaries, i, input, y);

@@ -1,6 +1,8 @@
 package io.multihead.nn;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.Execution;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -16,23 +18,24 @@ import org.jspecify.annotations.Nullable;
  * next call; whoever does not leaves them to the garbage collector.
  */
 final class Temporaries implements AutoCloseable {
-    private final Compute cpu;
-    private final Compute.@Nullable Running call;
+    private final Execution execution;
+    private final Execution.@Nullable Running call;
     private final List<float[]> taken = new ArrayList<>();
 
     /** Begins empty, for a recorded pass that keeps its results between calls. */
     Temporaries(Compute cpu) {
-        this(cpu, null);
+        this(Operation.execution(cpu), null);
     }
 
-    private Temporaries(Compute cpu, Compute.@Nullable Running call) {
-        this.cpu = cpu;
+    private Temporaries(Execution execution, Execution.@Nullable Running call) {
+        this.execution = execution;
         this.call = call;
     }
 
     /** Begins a call of several kernels, which ends when this is closed. */
     static Temporaries ofCall(Compute cpu) {
-        return new Temporaries(cpu, cpu.begin());
+        Execution execution = Operation.execution(cpu);
+        return new Temporaries(execution, execution.begin());
     }
 
     /** A dense f32 tensor with arbitrary contents: a Java array, or native memory if an array is too short. */
@@ -41,7 +44,7 @@ final class Temporaries implements AutoCloseable {
         if (shape.elements() > Integer.MAX_VALUE - 8) {
             return Tensor.allocate(Arena.ofAuto(), DType.F32, shape);
         }
-        float[] array = cpu.takeFloats((int) shape.elements());
+        float[] array = execution.takeFloats((int) shape.elements());
         taken.add(array);
         return Tensor.view(MemorySegment.ofArray(array), DType.F32, shape);
     }
@@ -70,7 +73,7 @@ final class Temporaries implements AutoCloseable {
 
     /** Gives back every f32 tensor that was made. */
     void clear() {
-        taken.forEach(cpu::giveBack);
+        taken.forEach(execution::giveBack);
         taken.clear();
     }
 

@@ -1,8 +1,9 @@
 package io.multihead.position;
 
 import io.multihead.compute.Compute;
-import io.multihead.compute.Workspace;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.ScratchKey;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -25,7 +26,7 @@ public final class Rope {
     /** Positions stay below 2^53, where f64 has every integer. */
     static final long POSITIONS = 1L << 53;
 
-    private static final int CALL = Workspace.POSITION;
+    private static final ScratchKey<RopeCall> CALL = ScratchKey.of(RopeCall::new);
 
     /** Which elements of a row form a pair. */
     public enum Pairing {
@@ -244,15 +245,10 @@ public final class Rope {
     }
 
     private void run(Compute cpu, Tensor x, Tensor y, long @Nullable [] positions, long first, float direction) {
-        Workspace scratch = cpu.take();
-        RopeCall call = scratch.job(CALL, RopeCall::new);
-        try {
+        try (RopeCall call = Operation.open(cpu, CALL)) {
             call.bind(this, x, y, direction);
             call.place(positions, first);
-            cpu.run(call, call.divide(cpu.parallelism()), scratch);
-        } finally {
-            call.clear();
-            cpu.giveBack(scratch);
+            call.run();
         }
     }
 }

@@ -1,13 +1,16 @@
 package io.multihead.position;
 
-import io.multihead.compute.Compute;
-import io.multihead.compute.Workspace;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.LoopBody;
+import io.multihead.internal.exec.ScratchKey;
+import io.multihead.internal.exec.Workspace;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /** One call of the rotation, divided into tiles of tokens and groups of heads. */
-final class RopeCall implements Compute.Job {
+final class RopeCall extends Operation implements LoopBody {
+    private static final ScratchKey<RopeTile> TILE = ScratchKey.of(RopeTile::new);
     private static final int UNITS_PER_THREAD = 4;
     /** Elements below which a unit is not worth another thread. */
     private static final long LEAST = 1 << 14;
@@ -41,8 +44,12 @@ final class RopeCall implements Compute.Job {
         first = newFirst;
     }
 
+    void run() {
+        run(this, divide(parallelism()));
+    }
+
     /** The number of units: tiles of tokens, each in groups of heads where there are fewer tiles than threads need. */
-    long divide(int threads) {
+    private long divide(int threads) {
         long tokens = x().dim(2);
         long tiles = Math.ceilDiv(tokens, RopeTile.TOKENS);
         if (tiles == 0 || matrices == 0) {
@@ -57,7 +64,7 @@ final class RopeCall implements Compute.Job {
 
     @Override
     public void run(long unit, Workspace scratch) {
-        RopeTile tile = scratch.job(RopeTile.SLOT, RopeTile::new);
+        RopeTile tile = scratch.get(TILE);
         try {
             tile.open(this, unit / groups * RopeTile.TOKENS, scratch);
             long group = unit % groups;
@@ -94,7 +101,8 @@ final class RopeCall implements Compute.Job {
     }
 
     /** Forgets the caller's memory. */
-    void clear() {
+    @Override
+    protected void clear() {
         rope = null;
         x = null;
         y = null;

@@ -2,6 +2,7 @@ package io.multihead.position;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
 import io.multihead.tensor.Tensor;
 
 /** What must hold before a rotation writes anything. */
@@ -22,8 +23,8 @@ final class RopeChecks {
         Checks.fitsInt(x.dim(3), "headDim");
         requireFloating(x, "x");
         requireFloating(y, "y");
-        cpu.requireAccess(x, "x");
-        cpu.requireAccess(y, "y");
+        Operation.execution(cpu).requireAccess(x, "x");
+        Operation.execution(cpu).requireAccess(y, "y");
         if (y.memory().isReadOnly()) {
             throw Checks.fail("y", "read-only memory", "expected memory that can be written");
         }

@@ -2,8 +2,9 @@ package io.multihead.position;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
-import io.multihead.compute.Workspace;
 import io.multihead.internal.Checks;
+import io.multihead.internal.exec.FloatsKey;
+import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.Packer;
 import io.multihead.tensor.Tensor;
@@ -15,10 +16,9 @@ final class RopeTile {
     /** Angles and rows of 128 dims fill half of a first-level cache of 32 KiB. */
     static final int TOKENS = 16;
 
-    static final int SLOT = Workspace.POSITION + 1;
-    private static final int ANGLE_SLOT = Workspace.POSITION + 1;
-    private static final int ROW_SLOT = Workspace.POSITION + 2;
-    private static final int COPY_SLOT = Workspace.POSITION + 3;
+    private static final FloatsKey ANGLE = new FloatsKey();
+    private static final FloatsKey ROW = new FloatsKey();
+    private static final FloatsKey COPY = new FloatsKey();
 
     private @Nullable RopeCall call;
     private @Nullable Workspace scratch;
@@ -40,8 +40,8 @@ final class RopeTile {
         ld = Lanes.roundUp(newCall.rotaryDims, PANEL);
         token = newToken;
         tokens = (int) Math.min(TOKENS, newCall.x().dim(2) - newToken);
-        turns = newScratch.floats(ANGLE_SLOT, TOKENS * angles);
-        rows = newScratch.floats(ROW_SLOT, TOKENS * ld);
+        turns = newScratch.floats(ANGLE, TOKENS * angles);
+        rows = newScratch.floats(ROW, TOKENS * ld);
         for (int t = 0; t < tokens; t++) {
             table.load(newCall.position(newToken + t), turns, t * angles);
         }
@@ -87,7 +87,7 @@ final class RopeTile {
         long readAt = from + first * x.stride(3);
         long writeAt = to + first * y.stride(3);
         if (x.dtype() != y.dtype()) {
-            float[] row = Checks.notNull(scratch, "scratch").floats(COPY_SLOT, Lanes.roundUp(count, PANEL));
+            float[] row = Checks.notNull(scratch, "scratch").floats(COPY, Lanes.roundUp(count, PANEL));
             packer.read(x, readAt, 0, x.stride(3), 1, count, row, 0, 0);
             packer.write(row, 0, 0, 1, count, y, writeAt, 0, y.stride(3));
             return;

@@ -27,7 +27,9 @@ final class House {
             List.of("internal"),
             List.of("tensor"),
             List.of("internal.kernel", "reference", "format"),
+            List.of("internal.exec"),
             List.of("compute"),
+            List.of("internal.call"),
             List.of("gemm", "attention", "position"),
             List.of("cache"),
             List.of("nn"),
@@ -109,10 +111,11 @@ final class House {
                 .map(JavaField::getName));
     }
 
-    ArchRule startsThreadsInComputeOnly() {
-        return rule("leave threads to compute", type -> {
-            boolean allowed =
-                    room(type.getPackageName() + ".").filter("compute"::equals).isPresent();
+    ArchRule startsThreadsInExecOnly() {
+        return rule("leave threads to internal.exec", type -> {
+            boolean allowed = room(type.getPackageName() + ".")
+                    .filter("internal.exec"::equals)
+                    .isPresent();
             return allowed ? Stream.empty() : accesses(type, House::startsThreads);
         });
     }

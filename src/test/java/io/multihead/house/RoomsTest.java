@@ -68,9 +68,9 @@ class RoomsTest {
     }
 
     @Test
-    void startsThreadsInComputeOnly() {
-        HOUSE.startsThreadsInComputeOnly().check(LIBRARY);
-        assertEquals(Set.of("Offences$Starts", "Offences$Borrows"), offenders(BAD_HOUSE.startsThreadsInComputeOnly()));
+    void startsThreadsInExecOnly() {
+        HOUSE.startsThreadsInExecOnly().check(LIBRARY);
+        assertEquals(Set.of("Offences$Starts", "Offences$Borrows"), offenders(BAD_HOUSE.startsThreadsInExecOnly()));
     }
 
     /** An import for Javadoc or of an inlined constant leaves no trace in the class file. */

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 
 import io.multihead.Layout;
 import io.multihead.compute.Compute;
+import io.multihead.internal.call.Operation;
 import io.multihead.nn.MultiHeadAttention.Config;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
@@ -67,7 +68,7 @@ class ReusedMemoryTest {
             for (int i = 0; i < 20; i++) {
                 float[] array = new float[length];
                 Arrays.fill(array, Float.NaN);
-                cpu.giveBack(array);
+                Operation.execution(cpu).giveBack(array);
             }
         }
         return cpu;

@@ -1,7 +1,7 @@
 package io.multihead.house.bad.attention;
 
-import io.multihead.house.bad.compute.Pool;
 import io.multihead.house.bad.gemm.Offences;
+import io.multihead.house.bad.internal.exec.Pool;
 
 /** Points down, which is allowed, and at its neighbour. */
 public final class Neighbour {

@@ -1,6 +1,6 @@
 package io.multihead.house.bad.reference;
 
-import io.multihead.house.bad.compute.Pool;
+import io.multihead.house.bad.internal.exec.Pool;
 
 /** A specification that needs more than tensors. */
 public final class Specification {

@@ -1,6 +1,6 @@
 package io.multihead.house.bad.tensor.deep;
 
-import io.multihead.house.bad.compute.Pool;
+import io.multihead.house.bad.internal.exec.Pool;
 
 /** Points up, from a package below a room. */
 public final class Upward {

@@ -1,4 +1,4 @@
-package io.multihead.compute;
+package io.multihead.internal.exec;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotSame;

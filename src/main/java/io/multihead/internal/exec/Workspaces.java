@@ -1,4 +1,4 @@
-package io.multihead.compute;
+package io.multihead.internal.exec;
 
 import java.util.ArrayDeque;
 import java.util.Arrays;
@@ -6,7 +6,7 @@ import java.util.Deque;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The idle workspaces of a {@link Compute}, and the threads that are within a call. After {@link #close} only those threads may go
+ * The idle workspaces of a {@link Execution}, and the threads that are within a call. After {@link #close} only those threads may go
  * on; what they give back is dropped. Thread-safe.
  */
 final class Workspaces {

@@ -1,4 +1,4 @@
-package io.multihead.compute;
+package io.multihead.internal.exec;
 
 import io.multihead.internal.Checks;
 import java.util.concurrent.atomic.AtomicLong;
@@ -29,7 +29,7 @@ final class ParallelFor {
     private final AtomicLong state = new AtomicLong(CLOSED);
     private final AtomicLong next = new AtomicLong();
     private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
-    private Compute.@Nullable Job job;
+    private @Nullable LoopBody job;
     private long tasks;
     private @Nullable Thread caller;
 
@@ -38,7 +38,7 @@ final class ParallelFor {
      *
      * @param invite asks others to help, after the loop is open
      */
-    void run(Compute.Job newJob, long newTasks, Workspace scratch, Invitation invite) {
+    void run(LoopBody newJob, long newTasks, Workspace scratch, Invitation invite) {
         open(newJob, newTasks);
         try {
             invite.send(this, newTasks);
@@ -76,7 +76,7 @@ final class ParallelFor {
         return state.get() >= 0;
     }
 
-    private void open(Compute.Job newJob, long newTasks) {
+    private void open(LoopBody newJob, long newTasks) {
         job = newJob;
         tasks = newTasks;
         caller = Thread.currentThread();
@@ -104,7 +104,7 @@ final class ParallelFor {
     /** Runs tasks until none is left or one has failed. */
     private void runTasks(Workspace scratch) {
         try {
-            Compute.Job current = Checks.notNull(job, "job");
+            LoopBody current = Checks.notNull(job, "job");
             long count = tasks;
             for (long task = next.getAndIncrement();
                     task < count && failure.get() == null;

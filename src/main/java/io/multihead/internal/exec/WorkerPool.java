@@ -1,4 +1,4 @@
-package io.multihead.compute;
+package io.multihead.internal.exec;
 
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.locks.LockSupport;
@@ -52,7 +52,7 @@ final class WorkerPool {
     }
 
     /** Runs the job on all threads, or returns false at once when another call is running or this pool is closed. */
-    boolean tryRun(Compute.Job job, long tasks, Workspace scratch) {
+    boolean tryRun(LoopBody job, long tasks, Workspace scratch) {
         if (closed || owner.isHeldByCurrentThread() || !owner.tryLock()) {
             return false;
         }

@@ -1,4 +1,4 @@
-package io.multihead.house.bad.compute;
+package io.multihead.house.bad.internal.exec;
 
 /** Starts a thread where threads are started: the one innocent class of this house. */
 public final class Pool {

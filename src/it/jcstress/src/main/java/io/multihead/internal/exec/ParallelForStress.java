@@ -1,4 +1,4 @@
-package io.multihead.compute;
+package io.multihead.internal.exec;
 
 import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 
@@ -16,7 +16,7 @@ public final class ParallelForStress {
     private ParallelForStress() {}
 
     /** Plain counters, one a task: an unordered or second increment is seen as a wrong count. */
-    private static final class Counters implements Compute.Job {
+    private static final class Counters implements LoopBody {
         private final int[] counts;
 
         Counters(int tasks) {

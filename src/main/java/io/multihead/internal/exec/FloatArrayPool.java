@@ -1,4 +1,4 @@
-package io.multihead.compute;
+package io.multihead.internal.exec;
 
 import java.util.ArrayDeque;
 import java.util.Deque;

@@ -1,0 +1,25 @@
+package io.multihead.internal.exec;
+
+import io.multihead.internal.Checks;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Opens a Compute to the library's own packages and to nobody else, as the JDK's SharedSecrets do: this package lies below
+ * {@code io.multihead.compute} and is not exported, and the class Compute leaves here, when it is initialised, how to look into it.
+ */
+public final class ComputeAccess {
+    private static volatile @Nullable Function<Object, Execution> inside;
+
+    private ComputeAccess() {}
+
+    /** Called once, by Compute's static initialiser. */
+    public static void open(Function<Object, Execution> newInside) {
+        inside = newInside;
+    }
+
+    /** Returns what the Compute is inside. */
+    public static Execution execution(Object compute) {
+        return Checks.notNull(inside, "inside").apply(compute);
+    }
+}

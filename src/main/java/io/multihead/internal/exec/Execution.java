@@ -1,0 +1,179 @@
+package io.multihead.internal.exec;
+
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import org.jspecify.annotations.Nullable;
+
+/** What a Compute is inside: its threads or executor, its workspaces, and the arrays that it keeps for later calls. Thread-safe. */
+public final class Execution implements AutoCloseable {
+    private final int parallelism;
+    private final @Nullable WorkerPool pool;
+    private final @Nullable Executor executor;
+    /** Never started: stands for "some other thread" when a segment is asked who may use it. */
+    private final Thread probe = new Thread(() -> {}, "multihead-access-probe");
+
+    private final FloatArrayPool arrays = new FloatArrayPool();
+    private final Workspaces workspaces = new Workspaces();
+    private final Running running = workspaces::leave;
+
+    private Execution(int parallelism, @Nullable WorkerPool pool, @Nullable Executor executor) {
+        this.parallelism = parallelism;
+        this.pool = pool;
+        this.executor = executor;
+    }
+
+    /** Computes on the calling thread and {@code threads - 1} daemon threads of its own, until closed. */
+    public static Execution threads(int threads) {
+        return new Execution(threads, threads == 1 ? null : new WorkerPool(threads - 1), null);
+    }
+
+    /** Computes on the calling thread and, if it ever runs them, on {@code parallelism - 1} helpers in the executor. */
+    public static Execution on(Executor executor, int parallelism) {
+        return new Execution(parallelism, null, parallelism == 1 ? null : executor);
+    }
+
+    /** Returns how many threads work on one call, the caller included. */
+    public int parallelism() {
+        return parallelism;
+    }
+
+    /** A call of several kernels that is running on the thread that began it. */
+    public interface Running extends AutoCloseable {
+        /** Ends the call, on the thread that began it. */
+        @Override
+        void close();
+    }
+
+    /**
+     * Begins a call of several kernels: until the returned object is closed, this thread's calls succeed even if {@link #close} is
+     * called meanwhile. Calls nest.
+     *
+     * @throws IllegalStateException if this is closed and the thread is not within a call that began before
+     */
+    public Running begin() {
+        workspaces.enter();
+        return running;
+    }
+
+    /**
+     * Begins a call and takes a workspace for the calling thread.
+     *
+     * @throws IllegalStateException if this is closed and the thread is not within a call that began before
+     */
+    public Workspace take() {
+        workspaces.enter();
+        return workspaces.take();
+    }
+
+    /** Ends the call and keeps its workspace for the next one; on the thread that took it. */
+    public void giveBack(Workspace workspace) {
+        workspaces.giveBack(workspace);
+        workspaces.leave();
+    }
+
+    /**
+     * Returns an array for intermediate results, at least of the length and with arbitrary contents; to be given back with
+     * {@link #giveBack(float[])}, or left to the garbage collector.
+     */
+    public float[] takeFloats(int length) {
+        return arrays.take(length);
+    }
+
+    /** Keeps an array for later calls: at most 64 MiB of them. */
+    public void giveBack(float[] floats) {
+        arrays.giveBack(floats);
+    }
+
+    /**
+     * Runs all tasks and returns when they are done.
+     *
+     * @param scratch the calling thread's workspace
+     * @throws RuntimeException the first exception that a task threw, of whatever type, with those of other threads suppressed in
+     *     it; remaining tasks have not run
+     */
+    public void run(LoopBody body, long tasks, Workspace scratch) {
+        if (pool != null && tasks > 1 && pool.tryRun(body, tasks, scratch)) {
+            return;
+        }
+        if (executor != null && tasks > 1) {
+            // a loop of its own: helpers may come after the call has returned
+            new ParallelFor().run(body, tasks, scratch, this::submit);
+            return;
+        }
+        for (long task = 0; task < tasks; task++) {
+            body.run(task, scratch);
+        }
+    }
+
+    /** Submits helpers until there are enough or the executor rejects one. */
+    private void submit(ParallelFor loop, long tasks) {
+        Executor to = Checks.notNull(executor, "executor");
+        try {
+            for (long helper = 1; helper < Math.min(parallelism, tasks); helper++) {
+                to.execute(() -> help(loop));
+            }
+        } catch (RejectedExecutionException rejection) {
+            // the calling thread, and helpers that run already, do the work
+        }
+    }
+
+    /** Runs on a thread of the caller's executor, perhaps long after the loop has ended. */
+    private void help(ParallelFor loop) {
+        if (loop.isOpen()) {
+            Workspace scratch = workspaces.take();
+            try {
+                loop.help(scratch);
+            } finally {
+                workspaces.giveBack(scratch);
+            }
+        }
+    }
+
+    /**
+     * Fails if this execution's threads could not use the tensor's memory, before anything is written.
+     *
+     * @throws IllegalStateException if the memory's arena is closed
+     * @throws WrongThreadException if its arena is confined to another thread
+     * @throws IllegalArgumentException if its arena is confined to this thread and there are several
+     */
+    public void requireAccess(Tensor tensor, String argument) {
+        MemorySegment memory = tensor.memory();
+        if (memory.byteSize() > 0) {
+            memory.get(ValueLayout.JAVA_BYTE, 0); // the JDK's own exception for a closed arena or a wrong thread
+        }
+        if (parallelism > 1 && !memory.isAccessibleBy(probe)) {
+            throw Checks.fail(
+                    argument,
+                    "memory of an arena confined to this thread",
+                    "expected a shared, automatic or global arena, as this Compute has " + parallelism + " threads");
+        }
+    }
+
+    /** Returns the bytes of scratch memory held for later calls. */
+    public long heldBytes() {
+        return workspaces.heldBytes() + arrays.heldBytes() + (pool == null ? 0 : pool.heldBytes());
+    }
+
+    /** Releases the scratch memory that is held for later calls. */
+    public void trim() {
+        workspaces.trim();
+        arrays.trim();
+        if (pool != null) {
+            pool.trim();
+        }
+    }
+
+    /** Ends the threads and releases scratch memory; calls that began before finish. Does nothing the second time. */
+    @Override
+    public void close() {
+        workspaces.close();
+        arrays.close();
+        if (pool != null) {
+            pool.close();
+        }
+    }
+}

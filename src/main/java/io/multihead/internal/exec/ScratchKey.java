@@ -1,0 +1,37 @@
+package io.multihead.internal.exec;
+
+import io.multihead.internal.kernel.Scratch;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
+import java.util.function.Supplier;
+
+/**
+ * Names an object of which every {@link Workspace} keeps one: a call's description, or a worker with arrays of its own. A static
+ * constant of the class that uses it.
+ *
+ * @param <T> the object's type
+ */
+public final class ScratchKey<T> {
+    private static final AtomicInteger COUNT = new AtomicInteger();
+
+    final int index = COUNT.getAndIncrement();
+    private final Function<Scratch, T> make;
+
+    private ScratchKey(Function<Scratch, T> make) {
+        this.make = make;
+    }
+
+    /** Returns a new key for objects that allocate their arrays from the workspace's {@link Scratch}. */
+    public static <T> ScratchKey<T> ofWorker(Function<Scratch, T> make) {
+        return new ScratchKey<>(make);
+    }
+
+    /** Returns a new key for objects without arrays that grow. */
+    public static <T> ScratchKey<T> of(Supplier<T> make) {
+        return new ScratchKey<>(scratch -> make.get());
+    }
+
+    T make(Scratch scratch) {
+        return make.apply(scratch);
+    }
+}
