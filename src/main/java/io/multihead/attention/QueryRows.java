@@ -336,7 +336,7 @@ final class QueryRows {
     private void write(@Nullable Tensor weights) {
         divisors = memory.atLeast(divisors, rows);
         for (int row = 0; row < rows; row++) {
-            divisors[row] = total.normalise(row, sinkOf(row));
+            divisors[row] = total.normalise(row, call.scores.sink(headOf(row)));
         }
         Tensor to = call.output();
         Tensor lse = call.logSumExp();
@@ -357,16 +357,11 @@ final class QueryRows {
                     writeWeights(weights, r);
                 }
                 if (lse != null) {
-                    lse.setAt(start(lse, r), total.logSumExp(r, sinkOf(r)));
+                    lse.setAt(start(lse, r), total.logSumExp(r, call.scores.sink(headOf(r))));
                 }
             }
             row += run;
         }
-    }
-
-    private float sinkOf(int row) {
-        float[] sinks = call.scores.sharedSinks();
-        return sinks == null ? Float.NEGATIVE_INFINITY : sinks[(int) headOf(row)];
     }
 
     /** Writes 0 for keys that the row does not see, those beyond its sequence included. */

@@ -106,8 +106,9 @@ public record ScoreOptions(
         return slopes;
     }
 
-    float @Nullable [] sharedSinks() {
-        return sinks;
+    /** Returns the sink of a query head, minus infinity where there is none. */
+    float sink(long head) {
+        return sinks == null ? Float.NEGATIVE_INFINITY : sinks[(int) head];
     }
 
     /** Whether anything but the denominator changes. */
