@@ -13,13 +13,19 @@ public record AttentionCost(long embedDim, long heads) {
     /** Operations of the softmax per score: maximum, subtraction, exponential, sum, division. */
     private static final long SOFTMAX_PER_SCORE = 5;
 
+    /** So that no product of two widths overflows; a weight of this width has 2^58 bytes. */
+    private static final long WIDEST = 1L << 28;
+
     /**
      * Checks the sizes.
      *
-     * @throws IllegalArgumentException if a size is below 1 or the heads do not divide the features
+     * @throws IllegalArgumentException if a size is below 1 or beyond 2^28, or the heads do not divide the features
      */
     public AttentionCost {
         Checks.atLeast(embedDim, 1, "embedDim");
+        if (embedDim > WIDEST) {
+            throw Checks.fail("embedDim", String.valueOf(embedDim), "expected at most 2^28");
+        }
         Checks.atLeast(heads, 1, "heads");
         if (embedDim % heads != 0) {
             throw Checks.fail("heads", String.valueOf(heads), "expected a divisor of embedDim " + embedDim);
@@ -44,10 +50,12 @@ public record AttentionCost(long embedDim, long heads) {
      * Operations of one component.
      *
      * @param component which
-     * @param length tokens, L
+     * @param length tokens, L, at least 0
      * @return the number of operations
      */
     public double operations(Component component, long length) {
+        Checks.notNull(component, "component");
+        Checks.atLeast(length, 0, "length");
         double projection = 2.0 * length * embedDim * embedDim;
         double square = (double) length * length;
         return switch (component) {
@@ -64,7 +72,7 @@ public record AttentionCost(long embedDim, long heads) {
      * and {@link Component#VALUES}: 3 and 2) and goes back through the softmax.
      *
      * @param component which
-     * @param length tokens, L
+     * @param length tokens, L, at least 0
      * @return the number of operations
      */
     public double backwardOperations(Component component, long length) {
@@ -80,11 +88,11 @@ public record AttentionCost(long embedDim, long heads) {
      * Bytes that a recorded layer keeps for its backward in f32, beyond input and output: query, key, value and attention of
      * every token, and a log-sum-exp in f64 per head. No term in {@code L^2}.
      *
-     * @param length tokens, L
+     * @param length tokens, L, at least 0
      * @return {@code 16 L d + 8 L h}
      */
     public long recordedBytes(long length) {
-        return Math.multiplyExact(length, 16 * embedDim + 8 * heads);
+        return product("length", length, 16 * embedDim + 8 * heads);
     }
 
     /**
@@ -105,7 +113,7 @@ public record AttentionCost(long embedDim, long heads) {
      * @return {@code 2 d hidden}, or {@code 2 d hidden + hidden + d}
      */
     public long feedForwardParameters(long hidden, boolean bias) {
-        return 2 * embedDim * hidden + (bias ? hidden + embedDim : 0);
+        return product("hidden", hidden, 2 * embedDim + (bias ? 1 : 0)) + (bias ? embedDim : 0);
     }
 
     /**
@@ -122,10 +130,19 @@ public record AttentionCost(long embedDim, long heads) {
     /**
      * Bytes of all weight matrices in f32, which materialised attention holds and tiled attention does not.
      *
-     * @param length tokens, L
+     * @param length tokens, L, at least 0
      * @return {@code 4 h L^2}
      */
     public long weightBytes(long length) {
-        return Math.multiplyExact(4 * heads, Math.multiplyExact(length, length));
+        return product("length", product("length", length, length), 4 * heads);
+    }
+
+    /** Multiplies a size of the caller's, or fails naming it when the product reaches 2^62. */
+    private static long product(String argument, long size, long factor) {
+        Checks.atLeast(size, 0, argument);
+        if (size > 0 && factor > (1L << 62) / size) {
+            throw Checks.fail(argument, String.valueOf(size), "expected a cost below 2^62");
+        }
+        return size * factor;
     }
 }

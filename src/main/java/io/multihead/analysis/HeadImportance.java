@@ -38,7 +38,7 @@ public final class HeadImportance {
      */
     public static double[] normalised(double... importance) {
         double squares = 0;
-        for (double value : importance) {
+        for (double value : Checks.notNull(importance, "importance")) {
             squares += value * value;
         }
         double[] result = importance.clone();

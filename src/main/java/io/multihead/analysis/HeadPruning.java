@@ -12,6 +12,9 @@ import java.util.function.ToDoubleFunction;
  * accurate it is and how important its heads are while some are silenced.
  */
 public final class HeadPruning {
+    /** More than any model has: the search asks for the importance of all heads once per head. */
+    private static final int MOST_HEADS = 1 << 20;
+
     private HeadPruning() {}
 
     /**
@@ -21,7 +24,17 @@ public final class HeadPruning {
      * @param head its number there
      * @param accuracy of the model without it and those removed before
      */
-    public record Step(int layer, int head, double accuracy) {}
+    public record Step(int layer, int head, double accuracy) {
+        /**
+         * Checks the numbers.
+         *
+         * @throws IllegalArgumentException if one is negative
+         */
+        public Step {
+            Checks.atLeast(layer, 0, "layer");
+            Checks.atLeast(head, 0, "head");
+        }
+    }
 
     /**
      * What greedy pruning found.
@@ -32,13 +45,21 @@ public final class HeadPruning {
      */
     @SuppressWarnings("ArrayRecordComponent")
     public record Result(double before, List<Step> steps, boolean[][] kept) {
+        /** Checks that everything is there. */
+        public Result {
+            steps = Checks.noNulls(steps, "steps");
+            Checks.noNulls(kept, "kept");
+        }
+
         /**
          * The survivors of a layer.
          *
          * @param layer from 0
          * @return their numbers, ascending
+         * @throws IllegalArgumentException if there is no such layer
          */
         public int[] survivors(int layer) {
+            Checks.index(layer, kept.length, "layer");
             int[] heads = new int[kept[layer].length];
             int count = 0;
             for (int h = 0; h < heads.length; h++) {
@@ -57,8 +78,10 @@ public final class HeadPruning {
      * @param heads how many heads in each
      * @param accuracy of the model when only the heads marked {@code [layer][head]} work
      * @return {@code [layers][heads]}: accuracy of the whole minus that without the head
+     * @throws IllegalArgumentException if a number is below 1, or there are more than 2^20 heads in all
      */
     public static double[][] ablation(int layers, int heads, ToDoubleFunction<boolean[][]> accuracy) {
+        Checks.notNull(accuracy, "accuracy");
         boolean[][] kept = all(layers, heads);
         double whole = accuracy.applyAsDouble(copy(kept));
         double[][] lost = new double[layers][heads];
@@ -82,7 +105,8 @@ public final class HeadPruning {
      * @param importance of the heads then, {@code [layer][head]}, comparable across layers
      * @param allowed how far accuracy may fall below that of the whole
      * @return the steps and the survivors
-     * @throws IllegalArgumentException if a number is below 1 or {@code allowed} is negative
+     * @throws IllegalArgumentException if a number is below 1, there are more than 2^20 heads in all, {@code allowed} is negative,
+     *     or the importance has another shape
      */
     public static Result greedy(
             int layers,
@@ -90,17 +114,17 @@ public final class HeadPruning {
             ToDoubleFunction<boolean[][]> accuracy,
             Function<boolean[][], double[][]> importance,
             double allowed) {
-        Checks.atLeast(layers, 1, "layers");
-        Checks.atLeast(heads, 1, "heads");
+        Checks.notNull(accuracy, "accuracy");
+        Checks.notNull(importance, "importance");
         if (!(allowed >= 0)) {
             throw Checks.fail("allowed", String.valueOf(allowed), "expected at least 0");
         }
         boolean[][] kept = all(layers, heads);
         double before = accuracy.applyAsDouble(copy(kept));
         List<Step> steps = new ArrayList<>();
-        for (int[] least = least(kept, importance.apply(copy(kept)));
+        for (int[] least = least(kept, of(importance, kept));
                 least != null;
-                least = least(kept, importance.apply(copy(kept)))) {
+                least = least(kept, of(importance, kept))) {
             kept[least[0]][least[1]] = false;
             double now = accuracy.applyAsDouble(copy(kept));
             steps.add(new Step(least[0], least[1], now));
@@ -129,7 +153,21 @@ public final class HeadPruning {
         return least;
     }
 
+    private static double[][] of(Function<boolean[][], double[][]> importance, boolean[][] kept) {
+        double[][] result = Checks.noNulls(importance.apply(copy(kept)), "importance");
+        Checks.length(result.length, kept.length, "importance", "one row per layer");
+        for (int l = 0; l < kept.length; l++) {
+            Checks.length(result[l].length, kept[l].length, "importance[" + l + "]", "one per head");
+        }
+        return result;
+    }
+
     private static boolean[][] all(int layers, int heads) {
+        Checks.atLeast(layers, 1, "layers");
+        Checks.atLeast(heads, 1, "heads");
+        if ((long) layers * heads > MOST_HEADS) {
+            throw Checks.fail("heads", layers + " x " + heads, "expected at most " + MOST_HEADS + " in all");
+        }
         boolean[][] kept = new boolean[layers][heads];
         for (boolean[] layer : kept) {
             Arrays.fill(layer, true);

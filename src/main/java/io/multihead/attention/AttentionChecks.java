@@ -119,14 +119,18 @@ final class AttentionChecks {
     /** Fails unless the tensor is floating, writable, and every element has its own storage. */
     static void requireWritable(Compute cpu, Tensor tensor, String argument) {
         Operation.execution(cpu).requireAccess(tensor, argument);
-        if (!tensor.dtype().isFloating()) {
-            throw Checks.fail(argument, tensor.toString(), "expected a floating element type");
-        }
+        requireFloating(tensor, argument);
         if (tensor.memory().isReadOnly()) {
             throw Checks.fail(argument, "read-only memory", "expected memory that can be written");
         }
         if (tensor.overlapsItself()) {
             throw Checks.fail(argument, tensor.toString(), "expected every element to have its own storage");
+        }
+    }
+
+    static void requireFloating(Tensor tensor, String argument) {
+        if (!tensor.dtype().isFloating()) {
+            throw Checks.fail(argument, tensor.toString(), "expected a floating element type");
         }
     }
 

@@ -26,7 +26,7 @@ public record AttentionGradients(
      * @param value {@code [batch, keyHeads, keys, valueDim]}
      * @return where they go
      */
-    public static AttentionGradients of(Tensor query, Tensor key, Tensor value) {
+    public static AttentionGradients of(@Nullable Tensor query, @Nullable Tensor key, @Nullable Tensor value) {
         return new AttentionGradients(query, key, value, null);
     }
 
@@ -36,7 +36,7 @@ public record AttentionGradients(
      * @param tensor of the bias's shape
      * @return changed gradients
      */
-    public AttentionGradients withBias(Tensor tensor) {
+    public AttentionGradients withBias(@Nullable Tensor tensor) {
         return new AttentionGradients(query, key, value, tensor);
     }
 }

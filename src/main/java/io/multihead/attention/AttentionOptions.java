@@ -22,15 +22,19 @@ public record AttentionOptions(Mask mask, OptionalDouble scale, AttentionDropout
     /**
      * Checks the parts.
      *
-     * @throws IllegalArgumentException if the scale is not finite
+     * @throws IllegalArgumentException if the scale is not finite in f32
      */
     public AttentionOptions {
         Checks.notNull(mask, "mask");
         Checks.notNull(scale, "scale");
         Checks.notNull(dropout, "dropout");
         Checks.notNull(scores, "scores");
-        if (scale.isPresent() && !Double.isFinite(scale.getAsDouble())) {
-            throw Checks.fail("scale", String.valueOf(scale.getAsDouble()), "expected a finite number");
+        if (scale.isPresent() && !Float.isFinite((float) scale.getAsDouble())) {
+            boolean finite = Double.isFinite(scale.getAsDouble());
+            throw Checks.fail(
+                    "scale",
+                    String.valueOf(scale.getAsDouble()),
+                    finite ? "expected a number that f32 can hold" : "expected a finite number");
         }
     }
 
@@ -49,7 +53,7 @@ public record AttentionOptions(Mask mask, OptionalDouble scale, AttentionDropout
      *
      * @param newScale what scores are multiplied with
      * @return changed options
-     * @throws IllegalArgumentException if the scale is not finite
+     * @throws IllegalArgumentException if the scale is not finite in f32
      */
     public AttentionOptions withScale(double newScale) {
         return new AttentionOptions(mask, OptionalDouble.of(newScale), dropout, scores);

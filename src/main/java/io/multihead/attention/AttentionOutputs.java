@@ -34,20 +34,20 @@ public record AttentionOutputs(
     /**
      * These outputs with log-sum-exp.
      *
-     * @param tensor {@code [batch, queryHeads, queries]}
+     * @param tensor {@code [batch, queryHeads, queries]}, or null for none
      * @return changed outputs
      */
-    public AttentionOutputs withLogSumExp(Tensor tensor) {
+    public AttentionOutputs withLogSumExp(@Nullable Tensor tensor) {
         return new AttentionOutputs(output, tensor, weights);
     }
 
     /**
      * These outputs with attention weights.
      *
-     * @param tensor {@code [batch, queryHeads, queries, keys]}
+     * @param tensor {@code [batch, queryHeads, queries, keys]}, or null for none
      * @return changed outputs
      */
-    public AttentionOutputs withWeights(Tensor tensor) {
+    public AttentionOutputs withWeights(@Nullable Tensor tensor) {
         return new AttentionOutputs(output, logSumExp, tensor);
     }
 }

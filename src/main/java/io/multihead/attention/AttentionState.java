@@ -81,6 +81,7 @@ public record AttentionState(Tensor output, Tensor logSumExp) {
                     "output shape " + part.output.shape(),
                     "expected " + merged.output.shape() + ", as of merged");
         }
+        AttentionChecks.requireFloating(part.logSumExp, argument + " logSumExp");
         Operation.execution(cpu).requireAccess(part.output, argument);
         Operation.execution(cpu).requireAccess(part.logSumExp, argument);
         if (part != merged) {

@@ -61,6 +61,9 @@ final class GradientChecks {
             Map<String, Tensor> read, AttentionOutputs outputs, String suffix, long[] output, long[] weights) {
         put(read, "output" + suffix, outputs.output(), Shape.of(output));
         put(read, "logSumExp" + suffix, outputs.logSumExp(), Shape.of(Arrays.copyOf(output, 3)));
+        if (outputs.logSumExp() != null) {
+            AttentionChecks.requireFloating(outputs.logSumExp(), "logSumExp" + suffix);
+        }
         put(read, "weights" + suffix, outputs.weights(), Shape.of(weights));
     }
 

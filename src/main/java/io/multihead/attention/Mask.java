@@ -105,7 +105,7 @@ public final class Mask {
      * @throws IllegalArgumentException if a length is negative
      */
     public static Mask keyLengths(long... lengths) {
-        for (long length : lengths) {
+        for (long length : Checks.notNull(lengths, "keyLengths")) {
             Checks.atLeast(length, 0, "keyLengths");
         }
         return new Mask(List.of(new Part(Kind.KEY_LENGTHS, null, lengths.clone())));
@@ -184,8 +184,9 @@ public final class Mask {
      * @return the combination
      */
     public Mask and(Mask other) {
-        return new Mask(
-                Stream.concat(parts.stream(), other.parts.stream()).distinct().toList());
+        return new Mask(Stream.concat(parts.stream(), Checks.notNull(other, "other").parts.stream())
+                .distinct()
+                .toList());
     }
 
     List<Part> parts() {

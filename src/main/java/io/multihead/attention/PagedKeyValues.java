@@ -82,11 +82,13 @@ final class PagedKeyValues implements KeyValueView {
 
     @Override
     public long keys(int sequence) {
+        Checks.index(sequence, 1, "sequence");
         return tokens;
     }
 
     @Override
     public void locate(int sequence, int head, long at, KeyValuePage page) {
+        Checks.notNull(page, "page");
         Tensor k = keyPages[(int) (at / pageTokens)];
         Tensor v = valuePages[(int) (at / pageTokens)];
         long row = at % pageTokens;
@@ -97,6 +99,8 @@ final class PagedKeyValues implements KeyValueView {
 
     @Override
     public void requireUsable(Compute cpu, Tensor written, String argument) {
+        Checks.notNull(cpu, "cpu");
+        Checks.notNull(written, Checks.notNull(argument, "argument"));
         for (int page = 0; page < keyPages.length; page++) {
             Operation.execution(cpu).requireAccess(keyPages[page], "keys");
             Operation.execution(cpu).requireAccess(valuePages[page], "values");

@@ -77,7 +77,7 @@ public record ScoreOptions(
      * @param newSlopes one per query head, as of {@code io.multihead.position.Alibi}
      * @return changed options
      */
-    public ScoreOptions withSlopes(float... newSlopes) {
+    public ScoreOptions withSlopes(float @Nullable ... newSlopes) {
         return new ScoreOptions(softCap, newSlopes, sinks, modifier);
     }
 
@@ -87,17 +87,17 @@ public record ScoreOptions(
      * @param newSinks one per query head
      * @return changed options
      */
-    public ScoreOptions withSinks(float... newSinks) {
+    public ScoreOptions withSinks(float @Nullable ... newSinks) {
         return new ScoreOptions(softCap, slopes, newSinks, modifier);
     }
 
     /**
      * These options with a modifier.
      *
-     * @param newModifier changes single scores
+     * @param newModifier changes single scores; null for none
      * @return changed options
      */
-    public ScoreOptions withModifier(ScoreModifier newModifier) {
+    public ScoreOptions withModifier(@Nullable ScoreModifier newModifier) {
         return new ScoreOptions(softCap, slopes, sinks, newModifier);
     }
 

@@ -60,6 +60,7 @@ public final class Softmax {
             AttentionOptions options,
             boolean logarithm) {
         Checks.notNull(cpu, "cpu");
+        Checks.notNull(options, "options");
         requireShapes(scores, output, logSumExp);
         Operation.execution(cpu).requireAccess(scores, "scores");
         AttentionChecks.requireWritable(cpu, output, "output");

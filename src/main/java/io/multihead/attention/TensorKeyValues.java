@@ -84,6 +84,7 @@ final class TensorKeyValues implements KeyValueView {
 
     @Override
     public long keys(int sequence) {
+        Checks.index(sequence, sequences(), "sequence");
         if (lengths.length > 0) {
             return lengths[sequence];
         }
@@ -97,6 +98,7 @@ final class TensorKeyValues implements KeyValueView {
 
     @Override
     public void locate(int sequence, int head, long at, KeyValuePage page) {
+        Checks.notNull(page, "page");
         Tensor k = key();
         Tensor v = value();
         page.keys(keys(sequence) - at)
@@ -114,6 +116,8 @@ final class TensorKeyValues implements KeyValueView {
 
     @Override
     public void requireUsable(Compute cpu, Tensor written, String argument) {
+        Checks.notNull(cpu, "cpu");
+        Checks.notNull(written, Checks.notNull(argument, "argument"));
         Operation.execution(cpu).requireAccess(key(), "key");
         Operation.execution(cpu).requireAccess(value(), "value");
         AttentionChecks.requireApart(written, argument, key(), "key");

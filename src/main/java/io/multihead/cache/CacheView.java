@@ -3,6 +3,7 @@ package io.multihead.cache;
 import io.multihead.attention.KeyValuePage;
 import io.multihead.attention.KeyValueView;
 import io.multihead.compute.Compute;
+import io.multihead.internal.Checks;
 import io.multihead.tensor.Tensor;
 
 /** Some sequences of one layer, as long as they are when attention asks. */
@@ -39,16 +40,21 @@ final class CacheView implements KeyValueView {
 
     @Override
     public long keys(int sequence) {
-        return cache.length(layer, sequences[sequence]);
+        return cache.length(layer, sequence(sequence));
     }
 
     @Override
     public long firstKey(int sequence) {
-        return cache.firstKey(sequences[sequence]);
+        return cache.firstKey(sequence(sequence));
+    }
+
+    private int sequence(int index) {
+        return sequences[(int) Checks.index(index, sequences.length, "sequence")];
     }
 
     @Override
     public void locate(int sequence, int head, long key, KeyValuePage to) {
+        Checks.notNull(to, "page");
         PagePool pool = cache.pool();
         int page = cache.page(sequences[sequence], key);
         to.keys(pool.pageTokens)
@@ -64,5 +70,8 @@ final class CacheView implements KeyValueView {
 
     /** Its memory is the cache's own, on the heap. */
     @Override
-    public void requireUsable(Compute cpu, Tensor written, String argument) {}
+    public void requireUsable(Compute cpu, Tensor written, String argument) {
+        Checks.notNull(cpu, "cpu");
+        Checks.notNull(written, Checks.notNull(argument, "argument"));
+    }
 }

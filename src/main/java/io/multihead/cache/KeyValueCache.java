@@ -61,7 +61,7 @@ public final class KeyValueCache {
             if (Checks.notNull(dtype, "dtype") == DType.F64) {
                 throw Checks.fail("dtype", "F64", "expected F32, BF16, F16 or I8");
             }
-            ropes = List.copyOf(Checks.notNull(ropes, "ropes"));
+            ropes = Checks.noNulls(ropes, "ropes");
             CacheChecks.requireRopes(ropes, layers, headDim);
             CacheChecks.requirePageFits(
                     layers, heads, CacheChecks.elements(dtype, headDim, valueDim), KeyValuePage.LEAST_KEYS);
@@ -106,7 +106,7 @@ public final class KeyValueCache {
          * @return the changed configuration
          */
         public Config withRopes(Rope... newRopes) {
-            return new Config(layers, heads, headDim, valueDim, dtype, List.of(newRopes));
+            return new Config(layers, heads, headDim, valueDim, dtype, List.of(Checks.noNulls(newRopes, "ropes")));
         }
 
         @Nullable

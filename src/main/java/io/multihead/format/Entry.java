@@ -44,7 +44,8 @@ record Entry(String name, String dtype, Shape shape, long from, long to) {
         try {
             shape = Shape.of(sizes);
         } catch (IllegalArgumentException wrong) {
-            throw Checks.fail(what, "shape " + fields.get("shape"), "expected sizes whose product is below 2^63");
+            throw Checks.fail(
+                    what, "shape " + fields.get("shape"), "expected at most 64 sizes whose product is below 2^63");
         }
         long[] offsets = longs(fields.get("data_offsets"), what, "data_offsets");
         if (offsets.length != 2 || offsets[0] > offsets[1] || offsets[1] > available) {

@@ -1,5 +1,6 @@
 package io.multihead.format;
 
+import io.multihead.internal.Checks;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
@@ -72,7 +73,7 @@ final class HeaderParser {
             expect(':');
             space();
             if (result.put(name, value(depth + 1)) != null) {
-                throw new IllegalArgumentException("header: \"" + name + "\" stands twice; expected unique names");
+                throw Checks.fail("header", "\"" + name + "\" stands twice", "expected unique names");
             }
             space();
             if (peek() == '}') {

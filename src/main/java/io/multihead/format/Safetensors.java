@@ -33,6 +33,9 @@ public final class Safetensors {
     /** What the format's own implementation allows. */
     private static final long LONGEST_HEADER = 100_000_000;
 
+    /** How many names of a file an error lists. */
+    private static final int MOST_NAMES = 10;
+
     static final String METADATA = "__metadata__";
 
     private final Map<String, Entry> entries;
@@ -75,7 +78,7 @@ public final class Safetensors {
         if (ByteOrder.nativeOrder() != ByteOrder.LITTLE_ENDIAN) {
             throw new UnsupportedOperationException("safetensors: little-endian data on a big-endian machine");
         }
-        if (file.byteSize() < LENGTH_BYTES) {
+        if (Checks.notNull(file, "file").byteSize() < LENGTH_BYTES) {
             throw Checks.fail(
                     "file", file.byteSize() + " bytes", "expected at least the 8 bytes of the header's length");
         }
@@ -125,7 +128,7 @@ public final class Safetensors {
      * @return whether {@link #get} would find it
      */
     public boolean contains(String name) {
-        return entries.containsKey(name);
+        return entries.containsKey(Checks.notNull(name, "name"));
     }
 
     /**
@@ -190,9 +193,13 @@ public final class Safetensors {
     }
 
     private Entry entry(String name) {
-        Entry entry = entries.get(name);
+        Entry entry = entries.get(Checks.notNull(name, "name"));
         if (entry == null) {
-            throw Checks.fail("tensor \"" + name + "\"", "not in the file", "expected one of " + names());
+            List<String> some = names().stream().limit(MOST_NAMES).toList();
+            throw Checks.fail(
+                    "tensor \"" + name + "\"",
+                    "not in the file",
+                    "expected one of " + (names().size() > MOST_NAMES ? names().size() + ", such as " : "") + some);
         }
         return entry;
     }

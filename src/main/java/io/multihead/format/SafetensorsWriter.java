@@ -27,6 +27,8 @@ final class SafetensorsWriter {
 
     static void write(Path file, Map<String, Tensor> tensors, Map<String, String> metadata) throws IOException {
         Path name = Checks.notNull(file, "file").getFileName();
+        requireNoNulls(Checks.notNull(tensors, "tensors"), "tensors");
+        requireNoNulls(Checks.notNull(metadata, "metadata"), "metadata");
         if (name == null || name.toString().isEmpty()) {
             throw Checks.fail("file", "\"" + file + "\"", "expected a path that ends in a file name");
         }
@@ -49,6 +51,13 @@ final class SafetensorsWriter {
         } finally {
             Files.deleteIfExists(temporary);
         }
+    }
+
+    private static void requireNoNulls(Map<String, ?> map, String argument) {
+        map.forEach((key, value) -> {
+            Checks.notNull(key, argument + " name");
+            Checks.notNull(value, argument + " \"" + key + "\"");
+        });
     }
 
     private static void write(FileChannel channel, Tensor tensor) throws IOException {
@@ -91,8 +100,12 @@ final class SafetensorsWriter {
         long at = 0;
         for (Map.Entry<String, Tensor> entry : tensors.entrySet()) {
             Tensor tensor = entry.getValue();
-            long end = at + tensor.shape().elements() * tensor.dtype().bytes();
             String what = "tensor \"" + entry.getKey() + "\"";
+            if (tensor.shape().elements()
+                    > (Long.MAX_VALUE - at) / tensor.dtype().bytes()) {
+                throw Checks.fail(what, tensor.toString(), "expected fewer than 2^63 bytes in all");
+            }
+            long end = at + tensor.shape().elements() * tensor.dtype().bytes();
             if (entry.getKey().equals(Safetensors.METADATA)) {
                 throw Checks.fail(what, "the name of the file's metadata", "expected another name");
             }

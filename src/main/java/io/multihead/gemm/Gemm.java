@@ -35,6 +35,7 @@ public final class Gemm {
     public static void multiply(Compute cpu, Tensor a, Tensor b, Tensor c, GemmOptions options) {
         GemmChecks.requireMatrix(a, "a");
         GemmChecks.requireMatrix(b, "b");
+        Checks.notNull(options, "options");
         Tensor right = options.transposeB() ? GemmChecks.transposed(b) : b;
         run(cpu, a, right, null, c, options);
     }
@@ -53,7 +54,7 @@ public final class Gemm {
     public static void multiply(Compute cpu, Tensor a, PackedWeights b, Tensor c, GemmOptions options) {
         GemmChecks.requireMatrix(a, "a");
         Checks.notNull(b, "b");
-        if (options.transposeB()) {
+        if (Checks.notNull(options, "options").transposeB()) {
             throw Checks.fail("options", "transposeB with packed weights", "expected them packed as [inputs, outputs]");
         }
         run(cpu, a, null, b, c, options);
@@ -61,6 +62,7 @@ public final class Gemm {
 
     private static void run(
             Compute cpu, Tensor a, @Nullable Tensor b, @Nullable PackedWeights packed, Tensor c, GemmOptions options) {
+        Checks.notNull(cpu, "cpu");
         Tensor left = options.transposeA() ? GemmChecks.transposed(a) : a;
         GemmChecks.requireOperands(cpu, left, b, packed, c);
         GemmChecks.requireBias(cpu, c, options.bias());

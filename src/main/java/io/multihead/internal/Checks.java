@@ -1,6 +1,8 @@
 package io.multihead.internal;
 
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -12,6 +14,8 @@ public final class Checks {
     /** The longest array that every JVM can allocate. */
     public static final int MAX_ARRAY_LENGTH = Integer.MAX_VALUE - 8;
 
+    private static final int LONGEST = 1000;
+
     private Checks() {}
 
     /** Returns {@code value}, or fails naming {@code argument} when it is null. */
@@ -20,6 +24,27 @@ public final class Checks {
             throw new NullPointerException(argument + ": null; expected a value");
         }
         return value;
+    }
+
+    /** Returns {@code values}, or fails naming {@code argument}, or its element that is null. */
+    public static <T> T[] noNulls(T @Nullable [] values, String argument) {
+        for (int i = 0; i < notNull(values, argument).length; i++) {
+            if (values[i] == null) {
+                notNull(null, argument + "[" + i + "]");
+            }
+        }
+        return values;
+    }
+
+    /** Returns {@code values} as an unmodifiable copy, or fails naming {@code argument}, or its element that is null. */
+    public static <T> List<T> noNulls(@Nullable List<? extends T> values, String argument) {
+        List<T> copy = new ArrayList<>(notNull(values, argument));
+        for (int i = 0; i < copy.size(); i++) {
+            if (copy.get(i) == null) {
+                notNull(null, argument + "[" + i + "]");
+            }
+        }
+        return List.copyOf(copy);
     }
 
     /** Fails unless {@code value >= least}. */
@@ -61,8 +86,47 @@ public final class Checks {
         return (int) value;
     }
 
-    /** The exception for an illegal argument: {@code argument: actual; expected}. */
+    /** Fails unless an array has as many elements as needed; {@code reason} says why, such as "one per row". */
+    public static void length(long actual, long expected, String argument, String reason) {
+        if (actual != expected) {
+            throw fail(argument, actual + " elements", "expected " + expected + ", " + reason);
+        }
+    }
+
+    /** Multiplies sizes of at least 0, or fails naming them when the product does not fit a Java array. */
+    public static int product(String argument, long... sizes) {
+        long product = 1;
+        for (long size : sizes) {
+            if (size < 0 || size > 0 && product > MAX_ARRAY_LENGTH / size) {
+                throw fail(
+                        argument,
+                        "sizes " + Arrays.toString(sizes),
+                        "expected at least 0 each and a product of at most " + MAX_ARRAY_LENGTH);
+            }
+            product *= size;
+        }
+        return (int) product;
+    }
+
+    /** Fails unless the number is finite and at least {@code least}. */
+    public static double finiteAtLeast(double value, double least, String argument) {
+        if (!(value >= least && value < Double.POSITIVE_INFINITY)) {
+            throw fail(argument, String.valueOf(value), "expected a finite number of at least " + least);
+        }
+        return value;
+    }
+
+    /**
+     * The exception for an illegal argument: {@code argument: actual; expected}. Each part is cut after {@value #LONGEST}
+     * characters, since a part may hold a name or a shape from a file.
+     */
     public static IllegalArgumentException fail(String argument, String actual, String expected) {
-        return new IllegalArgumentException(argument + ": " + actual + "; " + expected);
+        return new IllegalArgumentException(cut(argument) + ": " + cut(actual) + "; " + cut(expected));
+    }
+
+    private static String cut(String text) {
+        return text.length() <= LONGEST
+                ? text
+                : text.substring(0, LONGEST) + "... (" + (text.length() - LONGEST) + " more characters)";
     }
 }

@@ -19,6 +19,7 @@ final class BackwardCheck {
             Tensor outputGradient,
             MultiHeadGradients to,
             Map<String, Tensor> gradients) {
+        Checks.notNull(to, "inputGradients");
         CallTensors tensors = new CallTensors(cpu)
                 .reads("query", inputs.query(), inputs.query().shape())
                 .reads("key", inputs.key(), inputs.key().shape())

@@ -44,7 +44,7 @@ public final class Dropout implements Layer {
 
     @Override
     public Shape outputShape(Shape input) {
-        return input;
+        return Checks.notNull(input, "input");
     }
 
     @Override

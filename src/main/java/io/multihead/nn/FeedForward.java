@@ -1,5 +1,6 @@
 package io.multihead.nn;
 
+import io.multihead.internal.Checks;
 import io.multihead.nn.Sequence.Part;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -51,6 +52,10 @@ public final class FeedForward extends Composite {
             Activation activation,
             double dropout,
             Function<String, @Nullable Tensor> parameters) {
+        Checks.atLeast(embedDim, 1, "embedDim");
+        Checks.atLeast(hidden, 1, "hidden");
+        Checks.notNull(activation, "activation");
+        Checks.notNull(parameters, "parameters");
         Part first = new Part("linear1.", linear("linear1.", hidden, embedDim, parameters));
         Part second = new Part("linear2.", linear("linear2.", embedDim, hidden, parameters));
         Part middle = new Part("", activation.layer());

@@ -1,6 +1,7 @@
 package io.multihead.nn;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.Checks;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.Execution;
 import io.multihead.internal.kernel.RowOps;
@@ -48,6 +49,8 @@ public final class GatedCrossAttention {
      */
     public static GatedCrossAttention of(
             TransformerBlock.Config config, Function<String, @Nullable Tensor> parameters) {
+        Checks.notNull(config, "config");
+        Checks.notNull(parameters, "parameters");
         Shape features = Shape.of(config.embedDim());
         MultiHeadAttention attention =
                 MultiHeadAttention.of(config.attention(), name -> parameters.apply("attn." + name));

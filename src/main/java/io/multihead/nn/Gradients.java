@@ -20,6 +20,7 @@ public final class Gradients {
      * @return dense f32 zeros of each parameter's shape, in the layer's order, unmodifiable
      */
     public static Map<String, Tensor> zeros(Layer layer, Arena arena) {
+        Checks.notNull(arena, "arena");
         Map<String, Tensor> zeros = new LinkedHashMap<>();
         Checks.notNull(layer, "layer")
                 .parameters()
@@ -38,7 +39,7 @@ public final class Gradients {
         Checks.notNull(prefix, "prefix");
         Map<String, Tensor> part = new LinkedHashMap<>();
         Checks.notNull(gradients, "gradients").forEach((name, gradient) -> {
-            if (name.startsWith(prefix)) {
+            if (Checks.notNull(name, "name in gradients").startsWith(prefix)) {
                 part.put(name.substring(prefix.length()), gradient);
             }
         });

@@ -71,7 +71,7 @@ public final class Linear implements Layer {
 
     @Override
     public Shape outputShape(Shape input) {
-        if (input.rank() < 1 || input.dim(-1) != weight.dim(1)) {
+        if (Checks.notNull(input, "input").rank() < 1 || input.dim(-1) != weight.dim(1)) {
             throw Checks.fail("x", "shape " + input, "expected [..., " + weight.dim(1) + "]");
         }
         long[] dims = input.toArray();

@@ -133,7 +133,7 @@ public final class MultiHeadAttention implements Layer {
 
     @Override
     public Shape outputShape(Shape input) {
-        Checks.atLeast(input.rank(), 2, "axes of x");
+        Checks.atLeast(Checks.notNull(input, "input").rank(), 2, "axes of x");
         long[] lead = Arrays.copyOf(input.toArray(), input.rank() - 1);
         long[] dims = Arrays.copyOf(
                 lead, lead.length + config().widths().outputShape().rank());
@@ -215,7 +215,7 @@ public final class MultiHeadAttention implements Layer {
             Checks.notNull(heads, "heads");
             Checks.notNull(extras, "extras");
             Checks.notNull(options, "options");
-            attentionAxes = List.copyOf(Checks.notNull(attentionAxes, "attentionAxes"));
+            attentionAxes = Checks.noNulls(attentionAxes, "attentionAxes");
             boolean negative = attentionAxes.stream().anyMatch(axis -> axis < 0);
             if (negative || new HashSet<>(attentionAxes).size() < attentionAxes.size()) {
                 throw Checks.fail("attentionAxes", attentionAxes.toString(), "expected different axes, none negative");
@@ -346,7 +346,8 @@ public final class MultiHeadAttention implements Layer {
          * @return changed configuration
          */
         public Config withAttentionAxes(int... axes) {
-            List<Integer> list = IntStream.of(axes).boxed().toList();
+            List<Integer> list =
+                    IntStream.of(Checks.notNull(axes, "attentionAxes")).boxed().toList();
             return new Config(widths, heads, extras, batchFirst, list, options);
         }
 

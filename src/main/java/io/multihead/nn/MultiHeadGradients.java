@@ -45,7 +45,7 @@ public record MultiHeadGradients(
      * @param value of the value's shape
      * @return where they go
      */
-    public static MultiHeadGradients of(Tensor query, Tensor key, Tensor value) {
+    public static MultiHeadGradients of(@Nullable Tensor query, @Nullable Tensor key, @Nullable Tensor value) {
         return new MultiHeadGradients(query, key, value, null, null);
     }
 
@@ -55,7 +55,7 @@ public record MultiHeadGradients(
      * @param tensor of the score bias's shape
      * @return changed gradients
      */
-    public MultiHeadGradients withScoreBias(Tensor tensor) {
+    public MultiHeadGradients withScoreBias(@Nullable Tensor tensor) {
         return new MultiHeadGradients(query, key, value, tensor, headMask);
     }
 
@@ -65,7 +65,7 @@ public record MultiHeadGradients(
      * @param tensor {@code [heads]} or {@code [batch, heads]}
      * @return changed gradients
      */
-    public MultiHeadGradients withHeadMask(Tensor tensor) {
+    public MultiHeadGradients withHeadMask(@Nullable Tensor tensor) {
         return new MultiHeadGradients(query, key, value, scoreBias, tensor);
     }
 }

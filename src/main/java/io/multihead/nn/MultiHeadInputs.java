@@ -72,7 +72,7 @@ public record MultiHeadInputs(Tensor query, Tensor key, Tensor value, MultiHeadM
      * @param padding {@code [batch, keys]} or {@code [keys]}
      * @return changed inputs
      */
-    public MultiHeadInputs withKeyPadding(Tensor padding) {
+    public MultiHeadInputs withKeyPadding(@Nullable Tensor padding) {
         return with(new MultiHeadMasks(mask(), padding, scoreMask(), headMask()));
     }
 

@@ -40,7 +40,7 @@ public record MultiHeadOutputs(
      * @param weights {@code [batch, queries, keys]}
      * @return changed outputs
      */
-    public MultiHeadOutputs withAverageWeights(Tensor weights) {
+    public MultiHeadOutputs withAverageWeights(@Nullable Tensor weights) {
         return new MultiHeadOutputs(output, weights, headWeights);
     }
 
@@ -50,7 +50,7 @@ public record MultiHeadOutputs(
      * @param weights {@code [batch, heads, queries, keys]}
      * @return changed outputs
      */
-    public MultiHeadOutputs withHeadWeights(Tensor weights) {
+    public MultiHeadOutputs withHeadWeights(@Nullable Tensor weights) {
         return new MultiHeadOutputs(output, averageWeights, weights);
     }
 }

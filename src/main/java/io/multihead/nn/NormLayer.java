@@ -50,7 +50,7 @@ final class NormLayer {
     }
 
     Shape outputShape(Shape input) {
-        long[] dims = input.toArray();
+        long[] dims = Checks.notNull(input, "input").toArray();
         int lead = dims.length - normalized.rank();
         if (lead < 0 || !Arrays.equals(dims, lead, dims.length, normalized.toArray(), 0, normalized.rank())) {
             throw Checks.fail("x", "shape " + input, "expected the last axes to be " + normalized);

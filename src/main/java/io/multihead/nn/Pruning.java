@@ -13,6 +13,7 @@ final class Pruning {
     private Pruning() {}
 
     static MultiHeadAttention keep(MultiHeadAttention layer, Arena arena, int... heads) {
+        Checks.notNull(heads, "heads");
         Config config = layer.config();
         int all = config.heads().queryHeads();
         if (config.heads().kvHeads() != all) {

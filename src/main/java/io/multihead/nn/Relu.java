@@ -3,6 +3,7 @@ package io.multihead.nn;
 import static io.multihead.nn.ElementCall.padded;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.Checks;
 import io.multihead.internal.kernel.Activation;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -35,7 +36,7 @@ public final class Relu implements Layer {
 
     @Override
     public Shape outputShape(Shape input) {
-        return input;
+        return Checks.notNull(input, "input");
     }
 
     @Override

@@ -37,7 +37,7 @@ public final class Residual implements Layer {
 
     @Override
     public Shape outputShape(Shape input) {
-        Shape output = inner.outputShape(input);
+        Shape output = inner.outputShape(Checks.notNull(input, "input"));
         if (!output.equals(input)) {
             throw Checks.fail("x", "shape " + input, "expected one that the layer keeps; its output is " + output);
         }

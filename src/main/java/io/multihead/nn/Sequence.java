@@ -63,7 +63,7 @@ public final class Sequence implements Layer {
      * @throws IllegalArgumentException if there is none, or two parameters have one name
      */
     public static Sequence of(Part... parts) {
-        return of(List.of(parts));
+        return of(List.of(Checks.noNulls(parts, "parts")));
     }
 
     /**
@@ -75,9 +75,11 @@ public final class Sequence implements Layer {
      * @throws IllegalArgumentException if there is no layer
      */
     public static Sequence of(String prefix, List<? extends Layer> stack) {
+        Checks.notNull(prefix, "prefix");
+        List<Layer> layers = Checks.noNulls(stack, "stack");
         List<Part> parts = new ArrayList<>();
-        for (int i = 0; i < stack.size(); i++) {
-            parts.add(new Part(prefix + i + ".", stack.get(i)));
+        for (int i = 0; i < layers.size(); i++) {
+            parts.add(new Part(prefix + i + ".", layers.get(i)));
         }
         return of(parts);
     }
@@ -96,7 +98,7 @@ public final class Sequence implements Layer {
 
     @Override
     public Shape outputShape(Shape input) {
-        Shape shape = input;
+        Shape shape = Checks.notNull(input, "input");
         for (Layer layer : layers) {
             shape = layer.outputShape(shape);
         }

@@ -71,6 +71,7 @@ public final class TransformerBlock extends Composite {
      */
     public static TransformerBlock of(Config config, Function<String, @Nullable Tensor> parameters) {
         Checks.notNull(config, "config");
+        Checks.notNull(parameters, "parameters");
         MultiHeadAttention attention =
                 MultiHeadAttention.of(config.attention, name -> parameters.apply("self_attn." + name));
         return new TransformerBlock(
@@ -92,6 +93,8 @@ public final class TransformerBlock extends Composite {
      * @return the block
      */
     public static TransformerBlock initialise(Config config, long seed, Arena arena) {
+        Checks.notNull(config, "config");
+        Checks.notNull(arena, "arena");
         return of(config, Initialiser.block(config, seed, arena)::get);
     }
 

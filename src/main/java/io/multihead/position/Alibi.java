@@ -7,18 +7,22 @@ import io.multihead.internal.Checks;
  * {@code j} and the query at position {@code p}.
  */
 public final class Alibi {
+    private static final int MOST_HEADS = 1 << 20;
+
     private Alibi() {}
 
     /**
      * The slopes of the paper's section 3: {@code 2^(-8 (h + 1) / heads)} for a power of two. For other numbers, as in the
      * authors' code: the slopes of the next smaller power of two, then every other one, from the first, of the next larger.
      *
-     * @param heads number of query heads, at least 1
+     * @param heads number of query heads, 1 to 2^20
      * @return one slope per head, each the f32 nearest to the exact one, as a new array
-     * @throws IllegalArgumentException if there is no head
+     * @throws IllegalArgumentException if the number is another
      */
     public static float[] slopes(int heads) {
-        Checks.atLeast(heads, 1, "heads");
+        if (Checks.atLeast(heads, 1, "heads") > MOST_HEADS) {
+            throw Checks.fail("heads", String.valueOf(heads), "expected at most " + MOST_HEADS);
+        }
         float[] slopes = new float[heads];
         int power = Integer.highestOneBit(heads);
         for (int h = 0; h < heads; h++) {

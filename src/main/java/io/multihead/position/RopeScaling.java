@@ -17,6 +17,7 @@ public sealed interface RopeScaling {
      * @param rotaryDims how many elements of a row are rotated
      * @param theta the base, greater than 1
      * @return radians per position
+     * @throws IllegalArgumentException if there is no such pair, {@code rotaryDims} is odd or below 2, or theta is not above 1
      */
     double frequency(int pair, int rotaryDims, double theta);
 
@@ -33,6 +34,7 @@ public sealed interface RopeScaling {
     record None() implements RopeScaling {
         @Override
         public double frequency(int pair, int rotaryDims, double theta) {
+            requirePair(pair, rotaryDims, theta);
             return StrictMath.pow(theta, -2.0 * pair / rotaryDims);
         }
     }
@@ -76,6 +78,7 @@ public sealed interface RopeScaling {
 
         @Override
         public double frequency(int pair, int rotaryDims, double theta) {
+            requirePair(pair, rotaryDims, theta);
             // the exponents multiplied out: a single pair (d = 2) keeps its frequency
             double slower = pair == 0 ? 1 : StrictMath.pow(factor, -2.0 * pair / (rotaryDims - 2));
             return NONE.frequency(pair, rotaryDims, theta) * slower;
@@ -147,6 +150,7 @@ public sealed interface RopeScaling {
 
         @Override
         public double frequency(int pair, int rotaryDims, double theta) {
+            requirePair(pair, rotaryDims, theta);
             double low = within(StrictMath.floor(pairOf(betaFast, rotaryDims, theta)), rotaryDims);
             double high = within(StrictMath.ceil(pairOf(betaSlow, rotaryDims, theta)), rotaryDims);
             // an empty ramp becomes a step just above its pair
@@ -197,6 +201,16 @@ public sealed interface RopeScaling {
             double kept =
                     Math.clamp((turns - lowFrequencyFactor) / (highFrequencyFactor - lowFrequencyFactor), 0.0, 1.0);
             return frequency / factor * (1 - kept) + frequency * kept;
+        }
+    }
+
+    private static void requirePair(int pair, int rotaryDims, double theta) {
+        if (rotaryDims < 2 || rotaryDims % 2 != 0) {
+            throw Checks.fail("rotaryDims", String.valueOf(rotaryDims), "expected an even number of at least 2");
+        }
+        Checks.index(pair, rotaryDims / 2, "pair");
+        if (!(theta > 1 && theta < Double.POSITIVE_INFINITY)) {
+            throw Checks.fail("theta", String.valueOf(theta), "expected a finite number above 1");
         }
     }
 

@@ -1,5 +1,6 @@
 package io.multihead.reference;
 
+import io.multihead.internal.Checks;
 import io.multihead.tensor.Tensor;
 
 /**
@@ -27,9 +28,9 @@ public final class ReferenceAttention {
     private double scoreError;
 
     private ReferenceAttention(Call call) {
-        query = Values.of(call.query);
-        key = Values.of(call.key);
-        value = Values.of(call.value);
+        query = Values.of(call.query, "query");
+        key = Values.of(call.key, "key");
+        value = Values.of(call.value, "value");
         scale = call.scale;
         rule = call.rule;
         dropout = call.dropout;
@@ -53,6 +54,27 @@ public final class ReferenceAttention {
      * @param dropout factors of the weights
      */
     public record Call(Tensor query, Tensor key, Tensor value, double scale, ScoreRule rule, ReferenceDropout dropout) {
+        /**
+         * Checks the shapes.
+         *
+         * @throws IllegalArgumentException if they do not fit each other, or the weights are more than an array can hold
+         */
+        public Call {
+            Values.requireShape(query, "query", -1, -1, -1, -1);
+            Values.requireShape(key, "key", query.dim(0), -1, -1, query.dim(3));
+            Values.requireShape(value, "value", key.dim(0), key.dim(1), key.dim(2), -1);
+            Checks.notNull(rule, "rule");
+            Checks.notNull(dropout, "dropout");
+            if (key.dim(1) == 0 ? query.dim(1) != 0 : query.dim(1) % key.dim(1) != 0) {
+                throw Checks.fail(
+                        "query",
+                        "shape " + query.shape(),
+                        "expected a multiple of the " + key.dim(1) + " heads of key " + key.shape());
+            }
+            Checks.product("query x key", query.dim(0), query.dim(1), query.dim(2), Math.max(1, key.dim(2)));
+            Checks.product("query x value", query.dim(0), query.dim(1), query.dim(2), Math.max(1, value.dim(3)));
+        }
+
         /**
          * Computes attention.
          *
@@ -81,7 +103,15 @@ public final class ReferenceAttention {
             double[] weights,
             double[] errorScale,
             double maxScore,
-            double scoreError) {}
+            double scoreError) {
+        /** Checks that everything is there. */
+        public Result {
+            Checks.notNull(output, "output");
+            Checks.notNull(logSumExp, "logSumExp");
+            Checks.notNull(weights, "weights");
+            Checks.notNull(errorScale, "errorScale");
+        }
+    }
 
     /**
      * Computes attention.

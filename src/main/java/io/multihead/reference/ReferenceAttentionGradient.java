@@ -1,5 +1,6 @@
 package io.multihead.reference;
 
+import io.multihead.internal.Checks;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -39,12 +40,12 @@ public final class ReferenceAttentionGradient {
     private ReferenceAttentionGradient(ReferenceAttention.Call call, Upstream upstream) {
         this.call = call;
         forward = call.forward();
-        query = Values.of(call.query());
-        key = Values.of(call.key());
-        value = Values.of(call.value());
-        outputGradient = Values.of(upstream.output);
-        weightsGradient = upstream.weights == null ? null : Values.of(upstream.weights);
-        logSumExpGradient = upstream.logSumExp == null ? null : Values.of(upstream.logSumExp);
+        query = Values.of(call.query(), "query");
+        key = Values.of(call.key(), "key");
+        value = Values.of(call.value(), "value");
+        outputGradient = Values.of(upstream.output, "output");
+        weightsGradient = upstream.weights == null ? null : Values.of(upstream.weights, "weights");
+        logSumExpGradient = upstream.logSumExp == null ? null : Values.of(upstream.logSumExp, "logSumExp");
         queries = (int) call.query().dim(2);
         keys = (int) call.key().dim(2);
         headDim = (int) call.query().dim(3);
@@ -68,7 +69,12 @@ public final class ReferenceAttentionGradient {
     public record Upstream(
             Tensor output,
             @Nullable Tensor logSumExp,
-            @Nullable Tensor weights) {}
+            @Nullable Tensor weights) {
+        /** Checks that there is a gradient of the output. */
+        public Upstream {
+            Checks.notNull(output, "output");
+        }
+    }
 
     /**
      * A gradient, and how far an f32 computation may be off.
@@ -78,6 +84,12 @@ public final class ReferenceAttentionGradient {
      */
     @SuppressWarnings("ArrayRecordComponent")
     public record Part(double[] values, double[] errorScale) {
+        /** Checks that both are there. */
+        public Part {
+            Checks.notNull(values, "values");
+            Checks.notNull(errorScale, "errorScale");
+        }
+
         private static Part of(int length) {
             return new Part(new double[length], new double[length]);
         }
@@ -92,7 +104,15 @@ public final class ReferenceAttentionGradient {
      * @param score {@code [batch, queryHeads, queries, keys]}: of the scaled scores, which is that of an added bias
      * @param maxScore the largest absolute score that any query sees
      */
-    public record Result(Part query, Part key, Part value, Part score, double maxScore) {}
+    public record Result(Part query, Part key, Part value, Part score, double maxScore) {
+        /** Checks that everything is there. */
+        public Result {
+            Checks.notNull(query, "query");
+            Checks.notNull(key, "key");
+            Checks.notNull(value, "value");
+            Checks.notNull(score, "score");
+        }
+    }
 
     /**
      * Computes the gradients.
@@ -100,8 +120,25 @@ public final class ReferenceAttentionGradient {
      * @param call what attention was computed of
      * @param upstream the loss's gradients with respect to the results
      * @return the gradients as new arrays
+     * @throws IllegalArgumentException if a gradient has another shape than what it is the gradient of
      */
     public static Result of(ReferenceAttention.Call call, Upstream upstream) {
+        long[] sizes = Checks.notNull(call, "call").query().shape().toArray();
+        Tensor weights = Checks.notNull(upstream, "upstream").weights;
+        Values.requireShape(
+                upstream.output,
+                "output",
+                sizes[0],
+                sizes[1],
+                sizes[2],
+                call.value().dim(3));
+        if (upstream.logSumExp != null) {
+            Values.requireShape(upstream.logSumExp, "logSumExp", sizes[0], sizes[1], sizes[2]);
+        }
+        if (weights != null) {
+            Values.requireShape(
+                    weights, "weights", sizes[0], sizes[1], sizes[2], call.key().dim(2));
+        }
         ReferenceAttentionGradient gradient = new ReferenceAttentionGradient(call, upstream);
         int rows = gradient.forward.logSumExp().length;
         for (int row = 0; row < rows; row++) {

@@ -1,5 +1,6 @@
 package io.multihead.reference;
 
+import io.multihead.internal.Checks;
 import java.util.Arrays;
 
 /** The mean cross-entropy of a softmax and its gradient as plain loops in {@code double}. */
@@ -13,8 +14,10 @@ public final class ReferenceCrossEntropy {
      * @param targets the right class of every row
      * @param ignored the target of rows that do not count
      * @return the mean of {@code -ln softmax(row)[target]}; 0 if no row counts
+     * @throws IllegalArgumentException if the rows are not equally long, or a target that counts is no class
      */
     public static double forward(double[] logits, int[] targets, int ignored) {
+        require(logits, targets, ignored);
         double sum = 0;
         for (int row = 0; row < targets.length; row++) {
             sum -= targets[row] == ignored ? 0 : ReferenceSoftmax.logRow(row(logits, targets, row))[targets[row]];
@@ -29,8 +32,10 @@ public final class ReferenceCrossEntropy {
      * @param targets the right class of every row
      * @param ignored the target of rows that do not count
      * @return the loss's gradient with respect to the logits, new
+     * @throws IllegalArgumentException if the rows are not equally long, or a target that counts is no class
      */
     public static double[] backward(double[] logits, int[] targets, int ignored) {
+        require(logits, targets, ignored);
         double[] gradient = new double[logits.length];
         for (int row = 0; row < targets.length; row++) {
             if (targets[row] != ignored) {
@@ -42,6 +47,20 @@ public final class ReferenceCrossEntropy {
             }
         }
         return gradient;
+    }
+
+    private static void require(double[] logits, int[] targets, int ignored) {
+        Checks.notNull(logits, "logits");
+        int rows = Checks.notNull(targets, "targets").length;
+        if (rows == 0 ? logits.length > 0 : logits.length % rows != 0) {
+            throw Checks.fail(
+                    "logits", logits.length + " elements", "expected [rows, classes] of " + rows + " targets");
+        }
+        for (int row = 0; row < rows; row++) {
+            if (targets[row] != ignored) {
+                Checks.index(targets[row], logits.length / rows, "targets[" + row + "]");
+            }
+        }
     }
 
     private static double[] row(double[] logits, int[] targets, int row) {

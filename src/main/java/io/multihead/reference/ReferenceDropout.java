@@ -1,5 +1,7 @@
 package io.multihead.reference;
 
+import io.multihead.internal.Checks;
+
 /** What each attention weight is multiplied with before it meets its value. */
 @FunctionalInterface
 public interface ReferenceDropout {
@@ -23,10 +25,15 @@ public interface ReferenceDropout {
      * @param rate probability to drop
      * @param seed the generator's key, low word first
      * @return the factors: 0, or {@code 1 / (1 - rate)} rounded to f32
+     * @throws IllegalArgumentException if the rate is not in 0 to 1
      */
     static ReferenceDropout philox(double rate, long seed) {
+        if (!(rate >= 0 && rate <= 1)) {
+            throw Checks.fail("rate", String.valueOf(rate), "expected 0 to 1");
+        }
         double kept = rate == 1 ? 0 : (float) (1 / (1 - rate));
         return (batchHead, query, key) -> {
+            Checks.atLeast(key, 0, "key");
             long[] counter = {key / 4 & 0xffffffffL, key / 4 >>> 32, query & 0xffffffffL, batchHead & 0xffffffffL};
             long word = philox(counter, seed & 0xffffffffL, seed >>> 32)[(int) (key % 4)];
             return word < Math.round(rate * 0x1p32) ? 0 : kept;

@@ -1,5 +1,6 @@
 package io.multihead.reference;
 
+import io.multihead.internal.Checks;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -14,7 +15,13 @@ public final class ReferenceGemm {
      * @param errorScale per element, the bound of {@link Tolerance#gemm}
      */
     @SuppressWarnings("ArrayRecordComponent")
-    public record Result(double[] values, double[] errorScale) {}
+    public record Result(double[] values, double[] errorScale) {
+        /** Checks that both are there. */
+        public Result {
+            Checks.notNull(values, "values");
+            Checks.notNull(errorScale, "errorScale");
+        }
+    }
 
     /**
      * Multiplies two matrices.
@@ -26,10 +33,18 @@ public final class ReferenceGemm {
      * @param beta factor of {@code c}
      * @param bias {@code [N]}, or null
      * @return the results as new arrays
+     * @throws IllegalArgumentException if the shapes do not fit
      */
     public static Result multiply(Tensor a, Tensor b, Tensor c, double alpha, double beta, @Nullable Tensor bias) {
-        double[] left = Values.of(a);
-        double[] right = Values.of(b);
+        Values.requireShape(a, "a", -1, -1);
+        Values.requireShape(b, "b", a.dim(1), -1);
+        Values.requireShape(c, "c", a.dim(0), b.dim(1));
+        if (bias != null) {
+            Values.requireShape(bias, "bias", b.dim(1));
+        }
+        Checks.product("c", a.dim(0), b.dim(1));
+        double[] left = Values.of(a, "a");
+        double[] right = Values.of(b, "b");
         int rows = (int) a.dim(0);
         int depth = (int) a.dim(1);
         int columns = (int) b.dim(1);

@@ -1,5 +1,6 @@
 package io.multihead.reference;
 
+import io.multihead.internal.Checks;
 import org.jspecify.annotations.Nullable;
 
 /** {@code y = x W^T + b} and its gradients as plain loops in {@code double}. Arrays are row-major. */
@@ -14,7 +15,14 @@ public final class ReferenceLinear {
      * @param bias {@code [outputs]}
      */
     @SuppressWarnings("ArrayRecordComponent")
-    public record Gradients(double[] x, double[] weight, double[] bias) {}
+    public record Gradients(double[] x, double[] weight, double[] bias) {
+        /** Checks that everything is there. */
+        public Gradients {
+            Checks.notNull(x, "x");
+            Checks.notNull(weight, "weight");
+            Checks.notNull(bias, "bias");
+        }
+    }
 
     /**
      * The output.
@@ -25,9 +33,13 @@ public final class ReferenceLinear {
      * @param outputs size of an output row
      * @param inputs size of an input row
      * @return {@code [rows, outputs]}, new
+     * @throws IllegalArgumentException if the lengths do not fit the sizes
      */
     public static double[] forward(double[] x, double[] weight, double @Nullable [] bias, int outputs, int inputs) {
-        int rows = inputs == 0 ? 0 : x.length / inputs;
+        int rows = rows(x, weight, outputs, inputs);
+        if (bias != null) {
+            Checks.length(bias.length, outputs, "bias", "one per output");
+        }
         double[] y = new double[rows * outputs];
         for (int row = 0; row < rows; row++) {
             for (int output = 0; output < outputs; output++) {
@@ -50,9 +62,11 @@ public final class ReferenceLinear {
      * @param outputs size of an output row
      * @param inputs size of an input row
      * @return new arrays
+     * @throws IllegalArgumentException if the lengths do not fit the sizes
      */
     public static Gradients backward(double[] x, double[] weight, double[] dy, int outputs, int inputs) {
-        int rows = inputs == 0 ? 0 : x.length / inputs;
+        int rows = rows(x, weight, outputs, inputs);
+        Checks.length(Checks.notNull(dy, "dy").length, (long) rows * outputs, "dy", "rows x outputs");
         Gradients gradients =
                 new Gradients(new double[rows * inputs], new double[outputs * inputs], new double[outputs]);
         for (int row = 0; row < rows; row++) {
@@ -66,5 +80,18 @@ public final class ReferenceLinear {
             }
         }
         return gradients;
+    }
+
+    /** Returns the number of rows after checking that everything fits. */
+    private static int rows(double[] x, double[] weight, int outputs, int inputs) {
+        Checks.notNull(x, "x");
+        long expected = Checks.product("outputs x inputs", outputs, inputs);
+        Checks.length(Checks.notNull(weight, "weight").length, expected, "weight", "outputs x inputs");
+        if (inputs == 0 ? x.length > 0 : x.length % inputs != 0) {
+            throw Checks.fail("x", x.length + " elements", "expected rows of " + inputs);
+        }
+        int rows = inputs == 0 ? 0 : x.length / inputs;
+        Checks.product("rows x outputs", rows, outputs);
+        return rows;
     }
 }

@@ -1,5 +1,7 @@
 package io.multihead.reference;
 
+import io.multihead.internal.Checks;
+
 /** Layer normalisation, or by the root mean square, and its gradients as plain loops in {@code double}. */
 public final class ReferenceNorm {
     private ReferenceNorm() {}
@@ -15,6 +17,8 @@ public final class ReferenceNorm {
      * @return {@code (x - mean) / deviation * weight + bias}, new
      */
     public static double[] forward(double[] x, double[] weight, double[] bias, double epsilon, boolean centred) {
+        requireRow(x, weight, "weight");
+        requireRow(x, bias, "bias");
         double[] y = normalised(x, epsilon, centred);
         for (int i = 0; i < x.length; i++) {
             y[i] = y[i] * weight[i] + bias[i];
@@ -33,6 +37,8 @@ public final class ReferenceNorm {
      * @return the gradient, new
      */
     public static double[] backward(double[] x, double[] weight, double[] dy, double epsilon, boolean centred) {
+        requireRow(x, weight, "weight");
+        requireRow(x, dy, "dy");
         double[] z = normalised(x, epsilon, centred);
         double mean = 0;
         double slope = 0;
@@ -57,8 +63,8 @@ public final class ReferenceNorm {
      * @return {@code (x - mean) / deviation}, new
      */
     public static double[] normalised(double[] x, double epsilon, boolean centred) {
-        double mean = centred ? mean(x) : 0;
         double deviation = deviation(x, epsilon, centred);
+        double mean = centred ? mean(x) : 0;
         double[] z = new double[x.length];
         for (int i = 0; i < x.length; i++) {
             z[i] = (x[i] - mean) / deviation;
@@ -75,12 +81,19 @@ public final class ReferenceNorm {
      * @return {@code sqrt(mean((x - mean)^2) + epsilon)}
      */
     public static double deviation(double[] x, double epsilon, boolean centred) {
+        Checks.notNull(x, "x");
+        Checks.finiteAtLeast(epsilon, 0, "epsilon");
         double mean = centred ? mean(x) : 0;
         double squares = 0;
         for (double element : x) {
             squares += (element - mean) * (element - mean);
         }
         return Math.sqrt(squares / x.length + epsilon);
+    }
+
+    private static void requireRow(double[] x, double[] row, String argument) {
+        Checks.notNull(x, "x");
+        Checks.length(Checks.notNull(row, argument).length, x.length, argument, "as long as x");
     }
 
     private static double mean(double[] x) {

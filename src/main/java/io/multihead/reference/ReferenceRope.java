@@ -1,5 +1,6 @@
 package io.multihead.reference;
 
+import io.multihead.internal.Checks;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 
@@ -29,7 +30,14 @@ public final class ReferenceRope {
      * @param output rotated elements, row-major
      * @param bound what each may be off, from {@link Tolerance#rope}
      */
-    public record Result(double[] output, double[] bound) {}
+    @SuppressWarnings("ArrayRecordComponent")
+    public record Result(double[] output, double[] bound) {
+        /** Checks that both are there. */
+        public Result {
+            Checks.notNull(output, "output");
+            Checks.notNull(bound, "bound");
+        }
+    }
 
     /**
      * No scaling.
@@ -38,8 +46,15 @@ public final class ReferenceRope {
      * @param theta the base
      * @param interleaved pairs {@code (2 i, 2 i + 1)} rather than {@code (i, i + rotaryDims / 2)}
      * @return the embedding
+     * @throws IllegalArgumentException if {@code rotaryDims} is odd or not in 2 to 65536, or theta is not above 1
      */
     public static ReferenceRope of(int rotaryDims, double theta, boolean interleaved) {
+        if (rotaryDims < 2 || rotaryDims > 1 << 16 || rotaryDims % 2 != 0) {
+            throw Checks.fail("rotaryDims", String.valueOf(rotaryDims), "expected an even number from 2 to 65536");
+        }
+        if (!(theta > 1 && theta < Double.POSITIVE_INFINITY)) {
+            throw Checks.fail("theta", String.valueOf(theta), "expected a finite number above 1");
+        }
         return new ReferenceRope(rotaryDims, theta, interleaved, powers(rotaryDims, theta), 1);
     }
 
@@ -50,6 +65,7 @@ public final class ReferenceRope {
      * @return the scaled embedding
      */
     public ReferenceRope linear(double by) {
+        Checks.finiteAtLeast(by, 1, "by");
         return with(Arrays.stream(powers(rotaryDims, theta)).map(f -> f / by).toArray(), 1);
     }
 
@@ -60,6 +76,7 @@ public final class ReferenceRope {
      * @return the scaled embedding
      */
     public ReferenceRope ntk(double by) {
+        Checks.finiteAtLeast(by, 1, "by");
         double d = rotaryDims;
         return with(d == 2 ? new double[] {1} : powers(rotaryDims, theta * Math.pow(by, d / (d - 2))), 1);
     }
@@ -76,6 +93,11 @@ public final class ReferenceRope {
      * @return the scaled embedding
      */
     public ReferenceRope yarn(double by, double context, double fast, double slow, double scale) {
+        Checks.finiteAtLeast(by, 1, "by");
+        Checks.finiteAtLeast(context, 1, "context");
+        requirePositive(slow, "slow");
+        requirePositive(fast, "fast");
+        requirePositive(scale, "scale");
         double[] scaled = powers(rotaryDims, theta);
         double low = Math.min(Math.max(Math.floor(pairThatTurns(fast, context)), 0), rotaryDims - 1);
         double high = Math.min(Math.max(Math.ceil(pairThatTurns(slow, context)), 0), rotaryDims - 1);
@@ -97,6 +119,10 @@ public final class ReferenceRope {
      * @return the scaled embedding
      */
     public ReferenceRope llama3(double by, double low, double high, double context) {
+        Checks.finiteAtLeast(by, 1, "by");
+        requirePositive(low, "low");
+        requirePositive(high, "high");
+        Checks.finiteAtLeast(context, 1, "context");
         double[] scaled = powers(rotaryDims, theta);
         for (int i = 0; i < scaled.length; i++) {
             double wavelength = 2 * Math.PI / scaled[i];
@@ -126,9 +152,15 @@ public final class ReferenceRope {
      * @param positions one per token
      * @param inverse rotate by the negative angle
      * @return rotated elements and their bounds
+     * @throws IllegalArgumentException if rows are shorter than what is rotated, or there is not a position per token
      */
     public Result apply(Tensor x, long[] positions, boolean inverse) {
-        double[] from = Values.of(x);
+        Values.requireShape(x, "x", -1, -1, -1, -1);
+        if (x.dim(3) < rotaryDims) {
+            throw Checks.fail("x", "shape " + x.shape(), "expected a headDim of at least rotaryDims " + rotaryDims);
+        }
+        Checks.length(Checks.notNull(positions, "positions").length, x.dim(2), "positions", "one per token of x");
+        double[] from = Values.of(x, "x");
         double[] output = from.clone();
         double[] bound = new double[from.length];
         int headDim = (int) x.dim(3);
@@ -150,6 +182,12 @@ public final class ReferenceRope {
             }
         }
         return new Result(output, bound);
+    }
+
+    private static void requirePositive(double value, String argument) {
+        if (!(value > 0 && value < Double.POSITIVE_INFINITY)) {
+            throw Checks.fail(argument, String.valueOf(value), "expected a finite number above 0");
+        }
     }
 
     /** The index, not rounded, of the pair that turns so often within the context: {@code context f / (2 pi) = turns}. */

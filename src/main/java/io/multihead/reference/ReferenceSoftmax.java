@@ -1,5 +1,7 @@
 package io.multihead.reference;
 
+import io.multihead.internal.Checks;
+
 /** The softmax of one row as plain loops in {@code double}. */
 public final class ReferenceSoftmax {
     private ReferenceSoftmax() {}
@@ -51,7 +53,7 @@ public final class ReferenceSoftmax {
 
     private static double max(double[] scores) {
         double max = Double.NEGATIVE_INFINITY;
-        for (double score : scores) {
+        for (double score : Checks.notNull(scores, "scores")) {
             max = Math.max(max, score); // NaN wins
         }
         return max;

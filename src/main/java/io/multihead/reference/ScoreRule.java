@@ -1,5 +1,6 @@
 package io.multihead.reference;
 
+import io.multihead.internal.Checks;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 
@@ -28,6 +29,7 @@ public interface ScoreRule {
      * @return both rules
      */
     default ScoreRule and(ScoreRule next) {
+        Checks.notNull(next, "next");
         return (batch, head, query, key, score) -> {
             double first = apply(batch, head, query, key, score);
             return first == Double.NEGATIVE_INFINITY ? first : next.apply(batch, head, query, key, first);
@@ -52,6 +54,7 @@ public interface ScoreRule {
      * @return the rule
      */
     static ScoreRule causalFrom(long... offsets) {
+        requirePerBatch(offsets, "offsets");
         return (b, h, i, j, score) -> j <= i + of(offsets, b) ? score : Double.NEGATIVE_INFINITY;
     }
 
@@ -82,6 +85,7 @@ public interface ScoreRule {
      * @return the rule
      */
     static ScoreRule keep(Tensor mask) {
+        requireMask(mask, "mask");
         return (b, h, i, j, score) -> at(mask, b, h, i, j) != 0 ? score : Double.NEGATIVE_INFINITY;
     }
 
@@ -92,6 +96,7 @@ public interface ScoreRule {
      * @return the rule
      */
     static ScoreRule drop(Tensor mask) {
+        requireMask(mask, "mask");
         return (b, h, i, j, score) -> at(mask, b, h, i, j) == 0 ? score : Double.NEGATIVE_INFINITY;
     }
 
@@ -102,6 +107,7 @@ public interface ScoreRule {
      * @return the rule
      */
     static ScoreRule bias(Tensor bias) {
+        requireMask(bias, "bias");
         return (b, h, i, j, score) -> {
             double added = at(bias, b, h, i, j);
             return added == Double.NEGATIVE_INFINITY ? added : score + added;
@@ -131,7 +137,10 @@ public interface ScoreRule {
      * @return the rule
      */
     static ScoreRule alibiFrom(double[] slopes, long... offsets) {
-        return (b, h, i, j, score) -> score + slopes[(int) h] * (j - (i + of(offsets, b)));
+        Checks.notNull(slopes, "slopes");
+        requirePerBatch(offsets, "offsets");
+        return (b, h, i, j, score) ->
+                score + slopes[(int) Checks.index(h, slopes.length, "head")] * (j - (i + of(offsets, b)));
     }
 
     /**
@@ -158,6 +167,7 @@ public interface ScoreRule {
      * @return the rule
      */
     static ScoreRule windowFrom(long left, long right, long... offsets) {
+        requirePerBatch(offsets, "offsets");
         return (b, h, i, j, score) -> {
             double apart = (double) j - (i + of(offsets, b));
             return -apart <= left && apart <= right ? score : Double.NEGATIVE_INFINITY;
@@ -172,6 +182,8 @@ public interface ScoreRule {
      * @return the rule
      */
     static ScoreRule blocks(Tensor kept, int size) {
+        requireMask(kept, "kept");
+        Checks.atLeast(size, 1, "size");
         return (b, h, i, j, score) -> at(kept, b, h, i / size, j / size) != 0 ? score : Double.NEGATIVE_INFINITY;
     }
 
@@ -182,6 +194,9 @@ public interface ScoreRule {
      * @return the rule
      */
     static ScoreRule softCap(double cap) {
+        if (!(cap > 0 && cap < Double.POSITIVE_INFINITY)) {
+            throw Checks.fail("cap", String.valueOf(cap), "expected a finite number above 0");
+        }
         return (b, h, i, j, score) -> cap * Math.tanh(score / cap);
     }
 
@@ -192,11 +207,24 @@ public interface ScoreRule {
      * @return the rule
      */
     static ScoreRule keyLengths(long... lengths) {
+        requirePerBatch(lengths, "lengths");
         return (b, h, i, j, score) -> j < of(lengths, b) ? score : Double.NEGATIVE_INFINITY;
     }
 
     private static long of(long[] perBatch, long batch) {
-        return perBatch[perBatch.length == 1 ? 0 : (int) batch];
+        return perBatch[perBatch.length == 1 ? 0 : (int) Checks.index(batch, perBatch.length, "batch")];
+    }
+
+    private static void requirePerBatch(long[] values, String argument) {
+        if (Checks.notNull(values, argument).length == 0) {
+            throw Checks.fail(argument, "none", "expected one per batch, or one for all");
+        }
+    }
+
+    private static void requireMask(Tensor tensor, String argument) {
+        if (Checks.notNull(tensor, argument).rank() > 4) {
+            throw Checks.fail(argument, "shape " + tensor.shape(), "expected at most (batch, heads, queries, keys)");
+        }
     }
 
     private static double at(Tensor tensor, long... full) {

@@ -1,5 +1,6 @@
 package io.multihead.reference;
 
+import io.multihead.internal.Checks;
 import io.multihead.tensor.DType;
 
 /**
@@ -88,7 +89,7 @@ public final class Tolerance {
      */
     public static double storage(double value, DType dtype) {
         double size = Math.abs(value);
-        return switch (dtype) {
+        return switch (Checks.notNull(dtype, "dtype")) {
             case F64 -> 0;
             case F32 -> Math.max(size * 0x1p-24, 0x1p-150);
             case BF16 -> Math.max(size * 0x1p-8, 0x1p-134);
@@ -109,9 +110,10 @@ public final class Tolerance {
      * @throws IllegalArgumentException if the lengths differ
      */
     public static double ratio(double[] actual, double[] expected, double[] bound, DType dtype) {
-        if (actual.length != expected.length || bound.length != expected.length) {
-            throw new IllegalArgumentException("actual: " + actual.length + " values; expected " + expected.length);
-        }
+        Checks.notNull(dtype, "dtype");
+        int length = Checks.notNull(expected, "expected").length;
+        Checks.length(Checks.notNull(actual, "actual").length, length, "actual", "as many as expected");
+        Checks.length(Checks.notNull(bound, "bound").length, length, "bound", "as many as expected");
         double worst = 0;
         for (int i = 0; i < expected.length; i++) {
             worst = Math.max(worst, ratio(actual[i], expected[i], bound[i], dtype));

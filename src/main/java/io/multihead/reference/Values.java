@@ -1,17 +1,32 @@
 package io.multihead.reference;
 
+import io.multihead.internal.Checks;
 import io.multihead.tensor.Tensor;
+import java.util.Arrays;
 
 /** Elements of a tensor, row-major, widened exactly. */
 final class Values {
     private Values() {}
 
-    static double[] of(Tensor tensor) {
-        double[] values = new double[(int) tensor.shape().elements()];
+    static double[] of(Tensor tensor, String argument) {
+        long elements = Checks.notNull(tensor, argument).shape().elements();
+        double[] values = new double[Checks.fitsInt(elements, argument + " elements")];
         if (values.length > 0) {
             fill(tensor, new long[tensor.rank()], 0, values, 0);
         }
         return values;
+    }
+
+    /** Fails unless a tensor has a shape; -1 stands for any size. */
+    static void requireShape(Tensor tensor, String argument, long... dims) {
+        boolean fits = Checks.notNull(tensor, argument).rank() == dims.length;
+        for (int axis = 0; fits && axis < dims.length; axis++) {
+            fits = dims[axis] < 0 || tensor.dim(axis) == dims[axis];
+        }
+        if (!fits) {
+            String expected = Arrays.toString(dims).replace("-1", "any");
+            throw Checks.fail(argument, "shape " + tensor.shape(), "expected " + expected);
+        }
     }
 
     private static int fill(Tensor tensor, long[] index, int axis, double[] values, int at) {

@@ -10,11 +10,17 @@ import java.util.Arrays;
  * elements are {@code long}, so a tensor may exceed 2<sup>31</sup> elements.
  */
 public final class Shape {
+    /** Views are walked axis by axis, recursively, and no model has half as many axes. */
+    private static final int MOST_AXES = 64;
+
     private final long[] dims;
     private final long elements;
 
     private Shape(long[] dims) {
         this.dims = dims;
+        if (dims.length > MOST_AXES) {
+            throw Checks.fail("shape", dims.length + " axes", "expected at most " + MOST_AXES);
+        }
         long product = 1;
         boolean empty = false;
         for (int axis = 0; axis < dims.length; axis++) {
@@ -32,13 +38,13 @@ public final class Shape {
     /**
      * A shape with these sizes, outermost axis first.
      *
-     * @param dims one size per axis, each at least 0
+     * @param dims one size per axis, each at least 0; at most 64
      * @return the shape
-     * @throws IllegalArgumentException if a size is negative, or the product of the sizes other than 0, on which the
+     * @throws IllegalArgumentException if there are more axes, a size is negative, or the product of the sizes other than 0, on which the
      *     strides depend, overflows a {@code long}
      */
     public static Shape of(long... dims) {
-        return new Shape(dims.clone());
+        return new Shape(Checks.notNull(dims, "dims").clone());
     }
 
     /**

@@ -208,7 +208,7 @@ final class Strides {
 
     /** Returns the position of an element, in elements from the start of the memory; fails outside the shape. */
     static long position(Shape shape, long offset, long[] strides, long[] index) {
-        if (index.length != shape.rank()) {
+        if (Checks.notNull(index, "index").length != shape.rank()) {
             throw Checks.fail("index", Arrays.toString(index), "expected one position per axis of shape " + shape);
         }
         long position = offset;

@@ -46,7 +46,7 @@ public final class Tensor {
      * @throws IllegalArgumentException if the memory is too small
      */
     public static Tensor view(MemorySegment memory, DType dtype, Shape shape) {
-        return view(memory, dtype, shape, 0, shape.denseStrides());
+        return view(memory, dtype, shape, 0, Checks.notNull(shape, "shape").denseStrides());
     }
 
     /**
@@ -65,7 +65,7 @@ public final class Tensor {
         Checks.notNull(dtype, "dtype");
         Checks.notNull(shape, "shape");
         Checks.atLeast(offset, 0, "offset");
-        if (strides.length != shape.rank()) {
+        if (Checks.notNull(strides, "strides").length != shape.rank()) {
             throw Checks.fail("strides", Arrays.toString(strides), "expected one per axis of shape " + shape);
         }
         for (int axis = 0; axis < strides.length; axis++) {
@@ -84,7 +84,8 @@ public final class Tensor {
      * @throws IllegalArgumentException if the array is shorter than the shape
      */
     public static Tensor of(float[] values, long... dims) {
-        Shape shape = dims.length == 0 ? Shape.of(values.length) : Shape.of(dims);
+        Checks.notNull(values, "values");
+        Shape shape = Checks.notNull(dims, "dims").length == 0 ? Shape.of(values.length) : Shape.of(dims);
         return view(MemorySegment.ofArray(values), DType.F32, shape);
     }
 
@@ -99,7 +100,8 @@ public final class Tensor {
      */
     public static Tensor allocate(Arena arena, DType dtype, Shape shape) {
         Checks.notNull(arena, "arena");
-        if (shape.elements() > Long.MAX_VALUE / dtype.bytes()) {
+        Checks.notNull(dtype, "dtype");
+        if (Checks.notNull(shape, "shape").elements() > Long.MAX_VALUE / dtype.bytes()) {
             throw Checks.fail("shape", shape + " of " + dtype, "expected fewer than 2^63 bytes");
         }
         return view(arena.allocate(shape.elements() * dtype.bytes(), 64), dtype, shape);
@@ -235,7 +237,7 @@ public final class Tensor {
         long[] dims = new long[rank()];
         long[] steps = new long[rank()];
         boolean[] seen = new boolean[rank()];
-        if (axes.length != rank()) {
+        if (Checks.notNull(axes, "axes").length != rank()) {
             throw Checks.fail("axes", Arrays.toString(axes), "expected every axis of shape " + shape + " once");
         }
         for (int i = 0; i < axes.length; i++) {
@@ -292,7 +294,7 @@ public final class Tensor {
      *     tensor first, with {@link #copyTo}
      */
     public Tensor reshape(long... dims) {
-        Shape target = Shape.of(Strides.resolve(dims, shape));
+        Shape target = Shape.of(Strides.resolve(Checks.notNull(dims, "dims"), shape));
         long[] steps = Strides.reshaped(shape, strides, target);
         if (steps == null) {
             throw Checks.fail(
@@ -323,7 +325,7 @@ public final class Tensor {
      *     several positions in one element
      */
     public void copyTo(Tensor target) {
-        Copy.elements(this, target);
+        Copy.elements(this, Checks.notNull(target, "target"));
     }
 
     /**
@@ -359,7 +361,7 @@ public final class Tensor {
      * @return true unless the two are known to share no element
      */
     public boolean overlaps(Tensor other) {
-        if (shape.elements() == 0 || other.shape.elements() == 0) {
+        if (Checks.notNull(other, "other").shape.elements() == 0 || shape.elements() == 0) {
             return false;
         }
         if (lastByte < other.firstByte || other.lastByte < firstByte || !Strides.sameMemory(memory, other.memory)) {

@@ -1,5 +1,6 @@
 package io.multihead.internal.kernel;
 
+import io.multihead.internal.Gate;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorShape;
 import jdk.incubator.vector.VectorSpecies;
@@ -7,7 +8,7 @@ import jdk.incubator.vector.VectorSpecies;
 /** The one vector width of this JVM, and the sizes that follow from it. */
 public final class Lanes {
     /** Overrides the preferred width, in bits (128, 256 or 512), so that tests cover machines they do not run on. */
-    public static final String PROPERTY = "io.multihead.lanes";
+    public static final String PROPERTY = Gate.LANES;
 
     static final VectorSpecies<Float> FLOATS = species();
     static final VectorSpecies<Integer> INTS = FLOATS.withLanes(int.class);

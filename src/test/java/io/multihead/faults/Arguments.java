@@ -1,0 +1,275 @@
+package io.multihead.faults;
+
+import io.multihead.attention.ScoreModifier;
+import io.multihead.compute.Compute;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.reflect.Array;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Executable;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.lang.reflect.ParameterizedType;
+import java.lang.reflect.Type;
+import java.lang.reflect.WildcardType;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalDouble;
+import java.util.concurrent.Executor;
+import java.util.function.Function;
+import java.util.function.Supplier;
+import java.util.function.ToDoubleFunction;
+import java.util.random.RandomGenerator;
+
+/** Makes arguments of any type: mostly small values that fit each other, and some that nobody should accept. */
+final class Arguments {
+    /** The first ones may become sizes of objects that other calls then use; huge ones would only exhaust memory there. */
+    private static final int[] INTS = {0, 1, 3, 4, 32, -1, -2, 1 << 30, Integer.MAX_VALUE, Integer.MIN_VALUE};
+
+    private static final int MODEST = 7;
+    private static final long[] LONGS = {
+        0, 1, 3, 4, 64, -1, -2, 1L << 32, (1L << 32) + 2, 1L << 62, Long.MAX_VALUE, Long.MIN_VALUE
+    };
+    private static final double[] DOUBLES = {
+        0, 0.5, 1, 2, -1, 1e39, -1e300, Double.NaN, Double.POSITIVE_INFINITY, Double.MIN_VALUE
+    };
+    private static final List<String> STRINGS = List.of("", "weight", "a.b", "é\ud800", "__metadata__");
+    /** Becomes 2 when it is cast to an int, and is too much to be allocated anywhere. */
+    private static final long HUGE = (1L << 58) + 2;
+
+    private static final int DEEPEST = 4;
+    private static final Compute SERIAL = Compute.serial();
+
+    private final RandomGenerator random;
+    private final List<Executable> api;
+    private final Map<Class<?>, List<Executable>> makers = new HashMap<>();
+    private final Path folder;
+
+    final Memory memory = new Memory();
+    /** How many of a hundred values are bad. */
+    private final int badPercent;
+
+    Arguments(RandomGenerator random, List<Executable> api, Path folder) {
+        this.random = random;
+        this.api = api;
+        this.folder = folder;
+        badPercent = random.nextInt(4) * 8;
+    }
+
+    /** Returns one argument per parameter, or nothing when a value of some type could not be made. */
+    Optional<Object[]> all(Executable call, int depth) {
+        Type[] types = call.getGenericParameterTypes();
+        Object[] values = new Object[types.length];
+        for (int i = 0; i < types.length; i++) {
+            Class<?> raw = call.getParameterTypes()[i];
+            boolean absent = !raw.isPrimitive() && depth == 0 && random.nextInt(100) < badPercent / 2;
+            values[i] = absent ? null : of(types[i], raw, depth);
+            if (values[i] == null && !absent) {
+                return Optional.empty();
+            }
+        }
+        return Optional.of(values);
+    }
+
+    /** Returns a value of a type, null if none could be made. */
+    Object of(Type type, Class<?> raw, int depth) {
+        if (raw.isArray()) {
+            return array(raw.componentType(), depth);
+        }
+        if (raw.isEnum()) {
+            return raw.getEnumConstants()[random.nextInt(raw.getEnumConstants().length)];
+        }
+        Object simple = simple(raw, type.toString(), depth);
+        if (simple != null) {
+            return simple;
+        }
+        if (raw == List.class) {
+            return list(type, depth);
+        }
+        if (raw == Map.class) {
+            return map(type, depth);
+        }
+        return raw.getName().startsWith("io.multihead") ? made(raw, depth) : null;
+    }
+
+    private boolean bad() {
+        return random.nextInt(100) < badPercent;
+    }
+
+    private Object simple(Class<?> raw, String type, int depth) {
+        return switch (raw.getName()) {
+            case "int", "java.lang.Integer" ->
+                bad() ? INTS[random.nextInt(depth == 0 ? INTS.length : MODEST)] : random.nextInt(4);
+            case "long" -> bad() ? LONGS[random.nextInt(depth == 0 ? LONGS.length : MODEST)] : random.nextInt(5);
+            case "double" -> bad() ? DOUBLES[random.nextInt(DOUBLES.length)] : random.nextInt(4) * 0.5;
+            case "float" -> (float) (bad() ? DOUBLES[random.nextInt(DOUBLES.length)] : 0.5);
+            case "boolean" -> random.nextBoolean();
+            case "short" -> (short) random.nextInt();
+            case "java.lang.String" -> STRINGS.get(random.nextInt(STRINGS.size()));
+            case "java.util.OptionalDouble" ->
+                random.nextBoolean() ? OptionalDouble.empty() : OptionalDouble.of(DOUBLES[random.nextInt(10)]);
+            case "java.lang.foreign.MemorySegment" -> segment();
+            case "java.lang.foreign.Arena" -> arena();
+            case "java.nio.file.Path" -> folder.resolve(random.nextBoolean() ? "file" : "no/such/folder/file");
+            case "io.multihead.tensor.Tensor" -> tensor();
+            case "io.multihead.tensor.Shape" -> shape();
+            case "io.multihead.compute.Compute" -> compute();
+            default -> function(raw, type);
+        };
+    }
+
+    private Object function(Class<?> raw, String type) {
+        if (raw == Function.class && type.contains("boolean[][]")) {
+            return (Function<boolean[][], double[][]>)
+                    kept -> bad() ? new double[0][] : new double[kept.length][kept[0].length];
+        }
+        if (raw == Function.class) {
+            return (Function<String, Tensor>) name -> tensor();
+        }
+        if (raw == ToDoubleFunction.class) {
+            return (ToDoubleFunction<boolean[][]>) kept -> 0.5;
+        }
+        if (raw == Supplier.class) {
+            return (Supplier<Object>) Object::new;
+        }
+        if (raw == Executor.class) {
+            return (Executor) Runnable::run;
+        }
+        return raw == ScoreModifier.class ? (ScoreModifier) (batch, head, query, key, score) -> score : null;
+    }
+
+    private Compute compute() {
+        Compute made = bad() ? Compute.serial() : SERIAL;
+        if (made != SERIAL) {
+            made.close();
+        }
+        return made;
+    }
+
+    private Arena arena() {
+        Arena arena = bad() ? Arena.ofShared() : Arena.ofAuto();
+        if (badPercent > 0 && random.nextInt(8) == 0) {
+            arena = Arena.ofConfined();
+            arena.close();
+        }
+        return arena;
+    }
+
+    private MemorySegment segment() {
+        Memory.Kind[] kinds = Memory.Kind.values();
+        return memory.of(bad() ? kinds[random.nextInt(kinds.length)] : kinds[random.nextInt(2)], random);
+    }
+
+    private Shape shape() {
+        return Shape.of(dims(random.nextInt(5)));
+    }
+
+    private long[] dims(int rank) {
+        long[] dims = new long[rank];
+        for (int axis = 0; axis < rank; axis++) {
+            dims[axis] = bad() ? random.nextInt(4) : 2;
+        }
+        return dims;
+    }
+
+    Tensor tensor() {
+        DType dtype = bad() ? DType.values()[random.nextInt(5)] : DType.F32;
+        long[] dims = dims(bad() ? random.nextInt(5) : 1 + random.nextInt(4));
+        Tensor tensor = Tensor.view(segment(), dtype, Shape.of(dims));
+        if (bad() && dims.length > 0) {
+            long[] wider = dims.clone();
+            int axis = random.nextInt(dims.length);
+            tensor = tensor.slice(axis, 0, Math.min(1, dims[axis]));
+            // more than an int holds only where nothing loops over it: behind the first axis
+            wider[axis] = tensor.dim(axis) == 0 ? 0 : axis == 0 ? 3 : HUGE;
+            tensor = tensor.broadcast(wider);
+        }
+        return tensor;
+    }
+
+    private Object array(Class<?> component, int depth) {
+        int length = random.nextInt(10) < 6 ? 2 : random.nextInt(5);
+        Object array = Array.newInstance(component, length);
+        for (int i = 0; i < length; i++) {
+            boolean absent = !component.isPrimitive() && bad() && random.nextInt(3) == 0;
+            Object value = absent ? null : of(component, component, depth + 1);
+            if (value == null && component.isPrimitive()) {
+                return null;
+            }
+            Array.set(array, i, value);
+        }
+        return array;
+    }
+
+    private Object list(Type type, int depth) {
+        Type element = ((ParameterizedType) type).getActualTypeArguments()[0];
+        Type bound = element instanceof WildcardType wild ? wild.getUpperBounds()[0] : element;
+        Object[] values = new Object[random.nextInt(3)];
+        for (int i = 0; i < values.length; i++) {
+            values[i] = bad() ? null : of(bound, (Class<?>) bound, depth + 1);
+        }
+        return Arrays.asList(values);
+    }
+
+    private Object map(Type type, int depth) {
+        Class<?> value = (Class<?>) ((ParameterizedType) type).getActualTypeArguments()[1];
+        Map<String, Object> map = new HashMap<>();
+        for (int i = random.nextInt(3); i > 0; i--) {
+            map.put(bad() ? null : STRINGS.get(random.nextInt(3)), bad() ? null : of(value, value, depth + 1));
+        }
+        return map;
+    }
+
+    /** Calls what returns the type until it does; null if it never does. */
+    private Object made(Class<?> type, int depth) {
+        List<Executable> ways = makers.computeIfAbsent(type, wanted -> PublicApi.makers(api, wanted));
+        for (int trial = 0; trial < 12 && depth < DEEPEST && !ways.isEmpty(); trial++) {
+            Executable way = ways.get(random.nextInt(ways.size()));
+            Object value = attempt(way, depth + 1);
+            if (type.isInstance(value)) {
+                return value;
+            }
+        }
+        return null;
+    }
+
+    private Object attempt(Executable way, int depth) {
+        try {
+            Optional<Object[]> values = all(way, depth);
+            if (values.isEmpty()) {
+                return null;
+            }
+            if (way instanceof Constructor<?> constructor) {
+                return constructor.newInstance(values.get());
+            }
+            boolean fixed = Modifier.isStatic(way.getModifiers());
+            Object receiver = fixed ? null : of(way.getDeclaringClass(), way.getDeclaringClass(), depth);
+            return fixed || receiver != null ? ((Method) way).invoke(receiver, values.get()) : null;
+        } catch (InvocationTargetException rejected) {
+            return null; // judged when it is the call itself that is tried
+        } catch (ReflectiveOperationException impossible) {
+            throw new IllegalStateException(way.toString(), impossible);
+        }
+    }
+
+    /** Returns the arguments in words, for a report. */
+    static List<String> words(Object[] values) {
+        List<String> words = new ArrayList<>();
+        for (Object value : values) {
+            String text = value != null && value.getClass().isArray()
+                    ? Arrays.deepToString(new Object[] {value})
+                    : String.valueOf(value);
+            words.add(text.substring(0, Math.min(120, text.length())));
+        }
+        return words;
+    }
+}

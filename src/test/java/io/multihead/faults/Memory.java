@@ -1,0 +1,104 @@
+package io.multihead.faults;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.random.RandomGenerator;
+
+/** The memory that a call was given, and whether a rejected call left it alone. */
+final class Memory {
+    private static final int FLOATS = 256;
+    private static final MemorySegment CONFINED = confinedElsewhere();
+
+    /** How a segment is held. */
+    enum Kind {
+        HEAP,
+        NATIVE,
+        READ_ONLY,
+        CLOSED,
+        CONFINED_HERE,
+        CONFINED_ELSEWHERE,
+        SHARED_WITH_OTHERS
+    }
+
+    private final List<MemorySegment> segments = new ArrayList<>();
+    private final List<byte[]> contents = new ArrayList<>();
+    private final MemorySegment shared = filled(MemorySegment.ofArray(new float[FLOATS]));
+
+    /** Returns 1 KiB of memory of a kind. */
+    MemorySegment of(Kind kind, RandomGenerator random) {
+        MemorySegment segment =
+                switch (kind) {
+                    case HEAP -> filled(MemorySegment.ofArray(new float[FLOATS]));
+                    case NATIVE -> filled(Arena.ofAuto().allocate(FLOATS * 4L, 64));
+                    case READ_ONLY ->
+                        filled(MemorySegment.ofArray(new float[FLOATS])).asReadOnly();
+                    case CLOSED -> closed();
+                    case CONFINED_HERE -> filled(Arena.ofConfined().allocate(FLOATS * 4L, 64));
+                    case CONFINED_ELSEWHERE -> CONFINED;
+                    case SHARED_WITH_OTHERS -> shared.asSlice(random.nextInt(8) * 4L);
+                };
+        segments.add(segment);
+        return segment;
+    }
+
+    /** Remembers what the segments hold now. */
+    void snapshot() {
+        contents.clear();
+        for (MemorySegment segment : segments) {
+            contents.add(isReadable(segment) ? segment.toArray(ValueLayout.JAVA_BYTE) : new byte[0]);
+        }
+    }
+
+    /** Returns whether every segment holds what it held. */
+    boolean isUntouched() {
+        for (int i = 0; i < contents.size(); i++) {
+            MemorySegment segment = segments.get(i);
+            if (isReadable(segment) && !Arrays.equals(contents.get(i), segment.toArray(ValueLayout.JAVA_BYTE))) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static boolean isReadable(MemorySegment segment) {
+        return segment.scope().isAlive() && segment.isAccessibleBy(Thread.currentThread());
+    }
+
+    private static MemorySegment filled(MemorySegment segment) {
+        for (long at = 0; at < segment.byteSize(); at += Float.BYTES) {
+            segment.set(ValueLayout.JAVA_FLOAT_UNALIGNED, at, 0.25f + at % 7);
+        }
+        return segment;
+    }
+
+    private static MemorySegment closed() {
+        try (Arena arena = Arena.ofShared()) {
+            return arena.allocate(FLOATS * 4L, 64);
+        }
+    }
+
+    private static MemorySegment confinedElsewhere() {
+        Owner owner = new Owner();
+        owner.start();
+        try {
+            owner.join();
+        } catch (InterruptedException interrupted) {
+            throw new IllegalStateException(interrupted);
+        }
+        return owner.made;
+    }
+
+    /** A thread of its own class: a lambda here would wait for this class, which waits for the thread. */
+    private static final class Owner extends Thread {
+        private MemorySegment made = MemorySegment.NULL;
+
+        @Override
+        public void run() {
+            made = Arena.ofConfined().allocate(FLOATS * 4L, 64);
+        }
+    }
+}

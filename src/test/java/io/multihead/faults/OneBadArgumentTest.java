@@ -1,0 +1,85 @@
+package io.multihead.faults;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.attention.KeyValueView;
+import java.lang.reflect.InvocationTargetException;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+
+/** Calls that are valid but for one argument, which every kind of bad value replaces in turn. */
+class OneBadArgumentTest {
+    /** One finding per call, parameter and kind. */
+    private final Map<String, String> findings = new TreeMap<>();
+
+    private int rejected;
+    private int returned;
+
+    @Test
+    void everyBadArgumentIsNamedAndNothingIsWritten() throws InvocationTargetException {
+        for (ValidCalls.Maker maker : ValidCalls.all()) {
+            ValidCall valid = maker.apply(new Memory());
+            valid.invoke(-1, null);
+            for (int i = 0; i < valid.arguments().length; i++) {
+                for (int candidate = 0; spoil(maker, i, candidate); candidate++) {
+                    // one after the other, each on memory of its own
+                }
+            }
+        }
+        System.out.println("one bad argument: " + rejected + " calls rejected, " + returned + " returned");
+        assertEquals("", String.join("\n", findings.values()));
+        assertTrue(rejected > 1000, "only " + rejected + " calls were rejected");
+    }
+
+    /** Makes a call with one candidate; returns whether there is such a candidate. */
+    private boolean spoil(ValidCalls.Maker maker, int argument, int index) {
+        Memory memory = new Memory();
+        ValidCall call = maker.apply(memory);
+        BadValues values = new BadValues(memory, call.tensors());
+        Class<?> type = call.target().getParameterTypes()[argument];
+        List<BadValues.Candidate> candidates = values.of(type, call.arguments()[argument], call.isNullable(argument));
+        for (Throwable early : index == 0 ? values.early() : List.<Throwable>of()) {
+            judge(call, argument, "component", early);
+        }
+        if (index >= candidates.size()) {
+            return false;
+        }
+        BadValues.Candidate candidate = candidates.get(index);
+        memory.snapshot();
+        try {
+            call.invoke(argument, candidate.value());
+            returned++;
+            // making a view reads nothing, so its memory is looked at when it is used
+            boolean view = call.target().getReturnType() == KeyValueView.class && candidate.value() != null;
+            if (candidate.refused() && !view) {
+                report(call, argument, candidate.what(), "is accepted", null);
+            }
+        } catch (InvocationTargetException thrown) {
+            rejected++;
+            judge(call, argument, candidate.what(), thrown.getCause());
+            if (!memory.isUntouched()) {
+                report(call, argument, candidate.what(), "writes before it throws", thrown.getCause());
+            }
+        }
+        return true;
+    }
+
+    private void judge(ValidCall call, int argument, String what, Throwable thrown) {
+        if (!Verdict.isNamed(thrown)) {
+            report(call, argument, what, "throws", thrown);
+        }
+    }
+
+    private void report(ValidCall call, int argument, String what, String fault, @Nullable Throwable thrown) {
+        String kind = call + " parameter " + argument + " " + fault;
+        StringBuilder text = new StringBuilder(kind + ": " + what);
+        for (int i = 0; thrown != null && i < Math.min(6, thrown.getStackTrace().length); i++) {
+            text.append(i == 0 ? "\n    " + thrown : "").append("\n      at ").append(thrown.getStackTrace()[i]);
+        }
+        findings.putIfAbsent(kind + (thrown == null ? what : thrown.getClass()), text.toString());
+    }
+}

@@ -1,0 +1,104 @@
+package io.multihead.faults;
+
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Executable;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.net.URISyntaxException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Stream;
+
+/** Every public constructor and method of every exported package, found in the compiled classes. */
+final class PublicApi {
+    /** What is exported; internal packages are for the library alone. */
+    private static final Set<String> PACKAGES = Set.of(
+            "analysis", "attention", "cache", "compute", "format", "gemm", "nn", "position", "reference", "tensor");
+
+    private static final Set<String> OBJECT_METHODS =
+            Set.of("equals", "hashCode", "toString", "values", "valueOf", "compareTo", "getMessage");
+
+    private PublicApi() {}
+
+    /** Returns the executables in an order that does not depend on the file system. */
+    static List<Executable> executables() {
+        List<Executable> found = new ArrayList<>();
+        for (Class<?> type : types()) {
+            Constructor<?>[] constructors =
+                    Modifier.isAbstract(type.getModifiers()) ? new Constructor<?>[0] : type.getConstructors();
+            Stream.concat(Arrays.stream(constructors), Arrays.stream(type.getDeclaredMethods()))
+                    .filter(member -> Modifier.isPublic(member.getModifiers()))
+                    .filter(member -> !member.isSynthetic() && !OBJECT_METHODS.contains(member.getName()))
+                    .sorted(Comparator.comparing(Executable::toGenericString))
+                    .forEach(found::add);
+        }
+        return found;
+    }
+
+    /** Returns the public types, nested ones included. */
+    static List<Class<?>> types() {
+        try {
+            Path root = Path.of(Tensor.class
+                    .getProtectionDomain()
+                    .getCodeSource()
+                    .getLocation()
+                    .toURI());
+            try (Stream<Path> files = Files.walk(root)) {
+                List<Class<?>> types = new ArrayList<>();
+                files.map(file -> root.relativize(file).toString())
+                        .filter(name -> name.endsWith(".class") && !name.contains("-info"))
+                        .map(name -> name.substring(0, name.length() - 6).replace('/', '.'))
+                        .filter(PublicApi::isExported)
+                        .sorted()
+                        .forEach(name -> types.add(load(name)));
+                types.removeIf(type -> !isPublic(type));
+                return types;
+            }
+        } catch (IOException unreadable) {
+            throw new UncheckedIOException(unreadable);
+        } catch (URISyntaxException impossible) {
+            throw new IllegalStateException(impossible);
+        }
+    }
+
+    private static boolean isExported(String name) {
+        String[] parts = name.split("\\.");
+        return parts.length == 4 && PACKAGES.contains(parts[2]);
+    }
+
+    private static boolean isPublic(Class<?> type) {
+        boolean visible = Modifier.isPublic(type.getModifiers());
+        return visible && (type.getDeclaringClass() == null || isPublic(type.getDeclaringClass()));
+    }
+
+    private static Class<?> load(String name) {
+        try {
+            return Class.forName(name);
+        } catch (ClassNotFoundException impossible) {
+            throw new IllegalStateException(impossible);
+        }
+    }
+
+    /** Returns what makes a value of a type: its constructors, and the methods that return it. */
+    static List<Executable> makers(List<Executable> all, Class<?> type) {
+        List<Executable> makers = new ArrayList<>();
+        for (Executable member : all) {
+            Class<?> made = member instanceof Method method ? method.getReturnType() : member.getDeclaringClass();
+            boolean own = !(member instanceof Method)
+                    || Modifier.isStatic(member.getModifiers())
+                    || !type.isAssignableFrom(member.getDeclaringClass());
+            if (type.isAssignableFrom(made) && own) {
+                makers.add(member);
+            }
+        }
+        return makers;
+    }
+}

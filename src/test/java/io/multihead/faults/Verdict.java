@@ -1,0 +1,33 @@
+package io.multihead.faults;
+
+import io.multihead.cache.CacheFullException;
+import java.io.IOException;
+import java.util.regex.Pattern;
+
+/** Which exceptions tell a caller what was wrong: those that name an argument, and those of the JDK for memory in use. */
+final class Verdict {
+    private static final Pattern NAMED = Pattern.compile("(?s)[^:;]{1,1100}: .+; .+");
+    private static final int LONGEST = 4000;
+
+    private Verdict() {}
+
+    /** Returns whether an exception is one that the documentation promises. */
+    static boolean isNamed(Throwable thrown) {
+        String message = String.valueOf(thrown.getMessage());
+        if (thrown instanceof OutOfMemoryError) {
+            // the caller's arena: the JDK names the bytes
+            return message.startsWith("Cannot reserve ") || message.startsWith("Unable to allocate ");
+        }
+        if (thrown instanceof IOException || thrown instanceof WrongThreadException) {
+            return true;
+        }
+        boolean type = thrown.getClass() == IllegalArgumentException.class
+                || thrown.getClass() == NullPointerException.class
+                || thrown.getClass() == IllegalStateException.class
+                || thrown instanceof CacheFullException;
+        boolean closed = thrown instanceof IllegalStateException && message.equals("Already closed");
+        return type
+                && message.length() <= LONGEST
+                && (closed || NAMED.matcher(message).matches());
+    }
+}

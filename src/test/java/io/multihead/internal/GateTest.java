@@ -1,0 +1,100 @@
+package io.multihead.internal;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.cache.KeyValueCache;
+import io.multihead.compute.Compute;
+import io.multihead.gemm.PackedWeights;
+import io.multihead.position.Rope;
+import io.multihead.tensor.Tensor;
+import java.io.File;
+import java.io.IOException;
+import java.net.URI;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Whichever class is used first, a JVM that was started with a flag missing or wrong says which one. */
+class GateTest {
+    private static final Map<String, Runnable> FIRST_CALLS = new LinkedHashMap<>();
+
+    static {
+        KeyValueCache.Config config = KeyValueCache.Config.of(1, 1, 4);
+        FIRST_CALLS.put("serial", Compute::serial);
+        FIRST_CALLS.put("threads", () -> Compute.threads(2));
+        FIRST_CALLS.put("executor", () -> Compute.on(Runnable::run, 2));
+        FIRST_CALLS.put("packed", () -> PackedWeights.of(Tensor.of(new float[4], 2, 2)));
+        FIRST_CALLS.put("contiguous", () -> KeyValueCache.contiguous(config, 1, 1));
+        FIRST_CALLS.put("paged", () -> KeyValueCache.paged(config, 1 << 20));
+        FIRST_CALLS.put("rope", () -> Rope.of(Rope.Config.of(2)).apply(new float[2], 0, 1));
+    }
+
+    @TempDir
+    private Path folder;
+
+    /** Makes every first call and prints what came of it. */
+    public static void main(String[] arguments) {
+        FIRST_CALLS.forEach((name, call) -> {
+            String result = "ok";
+            try {
+                call.run();
+            } catch (Throwable thrown) {
+                result = thrown.toString();
+            }
+            System.out.println(name + " -> " + result);
+        });
+    }
+
+    @Test
+    void aMissingModuleIsNamed() throws IOException, InterruptedException {
+        String expected =
+                "java.lang.IllegalStateException: Multihead needs the Vector API: start the JVM with --add-modules";
+        assertAll(expected, List.of());
+    }
+
+    @Test
+    void aVectorWidthThatDoesNotExistIsNamed() throws IOException, InterruptedException {
+        String expected = "java.lang.IllegalStateException: io.multihead.lanes: 64; expected 128, 256 or 512";
+        assertAll(expected, List.of("--add-modules", "jdk.incubator.vector", "-Dio.multihead.lanes=64"));
+    }
+
+    @Test
+    void theRightFlagsPass() throws IOException, InterruptedException {
+        assertAll("ok", List.of("--add-modules", "jdk.incubator.vector", "-Dio.multihead.lanes=128"));
+    }
+
+    private void assertAll(String expected, List<String> flags) throws IOException, InterruptedException {
+        List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        command.addAll(flags);
+        String classes = location(GateTest.class) + File.pathSeparator + location(Gate.class);
+        command.addAll(List.of("-cp", classes, GateTest.class.getName()));
+        Path output = folder.resolve("output");
+        Process process = new ProcessBuilder(command)
+                .redirectErrorStream(true)
+                .redirectOutput(output.toFile())
+                .start();
+        assertTrue(process.waitFor(60, TimeUnit.SECONDS));
+        List<String> lines = Files.readAllLines(output);
+        List<String> results =
+                lines.stream().filter(line -> line.contains(" -> ")).toList();
+        assertEquals(FIRST_CALLS.size(), results.size(), lines.toString());
+        for (String result : results) {
+            assertTrue(result.contains(" -> " + expected), result);
+        }
+    }
+
+    /** Not the property with the class path: the libraries of the tests are not needed here. */
+    private static String location(Class<?> type) {
+        return Path.of(URI.create(
+                        type.getProtectionDomain().getCodeSource().getLocation().toString()))
+                .toString();
+    }
+}
