@@ -42,7 +42,7 @@ final class Arguments {
     private static final double[] DOUBLES = {
         0, 0.5, 1, 2, -1, 1e39, -1e300, Double.NaN, Double.POSITIVE_INFINITY, Double.MIN_VALUE
     };
-    private static final List<String> STRINGS = List.of("", "weight", "a.b", "é\ud800", "__metadata__");
+    private static final List<String> STRINGS = List.of(" ", "weight", "a.b", "é\ud800", "__metadata__");
     /** Becomes 2 when it is cast to an int, and is too much to be allocated anywhere. */
     private static final long HUGE = (1L << 58) + 2;
 
