@@ -152,7 +152,7 @@ public final class Mask {
      * @throws IllegalArgumentException if the absolute value of an offset exceeds 2^60
      */
     public static Mask queryOffset(long... offsets) {
-        for (long offset : offsets) {
+        for (long offset : Checks.notNull(offsets, "queryOffset")) {
             if (offset < -MOST_OFFSET || offset > MOST_OFFSET) {
                 throw Checks.fail(
                         "queryOffset", String.valueOf(offset), "expected " + -MOST_OFFSET + " to " + MOST_OFFSET);

@@ -66,7 +66,9 @@ public interface ScoreRule {
      * @return {@code lengths[b] - queries}
      */
     static long[] bottomRight(long queries, long... lengths) {
-        return Arrays.stream(lengths).map(length -> length - queries).toArray();
+        return Arrays.stream(Checks.notNull(lengths, "lengths"))
+                .map(length -> length - queries)
+                .toArray();
     }
 
     /**

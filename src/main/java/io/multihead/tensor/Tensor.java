@@ -4,6 +4,7 @@ import io.multihead.internal.Checks;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import java.util.Objects;
 
 /**
  * A strided view of numbers in a {@link MemorySegment}: native, memory-mapped or a Java array.
@@ -17,6 +18,9 @@ import java.util.Arrays;
  * need the caller's synchronisation. Offsets and strides are in elements and {@code long}.
  */
 public final class Tensor {
+    /** Positions above it would overflow when they are counted in bytes, and come out inside the memory again. */
+    private static final long MAX_POSITION = Long.MAX_VALUE / Double.BYTES;
+
     private final MemorySegment memory;
     private final DType dtype;
     private final Shape shape;
@@ -212,7 +216,7 @@ public final class Tensor {
      * @throws IndexOutOfBoundsException if the position is outside the memory
      */
     public double getAt(long position) {
-        return dtype.read(memory, position * dtype.bytes());
+        return dtype.read(memory, Objects.checkIndex(position, MAX_POSITION) * dtype.bytes());
     }
 
     /**
@@ -223,7 +227,7 @@ public final class Tensor {
      * @throws IndexOutOfBoundsException if the position is outside the memory
      */
     public void setAt(long position, double value) {
-        dtype.write(memory, position * dtype.bytes(), value);
+        dtype.write(memory, Objects.checkIndex(position, MAX_POSITION) * dtype.bytes(), value);
     }
 
     /**

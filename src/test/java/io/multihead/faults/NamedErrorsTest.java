@@ -3,6 +3,7 @@ package io.multihead.faults;
 import static io.multihead.faults.Named.named;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.analysis.AttentionCost;
@@ -118,6 +119,7 @@ class NamedErrorsTest {
         named("other", () -> a.overlaps(null));
         named("shape", () -> Tensor.view(MemorySegment.NULL, DType.F32, null));
         named("other", () -> Mask.CAUSAL.and(null));
+        named("queryOffset", () -> Mask.queryOffset((long[]) null));
         named("keyLengths", () -> Mask.keyLengths((long[]) null));
         named("parts[1]", () -> Sequence.of(new Sequence.Part("a", Gelu.erf()), null));
         named("stack[0]", () -> Sequence.of("layers.", Collections.singletonList((Layer) null)));
@@ -127,6 +129,17 @@ class NamedErrorsTest {
         named("tensors \"a\"", () -> Safetensors.write(Path.of("never-written"), holding("a"), Map.of()));
         named("tensors", () -> Safetensors.write(Path.of("never-written"), null, Map.of()));
         named("metadata", () -> Safetensors.write(Path.of("never-written"), Map.of(), null));
+    }
+
+    /** A position that overflows in bytes used to read the first element. */
+    @Test
+    void positionsThatOverflowAreOutOfBounds() {
+        Tensor x = tensor(2, 2);
+        for (long position : new long[] {1L << 62, -(1L << 62), Long.MIN_VALUE, -1, 4}) {
+            assertThrows(IndexOutOfBoundsException.class, () -> x.getAt(position));
+            assertThrows(IndexOutOfBoundsException.class, () -> x.setAt(position, 1));
+        }
+        assertArrayEquals(new float[4], x.toArray());
     }
 
     private static Map<String, Tensor> holding(String name) {
