@@ -201,9 +201,10 @@ public final class Tensor {
      *
      * @param value the number
      * @param index one position per axis
-     * @throws IllegalArgumentException if an index is outside its axis
+     * @throws IllegalArgumentException if an index is outside its axis, or the memory is read-only
      */
     public void set(double value, long... index) {
+        requireWritable();
         dtype.write(memory, Strides.position(shape, offset, strides, index) * dtype.bytes(), value);
     }
 
@@ -225,8 +226,10 @@ public final class Tensor {
      * @param position elements from the start of {@link #memory}; not checked against the shape of this view
      * @param value the number
      * @throws IndexOutOfBoundsException if the position is outside the memory
+     * @throws IllegalArgumentException if the memory is read-only
      */
     public void setAt(long position, double value) {
+        requireWritable();
         dtype.write(memory, Objects.checkIndex(position, MAX_POSITION) * dtype.bytes(), value);
     }
 
@@ -391,6 +394,12 @@ public final class Tensor {
     @Override
     public String toString() {
         return dtype + " " + shape + (isDense() ? "" : " strides " + Arrays.toString(strides));
+    }
+
+    private void requireWritable() {
+        if (memory.isReadOnly()) {
+            throw Checks.fail("tensor", "read-only memory", "expected memory that can be written");
+        }
     }
 
     /** The view that begins at one position of an axis; one that holds nothing begins where this one does. */

@@ -33,9 +33,6 @@ import org.junit.jupiter.api.io.TempDir;
 class ArgumentFuzzTest {
     private static final int CALLS = Integer.getInteger("multihead.faults.calls", 10_000);
 
-    /** Called by the library's own kernels, whose arguments it does not check one by one; see {@link CallersUnderFireTest}. */
-    private static final String SKIPPED = "io.multihead.compute";
-
     /** Positions in memory are the only arguments with the JDK's own exception, which their documentation names. */
     private static final Set<String> POSITIONS = Set.of("getAt", "setAt");
 
@@ -71,9 +68,6 @@ class ArgumentFuzzTest {
     private void call(long seed) {
         SplittableRandom random = new SplittableRandom(seed);
         Executable target = api.get(random.nextInt(api.size()));
-        if (target.getDeclaringClass().getPackageName().equals(SKIPPED)) {
-            return;
-        }
         Arguments arguments = new Arguments(random, api, folder);
         Optional<Object[]> values = arguments.all(target, 0);
         boolean fixed = target instanceof Constructor<?> || Modifier.isStatic(target.getModifiers());

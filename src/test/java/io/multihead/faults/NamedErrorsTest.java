@@ -142,6 +142,14 @@ class NamedErrorsTest {
         assertArrayEquals(new float[4], x.toArray());
     }
 
+    @Test
+    void readOnlyTensorsAreNamed() {
+        MemorySegment memory = MemorySegment.ofArray(new float[4]).asReadOnly();
+        Tensor x = Tensor.view(memory, DType.F32, Shape.of(4));
+        named("tensor", () -> x.set(1, 0));
+        named("tensor", () -> x.setAt(0, 1));
+    }
+
     private static Map<String, Tensor> holding(String name) {
         Map<String, Tensor> map = new HashMap<>();
         map.put(name, null);
