@@ -203,37 +203,6 @@ class CachePromisesTest {
         }
     }
 
-    /** A million steps with a window take no more memory than the first ten thousand. */
-    @Test
-    void aMillionStepsTakeNoMoreMemory() {
-        KeyValueCache cache = KeyValueCache.paged(Config.of(1, 1, 4), 8 * 64 * 144);
-        int sequence = cache.open();
-        Tensor token = gaussian(1, 1, 1, 4, 5);
-        AttentionOutputs outputs = AttentionOutputs.of(zeros(1, 1, 1, 4));
-        KeyValueView view = cache.view(0, sequence);
-        AttentionOptions window = AttentionOptions.CAUSAL.withMask(Mask.window(63, 0));
-        long settled = 0;
-        long used = 0;
-        for (int step = 0; step < 1_000_000; step++) {
-            cache.append(SERIAL, 0, sequence, token, token);
-            Attention.forward(SERIAL, token, view, outputs, window);
-            cache.slide(sequence, Math.max(0, step - 63));
-            if (step == 500_000) {
-                settled = allocated();
-                used = cache.usedBytes();
-            }
-        }
-        assertTrue(cache.usedBytes() <= used + 64 * cache.bytesPerToken(), "cache " + cache.usedBytes());
-        // C2 may still compile: a few vectors as objects, but nothing per step
-        long grown = allocated() - settled;
-        assertTrue(grown < 500_000, "allocated " + grown + " bytes in 500,000 steps");
-    }
-
-    private static long allocated() {
-        return ((com.sun.management.ThreadMXBean) java.lang.management.ManagementFactory.getThreadMXBean())
-                .getCurrentThreadAllocatedBytes();
-    }
-
     /** A cache may be gigabytes: the scratch of those who read it must not keep it. */
     @ParameterizedTest
     @EnumSource(
