@@ -12,6 +12,7 @@ import io.multihead.compute.Compute;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
+import java.awt.BasicStroke;
 import java.lang.foreign.Arena;
 import java.lang.management.ManagementFactory;
 import java.util.Arrays;
@@ -21,6 +22,7 @@ import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import java.util.stream.LongStream;
 import org.knowm.xchart.XYChart;
+import org.knowm.xchart.XYSeries;
 
 /** Exhibits about what attention costs. */
 final class CostExhibits {
@@ -73,11 +75,15 @@ final class CostExhibits {
         long[] lengths = lengths(16, 16_384);
         double[] x = Arrays.stream(lengths).asDoubleStream().toArray();
         XYChart chart = Charts.lines("Operations of one layer, d = 64, h = 8", "tokens L", "operations", true);
+        chart.getStyler().setYAxisDecimalPattern("0E0");
         for (Component component : Component.values()) {
             double[] y = Arrays.stream(lengths)
                     .mapToDouble(l -> cost.operations(component, l))
                     .toArray();
-            Charts.line(chart, component.name().toLowerCase(Locale.ROOT), x, y, false);
+            XYSeries line = Charts.line(chart, component.name().toLowerCase(Locale.ROOT), x, y, false);
+            if (component == Component.SCORES) {
+                line.setLineStyle(new BasicStroke(6f)); // the values take as many operations and are drawn on top
+            }
         }
         double crossover = cost.crossover();
         double least = cost.operations(Component.OUTPUT, lengths[0]) / 10;
