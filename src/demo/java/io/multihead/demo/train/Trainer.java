@@ -22,7 +22,7 @@ public final class Trainer {
     private final long seed;
     private @Nullable Path checkpoint;
     private long every = Long.MAX_VALUE;
-    private BiConsumer<Long, Double> progress = (step, loss) -> {};
+    private BiConsumer<Long, Double> progress = (_, _) -> {};
     private volatile boolean stopped;
     private long done;
 
