@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Stream;
+import java.util.stream.StreamSupport;
 
 /**
  * Checks or applies palantir-java-format. The build runs this file with JDK 25, as the formatter parses with the JDK that runs
@@ -80,10 +81,16 @@ public final class Format {
         Set<Path> sources = new TreeSet<>();
         for (String folder : FOLDERS) {
             try (Stream<Path> files = Files.walk(Path.of(folder))) {
-                files.filter(file -> file.toString().endsWith(".java")).forEach(sources::add);
+                files.filter(file -> file.toString().endsWith(".java") && !generated(file))
+                        .forEach(sources::add);
             }
         }
         return List.copyOf(sources);
+    }
+
+    private static boolean generated(Path file) {
+        return StreamSupport.stream(file.spliterator(), false)
+                .anyMatch(name -> name.toString().equals("target"));
     }
 
     private static String hash(String source) {
