@@ -1,7 +1,7 @@
 package io.multihead.cache;
 
-import static io.multihead.cache.Tokens.gaussian;
-import static io.multihead.cache.Tokens.zeros;
+import static io.multihead.support.Tokens.gaussian;
+import static io.multihead.support.Tokens.zeros;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.management.ThreadMXBean;

@@ -1,4 +1,4 @@
-package io.multihead;
+package io.multihead.support;
 
 import io.multihead.format.Safetensors;
 import io.multihead.tensor.Tensor;
@@ -29,10 +29,15 @@ public final class Golden {
         }
     }
 
-    /** The names of all vectors that start so. */
+    /** Returns the names of all vectors that start with a prefix, folder included, as in {@code layer/norm_}. */
     public static Stream<String> names(String prefix) {
-        try (Stream<Path> files = Files.list(folder())) {
-            List<String> names = files.map(file -> file.getFileName().toString().replace(".safetensors", ""))
+        Path folder = folder();
+        try (Stream<Path> files = Files.walk(folder, 2)) {
+            List<String> names = files.filter(file -> file.toString().endsWith(".safetensors"))
+                    .map(file -> folder.relativize(file)
+                            .toString()
+                            .replace('\\', '/')
+                            .replace(".safetensors", ""))
                     .filter(name -> name.startsWith(prefix))
                     .sorted()
                     .toList();

@@ -1,21 +1,26 @@
-package io.multihead.nn;
+package io.multihead.support;
 
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.Mask;
 import io.multihead.compute.Compute;
+import io.multihead.nn.MultiHeadAttention;
 import io.multihead.nn.MultiHeadAttention.Config;
+import io.multihead.nn.MultiHeadInputs;
+import io.multihead.nn.MultiHeadOutputs;
+import io.multihead.nn.TestParameters;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
 import java.util.Random;
 
 /** One random call of a layer, with everything needed to compute it a second time by {@link NaiveLayer}. */
-final class LayerCase {
+public final class LayerCase {
     /** Numbers of things. */
-    record Sizes(int batch, int queries, int keys, int kvHeads, int group, int headDim, int valueDim, int embedDim) {}
+    public record Sizes(
+            int batch, int queries, int keys, int kvHeads, int group, int headDim, int valueDim, int embedDim) {}
 
     /** Options of the layer and the shape of its memory. */
-    record Switches(
+    public record Switches(
             boolean bias,
             boolean keyValueBias,
             boolean zeroKey,
@@ -25,14 +30,14 @@ final class LayerCase {
             boolean strided,
             DType dtype) {}
 
-    enum Padding {
+    public enum Padding {
         NONE,
         DROP,
         DROP_SHARED,
         BIAS
     }
 
-    enum Scores {
+    public enum Scores {
         NONE,
         DROP_2D,
         DROP_3D,
@@ -40,32 +45,32 @@ final class LayerCase {
         BIAS_3D
     }
 
-    enum Causal {
+    public enum Causal {
         NONE,
         LAYER_BOTTOM_RIGHT,
         CALL_TOP_LEFT
     }
 
     /** Which masks the call has. */
-    record Masks(Padding padding, Scores scores, Causal causal) {
-        static final Masks NONE = new Masks(Padding.NONE, Scores.NONE, Causal.NONE);
+    public record Masks(Padding padding, Scores scores, Causal causal) {
+        public static final Masks NONE = new Masks(Padding.NONE, Scores.NONE, Causal.NONE);
     }
 
-    final Sizes sizes;
-    final Switches switches;
-    final Config config;
-    final Map<String, Tensor> parameters;
-    final MultiHeadInputs inputs;
+    public final Sizes sizes;
+    public final Switches switches;
+    public final Config config;
+    public final Map<String, Tensor> parameters;
+    public final MultiHeadInputs inputs;
     private final Masks masks;
     private final Random random;
 
-    LayerCase(Sizes sizes, Switches switches, Masks masks, long seed) {
+    public LayerCase(Sizes sizes, Switches switches, Masks masks, long seed) {
         this.sizes = sizes;
         this.switches = switches;
         this.masks = masks;
         this.random = new Random(seed);
         this.config = configure();
-        this.parameters = TestTensors.parameters(config, random);
+        this.parameters = TestParameters.of(config, random);
         this.inputs = draw();
     }
 
@@ -110,20 +115,20 @@ final class LayerCase {
         };
     }
 
-    int keys() {
+    public int keys() {
         return switches.self ? sizes.queries : sizes.keys;
     }
 
-    int allKeys() {
+    public int allKeys() {
         return keys() + (switches.keyValueBias ? 1 : 0) + (switches.zeroKey ? 1 : 0);
     }
 
-    MultiHeadAttention layer() {
+    public MultiHeadAttention layer() {
         return MultiHeadAttention.of(config, parameters::get);
     }
 
     /** Runs the layer into fresh outputs of the case's element type, with all weights. */
-    MultiHeadOutputs run(Compute cpu) {
+    public MultiHeadOutputs run(Compute cpu) {
         int heads = config.heads().queryHeads();
         MultiHeadOutputs outputs = MultiHeadOutputs.of(empty(lead(sizes.queries, sizes.embedDim)))
                 .withAverageWeights(empty(sizes.batch, sizes.queries, allKeys()))
@@ -132,18 +137,18 @@ final class LayerCase {
         return outputs;
     }
 
-    NaiveLayer.Result expected() {
+    public NaiveLayer.Result expected() {
         return expected(parameters);
     }
 
     /** What the definition gives with other parameters. */
-    NaiveLayer.Result expected(Map<String, Tensor> others) {
+    public NaiveLayer.Result expected(Map<String, Tensor> others) {
         return new NaiveLayer(config, others)
                 .forward(batched(inputs.query()), batched(inputs.key()), batched(inputs.value()), this::bias);
     }
 
     /** The view {@code [batch, tokens, features]}. */
-    Tensor batchFirst(Tensor tensor) {
+    public Tensor batchFirst(Tensor tensor) {
         return switches.batchFirst ? tensor : tensor.permute(1, 0, 2);
     }
 

@@ -1,20 +1,18 @@
 package io.multihead.cache;
 
-import static io.multihead.cache.Tokens.DIM;
-import static io.multihead.cache.Tokens.HEADS;
-import static io.multihead.cache.Tokens.KEYS;
-import static io.multihead.cache.Tokens.KV_HEADS;
-import static io.multihead.cache.Tokens.attend;
-import static io.multihead.cache.Tokens.config;
-import static io.multihead.cache.Tokens.gaussian;
-import static io.multihead.cache.Tokens.tokens;
-import static io.multihead.cache.Tokens.zeros;
+import static io.multihead.support.Tokens.DIM;
+import static io.multihead.support.Tokens.HEADS;
+import static io.multihead.support.Tokens.KEYS;
+import static io.multihead.support.Tokens.KV_HEADS;
+import static io.multihead.support.Tokens.attend;
+import static io.multihead.support.Tokens.config;
+import static io.multihead.support.Tokens.gaussian;
+import static io.multihead.support.Tokens.tokens;
+import static io.multihead.support.Tokens.zeros;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.multihead.Numbers;
-import io.multihead.Promises;
 import io.multihead.attention.Attention;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.KeyValueView;
@@ -23,6 +21,9 @@ import io.multihead.compute.Compute;
 import io.multihead.reference.ReferenceAttention;
 import io.multihead.reference.ScoreRule;
 import io.multihead.reference.Tolerance;
+import io.multihead.support.CacheModel;
+import io.multihead.support.Numbers;
+import io.multihead.support.Promises;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.lang.ref.WeakReference;
@@ -38,9 +39,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What correctness promises, through the cache. */
+/** Attention over a cache: exact for equal values, unmoved by tokens behind the end, by NaN elsewhere and by other callers. */
 @Tag("lanes")
-class CachePromisesTest {
+class CachedAttentionTest {
     private static final Compute SERIAL = Compute.serial();
     private static final Compute THREADS = Compute.threads(3);
     private static double worstNarrow;

@@ -2,9 +2,10 @@ package io.multihead.nn;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import io.multihead.Layout;
-import io.multihead.Numbers;
 import io.multihead.compute.Compute;
+import io.multihead.support.Layout;
+import io.multihead.support.Numbers;
+import io.multihead.support.Trained;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -18,7 +19,7 @@ import org.junit.jupiter.api.Test;
 
 /** The same hash at 128, 256 and 512 bits: no layer's bits depend on the lane width. */
 @Tag("lanes")
-class LayerBitsTest {
+class LayerLaneWidthTest {
     private static final int GOLDEN_HASH = -1631848661;
     private static final int ROWS = 70;
     private static final int FEATURES = 101;

@@ -1,4 +1,4 @@
-package io.multihead;
+package io.multihead.support;
 
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;

@@ -1,7 +1,9 @@
-package io.multihead.attention;
+package io.multihead.support;
 
-import io.multihead.Layout;
-import io.multihead.Numbers;
+import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.AttentionOutputs;
+import io.multihead.attention.Mask;
 import io.multihead.compute.Compute;
 import io.multihead.reference.ReferenceAttention;
 import io.multihead.reference.ScoreRule;
@@ -16,12 +18,12 @@ import net.jqwik.api.Arbitrary;
 import net.jqwik.api.Combinators;
 
 /** One random call of attention: sizes, masks, magnitudes, layouts and element types, and the seed of its numbers. */
-record AttentionCase(Sizes sizes, MaskKind mask, double sigma, double mean, Storage storage, long seed) {
-    record Sizes(int batch, int kvHeads, int group, int queries, int keys, int headDim, int valueDim) {}
+public record AttentionCase(Sizes sizes, MaskKind mask, double sigma, double mean, Storage storage, long seed) {
+    public record Sizes(int batch, int kvHeads, int group, int queries, int keys, int headDim, int valueDim) {}
 
-    record Storage(DType query, DType keyValue, DType output, Layout inputs, Layout results) {}
+    public record Storage(DType query, DType keyValue, DType output, Layout inputs, Layout results) {}
 
-    enum MaskKind {
+    public enum MaskKind {
         NONE,
         CAUSAL,
         TOP_LEFT,
@@ -39,7 +41,7 @@ record AttentionCase(Sizes sizes, MaskKind mask, double sigma, double mean, Stor
     }
 
     /** Everything a call needs, its specification, and the position of each batch's first query. */
-    record Built(
+    public record Built(
             Tensor query,
             Tensor key,
             Tensor value,
@@ -47,11 +49,11 @@ record AttentionCase(Sizes sizes, MaskKind mask, double sigma, double mean, Stor
             ScoreRule rule,
             double scale,
             long... offsets) {
-        ReferenceAttention.Result reference() {
+        public ReferenceAttention.Result reference() {
             return ReferenceAttention.forward(query, key, value, scale, rule);
         }
 
-        AttentionOutputs outputs(Arena arena, Layout layout, DType dtype, boolean weights) {
+        public AttentionOutputs outputs(Arena arena, Layout layout, DType dtype, boolean weights) {
             long b = query.dim(0);
             long h = query.dim(1);
             long l = query.dim(2);
@@ -60,12 +62,12 @@ record AttentionCase(Sizes sizes, MaskKind mask, double sigma, double mean, Stor
             return weights ? outputs.withWeights(layout.allocate(arena, DType.F32, b, h, l, key.dim(2))) : outputs;
         }
 
-        void run(Compute cpu, AttentionOutputs outputs) {
+        public void run(Compute cpu, AttentionOutputs outputs) {
             Attention.forward(cpu, query, key, value, outputs, options);
         }
     }
 
-    static Arbitrary<AttentionCase> any() {
+    public static Arbitrary<AttentionCase> any() {
         Arbitrary<Integer> length = Arbitraries.oneOf(
                 Arbitraries.integers().between(0, 70),
                 Arbitraries.of(1, 31, 32, 33, 47, 48, 49, 127, 128, 129, 255, 256, 257, 300, 513));
@@ -94,7 +96,7 @@ record AttentionCase(Sizes sizes, MaskKind mask, double sigma, double mean, Stor
                 .as(AttentionCase::new);
     }
 
-    Built build(Arena arena) {
+    public Built build(Arena arena) {
         SplittableRandom random = new SplittableRandom(seed);
         int heads = sizes.kvHeads * sizes.group;
         Tensor query = tensor(arena, storage.query, random, sizes.batch, heads, sizes.queries, sizes.headDim);

@@ -1,64 +1,50 @@
-package io.multihead.nn;
+package io.multihead.support;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.multihead.nn.MultiHeadAttention.Config;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
-import java.util.LinkedHashMap;
-import java.util.Map;
 import java.util.Random;
 import java.util.function.DoubleSupplier;
 
 /** Random and guarded tensors, and comparisons of them. */
-final class TestTensors {
+public final class TestTensors {
     private static final double GUARD = 77;
 
     private TestTensors() {}
 
     /** Normal numbers; strided ones lie in a wider tensor full of NaN. */
-    static Tensor random(Random random, DType dtype, boolean strided, long... dims) {
+    public static Tensor random(Random random, DType dtype, boolean strided, long... dims) {
         return fill(room(dtype, strided, Double.NaN, dims), random::nextGaussian);
     }
 
     /** Dense f32 normal numbers. */
-    static Tensor random(Random random, long... dims) {
+    public static Tensor random(Random random, long... dims) {
         return random(random, DType.F32, false, dims);
     }
 
     /** Room for results; strided, it lies between guards. */
-    static Tensor guarded(DType dtype, boolean strided, long... dims) {
+    public static Tensor guarded(DType dtype, boolean strided, long... dims) {
         return fill(room(dtype, strided, GUARD, dims), () -> Double.NaN);
     }
 
     /** I8, one in three not zero. */
-    static Tensor flags(Random random, long... dims) {
+    public static Tensor flags(Random random, long... dims) {
         return fill(room(DType.I8, false, 0, dims), () -> random.nextInt(3) == 0 ? 1 - 2 * random.nextInt(2) : 0);
     }
 
     /** F32, one in four minus infinity. */
-    static Tensor bias(Random random, long... dims) {
+    public static Tensor bias(Random random, long... dims) {
         return fill(
                 room(DType.F32, false, 0, dims),
                 () -> random.nextInt(4) == 0 ? Double.NEGATIVE_INFINITY : random.nextGaussian());
     }
 
-    /** Parameters of a useful size for every name that the configuration has. */
-    static Map<String, Tensor> parameters(Config config, Random random) {
-        Map<String, Tensor> made = new LinkedHashMap<>();
-        boolean fused = Parameters.fusable(config) && random.nextBoolean();
-        Parameters.shapes(config, fused).forEach((name, shape) -> {
-            double size = name.contains("weight") ? 1 / Math.sqrt(shape.dim(1)) : 0.5;
-            made.put(name, fill(room(DType.F32, false, 0, shape.toArray()), () -> size * random.nextGaussian()));
-        });
-        return made;
-    }
-
-    static Tensor zeros(DType dtype, long... dims) {
+    public static Tensor zeros(DType dtype, long... dims) {
         return Tensor.allocate(Arena.ofAuto(), dtype, Shape.of(dims));
     }
 
@@ -78,7 +64,7 @@ final class TestTensors {
     }
 
     /** Sets every element. */
-    static Tensor fill(Tensor tensor, DoubleSupplier numbers) {
+    public static Tensor fill(Tensor tensor, DoubleSupplier numbers) {
         if (tensor.rank() == 0) {
             tensor.set(numbers.getAsDouble());
         }
@@ -89,7 +75,7 @@ final class TestTensors {
     }
 
     /** Fails if anything around a strided {@link #guarded} tensor of its own memory was written. */
-    static void assertGuardsIntact(Tensor strided) {
+    public static void assertGuardsIntact(Tensor strided) {
         long inside = strided.shape().elements();
         long all = strided.memory().byteSize() / strided.dtype().bytes();
         Tensor flat = Tensor.view(strided.memory(), strided.dtype(), Shape.of(all));
@@ -100,7 +86,7 @@ final class TestTensors {
         assertTrue(guards >= all - inside, "guards written: " + (all - inside - guards));
     }
 
-    static double[][][] cube(Tensor tensor) {
+    public static double[][][] cube(Tensor tensor) {
         double[][][] all = new double[(int) tensor.dim(0)][(int) tensor.dim(1)][(int) tensor.dim(2)];
         for (int b = 0; b < all.length; b++) {
             for (int t = 0; t < all[b].length; t++) {
@@ -113,7 +99,7 @@ final class TestTensors {
     }
 
     /** Fails unless every element is within {@code tolerance} times the largest expected one. */
-    static void assertClose(double[][][] expected, double[][][] actual, double tolerance) {
+    public static void assertClose(double[][][] expected, double[][][] actual, double tolerance) {
         double scale = 0;
         for (double[][] matrix : expected) {
             for (double[] row : matrix) {
@@ -130,7 +116,7 @@ final class TestTensors {
     }
 
     /** Fails unless every element is within four times its error bound, plus the rounding of its element type. */
-    static void assertClose(NaiveLayer.Numbers expected, Tensor actual) {
+    public static void assertClose(NaiveLayer.Numbers expected, Tensor actual) {
         double[][] value = expected.value();
         double[][] found = cube(actual.broadcast(1, actual.dim(0), actual.dim(1)))[0];
         double relative =
@@ -163,7 +149,7 @@ final class TestTensors {
     }
 
     /** Fails unless both hold the same numbers; NaN equals NaN. */
-    static void assertSame(Tensor expected, Tensor actual) {
+    public static void assertSame(Tensor expected, Tensor actual) {
         assertEquals(expected.shape(), actual.shape());
         if (expected.shape().elements() > 0) {
             assertArrayEquals(expected.toArray(), actual.toArray());

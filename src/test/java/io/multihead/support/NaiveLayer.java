@@ -1,4 +1,4 @@
-package io.multihead.nn;
+package io.multihead.support;
 
 import io.multihead.nn.MultiHeadAttention.Config;
 import io.multihead.tensor.Tensor;
@@ -13,31 +13,31 @@ import org.jspecify.annotations.Nullable;
  * say for every key what is added to its score. Beside every number goes a bound of the error that f32 arithmetic may
  * make there, in units of 2<sup>-24</sup>, carried from step to step to first order.
  */
-final class NaiveLayer {
+public final class NaiveLayer {
     private final Config config;
     private final Map<String, Tensor> parameters;
 
-    NaiveLayer(Config config, Map<String, Tensor> parameters) {
+    public NaiveLayer(Config config, Map<String, Tensor> parameters) {
         this.config = config;
         this.parameters = parameters;
     }
 
     /** What masks and biases add to one score; minus infinity hides the key. Asked for projected keys only. */
-    interface ScoreBias {
+    public interface ScoreBias {
         double at(int batch, int head, int query, int key);
     }
 
     /** A matrix and the error bound of every element. */
-    record Numbers(double[][] value, double[][] error) {
+    public record Numbers(double[][] value, double[][] error) {
         Numbers(int rows, int columns) {
             this(new double[rows][columns], new double[rows][columns]);
         }
     }
 
     /** Output per batch, and weights per batch and head. */
-    record Result(List<Numbers> output, List<List<Numbers>> weights) {
+    public record Result(List<Numbers> output, List<List<Numbers>> weights) {
         /** Weights of one batch, averaged over heads. */
-        Numbers averageWeights(int batch) {
+        public Numbers averageWeights(int batch) {
             List<Numbers> heads = weights.get(batch);
             double[][] first = heads.get(0).value();
             Numbers mean = new Numbers(first.length, first.length == 0 ? 0 : first[0].length);
@@ -54,7 +54,7 @@ final class NaiveLayer {
     }
 
     /** Inputs are {@code [batch][token][feature]}. */
-    Result forward(double[][][] query, double[][][] key, double[][][] value, ScoreBias bias) {
+    public Result forward(double[][][] query, double[][][] key, double[][][] value, ScoreBias bias) {
         Result result = new Result(new ArrayList<>(), new ArrayList<>());
         int heads = config.heads().queryHeads();
         int queryRows = Math.toIntExact(heads * config.heads().headDim());

@@ -1,4 +1,4 @@
-package io.multihead.nn;
+package io.multihead.support;
 
 import io.multihead.reference.ReferenceNorm;
 import java.util.Arrays;
@@ -7,7 +7,7 @@ import java.util.Arrays;
  * How far f32 normalisation may be off, by propagating every rounding to first order, with 2% for the higher orders. A sum over
  * a row is 32 chains and a tree of 5 levels; over rows, chains of 64 in up to 64 units.
  */
-final class NormBounds {
+public final class NormBounds {
     private static final double U = 0x1p-24 * 1.02;
 
     private final double[] weight;
@@ -16,7 +16,7 @@ final class NormBounds {
     private final double[] biasBound;
     private final double roundings;
 
-    NormBounds(int length, int rows, double start) {
+    public NormBounds(int length, int rows, double start) {
         weight = new double[length];
         bias = new double[length];
         weightBound = new double[length];
@@ -29,24 +29,24 @@ final class NormBounds {
         Arrays.fill(biasBound, U * start);
     }
 
-    double[] weight() {
+    public double[] weight() {
         return weight;
     }
 
-    double[] bias() {
+    public double[] bias() {
         return bias;
     }
 
-    double[] weightBound() {
+    public double[] weightBound() {
         return weightBound;
     }
 
-    double[] biasBound() {
+    public double[] biasBound() {
         return biasBound;
     }
 
     /** One more row of the parameters' gradients. */
-    void add(Row row, double[] dy) {
+    public void add(Row row, double[] dy) {
         for (int i = 0; i < dy.length; i++) {
             double product = dy[i] * row.z[i];
             weight[i] += product;
@@ -57,7 +57,7 @@ final class NormBounds {
     }
 
     /** The errors of one row. */
-    static final class Row {
+    public static final class Row {
         private final double[] z;
         private final double[] zError;
         /** Relative error of the factor that the row is multiplied with. */
@@ -68,7 +68,7 @@ final class NormBounds {
         /** Roundings of a sum over the row and its division. */
         private final double chain;
 
-        Row(double[] x, double epsilon, boolean centred) {
+        public Row(double[] x, double epsilon, boolean centred) {
             int n = x.length;
             this.centred = centred;
             z = ReferenceNorm.normalised(x, epsilon, centred);
@@ -102,7 +102,7 @@ final class NormBounds {
         }
 
         /** Of {@code z weight + bias}, rounded once. */
-        double[] output(double[] weight, double[] bias) {
+        public double[] output(double[] weight, double[] bias) {
             double[] bound = new double[z.length];
             for (int i = 0; i < z.length; i++) {
                 double y = Math.abs(z[i] * weight[i] + bias[i]);
@@ -112,7 +112,7 @@ final class NormBounds {
         }
 
         /** Of {@code (g - mean(g) - z mean(g z)) / deviation} with {@code g = dy weight}. */
-        double[] inputGradient(double[] weight, double[] dy) {
+        public double[] inputGradient(double[] weight, double[] dy) {
             int n = z.length;
             double mean = 0;
             double size = 0;

@@ -1,5 +1,6 @@
-package io.multihead.cache;
+package io.multihead.support;
 
+import io.multihead.cache.KeyValueCache;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
@@ -7,22 +8,22 @@ import java.util.List;
 import java.util.SplittableRandom;
 
 /** What a cache must hold: lists of tokens, each narrowed on its own, one element after another. */
-final class CacheModel {
+public final class CacheModel {
     /** One token of one layer: {@code [head][dim]}. */
-    record Token(float[][] key, float[][] value) {}
+    public record Token(float[][] key, float[][] value) {}
 
     /** One sequence: {@code [layer][token]}, tokens before {@code first} being given up. */
-    static final class Tokens {
-        final List<List<Token>> layers = new ArrayList<>();
-        long first;
+    public static final class Tokens {
+        public final List<List<Token>> layers = new ArrayList<>();
+        public long first;
 
-        Tokens(int count) {
+        public Tokens(int count) {
             for (int layer = 0; layer < count; layer++) {
                 layers.add(new ArrayList<>());
             }
         }
 
-        Tokens copy() {
+        public Tokens copy() {
             Tokens other = new Tokens(0);
             layers.forEach(layer -> other.layers.add(new ArrayList<>(layer)));
             other.first = first;
@@ -32,7 +33,7 @@ final class CacheModel {
 
     private CacheModel() {}
 
-    static Token random(KeyValueCache.Config config, SplittableRandom random) {
+    public static Token random(KeyValueCache.Config config, SplittableRandom random) {
         return new Token(
                 rows(config.heads(), config.headDim(), random), rows(config.heads(), config.valueDim(), random));
     }
@@ -48,7 +49,7 @@ final class CacheModel {
     }
 
     /** {@code [1, heads, tokens, dim]}, narrowed and widened again or as they were. */
-    static Tensor tensor(List<Token> tokens, boolean keys, int heads, int dim, DType narrowed) {
+    public static Tensor tensor(List<Token> tokens, boolean keys, int heads, int dim, DType narrowed) {
         float[] values = new float[heads * tokens.size() * dim];
         for (int t = 0; t < tokens.size(); t++) {
             float[][] rows = keys ? tokens.get(t).key() : tokens.get(t).value();
@@ -60,7 +61,7 @@ final class CacheModel {
         return Tensor.of(values, 1, heads, tokens.size(), dim);
     }
 
-    static float[] narrow(float[] row, DType dtype) {
+    public static float[] narrow(float[] row, DType dtype) {
         float[] narrowed = row.clone();
         float largest = 0;
         for (float x : row) {

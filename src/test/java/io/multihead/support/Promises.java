@@ -1,4 +1,4 @@
-package io.multihead;
+package io.multihead.support;
 
 import io.multihead.reference.Tolerance;
 import java.io.IOException;
