@@ -171,6 +171,7 @@ final class Charts {
                 .setPlotBorderVisible(false);
         styler.setChartTitleBoxVisible(false).setLegendBorderColor(Color.WHITE).setChartPadding(8);
         if (styler instanceof AxesChartStyler axes) {
+            axes.setDecimalPattern("#,##0.####");
             axes.setAxisTitleFont(new Font(SANS, Font.PLAIN, 12));
             axes.setAxisTickLabelsFont(new Font(SANS, Font.PLAIN, 12));
             axes.setPlotGridLinesColor(new Color(0xdd, 0xdd, 0xdd));

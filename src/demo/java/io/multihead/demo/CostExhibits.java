@@ -12,33 +12,37 @@ import io.multihead.compute.Compute;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
+import java.awt.BasicStroke;
 import java.lang.foreign.Arena;
 import java.lang.management.ManagementFactory;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.function.Consumer;
+import java.util.function.LongSupplier;
 import java.util.stream.LongStream;
 import org.knowm.xchart.XYChart;
+import org.knowm.xchart.XYSeries;
 
 /** Exhibits about what attention costs. */
 final class CostExhibits {
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     private static final int HEAD_DIM = 64;
     private static final long SHORTEST = 256;
+    /** How long a length is called before the measurement goes on with code that still allocates in warm calls. */
     private static final long WARM_UP_NANOS = 20_000_000_000L;
 
     private CostExhibits() {}
 
     /** Exhibit 5: the memory of both paths, as this run measured it. */
-    static Exhibit memory(long longest, Runnable step) {
+    static Exhibit memory(long longest, Consumer<String> step) {
         long[] lengths = lengths(SHORTEST, longest);
-        warmUp();
         double[] tiled = new double[lengths.length];
         double[] whole = new double[lengths.length];
         for (int i = 0; i < lengths.length; i++) {
-            tiled[i] = measured(lengths[i], false) / 1024.0;
-            whole[i] = measured(lengths[i], true) / 1024.0;
-            step.run();
+            step.accept("L = " + lengths[i]);
+            tiled[i] = bytes(lengths[i], false) / 1024.0;
+            whole[i] = bytes(lengths[i], true) / 1024.0;
         }
         double[] x = Arrays.stream(lengths).asDoubleStream().toArray();
         XYChart chart = Charts.lines("Memory beyond the inputs, one head of 64", "tokens L", "KiB", true);
@@ -49,9 +53,9 @@ final class CostExhibits {
         int last = lengths.length - 1;
         return new Exhibit(
                 "Memory against length",
-                "Measured: Java heap that the calling thread allocated in the first call with a new Compute (all scratch, the "
-                        + "code itself being compiled before), plus the bytes of the output and, for materialised attention, of "
-                        + "the weights it was asked for.",
+                "Measured: the scratch memory that a call adds to a new Compute, that is, the Java heap that its thread allocates, "
+                        + "after calls of the same length until a warm call allocates nothing; plus the bytes of the output "
+                        + "and, for materialised attention, of the weights.",
                 List.of(Charts.draw("memory", chart)),
                 format(
                         "At %,d tokens tiled attention took %.1f MiB and materialised attention %.1f MiB, %.0f times as much; from "
@@ -71,11 +75,15 @@ final class CostExhibits {
         long[] lengths = lengths(16, 16_384);
         double[] x = Arrays.stream(lengths).asDoubleStream().toArray();
         XYChart chart = Charts.lines("Operations of one layer, d = 64, h = 8", "tokens L", "operations", true);
+        chart.getStyler().setYAxisDecimalPattern("0E0");
         for (Component component : Component.values()) {
             double[] y = Arrays.stream(lengths)
                     .mapToDouble(l -> cost.operations(component, l))
                     .toArray();
-            Charts.line(chart, component.name().toLowerCase(Locale.ROOT), x, y, false);
+            XYSeries line = Charts.line(chart, component.name().toLowerCase(Locale.ROOT), x, y, false);
+            if (component == Component.SCORES) {
+                line.setLineStyle(new BasicStroke(6f)); // the values take as many operations and are drawn on top
+            }
         }
         double crossover = cost.crossover();
         double least = cost.operations(Component.OUTPUT, lengths[0]) / 10;
@@ -114,30 +122,11 @@ final class CostExhibits {
                 + cost.operations(Component.VALUES, length);
     }
 
-    /** Until C2 has compiled both paths: before, every vector is an object on the heap. */
-    private static void warmUp() {
-        Shape shape = Shape.of(1, 1, SHORTEST, HEAD_DIM);
-        try (Arena arena = Arena.ofConfined();
-                Compute cpu = Compute.serial()) {
-            Tensor input = Tensor.allocate(arena, DType.F32, shape);
-            AttentionOutputs tiled = AttentionOutputs.of(Tensor.allocate(arena, DType.F32, shape));
-            AttentionOutputs whole =
-                    tiled.withWeights(Tensor.allocate(arena, DType.F32, Shape.of(1, 1, SHORTEST, SHORTEST)));
-            long bytes = 1;
-            for (long start = System.nanoTime(); bytes > 0 && System.nanoTime() - start < WARM_UP_NANOS; ) {
-                long before = THREADS.getCurrentThreadAllocatedBytes();
-                for (int i = 0; i < 20; i++) {
-                    Attention.forward(cpu, input, input, input, tiled, AttentionOptions.DEFAULT);
-                    Attention.forward(cpu, input, input, input, whole, AttentionOptions.DEFAULT);
-                }
-                bytes = THREADS.getCurrentThreadAllocatedBytes() - before;
-            }
-        }
-    }
-
-    private static long measured(long length, boolean weights) {
+    /** Returns the bytes of scratch memory and outputs of one call. */
+    private static long bytes(long length, boolean weights) {
         Shape shape = Shape.of(1, 1, length, HEAD_DIM);
         try (Arena arena = Arena.ofConfined();
+                Compute warm = Compute.serial();
                 Compute cold = Compute.serial()) {
             Tensor input = Tensor.allocate(arena, DType.F32, shape);
             AttentionOutputs outputs = AttentionOutputs.of(Tensor.allocate(arena, DType.F32, shape));
@@ -146,10 +135,35 @@ final class CostExhibits {
                 outputs = outputs.withWeights(Tensor.allocate(arena, DType.F32, Shape.of(1, 1, length, length)));
                 asked += 4 * length * length;
             }
-            long before = THREADS.getCurrentThreadAllocatedBytes();
-            Attention.forward(cold, input, input, input, outputs, AttentionOptions.DEFAULT);
-            return THREADS.getCurrentThreadAllocatedBytes() - before + asked;
+            AttentionOutputs all = outputs;
+            return asked + scratch(() -> allocated(warm, input, all), () -> allocated(cold, input, all));
         }
+    }
+
+    /**
+     * Returns the bytes of scratch memory that a call adds to a new Compute.
+     *
+     * <p>Until C2 has compiled a kernel, each of its vectors is an object on the heap, which is no scratch memory. So calls
+     * with a Compute that has its scratch memory are repeated until one allocates nothing; what a new Compute then allocates
+     * is scratch memory alone. If C2 takes too long, what the last warm call allocated is subtracted.
+     *
+     * @param warm calls with a Compute that is used again, and returns the bytes that the call allocated
+     * @param cold the same with a new Compute, called once
+     */
+    static long scratch(LongSupplier warm, LongSupplier cold) {
+        warm.getAsLong();
+        long rest = warm.getAsLong();
+        for (long start = System.nanoTime(); rest > 0 && System.nanoTime() - start < WARM_UP_NANOS; ) {
+            rest = warm.getAsLong();
+        }
+        return cold.getAsLong() - rest;
+    }
+
+    /** Returns the bytes of Java heap that one call allocates. */
+    private static long allocated(Compute cpu, Tensor input, AttentionOutputs outputs) {
+        long before = THREADS.getCurrentThreadAllocatedBytes();
+        Attention.forward(cpu, input, input, input, outputs, AttentionOptions.DEFAULT);
+        return THREADS.getCurrentThreadAllocatedBytes() - before;
     }
 
     private static double[] scaled(double[] x, int power, double factor) {

@@ -25,18 +25,22 @@ final class PruningExhibits {
     private static final int LAYERS = 2;
     private static final int HEADS = 8;
     private static final int EMBED_DIM = 256;
-    private static final int BATCHES = 8;
+    /** Batches that accuracy and importance are measured on: at most this many, and no more than the model trained on. */
+    private static final int MOST_BATCHES = 8;
+
     private static final double ALLOWED = 0.01;
     private static final int TIMED = 9;
 
     private final TokenModel model;
     private final long seed;
+    private final int batches;
     private final double[][] lost;
     private final double[][] importance;
     private final HeadPruning.Result pruned;
 
     PruningExhibits(Compute cpu, long seed, int steps, Consumer<String> step) throws IOException {
         this.seed = seed;
+        batches = Math.min(MOST_BATCHES, steps);
         TokenModel.Config config =
                 new TokenModel.Config(Task.RECALL, TrainingExhibits.sizes(Task.RECALL), EMBED_DIM, HEADS, LAYERS);
         model = TrainingExhibits.train(config, cpu, seed, steps, new ArrayList<>(), step);
@@ -46,7 +50,7 @@ final class PruningExhibits {
     }
 
     private double accuracy(boolean[][] kept) {
-        return masked(kept, Shape.of(HEADS)).accuracy(seed, BATCHES);
+        return masked(kept, Shape.of(HEADS)).accuracy(seed, batches);
     }
 
     private TokenModel masked(boolean[][] kept, Shape shape) {
@@ -67,7 +71,7 @@ final class PruningExhibits {
         int examples = sizes.batch();
         TokenModel watched = masked(kept, Shape.of(examples, HEADS));
         double[][] result = new double[LAYERS][HEADS];
-        for (int i = 0; i < BATCHES; i++) {
+        for (int i = 0; i < batches; i++) {
             Map<String, Tensor> gradients = new LinkedHashMap<>();
             for (int l = 0; l < LAYERS; l++) {
                 gradients.put(
@@ -186,7 +190,7 @@ final class PruningExhibits {
                                 + "batch, medians).",
                         survivors,
                         LAYERS * HEADS,
-                        100 * smaller.accuracy(seed, BATCHES),
+                        100 * smaller.accuracy(seed, batches),
                         100 * pruned.before(),
                         parameters(kept),
                         parameters(List.of(new int[HEADS], new int[HEADS])),

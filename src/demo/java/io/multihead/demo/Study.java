@@ -3,14 +3,11 @@ package io.multihead.demo;
 import io.multihead.compute.Compute;
 import io.multihead.demo.train.Task;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
-import java.util.function.Consumer;
-import me.tongfei.progressbar.ProgressBar;
-import me.tongfei.progressbar.ProgressBarBuilder;
-import me.tongfei.progressbar.ProgressBarStyle;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -101,6 +98,7 @@ public final class Study implements Callable<Integer> {
         require(steps >= 0, "--steps", steps, "at least 1");
         int width = threads == 0 ? Runtime.getRuntime().availableProcessors() : threads;
         long start = System.nanoTime();
+        Files.createDirectories(out);
         try (Compute cpu = Compute.threads(width)) {
             Subject paragraph = Subject.read(seed, cpu);
             List<Exhibit> exhibits = exhibits(paragraph);
@@ -120,40 +118,31 @@ public final class Study implements Callable<Integer> {
         int longer = CostExhibits.lengths(Math.min(512, longest), longest).length;
         long all = EXHIBITS + lengths + longer + HEAD_COUNTS + (2L * TrainingExhibits.HEADS.length + 1) * training;
         List<Exhibit> exhibits = new ArrayList<>();
-        try (ProgressBar bar = new ProgressBarBuilder()
-                .setTaskName("study")
-                .setStyle(ProgressBarStyle.ASCII)
-                .setInitialMax(all)
-                .setUpdateIntervalMillis(200)
-                .build()) {
+        try (Progress progress = new Progress(
+                "study", all, Progress.isTerminal(), spec.commandLine().getErr())) {
             HeadExhibits heads = new HeadExhibits(paragraph);
-            show(exhibits, heads.heatMaps(), bar);
-            show(exhibits, heads.againstSingleHead(), bar);
-            show(exhibits, heads.diversity(), bar);
-            show(exhibits, heads.causal(), bar);
-            show(exhibits, CostExhibits.memory(maxLength, bar::step), bar);
-            show(exhibits, CostExhibits.operations(), bar);
-            show(exhibits, EqualityExhibit.draw(paragraph), bar);
-            Consumer<String> step = message -> {
-                bar.setExtraMessage(message);
-                bar.step();
-            };
-            show(exhibits, LayerExhibits.parameters(), bar);
-            show(exhibits, LayerExhibits.efficiency(paragraph.cpu(), longest, step), bar);
-            TrainingExhibits trained = new TrainingExhibits(paragraph.cpu(), seed, training, step);
-            show(exhibits, trained.exhibit(Task.COPY), bar);
-            show(exhibits, trained.exhibit(Task.RECALL), bar);
-            PruningExhibits pruning = new PruningExhibits(paragraph.cpu(), seed, training, step);
-            show(exhibits, pruning.importanceExhibit(), bar);
-            show(exhibits, pruning.pruningExhibit(), bar);
+            show(exhibits, heads.heatMaps(), progress);
+            show(exhibits, heads.againstSingleHead(), progress);
+            show(exhibits, heads.diversity(), progress);
+            show(exhibits, heads.causal(), progress);
+            show(exhibits, CostExhibits.memory(maxLength, progress::step), progress);
+            show(exhibits, CostExhibits.operations(), progress);
+            show(exhibits, EqualityExhibit.draw(paragraph), progress);
+            show(exhibits, LayerExhibits.parameters(), progress);
+            show(exhibits, LayerExhibits.efficiency(paragraph.cpu(), longest, progress::step), progress);
+            TrainingExhibits trained = new TrainingExhibits(paragraph.cpu(), seed, training, progress::step);
+            show(exhibits, trained.exhibit(Task.COPY), progress);
+            show(exhibits, trained.exhibit(Task.RECALL), progress);
+            PruningExhibits pruning = new PruningExhibits(paragraph.cpu(), seed, training, progress::step);
+            show(exhibits, pruning.importanceExhibit(), progress);
+            show(exhibits, pruning.pruningExhibit(), progress);
         }
         return exhibits;
     }
 
-    private static void show(List<Exhibit> exhibits, Exhibit exhibit, ProgressBar bar) {
+    private static void show(List<Exhibit> exhibits, Exhibit exhibit, Progress progress) {
         exhibits.add(exhibit);
-        bar.setExtraMessage(exhibit.title());
-        bar.step();
+        progress.finish("exhibit " + exhibits.size() + " of " + EXHIBITS + ": " + exhibit.title());
     }
 
     private List<String[]> facts(Subject paragraph, int width, double seconds) {

@@ -10,9 +10,6 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
-import me.tongfei.progressbar.ProgressBar;
-import me.tongfei.progressbar.ProgressBarBuilder;
-import me.tongfei.progressbar.ProgressBarStyle;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -28,6 +25,9 @@ import picocli.CommandLine.Spec;
                 "Trains a small transformer on a synthetic task. Ctrl-C ends after the step that is running and saves; the "
                         + "same command then goes on, bit by bit as if it had not been stopped.")
 public final class Train implements Callable<Integer> {
+    /** Lines of progress when the output is no terminal. */
+    private static final int LINES = 10;
+
     @Spec
     private CommandLine.Model.CommandSpec spec;
 
@@ -110,15 +110,17 @@ public final class Train implements Callable<Integer> {
     }
 
     private List<Double> train(Trainer trainer) throws IOException {
-        try (ProgressBar bar = new ProgressBarBuilder()
-                .setTaskName("train")
-                .setStyle(ProgressBarStyle.ASCII)
-                .setInitialMax(steps)
-                .setUpdateIntervalMillis(200)
-                .build()) {
+        long remaining = Math.max(1, steps - trainer.resume());
+        long part = Math.max(1, steps / LINES);
+        try (Progress progress = new Progress(
+                "train", remaining, Progress.isTerminal(), spec.commandLine().getErr())) {
             trainer.reporting((step, loss) -> {
-                bar.stepTo(step);
-                bar.setExtraMessage(HeadExhibits.format("loss %.4f", loss));
+                String message = HeadExhibits.format("step %d of %d, loss %.4f", step, steps, loss);
+                if (step % part == 0 || step == steps) {
+                    progress.finish(message);
+                } else {
+                    progress.step(message);
+                }
             });
             return trainer.train(steps);
         }

@@ -69,6 +69,7 @@ final class TrainingExhibits {
         }
         String name = task == Task.COPY ? "copy task" : "sequence classification";
         XYChart curves = Charts.lines("Loss on the " + name, "step", "cross-entropy, nats", false);
+        curves.getStyler().setXAxisMin(0.0);
         for (Trained model : models) {
             double[][] curve = curve(model.losses);
             Charts.line(curves, "h = " + model.heads, curve[0], curve[1], false)

@@ -3,15 +3,16 @@ package io.multihead.attention;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.multihead.Golden;
-import io.multihead.Layout;
-import io.multihead.Numbers;
-import io.multihead.Promises;
 import io.multihead.compute.Compute;
 import io.multihead.reference.ReferenceAttention;
 import io.multihead.reference.ReferenceDropout;
 import io.multihead.reference.ScoreRule;
 import io.multihead.reference.Tolerance;
+import io.multihead.support.AttentionCase;
+import io.multihead.support.Golden;
+import io.multihead.support.Layout;
+import io.multihead.support.Numbers;
+import io.multihead.support.Promises;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
@@ -23,7 +24,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** Every {@code sdpa_*} vector: the specification to float64 precision, the kernels to 1e-6 of the largest value. */
+/** Every {@code sdpa} vector: the specification to float64 precision, the kernels to 1e-6 of the largest value. */
 @Tag("lanes")
 class AttentionGoldenTest {
     private static double worst;
@@ -35,12 +36,12 @@ class AttentionGoldenTest {
 
     @Test
     void allFilesAreHere() {
-        assertEquals(26, Golden.names("sdpa_").count());
+        assertEquals(26, Golden.names("sdpa/").count());
     }
 
     @TestFactory
     Stream<DynamicTest> specificationEqualsPyTorch() {
-        return Golden.names("sdpa_")
+        return Golden.names("sdpa/")
                 .map(name -> DynamicTest.dynamicTest(name, () -> {
                     Golden golden = Golden.open(name);
                     ReferenceAttention.Result result = reference(golden);
@@ -51,7 +52,7 @@ class AttentionGoldenTest {
 
     @TestFactory
     Stream<DynamicTest> kernelsEqualPyTorch() {
-        return Golden.names("sdpa_")
+        return Golden.names("sdpa/")
                 .map(name -> DynamicTest.dynamicTest(name, () -> {
                     for (boolean weights : new boolean[] {false, true}) {
                         check(Golden.open(name), weights);

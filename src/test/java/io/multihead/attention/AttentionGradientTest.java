@@ -5,13 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.multihead.Golden;
-import io.multihead.Layout;
-import io.multihead.Numbers;
 import io.multihead.compute.Compute;
 import io.multihead.reference.ReferenceAttentionGradient;
 import io.multihead.reference.ReferenceDropout;
 import io.multihead.reference.Tolerance;
+import io.multihead.support.Golden;
+import io.multihead.support.Layout;
+import io.multihead.support.Numbers;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -48,7 +48,7 @@ class AttentionGradientTest {
     }
 
     private static Stream<String> withGradients() {
-        return Golden.names("sdpa_").filter(name -> Golden.open(name).find("expected.grad_q") != null);
+        return Golden.names("sdpa/").filter(name -> Golden.open(name).find("expected.grad_q") != null);
     }
 
     private static void check(Golden golden) {

@@ -5,11 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.multihead.Golden;
-import io.multihead.Layout;
-import io.multihead.Numbers;
 import io.multihead.compute.Compute;
 import io.multihead.reference.ReferenceSoftmax;
+import io.multihead.support.Golden;
+import io.multihead.support.Layout;
+import io.multihead.support.Numbers;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
@@ -30,7 +30,7 @@ import org.junit.jupiter.api.TestFactory;
 class SoftmaxTest {
     @TestFactory
     Stream<DynamicTest> equalsPyTorch() {
-        return Golden.names("softmax_")
+        return Golden.names("softmax/")
                 .map(name -> DynamicTest.dynamicTest(name, () -> {
                     Golden golden = Golden.open(name);
                     Tensor x = golden.tensor("x");

@@ -1,9 +1,9 @@
 package io.multihead.bits;
 
-import io.multihead.Layout;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.KeyValueView;
 import io.multihead.attention.Mask;
+import io.multihead.support.Layout;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;

@@ -1,8 +1,8 @@
 package io.multihead.bits;
 
-import io.multihead.Layout;
-import io.multihead.Numbers;
 import io.multihead.compute.Compute;
+import io.multihead.support.Layout;
+import io.multihead.support.Numbers;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;

@@ -1,7 +1,7 @@
 package io.multihead.bits;
 
-import io.multihead.Layout;
 import io.multihead.gemm.GemmOptions;
+import io.multihead.support.Layout;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 

@@ -1,6 +1,5 @@
 package io.multihead.bits;
 
-import io.multihead.Layout;
 import io.multihead.analysis.HeadImportance;
 import io.multihead.analysis.HeadStatistics;
 import io.multihead.attention.Mask;
@@ -19,6 +18,7 @@ import io.multihead.nn.Residual;
 import io.multihead.nn.RmsNorm;
 import io.multihead.nn.Sequence;
 import io.multihead.nn.TransformerBlock;
+import io.multihead.support.Layout;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;

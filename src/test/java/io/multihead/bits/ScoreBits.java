@@ -1,11 +1,11 @@
 package io.multihead.bits;
 
-import io.multihead.Layout;
 import io.multihead.attention.AttentionDropout;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.Mask;
 import io.multihead.attention.ScoreOptions;
 import io.multihead.position.Alibi;
+import io.multihead.support.Layout;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.util.LinkedHashMap;

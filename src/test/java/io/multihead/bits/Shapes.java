@@ -1,6 +1,6 @@
 package io.multihead.bits;
 
-import io.multihead.Layout;
+import io.multihead.support.Layout;
 import io.multihead.tensor.DType;
 import java.util.Arrays;
 

@@ -1,6 +1,5 @@
 package io.multihead.bits;
 
-import io.multihead.Layout;
 import io.multihead.nn.GatedCrossAttention;
 import io.multihead.nn.GatedPass;
 import io.multihead.nn.Layer;
@@ -11,6 +10,7 @@ import io.multihead.nn.MultiHeadMasks;
 import io.multihead.nn.MultiHeadOutputs;
 import io.multihead.nn.MultiHeadPass;
 import io.multihead.nn.Pass;
+import io.multihead.support.Layout;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;

@@ -1,12 +1,12 @@
 package io.multihead.cache;
 
-import static io.multihead.cache.Tokens.DIM;
-import static io.multihead.cache.Tokens.KV_HEADS;
-import static io.multihead.cache.Tokens.attend;
-import static io.multihead.cache.Tokens.config;
-import static io.multihead.cache.Tokens.gaussian;
-import static io.multihead.cache.Tokens.tokens;
 import static io.multihead.faults.Named.named;
+import static io.multihead.support.Tokens.DIM;
+import static io.multihead.support.Tokens.KV_HEADS;
+import static io.multihead.support.Tokens.attend;
+import static io.multihead.support.Tokens.config;
+import static io.multihead.support.Tokens.gaussian;
+import static io.multihead.support.Tokens.tokens;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;

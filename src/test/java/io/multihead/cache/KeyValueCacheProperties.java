@@ -11,6 +11,7 @@ import io.multihead.attention.KeyValueView;
 import io.multihead.attention.Mask;
 import io.multihead.cache.KeyValueCache.Config;
 import io.multihead.compute.Compute;
+import io.multihead.support.CacheModel;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;

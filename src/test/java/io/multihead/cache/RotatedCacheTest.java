@@ -1,24 +1,24 @@
 package io.multihead.cache;
 
-import static io.multihead.cache.Tokens.DIM;
-import static io.multihead.cache.Tokens.HEADS;
-import static io.multihead.cache.Tokens.KV_HEADS;
-import static io.multihead.cache.Tokens.attend;
-import static io.multihead.cache.Tokens.gaussian;
-import static io.multihead.cache.Tokens.tokens;
-import static io.multihead.cache.Tokens.zeros;
+import static io.multihead.support.Tokens.DIM;
+import static io.multihead.support.Tokens.HEADS;
+import static io.multihead.support.Tokens.KV_HEADS;
+import static io.multihead.support.Tokens.attend;
+import static io.multihead.support.Tokens.gaussian;
+import static io.multihead.support.Tokens.tokens;
+import static io.multihead.support.Tokens.zeros;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.multihead.Numbers;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.cache.KeyValueCache.Config;
 import io.multihead.compute.Compute;
 import io.multihead.position.Rope;
 import io.multihead.position.Rope.Pairing;
 import io.multihead.position.RopeScaling;
+import io.multihead.support.Numbers;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;

@@ -1,19 +1,18 @@
 package io.multihead.cache;
 
-import static io.multihead.cache.Tokens.DIM;
-import static io.multihead.cache.Tokens.HEADS;
-import static io.multihead.cache.Tokens.KEYS;
-import static io.multihead.cache.Tokens.KV_HEADS;
-import static io.multihead.cache.Tokens.attend;
-import static io.multihead.cache.Tokens.config;
-import static io.multihead.cache.Tokens.gaussian;
-import static io.multihead.cache.Tokens.tokens;
-import static io.multihead.cache.Tokens.zeros;
+import static io.multihead.support.Tokens.DIM;
+import static io.multihead.support.Tokens.HEADS;
+import static io.multihead.support.Tokens.KEYS;
+import static io.multihead.support.Tokens.KV_HEADS;
+import static io.multihead.support.Tokens.attend;
+import static io.multihead.support.Tokens.config;
+import static io.multihead.support.Tokens.gaussian;
+import static io.multihead.support.Tokens.tokens;
+import static io.multihead.support.Tokens.zeros;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.multihead.Numbers;
 import io.multihead.attention.Attention;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.AttentionOutputs;
@@ -25,6 +24,7 @@ import io.multihead.compute.Compute;
 import io.multihead.reference.ReferenceAttention;
 import io.multihead.reference.ScoreRule;
 import io.multihead.reference.Tolerance;
+import io.multihead.support.Numbers;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;

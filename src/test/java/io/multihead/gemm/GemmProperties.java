@@ -3,11 +3,11 @@ package io.multihead.gemm;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.multihead.Layout;
-import io.multihead.Numbers;
 import io.multihead.compute.Compute;
 import io.multihead.reference.ReferenceGemm;
 import io.multihead.reference.Tolerance;
+import io.multihead.support.Layout;
+import io.multihead.support.Numbers;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;

@@ -3,9 +3,9 @@ package io.multihead.gemm;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import io.multihead.Golden;
-import io.multihead.Numbers;
 import io.multihead.compute.Compute;
+import io.multihead.support.Golden;
+import io.multihead.support.Numbers;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -29,7 +29,7 @@ class GemmTest {
 
     @TestFactory
     Stream<DynamicTest> equalsPyTorch() {
-        return Golden.names("gemm_")
+        return Golden.names("gemm/")
                 .map(name -> DynamicTest.dynamicTest(name, () -> {
                     Golden golden = Golden.open(name);
                     Tensor expected = golden.tensor("expected.out");

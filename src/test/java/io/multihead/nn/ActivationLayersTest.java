@@ -5,12 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.multihead.Golden;
-import io.multihead.Layout;
-import io.multihead.Numbers;
 import io.multihead.compute.Compute;
 import io.multihead.internal.kernel.Philox;
 import io.multihead.reference.ReferenceActivation;
+import io.multihead.support.Golden;
+import io.multihead.support.Layout;
+import io.multihead.support.Numbers;
+import io.multihead.support.Trained;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
@@ -52,7 +53,7 @@ class ActivationLayersTest {
 
     @TestFactory
     Stream<DynamicTest> equalsPyTorch() {
-        return Golden.names("layer_gelu_")
+        return Golden.names("layer/gelu_")
                 .map(name -> DynamicTest.dynamicTest(name, () -> {
                     Golden golden = Golden.open(name);
                     boolean tanh = golden.meta("approximate").equals("tanh");

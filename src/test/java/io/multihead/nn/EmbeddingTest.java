@@ -6,9 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.multihead.Layout;
-import io.multihead.Numbers;
 import io.multihead.reference.Tolerance;
+import io.multihead.support.Layout;
+import io.multihead.support.Numbers;
+import io.multihead.support.Trained;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;

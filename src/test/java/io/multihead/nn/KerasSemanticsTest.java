@@ -1,11 +1,12 @@
 package io.multihead.nn;
 
-import static io.multihead.nn.TestTensors.random;
-import static io.multihead.nn.TestTensors.zeros;
+import static io.multihead.support.TestTensors.random;
+import static io.multihead.support.TestTensors.zeros;
 
 import io.multihead.attention.Mask;
 import io.multihead.compute.Compute;
 import io.multihead.nn.MultiHeadAttention.Config;
+import io.multihead.support.TestTensors;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.util.Map;

@@ -8,6 +8,7 @@ import io.multihead.attention.Mask;
 import io.multihead.attention.ScoreOptions;
 import io.multihead.compute.Compute;
 import io.multihead.nn.MultiHeadAttention.Config;
+import io.multihead.support.TestTensors;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;

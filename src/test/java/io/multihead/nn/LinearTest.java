@@ -4,12 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import io.multihead.Golden;
-import io.multihead.Layout;
-import io.multihead.Numbers;
 import io.multihead.compute.Compute;
 import io.multihead.reference.ReferenceLinear;
 import io.multihead.reference.Tolerance;
+import io.multihead.support.Golden;
+import io.multihead.support.Layout;
+import io.multihead.support.Numbers;
+import io.multihead.support.Trained;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
@@ -34,7 +35,7 @@ class LinearTest {
 
     @TestFactory
     Stream<DynamicTest> equalsPyTorch() {
-        return Golden.names("layer_linear_")
+        return Golden.names("layer/linear_")
                 .map(name -> DynamicTest.dynamicTest(name, () -> {
                     Golden golden = Golden.open(name);
                     Trained.assertEqualsPyTorch(golden, Linear.of(golden.tensor("weight"), golden.find("bias")));

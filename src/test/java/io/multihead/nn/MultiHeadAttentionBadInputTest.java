@@ -1,13 +1,14 @@
 package io.multihead.nn;
 
-import static io.multihead.nn.TestTensors.random;
-import static io.multihead.nn.TestTensors.zeros;
+import static io.multihead.support.TestTensors.random;
+import static io.multihead.support.TestTensors.zeros;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
 import io.multihead.nn.MultiHeadAttention.Config;
+import io.multihead.support.TestTensors;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -24,7 +25,7 @@ class MultiHeadAttentionBadInputTest {
     private static final Config CONFIG = Config.of(8, 2).withInputDims(6, 5);
 
     private final Random random = new Random(42);
-    private final Map<String, Tensor> parameters = new HashMap<>(TestTensors.parameters(CONFIG, random));
+    private final Map<String, Tensor> parameters = new HashMap<>(TestParameters.of(CONFIG, random));
     private final MultiHeadAttention layer = MultiHeadAttention.of(CONFIG, parameters::get);
     private final Tensor query = random(random, 2, 3, 8);
     private final Tensor key = random(random, 2, 4, 6);

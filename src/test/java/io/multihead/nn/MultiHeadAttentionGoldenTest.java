@@ -2,10 +2,11 @@ package io.multihead.nn;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import io.multihead.Golden;
 import io.multihead.attention.Mask;
 import io.multihead.compute.Compute;
 import io.multihead.nn.MultiHeadAttention.Config;
+import io.multihead.support.Golden;
+import io.multihead.support.TestTensors;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
@@ -15,19 +16,19 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** Every {@code mha_*} golden file, forward: what PyTorch's layer computes in float64. */
+/** Every {@code mha} golden file, forward: what PyTorch's layer computes in float64. */
 class MultiHeadAttentionGoldenTest {
     /** Largest error allowed, as a part of the largest expected magnitude. */
     private static final double TOLERANCE = 1e-6;
 
     @Test
     void allFilesAreHere() {
-        assertEquals(22, Golden.names("mha_").count());
+        assertEquals(22, Golden.names("mha/").count());
     }
 
     @TestFactory
     Stream<DynamicTest> equalsPyTorch() {
-        return Golden.names("mha_").map(name -> DynamicTest.dynamicTest(name, () -> check(Golden.open(name))));
+        return Golden.names("mha/").map(name -> DynamicTest.dynamicTest(name, () -> check(Golden.open(name))));
     }
 
     private static void check(Golden file) {
@@ -58,7 +59,7 @@ class MultiHeadAttentionGoldenTest {
 
     @TestFactory
     Stream<DynamicTest> gradientsEqualPyTorch() {
-        return Golden.names("mha_")
+        return Golden.names("mha/")
                 .filter(name -> Golden.open(name).find("grad_out") != null)
                 .map(name -> DynamicTest.dynamicTest(name, () -> checkGradients(Golden.open(name))));
     }

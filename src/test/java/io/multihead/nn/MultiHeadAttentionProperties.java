@@ -1,12 +1,15 @@
 package io.multihead.nn;
 
 import io.multihead.compute.Compute;
-import io.multihead.nn.LayerCase.Causal;
-import io.multihead.nn.LayerCase.Masks;
-import io.multihead.nn.LayerCase.Padding;
-import io.multihead.nn.LayerCase.Scores;
-import io.multihead.nn.LayerCase.Sizes;
-import io.multihead.nn.LayerCase.Switches;
+import io.multihead.support.LayerCase;
+import io.multihead.support.LayerCase.Causal;
+import io.multihead.support.LayerCase.Masks;
+import io.multihead.support.LayerCase.Padding;
+import io.multihead.support.LayerCase.Scores;
+import io.multihead.support.LayerCase.Sizes;
+import io.multihead.support.LayerCase.Switches;
+import io.multihead.support.NaiveLayer;
+import io.multihead.support.TestTensors;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import net.jqwik.api.Arbitraries;

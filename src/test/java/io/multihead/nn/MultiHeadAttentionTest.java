@@ -1,7 +1,7 @@
 package io.multihead.nn;
 
-import static io.multihead.nn.TestTensors.random;
-import static io.multihead.nn.TestTensors.zeros;
+import static io.multihead.support.TestTensors.random;
+import static io.multihead.support.TestTensors.zeros;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -12,6 +12,7 @@ import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.Mask;
 import io.multihead.compute.Compute;
 import io.multihead.nn.MultiHeadAttention.Config;
+import io.multihead.support.TestTensors;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -28,7 +29,7 @@ class MultiHeadAttentionTest {
     private final Compute cpu = Compute.serial();
 
     private MultiHeadAttention layer(Config config) {
-        return MultiHeadAttention.of(config, TestTensors.parameters(config, random)::get);
+        return MultiHeadAttention.of(config, TestParameters.of(config, random)::get);
     }
 
     private Tensor output(MultiHeadAttention layer, MultiHeadInputs inputs, long... dims) {
@@ -55,7 +56,7 @@ class MultiHeadAttentionTest {
     @Test
     void parametersComeBackAsTheyWentIn() {
         Config config = Config.of(8, 2).withKeyValueBias(true);
-        Map<String, Tensor> given = TestTensors.parameters(config, random);
+        Map<String, Tensor> given = TestParameters.of(config, random);
         Map<String, Tensor> returned = MultiHeadAttention.of(config, given::get).parameters();
         assertEquals(List.copyOf(given.keySet()), List.copyOf(returned.keySet()));
         given.forEach((name, tensor) -> assertSame(tensor, returned.get(name)));
@@ -167,7 +168,7 @@ class MultiHeadAttentionTest {
     @Test
     void attentionAxesChooseTheTokens() {
         Config config = Config.of(6, 2);
-        Map<String, Tensor> parameters = TestTensors.parameters(config, random);
+        Map<String, Tensor> parameters = TestParameters.of(config, random);
         Tensor x = random(random, 2, 3, 4, 6);
         MultiHeadAttention plain = MultiHeadAttention.of(config, parameters::get);
         for (boolean outputIsAView : new boolean[] {true, false}) {
@@ -195,7 +196,7 @@ class MultiHeadAttentionTest {
     @Test
     void severalAttentionAxesAreFlattenedInTheirOrder() {
         Config config = Config.of(6, 2).withOptions(AttentionOptions.CAUSAL);
-        Map<String, Tensor> parameters = TestTensors.parameters(config, random);
+        Map<String, Tensor> parameters = TestParameters.of(config, random);
         MultiHeadAttention plain = MultiHeadAttention.of(config, parameters::get);
         Tensor x = random(random, 2, 3, 4, 6);
         Tensor flat = output(plain, MultiHeadInputs.of(x.reshape(2, 12, 6)), 2, 12, 6);
@@ -329,7 +330,7 @@ class MultiHeadAttentionTest {
     @Test
     void extraKeyWhoseScoreOverflowsIsNoKeyEither() {
         Config config = Config.of(8, 2).withKeyValueBias(true);
-        Map<String, Tensor> parameters = TestTensors.parameters(config, random);
+        Map<String, Tensor> parameters = TestParameters.of(config, random);
         TestTensors.fill(parameters.get("in_proj_bias"), () -> 1e30);
         TestTensors.fill(parameters.get("bias_k"), () -> -1e30);
         MultiHeadAttention layer = MultiHeadAttention.of(config, parameters::get);

@@ -6,10 +6,13 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
-import io.multihead.nn.LayerCase.Masks;
-import io.multihead.nn.LayerCase.Sizes;
-import io.multihead.nn.LayerCase.Switches;
 import io.multihead.nn.MultiHeadAttention.Config;
+import io.multihead.support.LayerCase;
+import io.multihead.support.LayerCase.Masks;
+import io.multihead.support.LayerCase.Sizes;
+import io.multihead.support.LayerCase.Switches;
+import io.multihead.support.NaiveLayer;
+import io.multihead.support.TestTensors;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;

@@ -5,11 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.multihead.Golden;
-import io.multihead.Layout;
-import io.multihead.Numbers;
 import io.multihead.compute.Compute;
 import io.multihead.reference.ReferenceNorm;
+import io.multihead.support.Golden;
+import io.multihead.support.Layout;
+import io.multihead.support.NormBounds;
+import io.multihead.support.Numbers;
+import io.multihead.support.Trained;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -38,7 +40,7 @@ class NormTest {
 
     @TestFactory
     Stream<DynamicTest> equalsPyTorch() {
-        return Golden.names("layer_norm_")
+        return Golden.names("layer/norm_")
                 .map(name -> DynamicTest.dynamicTest(name, () -> {
                     Golden golden = Golden.open(name);
                     Tensor weight = golden.tensor("weight");

@@ -2,10 +2,12 @@ package io.multihead.nn;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 
-import io.multihead.Layout;
 import io.multihead.compute.Compute;
 import io.multihead.internal.call.Operation;
 import io.multihead.nn.MultiHeadAttention.Config;
+import io.multihead.support.Layout;
+import io.multihead.support.TestTensors;
+import io.multihead.support.Trained;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;

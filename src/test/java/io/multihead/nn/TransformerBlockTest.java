@@ -5,11 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.multihead.Golden;
-import io.multihead.Numbers;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.Mask;
 import io.multihead.compute.Compute;
+import io.multihead.support.Golden;
+import io.multihead.support.Numbers;
+import io.multihead.support.TestTensors;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -31,7 +32,7 @@ class TransformerBlockTest {
 
     @TestFactory
     Stream<DynamicTest> equalsPyTorch() {
-        List<String> names = Golden.names("layer_encoder_").toList();
+        List<String> names = Golden.names("layer/encoder_").toList();
         assertEquals(2, names.size());
         return names.stream().map(name -> DynamicTest.dynamicTest(name, () -> check(Golden.open(name))));
     }

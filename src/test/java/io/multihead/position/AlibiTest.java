@@ -5,8 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.multihead.Golden;
-import io.multihead.Numbers;
 import io.multihead.attention.Attention;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.ScoreOptions;
@@ -14,6 +12,8 @@ import io.multihead.compute.Compute;
 import io.multihead.reference.ReferenceAttention;
 import io.multihead.reference.ScoreRule;
 import io.multihead.reference.Tolerance;
+import io.multihead.support.Golden;
+import io.multihead.support.Numbers;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.util.stream.Stream;
@@ -25,12 +25,12 @@ import org.junit.jupiter.api.TestFactory;
 class AlibiTest {
     @Test
     void allFilesAreHere() {
-        assertEquals(2, Golden.names("alibi_").count());
+        assertEquals(2, Golden.names("alibi/").count());
     }
 
     @TestFactory
     Stream<DynamicTest> equalsPyTorch() {
-        return Golden.names("alibi_")
+        return Golden.names("alibi/")
                 .map(name -> DynamicTest.dynamicTest(name, () -> {
                     Golden golden = Golden.open(name);
                     double[] slopes = Numbers.of(golden.tensor("expected.slopes"));

@@ -4,12 +4,12 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.multihead.Golden;
-import io.multihead.Numbers;
 import io.multihead.compute.Compute;
 import io.multihead.position.Rope.Pairing;
 import io.multihead.reference.ReferenceRope;
 import io.multihead.reference.Tolerance;
+import io.multihead.support.Golden;
+import io.multihead.support.Numbers;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
@@ -32,12 +32,12 @@ class RopeGoldenTest {
 
     @Test
     void allFilesAreHere() {
-        assertEquals(4, Golden.names("rope_").count());
+        assertEquals(4, Golden.names("rope/").count());
     }
 
     @TestFactory
     Stream<DynamicTest> specificationAndKernelHold() {
-        return Golden.names("rope_")
+        return Golden.names("rope/")
                 .map(name -> DynamicTest.dynamicTest(name, () -> {
                     check(Golden.open(name), false);
                     check(Golden.open(name), true);

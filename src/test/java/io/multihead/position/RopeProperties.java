@@ -4,12 +4,12 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.multihead.Layout;
-import io.multihead.Numbers;
 import io.multihead.compute.Compute;
 import io.multihead.position.Rope.Pairing;
 import io.multihead.reference.ReferenceRope;
 import io.multihead.reference.Tolerance;
+import io.multihead.support.Layout;
+import io.multihead.support.Numbers;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;

@@ -2,8 +2,8 @@ package io.multihead.reference;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.multihead.Numbers;
-import io.multihead.Promises;
+import io.multihead.support.Numbers;
+import io.multihead.support.Promises;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;

@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.multihead.Golden;
-import io.multihead.Numbers;
+import io.multihead.support.Golden;
+import io.multihead.support.Numbers;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -18,14 +18,14 @@ import org.junit.jupiter.api.TestFactory;
 
 /**
  * The specification against PyTorch's f64 results, and against what it says of itself. {@code AttentionGoldenTest} holds
- * its attention to the {@code sdpa_*} vectors.
+ * its attention to the {@code sdpa} vectors.
  */
 class ReferenceTest {
     private static final double NONE = Double.NEGATIVE_INFINITY;
 
     @TestFactory
     Stream<DynamicTest> gemmEqualsPyTorch() {
-        return Golden.names("gemm_")
+        return Golden.names("gemm/")
                 .map(name -> DynamicTest.dynamicTest(name, () -> {
                     Golden golden = Golden.open(name);
                     Tensor a = turned(golden.tensor("A"), golden.meta("transA"));
@@ -46,7 +46,7 @@ class ReferenceTest {
 
     @TestFactory
     Stream<DynamicTest> softmaxEqualsPyTorch() {
-        return Golden.names("softmax_")
+        return Golden.names("softmax/")
                 .map(name -> DynamicTest.dynamicTest(name, () -> {
                     Golden golden = Golden.open(name);
                     boolean logarithm = golden.meta("kind").equals("log_softmax");

@@ -22,7 +22,7 @@ public final class Trainer {
     private final long seed;
     private @Nullable Path checkpoint;
     private long every = Long.MAX_VALUE;
-    private BiConsumer<Long, Double> progress = (step, loss) -> {};
+    private BiConsumer<Long, Double> progress = (_, _) -> {};
     private volatile boolean stopped;
     private long done;
 
@@ -58,17 +58,28 @@ public final class Trainer {
     }
 
     /**
+     * Loads the checkpoint if there is one and no step has been done yet; {@link #train} does so by itself.
+     *
+     * @return how many steps have been done
+     * @throws IOException if the checkpoint cannot be read
+     */
+    public long resume() throws IOException {
+        if (checkpoint != null && Files.exists(checkpoint) && done == 0) {
+            done = Checkpoint.load(checkpoint, model.config().architecture(), model.parameters(), optimizer);
+            model.parametersChanged();
+        }
+        return done;
+    }
+
+    /**
      * Trains until so many steps have been done in all.
      *
      * @return the loss of every step done now
      * @throws IOException if the checkpoint cannot be read or written
      */
     public List<Double> train(long steps) throws IOException {
+        resume();
         String architecture = model.config().architecture();
-        if (checkpoint != null && Files.exists(checkpoint) && done == 0) {
-            done = Checkpoint.load(checkpoint, architecture, model.parameters(), optimizer);
-            model.parametersChanged();
-        }
         List<Double> losses = new ArrayList<>();
         Map<String, Tensor> gradients = model.gradients();
         while (done < steps && !stopped) {

@@ -30,7 +30,7 @@ class TrainingTest {
     @Test
     void adamWFollowsItsFormula() {
         Map<String, Tensor> parameters = Map.of("weight", Tensor.of(new float[] {1, -2}, 2));
-        AdamW optimizer = new AdamW(parameters, 0.1, name -> true);
+        AdamW optimizer = new AdamW(parameters, 0.1, _ -> true);
         double[] p = {1, -2};
         double[] m = new double[2];
         double[] v = new double[2];

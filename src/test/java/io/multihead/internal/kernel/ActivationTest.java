@@ -3,8 +3,8 @@ package io.multihead.internal.kernel;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.multihead.Promises;
 import io.multihead.reference.ReferenceActivation;
+import io.multihead.support.Promises;
 import java.util.Arrays;
 import java.util.function.Consumer;
 import java.util.function.DoubleUnaryOperator;

@@ -3,7 +3,7 @@ package io.multihead.internal.kernel;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.multihead.Promises;
+import io.multihead.support.Promises;
 import java.util.Arrays;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Tag;

@@ -1,0 +1,154 @@
+package io.multihead.jmh.bench;
+
+import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.AttentionOutputs;
+import io.multihead.attention.KeyValueView;
+import io.multihead.cache.KeyValueCache;
+import io.multihead.compute.Compute;
+import io.multihead.jmh.data.Data;
+import io.multihead.jmh.peer.Onnx;
+import io.multihead.jmh.peer.Peer;
+import io.multihead.jmh.peer.Torch;
+import io.multihead.jmh.rival.JavaDecode;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.nio.FloatBuffer;
+import java.nio.IntBuffer;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Setup;
+
+/** One new token with 32 query heads of 128 over what a cache holds; the peers have their keys and values as they want them. */
+public class AttentionDecodeBench extends Comparison {
+    private static final int HEADS = 32;
+    private static final int DIM = 128;
+
+    /** This library with an f32 cache, with a paged one and with narrow ones; two shapes of Java loops; native peers. */
+    @Param({"multihead", "paged", "bf16", "f16", "i8", "scalar", "reducelanes", "onnxruntime", "pytorch"})
+    public String impl;
+
+    @Param({"4096", "32768"})
+    public int keys;
+
+    @Param({"8", "32"})
+    public int keyHeads;
+
+    @Param({"1", "2"})
+    public int threads;
+
+    @Override
+    public Work work() {
+        int elementSize =
+                switch (impl) {
+                    case "bf16", "f16" -> Short.BYTES;
+                    case "i8" -> Byte.BYTES;
+                    default -> Float.BYTES;
+                };
+        // each key and value is read once, however many query heads share them
+        return Work.bytes(2.0 * keys * keyHeads * DIM * elementSize);
+    }
+
+    @Setup(Level.Trial)
+    public void open() {
+        FloatBuffer q = Data.gaussian(HEADS * DIM, 1);
+        FloatBuffer k = Data.gaussian(keyHeads * keys * DIM, 2);
+        FloatBuffer v = Data.gaussian(keyHeads * keys * DIM, 3);
+        FloatBuffer out = Data.zeros(HEADS * DIM);
+        FloatBuffer expected = Data.zeros(HEADS * DIM);
+        cpu = Compute.threads(threads);
+        plain(q, k, v, expected).run();
+        load(impl, () -> make(q, k, v, out));
+        // narrow keys move scores by their own rounding: 2^-8 for bf16 and about that for i8, times scores of about 4
+        boolean narrow = impl.equals("bf16") || impl.equals("i8");
+        // the average of 32768 values of up to 4 is 0.05: roundings of the values are 100 times as large beside it
+        Data.requireClose(impl, expected, out, narrow ? 0.06 : impl.equals("f16") ? 6e-3 : 2e-5);
+    }
+
+    @Benchmark
+    public void decode() {
+        call.run();
+    }
+
+    private Runnable make(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) throws Exception {
+        return switch (impl) {
+            case "multihead" -> cached(KeyValueCache.contiguous(config(DType.F32), 1, keys), q, k, v, out);
+            case "paged" -> cached(KeyValueCache.paged(config(DType.F32), 1L << 31), q, k, v, out);
+            case "bf16" -> cached(KeyValueCache.contiguous(config(DType.BF16), 1, keys), q, k, v, out);
+            case "f16" -> cached(KeyValueCache.contiguous(config(DType.F16), 1, keys), q, k, v, out);
+            case "i8" -> cached(KeyValueCache.contiguous(config(DType.I8), 1, keys), q, k, v, out);
+            case "onnxruntime" -> onnx(q, k, v, out);
+            case "pytorch" -> torch(q, k, v, out);
+            case "scalar", "reducelanes" ->
+                new JavaDecode(impl, new int[] {HEADS, keyHeads, keys, DIM}, threads).on(q, k, v, out);
+            default -> throw Peer.unknown(impl);
+        };
+    }
+
+    private KeyValueCache.Config config(DType dtype) {
+        return KeyValueCache.Config.of(1, keyHeads, DIM).withDtype(dtype);
+    }
+
+    private Runnable cached(KeyValueCache cache, FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) {
+        int sequence = impl.equals("paged") ? cache.open() : 0;
+        cache.append(cpu, 0, sequence, view(k, keyHeads, keys), view(v, keyHeads, keys));
+        Tensor query = view(q, HEADS, 1);
+        KeyValueView view = cache.view(0, sequence);
+        AttentionOutputs outputs = AttentionOutputs.of(view(out, HEADS, 1));
+        return () -> Attention.forward(cpu, query, view, outputs, AttentionOptions.CAUSAL);
+    }
+
+    private Runnable plain(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) {
+        return () -> Attention.forward(
+                cpu,
+                view(q, HEADS, 1),
+                view(k, keyHeads, keys),
+                view(v, keyHeads, keys),
+                view(out, HEADS, 1),
+                AttentionOptions.CAUSAL);
+    }
+
+    /** The cache's last token is passed as the new one, so that all attend to the same keys; past and present share memory. */
+    private Runnable onnx(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) throws Exception {
+        FloatBuffer key = Data.zeros(keyHeads * DIM);
+        FloatBuffer value = Data.zeros(keyHeads * DIM);
+        for (int i = 0; i < keyHeads * DIM; i++) {
+            int at = (i / DIM * keys + keys - 1) * DIM + i % DIM;
+            key.put(i, k.get(at));
+            value.put(i, v.get(at));
+        }
+        long[] kv = {1, 1, (long) keyHeads * DIM};
+        long[] past = {1, keyHeads, keys, DIM};
+        return new Onnx("GroupQueryAttention", "com.microsoft")
+                .input("q", q, 1, 1, (long) HEADS * DIM)
+                .input("k", key, kv)
+                .input("v", value, kv)
+                .input("past_key", k, past)
+                .input("past_value", v, past)
+                .input("seqlens_k", IntBuffer.wrap(new int[] {keys - 1}), 1)
+                .input("total_sequence_length", IntBuffer.wrap(new int[] {keys}), 1)
+                .attribute("num_heads", HEADS)
+                .attribute("kv_num_heads", keyHeads)
+                .output(out, 1, 1, (long) HEADS * DIM)
+                .sharedOutput("present_key", "past_key", past)
+                .sharedOutput("present_value", "past_value", past)
+                .open(threads);
+    }
+
+    private Runnable torch(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) {
+        Torch.attentionThreads(threads);
+        // heads of a group as queries of one head: its own way with shared heads takes a second and more
+        org.bytedeco.pytorch.Tensor query = Torch.copy(q, 1, keyHeads, HEADS / keyHeads, DIM);
+        org.bytedeco.pytorch.Tensor key = Torch.copy(k, 1, keyHeads, keys, DIM);
+        org.bytedeco.pytorch.Tensor value = Torch.copy(v, 1, keyHeads, keys, DIM);
+        Torch.read(Torch.attend(query, key, value, false), out);
+        return Torch.inference(() -> Torch.attend(query, key, value, false));
+    }
+
+    private static Tensor view(FloatBuffer buffer, int heads, int tokens) {
+        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(1, heads, tokens, DIM));
+    }
+}

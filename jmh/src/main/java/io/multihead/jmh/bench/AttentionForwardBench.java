@@ -1,0 +1,164 @@
+package io.multihead.jmh.bench;
+
+import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionOptions;
+import io.multihead.compute.Compute;
+import io.multihead.jmh.data.Data;
+import io.multihead.jmh.peer.GemmAttention;
+import io.multihead.jmh.peer.Onnx;
+import io.multihead.jmh.peer.Peer;
+import io.multihead.jmh.peer.Torch;
+import io.multihead.jmh.rival.JavaAttention;
+import io.multihead.jmh.rival.Materialising;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.nio.FloatBuffer;
+import java.nio.IntBuffer;
+import java.util.Arrays;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Setup;
+
+/** Self-attention, every tensor {@code (batch, tokens, heads, dim)} in native memory, as the peers want it. */
+public class AttentionForwardBench extends Comparison {
+    @Param({"multihead", "materialising", "scalar", "reducelanes", "onnxruntime", "onnxgqa", "openblas", "pytorch"})
+    public String impl;
+
+    /** Batch, heads, tokens, headDim. */
+    @Param({"1x8x512x64", "1x8x2048x64", "1x8x4096x64", "1x32x1024x128"})
+    public String shape;
+
+    @Param({"false", "true"})
+    public boolean causal;
+
+    @Param({"1", "2"})
+    public int threads;
+
+    private int batch;
+    private int heads;
+    private int tokens;
+    private int dim;
+
+    @Override
+    public Work work() {
+        int[] sizes = sizes();
+        return Work.operations(Work.attention((double) sizes[0] * sizes[1], sizes[2], sizes[3], causal));
+    }
+
+    @Setup(Level.Trial)
+    public void open() {
+        int[] sizes = sizes();
+        batch = sizes[0];
+        heads = sizes[1];
+        tokens = sizes[2];
+        dim = sizes[3];
+        int length = batch * heads * tokens * dim;
+        FloatBuffer q = Data.gaussian(length, 1);
+        FloatBuffer k = Data.gaussian(length, 2);
+        FloatBuffer v = Data.gaussian(length, 3);
+        FloatBuffer out = Data.zeros(length);
+        FloatBuffer expected = Data.zeros(length);
+        cpu = Compute.threads(threads);
+        ours(q, k, v, expected).run();
+        load(impl, () -> make(q, k, v, out));
+        // a loop adds up to 4096 keys in one chain: roundings of 2^-24 each, of which random signs leave about the
+        // square root
+        Data.requireClose(impl, expected, out, 1e-5);
+    }
+
+    private int[] sizes() {
+        return Arrays.stream(shape.split("x")).mapToInt(Integer::parseInt).toArray();
+    }
+
+    @Benchmark
+    public void forward() {
+        call.run();
+    }
+
+    private Runnable make(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) throws Exception {
+        long[] flat = {batch, tokens, (long) heads * dim};
+        return switch (impl) {
+            case "multihead" -> ours(q, k, v, out);
+            case "materialising" -> Materialising.attention(cpu, view(q), view(k), view(v), view(out), options());
+            case "onnxruntime" ->
+                new Onnx("MultiHeadAttention", "com.microsoft")
+                        .input("q", q, flat)
+                        .input("k", k, flat)
+                        .input("v", v, flat)
+                        .attribute("num_heads", heads)
+                        .attribute("unidirectional", causal ? 1 : 0)
+                        .output(out, flat)
+                        .open(threads);
+            case "openblas" ->
+                new GemmAttention(new int[] {batch, heads, tokens, dim}, causal, cpu, threads).on(q, k, v, out);
+            case "onnxgqa" -> grouped(q, k, v, out, flat);
+            case "pytorch" -> torch(q, k, v, out);
+            case "reducelanes" -> java(threads).on(q, k, v, out);
+            case "scalar" -> java(1).on(q, k, v, out); // a service's loops know no threads
+            default -> throw Peer.unknown(impl);
+        };
+    }
+
+    /** Its keys and values go into a cache, which it cannot do without, as at the first call of an engine. */
+    private Runnable grouped(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out, long[] flat)
+            throws Exception {
+        if (!causal) {
+            throw Peer.absent(impl, "is causal always");
+        }
+        long[] cache = {batch, heads, tokens, dim};
+        int[] last = new int[batch];
+        Arrays.fill(last, tokens - 1);
+        return new Onnx("GroupQueryAttention", "com.microsoft")
+                .input("q", q, flat)
+                .input("k", k, flat)
+                .input("v", v, flat)
+                .from("")
+                .from("")
+                .input("seqlens_k", IntBuffer.wrap(last), batch)
+                .input("total_sequence_length", IntBuffer.wrap(new int[] {tokens}), 1)
+                .attribute("num_heads", heads)
+                .attribute("kv_num_heads", heads)
+                .output(out, flat)
+                .output("present_key", Data.zeros(k.capacity()), cache)
+                .output("present_value", Data.zeros(v.capacity()), cache)
+                .open(threads);
+    }
+
+    private Runnable torch(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) {
+        Torch.attentionThreads(threads);
+        org.bytedeco.pytorch.Tensor query = torch(q);
+        org.bytedeco.pytorch.Tensor key = torch(k);
+        org.bytedeco.pytorch.Tensor value = torch(v);
+        Torch.read(Torch.attend(query, key, value, causal).transpose(1, 2), out);
+        return Torch.inference(() -> Torch.attend(query, key, value, causal));
+    }
+
+    private org.bytedeco.pytorch.Tensor torch(FloatBuffer values) {
+        return Torch.copy(values, batch, tokens, heads, dim).transpose(1, 2);
+    }
+
+    private JavaAttention java(int workers) {
+        return new JavaAttention(impl, new int[] {batch, heads, tokens, dim}, causal, workers);
+    }
+
+    private Runnable ours(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) {
+        Tensor query = view(q);
+        Tensor key = view(k);
+        Tensor value = view(v);
+        Tensor output = view(out);
+        AttentionOptions options = options();
+        return () -> Attention.forward(cpu, query, key, value, output, options);
+    }
+
+    private AttentionOptions options() {
+        return causal ? AttentionOptions.CAUSAL : AttentionOptions.DEFAULT;
+    }
+
+    private Tensor view(FloatBuffer buffer) {
+        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(batch, tokens, heads, dim))
+                .permute(0, 2, 1, 3);
+    }
+}

@@ -1,0 +1,71 @@
+package io.multihead.jmh.bench;
+
+import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.AttentionOutputs;
+import io.multihead.attention.KeyValueView;
+import io.multihead.attention.Mask;
+import io.multihead.cache.KeyValueCache;
+import io.multihead.compute.Compute;
+import io.multihead.jmh.data.Data;
+import io.multihead.jmh.peer.Peer;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.util.Set;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Setup;
+
+/** Decode steps with 32 query heads on 8 key heads of 128: a batch of unequal lengths, and a window beside as many keys. */
+public class DecodeBatchBench extends Comparison {
+    private static final int HEADS = 32;
+    private static final int KEY_HEADS = 8;
+    private static final int DIM = 128;
+    private static final int SEQUENCES = 16;
+
+    /** 16 sequences of 1 to 4096 keys; one of 32768 keys with a window of 1024; one of 1024 keys. */
+    @Param({"batch16", "window1024", "keys1024"})
+    public String impl;
+
+    @Param({"1", "2"})
+    public int threads;
+
+    @Setup(Level.Trial)
+    public void open() {
+        if (!Set.of("batch16", "window1024", "keys1024").contains(impl)) {
+            throw Peer.unknown(impl);
+        }
+        cpu = Compute.threads(threads);
+        KeyValueCache cache = KeyValueCache.paged(KeyValueCache.Config.of(1, KEY_HEADS, DIM), 1L << 30);
+        boolean batch = impl.equals("batch16");
+        int[] sequences = new int[batch ? SEQUENCES : 1];
+        for (int i = 0; i < sequences.length; i++) {
+            sequences[i] = cache.open();
+            int keys = batch ? 1 + i * 4095 / (SEQUENCES - 1) : impl.equals("keys1024") ? 1024 : 32768;
+            Tensor tokens = tensor(1, KEY_HEADS, keys, i);
+            cache.append(cpu, 0, sequences[i], tokens, tokens);
+        }
+        KeyValueView view = cache.view(0, sequences);
+        Tensor query = tensor(sequences.length, HEADS, 1, 100);
+        AttentionOutputs outputs = AttentionOutputs.of(tensor(sequences.length, HEADS, 1, 101));
+        AttentionOptions options = impl.equals("window1024")
+                ? AttentionOptions.CAUSAL.withMask(Mask.window(1023, 0))
+                : AttentionOptions.CAUSAL;
+        call = () -> Attention.forward(cpu, query, view, outputs, options);
+    }
+
+    @Benchmark
+    public void decode() {
+        call.run();
+    }
+
+    private static Tensor tensor(int batch, int heads, int tokens, long seed) {
+        return Tensor.view(
+                MemorySegment.ofBuffer(Data.gaussian(batch * heads * tokens * DIM, seed)),
+                DType.F32,
+                Shape.of(batch, heads, tokens, DIM));
+    }
+}

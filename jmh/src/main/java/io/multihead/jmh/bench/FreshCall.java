@@ -1,0 +1,94 @@
+package io.multihead.jmh.bench;
+
+import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionOptions;
+import io.multihead.compute.Compute;
+import io.multihead.gemm.Gemm;
+import io.multihead.gemm.GemmOptions;
+import io.multihead.jmh.data.Data;
+import io.multihead.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import jdk.incubator.vector.FloatVector;
+
+/**
+ * What one JVM does from its first call on: how soon attention {@code [1, 8, 512, 64]} runs at nine tenths of its steady speed,
+ * and the steady speeds of attention, of a product of 1024 and, as a control, of fused multiply-adds alone.
+ */
+public final class FreshCall {
+    private static final double SECONDS = 6;
+    private static final double OPERATIONS = 4.0 * 8 * 512 * 512 * 64;
+    /** Calls whose median must have the speed, so that one lucky call does not count. */
+    private static final int WINDOW = 9;
+
+    private FreshCall() {}
+
+    /**
+     * Prints {@link Fresh#COLUMNS} numbers.
+     *
+     * @param arguments none
+     */
+    public static void main(String[] arguments) {
+        Tensor query = gaussian(1, 1, 8, 512, 64);
+        Tensor key = gaussian(2, 1, 8, 512, 64);
+        Tensor value = gaussian(3, 1, 8, 512, 64);
+        Tensor output = gaussian(4, 1, 8, 512, 64);
+        Tensor a = gaussian(5, 1024, 1024);
+        Tensor c = gaussian(6, 1024, 1024);
+        try (Compute cpu = Compute.serial()) {
+            Runnable attention = () -> Attention.forward(cpu, query, key, value, output, AttentionOptions.DEFAULT);
+            List<Double> ends = new ArrayList<>();
+            List<Double> attentions = seconds(attention, SECONDS, ends);
+            double steady = median(attentions.subList(attentions.size() * 3 / 4, attentions.size()));
+            List<Double> products =
+                    seconds(() -> Gemm.multiply(cpu, a, a, c, GemmOptions.DEFAULT), SECONDS / 2, new ArrayList<>());
+            double product = median(products.subList(products.size() / 2, products.size()));
+            Roofline roofline = new Roofline();
+            List<Double> controls = seconds(roofline::fmaPeak, SECONDS / 6, new ArrayList<>());
+            double control = median(controls.subList(controls.size() / 2, controls.size()));
+            System.out.printf(
+                    Locale.ROOT,
+                    "%.4f %.4f %.4f %.4f %.4f%n",
+                    attentions.get(0),
+                    ends.get(firstAt(attentions, steady / 0.9)),
+                    OPERATIONS / steady * 1e-9,
+                    2 * Math.pow(1024, 3) / product * 1e-9,
+                    Roofline.operations(FloatVector.SPECIES_PREFERRED.length()) / control * 1e-9);
+        }
+    }
+
+    /** The first call from which on a window of calls has the speed. */
+    private static int firstAt(List<Double> calls, double time) {
+        int first = 0;
+        while (median(calls.subList(first, first + WINDOW)) > time) {
+            first++;
+        }
+        return first;
+    }
+
+    private static List<Double> seconds(Runnable call, double limit, List<Double> ends) {
+        List<Double> calls = new ArrayList<>();
+        long start = System.nanoTime();
+        double end = 0;
+        while (end < limit || calls.size() < 2 * WINDOW) {
+            call.run();
+            double now = (System.nanoTime() - start) * 1e-9;
+            calls.add(now - end);
+            ends.add(now);
+            end = now;
+        }
+        return calls;
+    }
+
+    private static double median(List<Double> values) {
+        return values.stream().sorted().skip(values.size() / 2).findFirst().orElseThrow();
+    }
+
+    private static Tensor gaussian(long seed, long... dims) {
+        float[] values = new float[(int) Arrays.stream(dims).reduce(1, (x, y) -> x * y)];
+        Data.gaussian(values.length, seed).get(values);
+        return Tensor.of(values, dims);
+    }
+}

@@ -1,0 +1,132 @@
+package io.multihead.jmh.bench;
+
+import io.multihead.compute.Compute;
+import io.multihead.jmh.data.Data;
+import io.multihead.jmh.peer.Peer;
+import io.multihead.jmh.rival.ScalarLayers;
+import io.multihead.nn.Gelu;
+import io.multihead.nn.Layer;
+import io.multihead.nn.LayerNorm;
+import io.multihead.nn.Pass;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.nio.FloatBuffer;
+import java.util.Map;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Setup;
+
+/** Layer normalisation and GELU of 1024 x 1024 numbers, both directions; backward with the parameters' gradients. */
+public class LayersBench extends Comparison {
+    private static final int SIZE = 1024;
+    private static final Shape SHAPE = Shape.of(SIZE, SIZE);
+
+    @Param({"multihead", "scalar"})
+    public String impl;
+
+    @Param({"layerNorm", "gelu", "geluTanh"})
+    public String layer;
+
+    @Param({"forward", "backward"})
+    public String direction;
+
+    @Param({"1", "2"})
+    public int threads;
+
+    private final FloatBuffer x = Data.gaussian(SIZE * SIZE, 1);
+    private final FloatBuffer weight = Data.gaussian(SIZE, 2);
+    private final FloatBuffer bias = Data.gaussian(SIZE, 3);
+    private final FloatBuffer dy = Data.gaussian(SIZE * SIZE, 4);
+    private Pass pass;
+
+    @Setup(Level.Trial)
+    public void open() {
+        cpu = Compute.threads(threads);
+        FloatBuffer expected = Data.zeros(SIZE * SIZE);
+        FloatBuffer result = Data.zeros(SIZE * SIZE);
+        multihead(expected).run();
+        load(impl, () -> switch (impl) {
+            case "multihead" -> multihead(result);
+            case "scalar" -> scalar(result);
+            default -> throw Peer.unknown(impl);
+        });
+        // f32 sums of 1024 numbers in two orders, and the error of the scalar error function
+        Data.requireClose(impl, expected, result, 1e-5);
+    }
+
+    @Benchmark
+    public void apply() {
+        call.run();
+    }
+
+    @Override
+    public void close() {
+        pass.close();
+        super.close();
+    }
+
+    private Runnable multihead(FloatBuffer result) {
+        Layer made =
+                switch (layer) {
+                    case "gelu" -> Gelu.erf();
+                    case "geluTanh" -> Gelu.tanh();
+                    default -> LayerNorm.of(Shape.of(SIZE), 1e-5, row(weight), row(bias));
+                };
+        Tensor input = matrix(x);
+        Tensor to = matrix(result);
+        pass = made.record(cpu, input, matrix(Data.zeros(SIZE * SIZE)));
+        if (direction.equals("forward")) {
+            return () -> made.forward(cpu, input, to);
+        }
+        Pass recorded = pass;
+        Tensor given = matrix(dy);
+        Map<String, Tensor> gradients = Map.of("weight", row(Data.zeros(SIZE)), "bias", row(Data.zeros(SIZE)));
+        return () -> recorded.backward(given, to, gradients);
+    }
+
+    private Runnable scalar(FloatBuffer result) {
+        float[] from = array(x);
+        float[] given = array(dy);
+        float[] w = array(weight);
+        float[] b = array(bias);
+        float[] to = new float[SIZE * SIZE];
+        float[] weightGradient = new float[SIZE];
+        float[] biasGradient = new float[SIZE];
+        boolean forward = direction.equals("forward");
+        Runnable loops =
+                switch (layer) {
+                    case "gelu" ->
+                        forward ? () -> ScalarLayers.gelu(from, to) : () -> ScalarLayers.geluGradient(from, given, to);
+                    case "geluTanh" ->
+                        forward
+                                ? () -> ScalarLayers.geluTanh(from, to)
+                                : () -> ScalarLayers.geluTanhGradient(from, given, to);
+                    default ->
+                        forward
+                                ? () -> ScalarLayers.layerNorm(from, w, b, to)
+                                : () -> ScalarLayers.layerNormGradient(
+                                        from, w, given, to, weightGradient, biasGradient);
+                };
+        return () -> {
+            loops.run();
+            result.duplicate().put(to); // into the memory that the library writes to
+        };
+    }
+
+    private static float[] array(FloatBuffer buffer) {
+        float[] array = new float[buffer.capacity()];
+        buffer.duplicate().get(array);
+        return array;
+    }
+
+    private static Tensor matrix(FloatBuffer buffer) {
+        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, SHAPE);
+    }
+
+    private static Tensor row(FloatBuffer buffer) {
+        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(SIZE));
+    }
+}

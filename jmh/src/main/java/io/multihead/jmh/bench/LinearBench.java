@@ -1,0 +1,86 @@
+package io.multihead.jmh.bench;
+
+import io.multihead.compute.Compute;
+import io.multihead.gemm.Gemm;
+import io.multihead.gemm.GemmOptions;
+import io.multihead.gemm.PackedWeights;
+import io.multihead.jmh.data.Data;
+import io.multihead.jmh.peer.OneDnn;
+import io.multihead.jmh.peer.Onnx;
+import io.multihead.jmh.peer.OpenBlas;
+import io.multihead.jmh.peer.Peer;
+import io.multihead.jmh.peer.Torch;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.nio.FloatBuffer;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Setup;
+
+/** A few rows times a constant square weight, which this library and ONNX Runtime pack once. */
+public class LinearBench extends Comparison {
+    @Param({"multihead", "onnxruntime", "openblas", "onednn", "pytorch"})
+    public String impl;
+
+    @Param({"1", "8", "64", "512"})
+    public int rows;
+
+    @Param({"768", "4096"})
+    public int features;
+
+    @Param({"1", "2"})
+    public int threads;
+
+    @Override
+    public Work work() {
+        double weights = (double) features * features;
+        // a single row multiplies each weight once, so that reading the weights limits it
+        return rows == 1 ? Work.bytes(Float.BYTES * weights) : Work.operations(2 * rows * weights);
+    }
+
+    @Setup(Level.Trial)
+    public void open() {
+        FloatBuffer x = Data.gaussian(rows * features, 1);
+        FloatBuffer weight = Data.gaussian(features * features, 2);
+        FloatBuffer y = Data.zeros(rows * features);
+        FloatBuffer expected = Data.zeros(rows * features);
+        cpu = Compute.threads(threads);
+        Gemm.multiply(cpu, view(x, rows), view(weight, features), view(expected, rows), GemmOptions.DEFAULT);
+        load(impl, () -> make(x, weight, y));
+        // n roundings of 2^-24 each, of which random signs leave about the square root
+        Data.requireClose(impl, expected, y, 1e-5);
+    }
+
+    @Benchmark
+    public void project() {
+        call.run();
+    }
+
+    private Runnable make(FloatBuffer x, FloatBuffer weight, FloatBuffer y) throws Exception {
+        return switch (impl) {
+            case "multihead" -> {
+                PackedWeights packed = PackedWeights.of(view(weight, features));
+                Tensor input = view(x, rows);
+                Tensor output = view(y, rows);
+                yield () -> Gemm.multiply(cpu, input, packed, output, GemmOptions.DEFAULT);
+            }
+            case "onnxruntime" ->
+                new Onnx("MatMul", "")
+                        .input("x", x, rows, features)
+                        .constant("weight", weight, features, features)
+                        .output(y, rows, features)
+                        .open(threads);
+            case "openblas" -> OpenBlas.multiply(new int[] {rows, features, features}, threads, x, weight, y);
+            case "onednn" -> OneDnn.multiply(new int[] {rows, features, features}, threads, x, weight, y);
+            case "pytorch" -> Torch.multiply(new int[] {rows, features, features}, threads, x, weight, y);
+            default -> throw Peer.unknown(impl);
+        };
+    }
+
+    private Tensor view(FloatBuffer buffer, int height) {
+        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(height, features));
+    }
+}

@@ -1,0 +1,96 @@
+package io.multihead.jmh.bench;
+
+import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.AttentionOutputs;
+import io.multihead.attention.KeyValueView;
+import io.multihead.attention.ScoreOptions;
+import io.multihead.cache.KeyValueCache;
+import io.multihead.compute.Compute;
+import io.multihead.jmh.data.Data;
+import io.multihead.jmh.peer.Peer;
+import io.multihead.position.Alibi;
+import io.multihead.position.Rope;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Setup;
+
+/** What options cost a causal prefill of 2048 tokens, 8 query heads on 2 key heads of 128. */
+public class PrefillOptionsBench extends Comparison {
+    private static final int HEADS = 8;
+    private static final int KEY_HEADS = 2;
+    private static final int TOKENS = 2048;
+    private static final int DIM = 128;
+
+    /**
+     * None; soft-cap; linear biases; sinks; a modifier that changes nothing; tokens appended to a cache first; the same with keys
+     * rotated there and queries before.
+     */
+    @Param({"plain", "softcap", "alibi", "sinks", "modifier", "cache", "rope"})
+    public String impl;
+
+    private final Rope rope = Rope.of(Rope.Config.of(DIM));
+    private Tensor query;
+    private Tensor key;
+    private Tensor turnedQuery;
+    private KeyValueCache cache;
+    private KeyValueView view;
+    private Tensor value;
+    private Tensor output;
+    private AttentionOptions options;
+
+    @Setup(Level.Trial)
+    public void open() {
+        cpu = Compute.serial();
+        query = tensor(HEADS, 1);
+        key = tensor(KEY_HEADS, 2);
+        value = tensor(KEY_HEADS, 3);
+        turnedQuery = tensor(HEADS, 4);
+        KeyValueCache.Config config = KeyValueCache.Config.of(1, KEY_HEADS, DIM);
+        cache = KeyValueCache.contiguous(impl.equals("rope") ? config.withRopes(rope) : config, 1, TOKENS);
+        view = cache.view(0, 0);
+        output = tensor(HEADS, 5);
+        ScoreOptions scores =
+                switch (impl) {
+                    case "softcap" -> ScoreOptions.NONE.withSoftCap(50);
+                    case "alibi" -> ScoreOptions.NONE.withSlopes(Alibi.slopes(HEADS));
+                    case "sinks" -> ScoreOptions.NONE.withSinks(new float[HEADS]);
+                    case "modifier" -> ScoreOptions.NONE.withModifier((b, h, q, k, score) -> score);
+                    case "plain", "cache", "rope" -> ScoreOptions.NONE;
+                    default -> throw Peer.unknown(impl);
+                };
+        options = AttentionOptions.CAUSAL.withScores(scores);
+        call = switch (impl) {
+            case "cache" -> () -> throughCache(query);
+            case "rope" ->
+                () -> {
+                    rope.apply(cpu, query, turnedQuery, 0);
+                    throughCache(turnedQuery);
+                };
+            default -> () -> Attention.forward(cpu, query, key, value, output, options);
+        };
+    }
+
+    @Benchmark
+    public void prefill() {
+        call.run();
+    }
+
+    private void throughCache(Tensor queries) {
+        cache.truncate(0, 0);
+        cache.append(cpu, 0, 0, key, value);
+        Attention.forward(cpu, queries, view, AttentionOutputs.of(output), options);
+    }
+
+    private static Tensor tensor(int heads, long seed) {
+        return Tensor.view(
+                MemorySegment.ofBuffer(Data.gaussian(heads * TOKENS * DIM, seed)),
+                DType.F32,
+                Shape.of(1, heads, TOKENS, DIM));
+    }
+}

@@ -1,0 +1,104 @@
+package io.multihead.jmh.bench;
+
+import io.multihead.compute.Compute;
+import io.multihead.gemm.Gemm;
+import io.multihead.gemm.GemmOptions;
+import io.multihead.jmh.data.Data;
+import io.multihead.jmh.peer.Jlama;
+import io.multihead.jmh.peer.OneDnn;
+import io.multihead.jmh.peer.Onnx;
+import io.multihead.jmh.peer.OpenBlas;
+import io.multihead.jmh.peer.Peer;
+import io.multihead.jmh.peer.Torch;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.nio.FloatBuffer;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Setup;
+
+/** Square matrices, {@code C = A B}, all operands row-major in native memory. */
+public class SgemmBench extends Comparison {
+    @Param({"multihead", "scalar", "onnxruntime", "openblas", "onednn", "pytorch", "jlama"})
+    public String impl;
+
+    @Param({"256", "512", "1024", "2048"})
+    public int size;
+
+    @Param({"1", "2"})
+    public int threads;
+
+    @Override
+    public Work work() {
+        return Work.operations(2 * Math.pow(size, 3));
+    }
+
+    @Setup(Level.Trial)
+    public void open() {
+        FloatBuffer a = Data.gaussian(size * size, 1);
+        FloatBuffer b = Data.gaussian(size * size, 2);
+        FloatBuffer c = Data.zeros(size * size);
+        FloatBuffer expected = Data.zeros(size * size);
+        cpu = Compute.threads(threads);
+        Gemm.multiply(cpu, matrix(a), matrix(b), matrix(expected), GemmOptions.DEFAULT);
+        load(impl, () -> make(a, b, c));
+        // n roundings of 2^-24 each, of which random signs leave about the square root
+        Data.requireClose(impl, expected, c, 1e-5);
+    }
+
+    @Benchmark
+    public void multiply() {
+        call.run();
+    }
+
+    private Runnable make(FloatBuffer a, FloatBuffer b, FloatBuffer c) throws Exception {
+        return switch (impl) {
+            case "multihead" -> {
+                Tensor left = matrix(a);
+                Tensor right = matrix(b);
+                Tensor result = matrix(c);
+                yield () -> Gemm.multiply(cpu, left, right, result, GemmOptions.DEFAULT);
+            }
+            case "onnxruntime" ->
+                new Onnx("MatMul", "")
+                        .input("a", a, size, size)
+                        .input("b", b, size, size)
+                        .output(c, size, size)
+                        .open(threads);
+            case "openblas" -> OpenBlas.multiply(new int[] {size, size, size}, threads, a, b, c);
+            case "onednn" -> OneDnn.multiply(new int[] {size, size, size}, threads, a, b, c);
+            case "pytorch" -> Torch.multiply(new int[] {size, size, size}, threads, a, b, c);
+            case "jlama" -> Jlama.multiply(new int[] {size, size, size}, threads, a, b, c);
+            case "scalar" -> scalar(a, b, c);
+            default -> throw Peer.unknown(impl);
+        };
+    }
+
+    /** What a service writes that has no library: three loops over arrays. */
+    private Runnable scalar(FloatBuffer a, FloatBuffer b, FloatBuffer c) {
+        float[] left = new float[size * size];
+        float[] right = new float[size * size];
+        float[] result = new float[size * size];
+        a.duplicate().get(left);
+        b.duplicate().get(right);
+        return () -> {
+            java.util.Arrays.fill(result, 0f);
+            for (int i = 0; i < size; i++) {
+                for (int k = 0; k < size; k++) {
+                    float x = left[i * size + k];
+                    for (int j = 0; j < size; j++) {
+                        result[i * size + j] += x * right[k * size + j];
+                    }
+                }
+            }
+            c.duplicate().put(result);
+        };
+    }
+
+    private Tensor matrix(FloatBuffer buffer) {
+        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(size, size));
+    }
+}

@@ -1,0 +1,97 @@
+package io.multihead.jmh.bench;
+
+import io.multihead.attention.AttentionOptions;
+import io.multihead.compute.Compute;
+import io.multihead.jmh.data.Data;
+import io.multihead.jmh.peer.Onnx;
+import io.multihead.jmh.peer.Peer;
+import io.multihead.jmh.peer.Torch;
+import io.multihead.jmh.rival.JavaSoftmax;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.nio.FloatBuffer;
+import org.bytedeco.pytorch.global.torch;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Setup;
+
+/** The softmax of 512 rows of scores. */
+public class SoftmaxBench extends Comparison {
+    private static final int ROWS = 512;
+
+    @Param({"multihead", "scalar", "vectorops", "onnxruntime", "pytorch"})
+    public String impl;
+
+    @Param({"256", "2048"})
+    public int columns;
+
+    @Param({"1"})
+    public int threads;
+
+    @Setup(Level.Trial)
+    public void open() {
+        FloatBuffer scores = Data.gaussian(ROWS * columns, 1);
+        FloatBuffer out = Data.zeros(ROWS * columns);
+        FloatBuffer expected = Data.zeros(ROWS * columns);
+        cpu = Compute.threads(threads);
+        ours(scores, expected).run();
+        load(impl, () -> make(scores, out));
+        // two f32 sums of the same row, and two exponentials
+        Data.requireClose(impl, expected, out, 2e-6);
+    }
+
+    @Benchmark
+    public void rows() {
+        call.run();
+    }
+
+    private Runnable make(FloatBuffer scores, FloatBuffer out) throws Exception {
+        return switch (impl) {
+            case "multihead" -> ours(scores, out);
+            case "onnxruntime" ->
+                new Onnx("Softmax", "")
+                        .input("scores", scores, ROWS, columns)
+                        .output(out, ROWS, columns)
+                        .open(threads);
+            case "pytorch" -> torch(scores, out);
+            case "scalar", "vectorops" -> java(scores, out);
+            default -> throw Peer.unknown(impl);
+        };
+    }
+
+    private Runnable ours(FloatBuffer scores, FloatBuffer out) {
+        Tensor from = view(scores);
+        Tensor to = view(out);
+        return () -> io.multihead.attention.Softmax.forward(cpu, from, to, null, AttentionOptions.DEFAULT);
+    }
+
+    private Runnable torch(FloatBuffer scores, FloatBuffer out) {
+        Torch.threads(threads);
+        org.bytedeco.pytorch.Tensor from = Torch.copy(scores, ROWS, columns);
+        org.bytedeco.pytorch.Tensor to = Torch.copy(out, ROWS, columns);
+        Runnable made = Torch.inference(() -> torch.softmax_out(to, from, -1));
+        made.run();
+        Torch.read(to, out);
+        return made;
+    }
+
+    /** From array to array; copying them would take longer than the softmax with vectors. */
+    private Runnable java(FloatBuffer scores, FloatBuffer out) {
+        float[] from = new float[ROWS * columns];
+        float[] to = new float[ROWS * columns];
+        scores.get(0, from);
+        Runnable made = impl.equals("vectorops")
+                ? () -> JavaSoftmax.vectors(from, to, columns)
+                : () -> JavaSoftmax.scalar(from, to, columns);
+        made.run();
+        out.put(0, to);
+        return made;
+    }
+
+    private Tensor view(FloatBuffer buffer) {
+        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(ROWS, columns));
+    }
+}

@@ -1,0 +1,147 @@
+package io.multihead.jmh.bench;
+
+import io.multihead.compute.Compute;
+import io.multihead.jmh.data.Data;
+import io.multihead.jmh.peer.Peer;
+import io.multihead.jmh.peer.Torch;
+import io.multihead.nn.FeedForward;
+import io.multihead.nn.Gradients;
+import io.multihead.nn.Pass;
+import io.multihead.nn.Sequence;
+import io.multihead.nn.TransformerBlock;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.FloatBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.TransformerEncoderLayerImpl;
+import org.bytedeco.pytorch.TransformerEncoderLayerOptions;
+import org.bytedeco.pytorch.kGELU;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.Warmup;
+
+/** Forward and backward of a stack of post-norm blocks with GELU, all gradients, without an optimiser. */
+@Warmup(iterations = 5, time = 2)
+public class TrainingStepBench extends Comparison {
+    private static final int EMBED_DIM = 256;
+    private static final int FEED_FORWARD = 1024;
+    private static final int BATCH = 8;
+    private static final int TOKENS = 128;
+    private static final int HEADS = 8;
+
+    @Param({"multihead", "pytorch"})
+    public String impl;
+
+    @Param({"4"})
+    public int blocks;
+
+    @Param({"1", "2"})
+    public int threads;
+
+    @Override
+    public Work work() {
+        double tokens = BATCH * (double) TOKENS;
+        double weights = 4.0 * EMBED_DIM * EMBED_DIM + 2.0 * EMBED_DIM * FEED_FORWARD;
+        double attention = 2.0 * TOKENS * EMBED_DIM;
+        // forward and backward: three times the forward multiplications of weights, 3.5 times those of attention
+        return Work.operations(blocks * 2 * tokens * (3 * weights + 3.5 * attention));
+    }
+
+    @Setup(Level.Trial)
+    public void open() {
+        int length = BATCH * TOKENS * EMBED_DIM;
+        FloatBuffer x = Data.gaussian(length, 1);
+        FloatBuffer upstream = Data.gaussian(length, 2);
+        FloatBuffer gradient = Data.zeros(length);
+        cpu = Compute.threads(threads);
+        List<TransformerBlock> stack = new ArrayList<>();
+        for (int i = 0; i < blocks; i++) {
+            TransformerBlock.Config config = TransformerBlock.Config.of(EMBED_DIM, HEADS, FEED_FORWARD)
+                    .withActivation(FeedForward.Activation.GELU);
+            stack.add(TransformerBlock.initialise(config, i, Arena.ofAuto()));
+        }
+        Runnable ours = ours(stack, x, upstream, gradient);
+        ours.run();
+        call = Peer.load(impl, () -> switch (impl) {
+            case "multihead" -> ours;
+            case "pytorch" -> torch(stack, x, upstream, gradient);
+            default -> throw Peer.unknown(impl);
+        });
+    }
+
+    @Benchmark
+    public void step() {
+        call.run();
+    }
+
+    private Runnable ours(List<TransformerBlock> stack, FloatBuffer x, FloatBuffer upstream, FloatBuffer gradient) {
+        Sequence whole = Sequence.of("layers.", stack);
+        Map<String, Tensor> gradients = Gradients.zeros(whole, Arena.ofAuto());
+        Tensor input = view(x);
+        Tensor output = Tensor.allocate(Arena.ofAuto(), DType.F32, input.shape());
+        return () -> {
+            for (Tensor parameter : gradients.values()) {
+                parameter.memory().fill((byte) 0);
+            }
+            try (Pass pass = whole.record(cpu, input, output)) {
+                pass.backward(view(upstream), view(gradient), gradients);
+            }
+        };
+    }
+
+    /** The same blocks with the same parameters; PyTorch's have tokens before the batch. */
+    private Runnable torch(List<TransformerBlock> stack, FloatBuffer x, FloatBuffer upstream, FloatBuffer expected) {
+        Torch.threads(threads);
+        List<TransformerEncoderLayerImpl> layers = new ArrayList<>();
+        for (TransformerBlock block : stack) {
+            TransformerEncoderLayerOptions options = new TransformerEncoderLayerOptions(EMBED_DIM, HEADS);
+            options.dim_feedforward().put(FEED_FORWARD);
+            options.dropout().put(0.0);
+            options.activation().put(new kGELU());
+            TransformerEncoderLayerImpl layer = new TransformerEncoderLayerImpl(options);
+            block.parameters().forEach((name, tensor) -> {
+                org.bytedeco.pytorch.Tensor own = layer.named_parameters().get(name);
+                FloatBuffer values = FloatBuffer.wrap(tensor.toArray());
+                FloatBuffer direct = Data.zeros(values.capacity()).put(values).flip();
+                own.set_data(Torch.copy(direct, tensor.shape().toArray()));
+            });
+            layers.add(layer);
+        }
+        long[] shape = {BATCH, TOKENS, EMBED_DIM};
+        org.bytedeco.pytorch.Tensor leaf =
+                Torch.copy(x, shape).transpose(0, 1).contiguous().requires_grad_(true);
+        org.bytedeco.pytorch.Tensor top =
+                Torch.copy(upstream, shape).transpose(0, 1).contiguous();
+        Runnable made = () -> {
+            try (PointerScope scope = new PointerScope()) {
+                layers.forEach(layer -> layer.zero_grad(true));
+                if (leaf.grad().defined()) {
+                    leaf.mutable_grad().reset();
+                }
+                org.bytedeco.pytorch.Tensor y = leaf;
+                for (TransformerEncoderLayerImpl layer : layers) {
+                    y = layer.forward(y);
+                }
+                Torch.backward(y, top);
+            }
+        };
+        made.run();
+        FloatBuffer actual = Data.zeros(expected.capacity());
+        Torch.read(leaf.grad().transpose(0, 1), actual);
+        // four blocks of f32 arithmetic, each some tens of roundings
+        Data.requireClose(impl, expected, actual, 2e-5);
+        return made;
+    }
+
+    private static Tensor view(FloatBuffer buffer) {
+        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(BATCH, TOKENS, EMBED_DIM));
+    }
+}

@@ -1,0 +1,54 @@
+package io.multihead.jmh.bench;
+
+/**
+ * The least that one call of a benchmark has to do: multiply and add, or read memory, whichever limits it.
+ *
+ * @param amount floating-point operations or bytes; NaN where no limit is known
+ * @param unit which of the two
+ */
+public record Work(double amount, Unit unit) {
+    /** The work of a benchmark whose limit is not known. */
+    public static final Work UNKNOWN = new Work(Double.NaN, Unit.OPERATIONS);
+
+    /** The unit of a limit. */
+    public enum Unit {
+        OPERATIONS("GFLOP/s", "FMA peak"),
+        BYTES("GB/s", "read bandwidth");
+
+        /** Unit of a speed. */
+        public final String speed;
+
+        /** Name of the limit of that speed. */
+        public final String limit;
+
+        Unit(String speed, String limit) {
+            this.speed = speed;
+            this.limit = limit;
+        }
+    }
+
+    /** Returns the work of floating-point operations, a multiply-add being two. */
+    static Work operations(double amount) {
+        return new Work(amount, Unit.OPERATIONS);
+    }
+
+    /** Returns the work of reading memory. */
+    static Work bytes(double amount) {
+        return new Work(amount, Unit.BYTES);
+    }
+
+    /** Returns the operations of scores and weighted values; half of them under a causal mask. */
+    static double attention(double batchAndHeads, double tokens, double dim, boolean causal) {
+        return (causal ? 0.5 : 1) * 4 * batchAndHeads * tokens * tokens * dim;
+    }
+
+    /** Returns billions of operations or bytes a second. */
+    public double speed(double milliseconds) {
+        return amount / milliseconds * 1e-6;
+    }
+
+    /** Returns whether a limit is known. */
+    public boolean known() {
+        return !Double.isNaN(amount);
+    }
+}

@@ -1,0 +1,50 @@
+package io.multihead.jmh.data;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.FloatBuffer;
+import java.util.SplittableRandom;
+
+/** Seeded inputs in native memory, and the comparison that keeps wrong calls from being timed. */
+public final class Data {
+    private Data() {}
+
+    public static FloatBuffer zeros(int length) {
+        return ByteBuffer.allocateDirect(length * Float.BYTES)
+                .order(ByteOrder.nativeOrder())
+                .asFloatBuffer();
+    }
+
+    public static FloatBuffer gaussian(int length, long seed) {
+        SplittableRandom random = new SplittableRandom(seed);
+        FloatBuffer buffer = zeros(length);
+        for (int i = 0; i < length; i++) {
+            buffer.put(i, (float) random.nextGaussian());
+        }
+        return buffer;
+    }
+
+    /** The columns of a row-major matrix as rows. */
+    public static FloatBuffer transposed(FloatBuffer matrix, int rows, int columns) {
+        FloatBuffer transposed = zeros(rows * columns);
+        for (int i = 0; i < rows; i++) {
+            for (int j = 0; j < columns; j++) {
+                transposed.put(j * rows + i, matrix.get(i * columns + j));
+            }
+        }
+        return transposed;
+    }
+
+    /** Fails unless both agree within {@code tolerance} of the largest value: two f32 summation orders of the same sum. */
+    public static void requireClose(String impl, FloatBuffer expected, FloatBuffer actual, double tolerance) {
+        double largest = 0;
+        double worst = 0;
+        for (int i = 0; i < expected.capacity(); i++) {
+            largest = Math.max(largest, Math.abs(expected.get(i)));
+            worst = Math.max(worst, Math.abs((double) expected.get(i) - actual.get(i)));
+        }
+        if (!(worst <= tolerance * largest)) {
+            throw new IllegalStateException(impl + ": differs by " + worst + " of " + largest + "; not timed");
+        }
+    }
+}

@@ -1,0 +1,57 @@
+package io.multihead.jmh.data;
+
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.nio.FloatBuffer;
+
+/** The parameters of one attention layer, none of them zero, as PyTorch keeps them: {@code [out, in]}, query, key, value. */
+public record LayerWeights(
+        int features, FloatBuffer inWeight, FloatBuffer inBias, FloatBuffer outWeight, FloatBuffer outBias) {
+    /** Parameters that keep numbers as large as they come in. */
+    public static LayerWeights draw(int features) {
+        return new LayerWeights(
+                features,
+                scaled(3 * features * features, features, 11),
+                scaled(3 * features, features, 12),
+                scaled(features * features, features, 13),
+                scaled(features, features, 14));
+    }
+
+    private static FloatBuffer scaled(int length, int features, long seed) {
+        FloatBuffer buffer = Data.gaussian(length, seed);
+        float factor = (float) (1 / Math.sqrt(features));
+        for (int i = 0; i < length; i++) {
+            buffer.put(i, factor * buffer.get(i));
+        }
+        return buffer;
+    }
+
+    /** By PyTorch's name; null for what this layer has not. */
+    public Tensor tensor(String name) {
+        return switch (name) {
+            case "in_proj_weight" -> view(inWeight, Shape.of(3L * features, features));
+            case "in_proj_bias" -> view(inBias, Shape.of(3L * features));
+            case "out_proj.weight" -> view(outWeight, Shape.of(features, features));
+            case "out_proj.bias" -> view(outBias, Shape.of(features));
+            default -> null;
+        };
+    }
+
+    /** The weight of query (0), key (1), value (2) or output (3) as a right operand: {@code [in, out]}. */
+    public FloatBuffer turned(int part) {
+        int length = features * features;
+        FloatBuffer rows = part == 3 ? outWeight : inWeight.slice(part * length, length);
+        return Data.transposed(rows, features, features);
+    }
+
+    /** The bias of the same. */
+    public FloatBuffer bias(int part) {
+        return part == 3 ? outBias : inBias.slice(part * features, features);
+    }
+
+    private static Tensor view(FloatBuffer buffer, Shape shape) {
+        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, shape);
+    }
+}

@@ -1,0 +1,69 @@
+package io.multihead.jmh.peer;
+
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.Softmax;
+import io.multihead.compute.Compute;
+import io.multihead.jmh.data.Data;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.nio.FloatBuffer;
+import org.bytedeco.javacpp.FloatPointer;
+import org.bytedeco.openblas.global.openblas;
+
+/** Attention as two multiplications of OpenBLAS per head, with this library's softmax between. */
+public final class GemmAttention {
+    private final int[] sizes;
+    private final AttentionOptions options;
+    private final Compute cpu;
+
+    public GemmAttention(int[] sizes, boolean causal, Compute cpu, int threads) {
+        this.sizes = sizes;
+        this.options = (causal ? AttentionOptions.CAUSAL : AttentionOptions.DEFAULT).withScale(1 / Math.sqrt(sizes[3]));
+        this.cpu = cpu;
+        openblas.blas_set_num_threads(threads);
+    }
+
+    public Runnable on(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) {
+        int tokens = sizes[2];
+        FloatBuffer memory = Data.zeros(tokens * tokens);
+        Tensor scores = Tensor.view(MemorySegment.ofBuffer(memory), DType.F32, Shape.of(tokens, tokens));
+        FloatPointer query = new FloatPointer(q);
+        FloatPointer key = new FloatPointer(k);
+        FloatPointer value = new FloatPointer(v);
+        FloatPointer result = new FloatPointer(out);
+        FloatPointer raw = new FloatPointer(memory);
+        return () -> {
+            for (int b = 0; b < sizes[0]; b++) {
+                for (int h = 0; h < sizes[1]; h++) {
+                    long at = ((long) b * tokens * sizes[1] + h) * sizes[3];
+                    head(query.getPointer(at), key.getPointer(at), raw, true);
+                    Softmax.forward(cpu, scores, scores, null, options);
+                    head(raw, value.getPointer(at), result.getPointer(at), false);
+                }
+            }
+        };
+    }
+
+    private void head(FloatPointer left, FloatPointer right, FloatPointer result, boolean keys) {
+        int tokens = sizes[2];
+        int dim = sizes[3];
+        int stride = sizes[1] * dim;
+        openblas.cblas_sgemm(
+                openblas.CblasRowMajor,
+                openblas.CblasNoTrans,
+                keys ? openblas.CblasTrans : openblas.CblasNoTrans,
+                tokens,
+                keys ? tokens : dim,
+                keys ? dim : tokens,
+                1f,
+                left,
+                keys ? stride : tokens,
+                right,
+                stride,
+                0f,
+                result,
+                keys ? tokens : stride);
+    }
+}

@@ -1,0 +1,52 @@
+package io.multihead.jmh.peer;
+
+import io.multihead.compute.Compute;
+import io.multihead.jmh.data.Data;
+import io.multihead.jmh.data.LayerWeights;
+import java.nio.FloatBuffer;
+
+/** An attention layer on OpenBLAS: a multiplication per projection, onto its bias, and {@link GemmAttention}. */
+public final class GemmLayer {
+    private final int rows;
+    private final int features;
+    private final int threads;
+    private final LayerWeights weights;
+
+    public GemmLayer(int rows, LayerWeights weights, int threads) {
+        this.rows = rows;
+        this.features = weights.features();
+        this.threads = threads;
+        this.weights = weights;
+    }
+
+    /** The layer for heads of {@code sizes}: batch, heads, tokens, head dim. */
+    public Runnable on(int[] sizes, Compute cpu, FloatBuffer x, FloatBuffer y) {
+        FloatBuffer q = Data.zeros(rows * features);
+        FloatBuffer k = Data.zeros(rows * features);
+        FloatBuffer v = Data.zeros(rows * features);
+        FloatBuffer heads = Data.zeros(rows * features);
+        Runnable query = projection(0, x, q);
+        Runnable key = projection(1, x, k);
+        Runnable value = projection(2, x, v);
+        Runnable attention = new GemmAttention(sizes, false, cpu, threads).on(q, k, v, heads);
+        Runnable output = projection(3, heads, y);
+        return () -> {
+            query.run();
+            key.run();
+            value.run();
+            attention.run();
+            output.run();
+        };
+    }
+
+    private Runnable projection(int part, FloatBuffer from, FloatBuffer to) {
+        FloatBuffer bias = weights.bias(part);
+        Runnable product = OpenBlas.add(new int[] {rows, features, features}, threads, from, weights.turned(part), to);
+        return () -> {
+            for (int i = 0; i < rows; i++) {
+                to.put(i * features, bias, 0, features);
+            }
+            product.run();
+        };
+    }
+}

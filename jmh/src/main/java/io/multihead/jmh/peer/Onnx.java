@@ -1,0 +1,175 @@
+package io.multihead.jmh.peer;
+
+import ai.onnxruntime.OnnxTensor;
+import ai.onnxruntime.OrtEnvironment;
+import ai.onnxruntime.OrtException;
+import ai.onnxruntime.OrtSession;
+import java.io.ByteArrayOutputStream;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.FloatBuffer;
+import java.nio.IntBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/** A small ONNX model, written node by node as protocol buffers, with its inputs and outputs bound to native memory. */
+public final class Onnx implements Runnable, AutoCloseable {
+    private static final int FLOAT = 1;
+    private static final int INT32 = 6;
+
+    private final OrtEnvironment environment = OrtEnvironment.getEnvironment();
+    private final Message graph = new Message();
+    private final Map<String, OnnxTensor> inputs = new LinkedHashMap<>();
+    private final Map<String, OnnxTensor> outputs = new LinkedHashMap<>();
+    private Message node;
+    private OrtSession session;
+
+    public Onnx(String operator, String domain) {
+        node = new Message().text(4, operator).text(7, domain);
+    }
+
+    /** Another node, to which all further inputs, attributes and outputs belong. */
+    public Onnx then(String operator, String domain) {
+        graph.message(1, node);
+        node = new Message().text(4, operator).text(7, domain);
+        return this;
+    }
+
+    /** An input that is there already, or none for an empty name. */
+    public Onnx from(String name) {
+        node.text(1, name);
+        return this;
+    }
+
+    /** An output for later nodes only. */
+    public Onnx to(String name) {
+        node.text(2, name);
+        return this;
+    }
+
+    public Onnx input(String name, FloatBuffer data, long... shape) throws OrtException {
+        node.text(1, name);
+        graph.message(11, value(name, FLOAT, shape));
+        inputs.put(name, OnnxTensor.createTensor(environment, data, shape));
+        return this;
+    }
+
+    /** Whole numbers: lengths and such. */
+    public Onnx input(String name, IntBuffer data, long... shape) throws OrtException {
+        node.text(1, name);
+        graph.message(11, value(name, INT32, shape));
+        inputs.put(name, OnnxTensor.createTensor(environment, data, shape));
+        return this;
+    }
+
+    /** A weight, which the runtime packs when the session is made. */
+    public Onnx constant(String name, FloatBuffer data, long... shape) {
+        node.text(1, name);
+        ByteBuffer raw = ByteBuffer.allocate(data.capacity() * Float.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        raw.asFloatBuffer().put(data.duplicate().rewind());
+        Message tensor = new Message();
+        for (long size : shape) {
+            tensor.number(1, size);
+        }
+        graph.message(5, tensor.number(2, 1).text(8, name).bytes(9, raw.array()));
+        return this;
+    }
+
+    public Onnx attribute(String name, long value) {
+        node.message(5, new Message().text(1, name).number(3, value).number(20, 2));
+        return this;
+    }
+
+    public Onnx output(FloatBuffer data, long... shape) throws OrtException {
+        return output("out", data, shape);
+    }
+
+    public Onnx output(String name, FloatBuffer data, long... shape) throws OrtException {
+        node.text(2, name);
+        graph.message(12, value(name, FLOAT, shape));
+        outputs.put(name, OnnxTensor.createTensor(environment, data, shape));
+        return this;
+    }
+
+    /** An output that is written where an input lies. */
+    public Onnx sharedOutput(String name, String input, long... shape) {
+        node.text(2, name);
+        graph.message(12, value(name, FLOAT, shape));
+        outputs.put(name, inputs.get(input));
+        return this;
+    }
+
+    public Onnx open(int threads) throws OrtException {
+        graph.message(1, node).text(2, "graph");
+        Message model = new Message().number(1, 8);
+        model.message(8, new Message().text(1, "").number(2, 17));
+        model.message(8, new Message().text(1, "com.microsoft").number(2, 1));
+        OrtSession.SessionOptions options = new OrtSession.SessionOptions();
+        options.setIntraOpNumThreads(threads);
+        session = environment.createSession(model.message(7, graph).toBytes(), options);
+        return this;
+    }
+
+    @Override
+    public void run() {
+        try {
+            session.run(inputs, outputs).close();
+        } catch (OrtException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    @Override
+    public void close() throws OrtException {
+        session.close();
+    }
+
+    private static Message value(String name, int type, long... shape) {
+        Message dims = new Message();
+        for (long size : shape) {
+            dims.message(1, new Message().number(1, size));
+        }
+        Message tensor = new Message().message(1, new Message().number(1, type).message(2, dims));
+        return new Message().text(1, name).message(2, tensor);
+    }
+
+    /** A protocol buffers message: fields are appended as they come. */
+    private static final class Message {
+        private final ByteArrayOutputStream out = new ByteArrayOutputStream();
+
+        Message number(int field, long value) {
+            varint((long) field << 3);
+            varint(value);
+            return this;
+        }
+
+        Message text(int field, String value) {
+            return bytes(field, value.getBytes(StandardCharsets.UTF_8));
+        }
+
+        Message message(int field, Message value) {
+            return bytes(field, value.toBytes());
+        }
+
+        Message bytes(int field, byte[] value) {
+            varint((long) field << 3 | 2);
+            varint(value.length);
+            out.writeBytes(value);
+            return this;
+        }
+
+        byte[] toBytes() {
+            return out.toByteArray();
+        }
+
+        private void varint(long value) {
+            long rest = value;
+            while ((rest & ~0x7fL) != 0) {
+                out.write((int) (rest & 0x7f | 0x80));
+                rest >>>= 7;
+            }
+            out.write((int) rest);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+package io.multihead.jmh.peer;
+
+import java.nio.FloatBuffer;
+import org.bytedeco.javacpp.FloatPointer;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.openblas.global.openblas;
+import org.bytedeco.pytorch.BoolOptional;
+import org.bytedeco.pytorch.DoubleOptional;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorArrayRefOptional;
+import org.bytedeco.pytorch.TensorOptional;
+import org.bytedeco.pytorch.global.torch;
+
+/** PyTorch's own operators, on copies of the inputs in PyTorch's memory. */
+public final class Torch {
+    static {
+        // its threads and those of the BLAS below it take turns, and the ones that spin keep the others from the cores
+        OpenMp.sleepBetweenJobs();
+    }
+
+    private Torch() {}
+
+    /** Both pools: PyTorch's own and that of the BLAS below it, for what calls BLAS from one thread. */
+    public static void threads(int threads) {
+        torch.set_num_threads(threads);
+        openblas.blas_set_num_threads(threads);
+    }
+
+    /**
+     * PyTorch's pool alone, for attention, which calls BLAS from each of its threads: a BLAS that had threads of its own as
+     * well would take a second for what takes milliseconds.
+     */
+    public static void attentionThreads(int threads) {
+        torch.set_num_threads(threads);
+        openblas.blas_set_num_threads(1);
+    }
+
+    /** A copy that gradients may be asked for. */
+    public static Tensor leaf(FloatBuffer values, long... shape) {
+        return copy(values, shape).requires_grad_(true);
+    }
+
+    /** A copy. */
+    public static Tensor copy(FloatBuffer values, long... shape) {
+        return torch.from_blob(new FloatPointer(values.duplicate()), shape).clone();
+    }
+
+    /** Elements of a contiguous tensor. */
+    public static void read(Tensor tensor, FloatBuffer to) {
+        try (PointerScope scope = new PointerScope()) {
+            FloatPointer from = new FloatPointer(tensor.contiguous().data_ptr_float());
+            for (int i = 0; i < to.capacity(); i++) {
+                to.put(i, from.get(i));
+            }
+        }
+    }
+
+    /** A call that records nothing for gradients and leaves no temporary behind. */
+    public static Runnable inference(Runnable call) {
+        return () -> {
+            try (PointerScope scope = new PointerScope();
+                    NoGradGuard guard = new NoGradGuard()) {
+                call.run();
+            }
+        };
+    }
+
+    /** {@code C = A B} with A {@code [rows, depth]} and B {@code [depth, columns]}, into memory of its own; once into c. */
+    public static Runnable multiply(int[] sizes, int threads, FloatBuffer a, FloatBuffer b, FloatBuffer c) {
+        threads(threads);
+        Tensor left = copy(a, sizes[0], sizes[2]);
+        Tensor right = copy(b, sizes[2], sizes[1]);
+        Tensor result = copy(c, sizes[0], sizes[1]);
+        Runnable made = inference(() -> torch.mm_out(result, left, right));
+        made.run();
+        read(result, c);
+        return made;
+    }
+
+    /** Scaled dot-product attention of tensors {@code [batch, heads, tokens, dim]}, in any order in memory. */
+    public static Tensor attend(Tensor query, Tensor key, Tensor value, boolean causal) {
+        return torch.scaled_dot_product_attention(
+                query, key, value, new TensorOptional(), 0.0, causal, new DoubleOptional(), false);
+    }
+
+    /** Scaled dot-product attention {@code [batch, heads, tokens, dim]} and the gradients of q, k and v from that of its output. */
+    public static Runnable attentionBackward(Tensor[] leaves, Tensor upstream, boolean causal, int threads) {
+        attentionThreads(threads);
+        return () -> {
+            try (PointerScope scope = new PointerScope()) {
+                for (Tensor leaf : leaves) {
+                    if (leaf.grad().defined()) {
+                        leaf.mutable_grad().reset();
+                    }
+                }
+                backward(attend(leaves[0], leaves[1], leaves[2], causal), upstream);
+            }
+        };
+    }
+
+    /** Gradients of everything below, added to what is there. */
+    public static void backward(Tensor output, Tensor upstream) {
+        output.backward(upstream, new BoolOptional(), false, new TensorArrayRefOptional());
+    }
+}

@@ -1,0 +1,63 @@
+package io.multihead.jmh.report;
+
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+
+/**
+ * What the impls of a benchmark are compared in: its parameters but {@code impl}. Ordered by benchmark, threads, then
+ * parameters.
+ *
+ * @param benchmark class of the benchmark
+ * @param parameters name to value
+ */
+record Case(String benchmark, Map<String, String> parameters) implements Comparable<Case> {
+    private static final Pattern NUMBER = Pattern.compile("\\d+");
+
+    /** Threads of the call; benchmarks without the parameter use one. */
+    int threads() {
+        double threads = number("threads");
+        return Double.isNaN(threads) ? 1 : (int) threads;
+    }
+
+    /** A parameter as a number; NaN if there is none. */
+    double number(String parameter) {
+        String value = parameters.getOrDefault(parameter, "");
+        return NUMBER.matcher(value).matches() ? Double.parseDouble(value) : Double.NaN;
+    }
+
+    /** The same case with another number of threads. */
+    Case withThreads(int threads) {
+        Map<String, String> others = new TreeMap<>(parameters);
+        others.put("threads", String.valueOf(threads));
+        return new Case(benchmark, others);
+    }
+
+    /** Parameters as the tables show them, threads last. */
+    String label() {
+        String threads = parameters.containsKey("threads") ? "threads=" + parameters.get("threads") : "";
+        String others = labelWithoutThreads();
+        return others + (others.isEmpty() || threads.isEmpty() ? "" : ", ") + threads;
+    }
+
+    /** Parameters but threads. */
+    String labelWithoutThreads() {
+        return parameters.entrySet().stream()
+                .filter(e -> !e.getKey().equals("threads"))
+                .map(e -> e.getKey() + "=" + e.getValue())
+                .collect(Collectors.joining(", "));
+    }
+
+    @Override
+    public int compareTo(Case other) {
+        return key().compareTo(other.key());
+    }
+
+    /** Numbers aligned to the right, so that 512 stands before 4096, also within a shape. */
+    private String key() {
+        String key = benchmark + " threads=" + threads() + ", " + labelWithoutThreads();
+        return NUMBER.matcher(key)
+                .replaceAll(m -> " ".repeat(Math.max(0, 20 - m.group().length())) + m.group());
+    }
+}

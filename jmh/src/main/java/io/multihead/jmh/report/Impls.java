@@ -1,0 +1,38 @@
+package io.multihead.jmh.report;
+
+import java.util.Comparator;
+import java.util.List;
+import java.util.Set;
+
+/** Which impls are this library's own, and the order in which tables and charts have them. */
+final class Impls {
+    /** Benchmarks of this library alone: variants beside each other. */
+    private static final Set<String> VARIANTS = Set.of("DecodeBatch", "PrefillOptions");
+
+    /** Ours, then native peers, then those in Java. */
+    private static final List<String> KNOWN = List.of(("multihead materialising paged bf16 f16 i8 plain "
+                    + "onnxruntime onnxgqa onednn openblas pytorch qxotic jlama vectorops reducelanes scalar")
+            .split(" "));
+
+    /** This library put together otherwise. */
+    private static final Set<String> OTHERWISE = Set.of("materialising", "paged", "bf16", "f16", "i8");
+
+    /** Those that take seconds a call where others take milliseconds. */
+    static final Set<String> SLOW = Set.of("scalar", "reducelanes", "jlama");
+
+    private Impls() {}
+
+    static boolean ours(String benchmark, String impl) {
+        return VARIANTS.contains(benchmark) || impl.startsWith("multihead") || OTHERWISE.contains(impl);
+    }
+
+    /** Order of impls; one that is not known stands between peers in Java and the others, by name. */
+    static Comparator<String> order() {
+        int javaPeers = KNOWN.indexOf("qxotic");
+        return Comparator.comparingInt((String impl) -> {
+                    int at = KNOWN.indexOf(impl);
+                    return at >= 0 ? 2 * at : impl.startsWith("multihead") ? 1 : 2 * javaPeers - 1;
+                })
+                .thenComparing(Comparator.naturalOrder());
+    }
+}

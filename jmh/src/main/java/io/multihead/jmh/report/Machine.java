@@ -1,0 +1,93 @@
+package io.multihead.jmh.report;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.Function;
+import java.util.stream.Stream;
+import jdk.incubator.vector.FloatVector;
+
+/** What a figure depends on beside the code; the page is made on the machine that measured. */
+final class Machine {
+    private Machine() {}
+
+    /** Floats of a vector in a JVM with these flags, which may be narrower than the processor's. */
+    static int lanes(List<String> flags) {
+        int lanes = FloatVector.SPECIES_PREFERRED.length();
+        for (String flag : flags) {
+            String value = flag.substring(flag.indexOf('=') + 1);
+            if (flag.startsWith("-XX:UseAVX=")) {
+                lanes = Math.min(lanes, value.equals("3") ? 16 : value.equals("2") ? 8 : 4);
+            } else if (flag.startsWith("-XX:MaxVectorSize=")) {
+                lanes = Math.min(lanes, Integer.parseInt(value) / Float.BYTES);
+            }
+        }
+        return lanes;
+    }
+
+    /** Name to value, as the page's first table has them. */
+    static Map<String, String> facts(Results results) throws IOException {
+        Collection<Result> all = results.all;
+        String last = results.newest.toString().substring(0, 10);
+        String first = results.oldest.toString().substring(0, 10);
+        Map<String, String> facts = new LinkedHashMap<>();
+        facts.put("date", first.equals(last) ? last : first + " to " + last);
+        facts.put("processor", processor());
+        facts.put(
+                "f32 lanes",
+                grouped(all, result -> String.valueOf(lanes(result.run().flags()))));
+        facts.put("JDK", grouped(all, result -> result.run().jdk()));
+        facts.put(
+                "JVM flags",
+                grouped(all, result -> "`" + String.join(" ", result.run().flags()) + "`"));
+        facts.put("measured", grouped(all, result -> result.run().iterations()));
+        for (String limit : results.limits.lines()) {
+            facts.put(limit.substring(0, limit.indexOf(':')), limit.substring(limit.indexOf(':') + 2));
+        }
+        return facts;
+    }
+
+    private static String processor() throws IOException {
+        int processors = Runtime.getRuntime().availableProcessors();
+        Path cpus = Path.of("/proc/cpuinfo");
+        String model = "";
+        if (Files.exists(cpus)) {
+            try (Stream<String> lines = Files.lines(cpus)) {
+                model = lines.filter(line -> line.startsWith("model name"))
+                        .map(line -> line.substring(line.indexOf(':') + 1).strip() + ", ")
+                        .findFirst()
+                        .orElse("");
+            }
+        }
+        return model + Result.count(processors, "processor");
+    }
+
+    /** What most results share; then what others have, with their benchmarks. */
+    private static String grouped(Collection<Result> all, Function<Result, String> value) {
+        Map<String, List<Result>> groups = new LinkedHashMap<>();
+        all.forEach(result -> groups.computeIfAbsent(value.apply(result), v -> new ArrayList<>())
+                .add(result));
+        int most = groups.values().stream().mapToInt(List::size).max().orElse(0);
+        List<String> parts = new ArrayList<>();
+        groups.forEach((v, results) -> {
+            if (results.size() == most && parts.isEmpty()) {
+                parts.add(v);
+            }
+        });
+        groups.forEach((v, results) -> {
+            if (!v.equals(parts.getFirst())) {
+                Set<String> names = new TreeSet<>();
+                results.forEach(result -> names.add(result.benchmark()));
+                parts.add(v + " (" + String.join(", ", names) + ")");
+            }
+        });
+        return String.join("; ", parts);
+    }
+}

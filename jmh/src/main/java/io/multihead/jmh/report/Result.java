@@ -1,0 +1,170 @@
+package io.multihead.jmh.report;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.multihead.jmh.bench.Comparison;
+import io.multihead.jmh.bench.Work;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * One entry of JMH's JSON.
+ *
+ * @param benchmark class of the benchmark, without its package and {@code Bench}; with {@code Sampled} behind it where each call was timed by itself, whose times are no
+ *     comparison for those of many calls at once
+ * @param method its method
+ * @param parameters all but {@code impl}
+ * @param impl what was timed; the method where a benchmark has no such parameter
+ * @param work the least that a call has to do; unknown where single calls were timed
+ * @param forks median of the iterations of each fork, in milliseconds
+ * @param calls what single calls took, if they were timed
+ * @param run how JMH ran it
+ */
+record Result(
+        String benchmark,
+        String method,
+        Map<String, String> parameters,
+        String impl,
+        Work work,
+        List<Double> forks,
+        Calls calls,
+        Run run) {
+    private static final String SAMPLED = "sample";
+
+    /**
+     * Single calls; NaN for what was not measured.
+     *
+     * @param count how many
+     * @param median the median call, in milliseconds
+     * @param late the 99th percentile over the median
+     * @param bytes allocated by a call, JMH's own among them
+     */
+    record Calls(double count, double median, double late, double bytes) {
+        private static Calls of(JsonNode entry) {
+            JsonNode metric = entry.get("primaryMetric");
+            double median = metric.path("scorePercentiles").path("50.0").asDouble(Double.NaN);
+            double late = metric.path("scorePercentiles").path("99.0").asDouble(Double.NaN);
+            double count = 0;
+            for (JsonNode fork : metric.path("rawDataHistogram")) {
+                for (JsonNode iteration : fork) {
+                    for (JsonNode timeAndCalls : iteration) {
+                        count += timeAndCalls.path(1).asDouble();
+                    }
+                }
+            }
+            double bytes = entry.path("secondaryMetrics")
+                    .path("gc.alloc.rate.norm")
+                    .path("score")
+                    .asDouble(Double.NaN);
+            double unit = milliseconds(metric.get("scoreUnit").asText());
+            return isSampled(entry)
+                    ? new Calls(count, median * unit, late / median, bytes)
+                    : new Calls(Double.NaN, Double.NaN, Double.NaN, bytes);
+        }
+    }
+
+    /** How JMH ran a benchmark: threads of JMH's own, JVM and its flags, forks and iterations. */
+    record Run(int threads, String jdk, List<String> flags, String iterations) {}
+
+    /** Reads one entry, whose unit must be a time per call. */
+    static Result of(JsonNode entry) {
+        String[] path = entry.get("benchmark").asText().split("\\.");
+        Map<String, String> parameters = new TreeMap<>();
+        entry.path("params")
+                .properties()
+                .forEach(e -> parameters.put(e.getKey(), e.getValue().asText()));
+        String method = path[path.length - 1];
+        String type = String.join(".", Arrays.asList(path).subList(0, path.length - 1));
+        Work work = isSampled(entry) ? Work.UNKNOWN : Comparison.work(type, parameters);
+        String impl = parameters.remove("impl");
+        return new Result(
+                path[path.length - 2].replaceFirst("Bench$", "") + (isSampled(entry) ? "Sampled" : ""),
+                method,
+                Collections.unmodifiableMap(parameters),
+                impl == null ? method : impl,
+                work,
+                forks(entry.get("primaryMetric")),
+                Calls.of(entry),
+                run(entry));
+    }
+
+    /** The same with one parameter more. */
+    Result with(String parameter, String value) {
+        Map<String, String> more = new TreeMap<>(parameters);
+        more.put(parameter, value);
+        return new Result(benchmark, method, more, impl, work, forks, calls, run);
+    }
+
+    /** The case this is one impl of. */
+    Case belongsTo() {
+        return new Case(benchmark, parameters);
+    }
+
+    /** Median over forks, in milliseconds. */
+    double time() {
+        return Double.isNaN(calls.median) ? median(forks) : calls.median;
+    }
+
+    /** Slowest fork over the median fork; NaN of a single fork, which says nothing about others. */
+    double spread() {
+        return forks.size() < 2 ? Double.NaN : Collections.max(forks) / time();
+    }
+
+    private static boolean isSampled(JsonNode entry) {
+        return entry.path("mode").asText().equals(SAMPLED);
+    }
+
+    private static List<Double> forks(JsonNode metric) {
+        double milliseconds = milliseconds(metric.get("scoreUnit").asText());
+        List<Double> forks = new ArrayList<>();
+        for (JsonNode fork : metric.path("rawData")) {
+            List<Double> iterations = new ArrayList<>();
+            fork.forEach(iteration -> iterations.add(iteration.asDouble() * milliseconds));
+            forks.add(median(iterations));
+        }
+        // sampled times come as a histogram instead
+        return forks.isEmpty() ? List.of(metric.get("score").asDouble() * milliseconds) : List.copyOf(forks);
+    }
+
+    private static double milliseconds(String unit) {
+        return switch (unit) {
+            case "s/op" -> 1e3;
+            case "ms/op" -> 1;
+            case "us/op" -> 1e-3;
+            case "ns/op" -> 1e-6;
+            default -> throw new IllegalArgumentException("no time per call: " + unit);
+        };
+    }
+
+    private static Run run(JsonNode entry) {
+        List<String> flags = new ArrayList<>();
+        entry.path("jvmArgs").forEach(flag -> flags.add(flag.asText()));
+        String iterations = "%s × %s iterations of %s after %s of %s"
+                .formatted(
+                        count(entry.path("forks").asInt(), "fork"),
+                        entry.path("measurementIterations").asText(),
+                        entry.path("measurementTime").asText(),
+                        entry.path("warmupIterations").asText(),
+                        entry.path("warmupTime").asText());
+        String jdk = "%s, %s %s"
+                .formatted(
+                        entry.path("jdkVersion").asText(),
+                        entry.path("vmName").asText(),
+                        entry.path("vmVersion").asText());
+        return new Run(entry.path("threads").asInt(1), jdk, flags, iterations);
+    }
+
+    /** A number with its noun. */
+    static String count(int number, String noun) {
+        return number + " " + noun + (number == 1 ? "" : "s");
+    }
+
+    private static double median(List<Double> values) {
+        List<Double> sorted = values.stream().sorted().toList();
+        int half = sorted.size() / 2;
+        return sorted.size() % 2 == 1 ? sorted.get(half) : (sorted.get(half - 1) + sorted.get(half)) / 2;
+    }
+}

@@ -1,0 +1,99 @@
+package io.multihead.jmh.report;
+
+import io.multihead.jmh.bench.Work;
+import java.math.BigDecimal;
+import java.math.MathContext;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.IntStream;
+
+/** The tables of a benchmark, in Markdown: every case and impl, and what a second thread gives. */
+final class Tables {
+    private static final List<String> COLUMNS = List.of(
+            "case", "impl", "ms", "spread", "speed", "of the best peer", "of the limit", "calls", "p99", "B/call");
+
+    private final Limits limits;
+
+    Tables(Limits limits) {
+        this.limits = limits;
+    }
+
+    /** One row per case and impl; columns that have nothing to say are left out. */
+    String results(Map<Case, Map<String, Result>> cases) {
+        List<List<String>> rows = new ArrayList<>();
+        cases.forEach((of, impls) -> impls.values().forEach(result -> rows.add(row(of, result, impls))));
+        return markdown(COLUMNS, rows);
+    }
+
+    /** Time with one thread over time with two, of every impl that ran with both; empty if none did. */
+    String secondThread(Map<Case, Map<String, Result>> cases) {
+        Map<String, Map<String, String>> gains = new LinkedHashMap<>();
+        Set<String> impls = new TreeSet<>(Impls.order());
+        cases.forEach((of, two) -> {
+            Map<String, Result> one = of.threads() == 2 ? cases.getOrDefault(of.withThreads(1), Map.of()) : Map.of();
+            two.forEach((impl, result) -> {
+                if (one.containsKey(impl)) {
+                    impls.add(impl);
+                    String label = of.labelWithoutThreads().isEmpty() ? of.benchmark() : of.labelWithoutThreads();
+                    gains.computeIfAbsent(label, key -> new LinkedHashMap<>())
+                            .put(impl, number("%.2f", one.get(impl).time() / result.time()));
+                }
+            });
+        });
+        if (gains.isEmpty()) {
+            return "";
+        }
+        List<String> columns = new ArrayList<>(List.of("two threads over one"));
+        columns.addAll(impls);
+        List<List<String>> rows = new ArrayList<>();
+        gains.forEach((label, byImpl) -> {
+            List<String> row = new ArrayList<>(List.of(label));
+            impls.forEach(impl -> row.add(byImpl.getOrDefault(impl, "")));
+            rows.add(row);
+        });
+        return markdown(columns, rows);
+    }
+
+    private List<String> row(Case of, Result result, Map<String, Result> impls) {
+        Work work = result.work();
+        double speed = work.speed(result.time());
+        return List.of(
+                of.label(),
+                result.impl(),
+                new BigDecimal(result.time()).round(new MathContext(4)).toPlainString(),
+                number("%.2f", result.spread()),
+                work.known() ? number(speed < 100 ? "%.1f" : "%.0f", speed) + " " + work.unit().speed : "",
+                number("%.2f", Results.bestPeer(impls) / result.time()),
+                number("%.2f", speed / limits.of(work.unit(), of.threads())),
+                number("%.0f", result.calls().count()),
+                number("%.2f", result.calls().late()),
+                number("%.0f", result.calls().bytes()));
+    }
+
+    private static String markdown(List<String> columns, List<List<String>> rows) {
+        int[] shown = IntStream.range(0, columns.size())
+                .filter(column -> rows.stream().anyMatch(row -> !row.get(column).isEmpty()))
+                .toArray();
+        StringBuilder table = new StringBuilder();
+        line(table, columns, shown);
+        table.append("|---".repeat(shown.length)).append("|\n");
+        rows.forEach(row -> line(table, row, shown));
+        return table.toString();
+    }
+
+    private static void line(StringBuilder table, List<String> cells, int[] shown) {
+        for (int column : shown) {
+            table.append("| ").append(cells.get(column)).append(' ');
+        }
+        table.append("|\n");
+    }
+
+    private static String number(String format, double value) {
+        return Double.isNaN(value) ? "" : String.format(Locale.ROOT, format, value);
+    }
+}

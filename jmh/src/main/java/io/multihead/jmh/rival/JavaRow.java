@@ -1,0 +1,104 @@
+package io.multihead.jmh.rival;
+
+import java.nio.FloatBuffer;
+import java.util.Arrays;
+import jdk.incubator.vector.FloatVector;
+import jdk.incubator.vector.VectorOperators;
+import jdk.incubator.vector.VectorSpecies;
+
+/**
+ * One query over its keys as Java engines have it today: rows in {@code float[]}, a dot product per key, as a scalar loop or
+ * with vectors and {@code reduceLanes}, then a softmax, then a multiple of each value.
+ */
+public final class JavaRow {
+    private static final VectorSpecies<Float> SPECIES = FloatVector.SPECIES_PREFERRED;
+
+    private final boolean vectors;
+    private final int dim;
+    private final float[] query;
+    private final float[] key;
+    private final float[] value;
+    private final float[] output;
+
+    public JavaRow(String impl, int dim, FloatBuffer q, FloatBuffer k, FloatBuffer v) {
+        vectors = impl.equals("reducelanes");
+        this.dim = dim;
+        query = array(q);
+        key = array(k);
+        value = array(v);
+        output = new float[query.length];
+    }
+
+    /** What all rows have written. */
+    public float[] output() {
+        return output;
+    }
+
+    /**
+     * Attends.
+     *
+     * @param row room for as many scores as there are keys
+     * @param at where the query begins, and its output
+     * @param base where the first key begins, and the first value
+     * @param stride from one key to the next
+     * @param keys how many
+     */
+    public void attend(float[] row, int at, int base, int stride, int keys) {
+        float max = Float.NEGATIVE_INFINITY;
+        float scale = (float) (1 / Math.sqrt(dim));
+        for (int j = 0; j < keys; j++) {
+            int from = base + j * stride;
+            row[j] = scale * (vectors ? vectorDot(at, from) : scalarDot(at, from));
+            max = Math.max(max, row[j]);
+        }
+        float sum = 0;
+        for (int j = 0; j < keys; j++) {
+            row[j] = (float) Math.exp(row[j] - max);
+            sum += row[j];
+        }
+        Arrays.fill(output, at, at + dim, 0f);
+        for (int j = 0; j < keys; j++) {
+            if (vectors) {
+                vectorAdd(row[j] / sum, base + j * stride, at);
+            } else {
+                scalarAdd(row[j] / sum, base + j * stride, at);
+            }
+        }
+    }
+
+    private static float[] array(FloatBuffer buffer) {
+        float[] array = new float[buffer.capacity()];
+        buffer.get(0, array);
+        return array;
+    }
+
+    private float scalarDot(int q, int k) {
+        float sum = 0;
+        for (int d = 0; d < dim; d++) {
+            sum += query[q + d] * key[k + d];
+        }
+        return sum;
+    }
+
+    private float vectorDot(int q, int k) {
+        FloatVector sum = FloatVector.zero(SPECIES);
+        for (int d = 0; d < dim; d += SPECIES.length()) {
+            sum = FloatVector.fromArray(SPECIES, query, q + d).fma(FloatVector.fromArray(SPECIES, key, k + d), sum);
+        }
+        return sum.reduceLanes(VectorOperators.ADD);
+    }
+
+    private void scalarAdd(float weight, int v, int to) {
+        for (int d = 0; d < dim; d++) {
+            output[to + d] += weight * value[v + d];
+        }
+    }
+
+    private void vectorAdd(float weight, int v, int to) {
+        for (int d = 0; d < dim; d += SPECIES.length()) {
+            FloatVector.fromArray(SPECIES, value, v + d)
+                    .fma(FloatVector.broadcast(SPECIES, weight), FloatVector.fromArray(SPECIES, output, to + d))
+                    .intoArray(output, to + d);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+package io.multihead.cache;
+
+import static io.multihead.support.Tokens.gaussian;
+import static io.multihead.support.Tokens.zeros;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.sun.management.ThreadMXBean;
+import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.AttentionOutputs;
+import io.multihead.attention.KeyValueView;
+import io.multihead.attention.Mask;
+import io.multihead.cache.KeyValueCache.Config;
+import io.multihead.compute.Compute;
+import io.multihead.support.Tries;
+import io.multihead.tensor.Tensor;
+import java.lang.management.ManagementFactory;
+import org.junit.jupiter.api.Test;
+
+/** Decoding with a sliding window uses constant memory. Not run at each lane width: none of it depends on vectors. */
+class CacheMemoryTest {
+    private static final Compute SERIAL = Compute.serial();
+    private static final int MEASURED_STEPS = 500_000;
+    private static final int WARM_UP_STEPS = 500_000;
+    private static final int WINDOW = 64;
+
+    private final KeyValueCache cache = KeyValueCache.paged(Config.of(1, 1, 4), 8 * 64 * 144);
+    private final int sequence = cache.open();
+    private final KeyValueView view = cache.view(0, sequence);
+    private final Tensor token = gaussian(1, 1, 1, 4, 5);
+    private final AttentionOutputs outputs = AttentionOutputs.of(zeros(1, 1, 1, 4));
+    private final AttentionOptions window = AttentionOptions.CAUSAL.withMask(Mask.window(WINDOW - 1, 0));
+    private int done;
+
+    /** A new object per step, of at least 16 bytes, exceeds the limit even with a tenth of the steps. */
+    @Test
+    void decodingWithAWindowUsesConstantMemory() {
+        // until C2 has compiled the kernels, vectors are objects
+        while (decode(1000) > 0 && done < WARM_UP_STEPS) {}
+        long used = cache.usedBytes();
+        int steps = (int) (MEASURED_STEPS * Math.clamp(Tries.factor(), 0.1, 1));
+        long grown = decode(steps);
+        assertTrue(cache.usedBytes() <= used + WINDOW * cache.bytesPerToken(), "cache " + cache.usedBytes());
+        // C2 may compile something again: a few vectors as objects, but nothing per step
+        assertTrue(grown < 500_000, "allocated " + grown + " bytes in " + steps + " steps");
+    }
+
+    /** Returns the bytes allocated. */
+    private long decode(int steps) {
+        long before = allocated();
+        for (int end = done + steps; done < end; done++) {
+            cache.append(SERIAL, 0, sequence, token, token);
+            Attention.forward(SERIAL, token, view, outputs, window);
+            cache.slide(sequence, Math.max(0, done - (WINDOW - 1)));
+        }
+        return allocated() - before;
+    }
+
+    private static long allocated() {
+        return ((ThreadMXBean) ManagementFactory.getThreadMXBean()).getCurrentThreadAllocatedBytes();
+    }
+}

@@ -1,0 +1,250 @@
+package io.multihead.cache;
+
+import static io.multihead.support.Tokens.DIM;
+import static io.multihead.support.Tokens.HEADS;
+import static io.multihead.support.Tokens.KEYS;
+import static io.multihead.support.Tokens.KV_HEADS;
+import static io.multihead.support.Tokens.attend;
+import static io.multihead.support.Tokens.config;
+import static io.multihead.support.Tokens.gaussian;
+import static io.multihead.support.Tokens.tokens;
+import static io.multihead.support.Tokens.zeros;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.KeyValueView;
+import io.multihead.attention.Mask;
+import io.multihead.compute.Compute;
+import io.multihead.reference.ReferenceAttention;
+import io.multihead.reference.ScoreRule;
+import io.multihead.reference.Tolerance;
+import io.multihead.support.CacheModel;
+import io.multihead.support.Numbers;
+import io.multihead.support.Promises;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import java.lang.ref.WeakReference;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Attention over a cache: exact for equal values, unmoved by tokens behind the end, by NaN elsewhere and by other callers. */
+@Tag("lanes")
+class CachedAttentionTest {
+    private static final Compute SERIAL = Compute.serial();
+    private static final Compute THREADS = Compute.threads(3);
+    private static double worstNarrow;
+
+    private final Tensor query = gaussian(1, HEADS, KEYS, DIM, 1);
+    private final Tensor key = gaussian(1, KV_HEADS, KEYS, DIM, 2);
+    private final Tensor value = gaussian(1, KV_HEADS, KEYS, DIM, 3);
+
+    @AfterAll
+    static void close() {
+        THREADS.close();
+        Promises.NARROW_CACHE.record(worstNarrow);
+    }
+
+    /** What was truncated, NaN or infinite, changes no bit; neither does it in a masked key. */
+    @ParameterizedTest
+    @EnumSource(
+            value = DType.class,
+            names = {"F32", "BF16", "F16", "I8"})
+    void garbageBehindTheEndChangesNoBit(DType dtype) {
+        Tensor spoiltKey = zeros(1, KV_HEADS, 40, DIM);
+        Tensor spoiltValue = zeros(1, KV_HEADS, 40, DIM);
+        Numbers.fill(spoiltKey, () -> Double.NaN);
+        Numbers.fill(spoiltValue, () -> Double.NEGATIVE_INFINITY);
+        double[][] results = new double[2][];
+        for (int i = 0; i < 2; i++) {
+            KeyValueCache cache = KeyValueCache.paged(config(dtype), 1L << 26);
+            int sequence = cache.open();
+            cache.append(SERIAL, 0, sequence, tokens(key, 0, 300), tokens(value, 0, 300));
+            if (i == 1) {
+                cache.append(SERIAL, 0, sequence, spoiltKey, spoiltValue);
+                cache.truncate(sequence, 300);
+            }
+            results[i] = attend(SERIAL, tokens(query, 0, 9), cache.view(0, sequence), AttentionOptions.CAUSAL);
+            // masked by the window: a spoilt token in the middle of the sequence
+            cache.append(
+                    SERIAL,
+                    0,
+                    sequence,
+                    i == 1 ? spoiltKey : tokens(key, 0, 40),
+                    i == 1 ? spoiltValue : tokens(value, 0, 40));
+            cache.append(SERIAL, 0, sequence, tokens(key, 300, 20), tokens(value, 300, 20));
+            AttentionOptions window = AttentionOptions.DEFAULT.withMask(Mask.window(9, 0));
+            double[] after = attend(SERIAL, tokens(query, 0, 9), cache.view(0, sequence), window);
+            results[i] = java.util.stream.DoubleStream.concat(Arrays.stream(results[i]), Arrays.stream(after))
+                    .toArray();
+        }
+        assertArrayEquals(results[0], results[1]);
+    }
+
+    /** A narrow cache against the specification over its widened content. */
+    @ParameterizedTest
+    @EnumSource(
+            value = DType.class,
+            names = {"BF16", "F16", "I8"})
+    void narrowKeysAreWidenedExactly(DType dtype) {
+        KeyValueCache cache = KeyValueCache.contiguous(config(dtype), 1, KEYS);
+        cache.append(SERIAL, 0, 0, key, value);
+        Tensor last = tokens(query, KEYS - 3, 3);
+        double[] actual = attend(SERIAL, last, cache.view(0, 0), AttentionOptions.CAUSAL);
+        ReferenceAttention.Result expected = ReferenceAttention.forward(
+                last,
+                narrowed(key, dtype),
+                narrowed(value, dtype),
+                (float) (1 / Math.sqrt(DIM)),
+                ScoreRule.causal(3, KEYS));
+        double ratio = Tolerance.ratio(actual, expected.output(), expected.errorScale(), DType.F32);
+        worstNarrow = Math.max(worstNarrow, ratio);
+        assertTrue(ratio <= Tolerance.FORWARD_ORDINARY, "R = " + ratio);
+    }
+
+    private static Tensor narrowed(Tensor tensor, DType dtype) {
+        Tensor copy = zeros(tensor.shape().toArray());
+        float[] row = new float[DIM];
+        for (long h = 0; h < tensor.dim(1); h++) {
+            for (long t = 0; t < tensor.dim(2); t++) {
+                for (int d = 0; d < DIM; d++) {
+                    row[d] = (float) tensor.get(0, h, t, d);
+                }
+                float[] widened = CacheModel.narrow(row, dtype);
+                for (int d = 0; d < DIM; d++) {
+                    copy.set(widened[d], 0, h, t, d);
+                }
+            }
+        }
+        return copy;
+    }
+
+    /** Equal values come out as they are, narrowed once, to 3 ulp of f32. */
+    @ParameterizedTest
+    @EnumSource(
+            value = DType.class,
+            names = {"F32", "BF16", "F16", "I8"})
+    void equalValuesComeOutUnchanged(DType dtype) {
+        KeyValueCache cache = KeyValueCache.paged(config(dtype), 1L << 26);
+        int sequence = cache.open();
+        Tensor same = Numbers.fill(zeros(1, KV_HEADS, KEYS, DIM), () -> 1.2345f);
+        cache.append(SERIAL, 0, sequence, key, same);
+        float[] row = new float[DIM];
+        Arrays.fill(row, 1.2345f);
+        float expected = CacheModel.narrow(row, dtype)[0];
+        double[] actual = attend(SERIAL, tokens(query, 0, 1), cache.view(0, sequence), AttentionOptions.CAUSAL);
+        for (double value : actual) {
+            assertTrue(Math.abs(value - expected) <= 3 * Math.ulp(expected), value + " for " + expected);
+        }
+    }
+
+    /** NaN in a visible value reaches the rows that see it, and no others. */
+    @Test
+    void nanReachesExactlyTheRowsThatSeeIt() {
+        KeyValueCache cache = KeyValueCache.paged(config(DType.BF16), 1L << 26);
+        int sequence = cache.open();
+        Tensor spoilt = zeros(1, KV_HEADS, 200, DIM);
+        tokens(value, 0, 200).copyTo(spoilt);
+        spoilt.set(Double.NaN, 0, 1, 150, 7);
+        cache.append(SERIAL, 0, sequence, tokens(key, 0, 200), spoilt);
+        double[] actual = attend(SERIAL, tokens(query, 0, 100), cache.view(0, sequence), AttentionOptions.CAUSAL);
+        for (int h = 0; h < HEADS; h++) {
+            for (int i = 0; i < 100; i++) {
+                for (int d = 0; d < DIM; d++) {
+                    boolean sees = h / 2 == 1 && i + 100 >= 150 && d == 7;
+                    assertTrue(Double.isNaN(actual[(h * 100 + i) * DIM + d]) == sees, h + " " + i + " " + d);
+                }
+            }
+        }
+    }
+
+    /** Keys that F16 cannot hold become infinite and spoil the rows that see them, and no others. */
+    @ParameterizedTest
+    @EnumSource(
+            value = DType.class,
+            names = {"BF16", "F16"})
+    void infiniteKeysReachExactlyTheRowsThatSeeThem(DType dtype) {
+        for (double spoiler : new double[] {Double.NaN, Double.POSITIVE_INFINITY, 1e6}) {
+            KeyValueCache cache = KeyValueCache.paged(config(dtype), 1L << 26);
+            int sequence = cache.open();
+            Tensor spoilt = zeros(1, KV_HEADS, 200, DIM);
+            tokens(key, 0, 200).copyTo(spoilt);
+            spoilt.set(spoiler, 0, 1, 150, 7);
+            cache.append(SERIAL, 0, sequence, spoilt, tokens(value, 0, 200));
+            Tensor keys = narrowed(spoilt, dtype);
+            Tensor values = narrowed(tokens(value, 0, 200), dtype);
+            for (int row = 100; row < 200; row += 33) {
+                cache.truncate(sequence, row < 150 ? 150 : 200);
+                Tensor one = tokens(query, row, 1);
+                double[] actual = attend(SERIAL, one, cache.view(0, sequence), AttentionOptions.DEFAULT);
+                Tensor expected = zeros(1, HEADS, 1, DIM);
+                int seen = (int) cache.length(0, sequence);
+                Attention.forward(
+                        SERIAL,
+                        one,
+                        tokens(keys, 0, seen),
+                        tokens(values, 0, seen),
+                        expected,
+                        AttentionOptions.DEFAULT);
+                assertArrayEquals(Numbers.of(expected), actual, 1e-6);
+            }
+        }
+    }
+
+    /** A cache may be gigabytes: the scratch of those who read it must not keep it. */
+    @ParameterizedTest
+    @EnumSource(
+            value = DType.class,
+            names = {"F32", "BF16", "I8"})
+    void nothingKeepsACacheThatIsNotUsed(DType dtype) throws InterruptedException {
+        WeakReference<Object> memory = used(dtype);
+        for (int i = 0; i < 50 && memory.get() != null; i++) {
+            System.gc();
+            Thread.sleep(20);
+        }
+        assertNull(memory.get());
+    }
+
+    private WeakReference<Object> used(DType dtype) {
+        KeyValueCache cache = KeyValueCache.contiguous(config(dtype), 1, KEYS);
+        cache.append(SERIAL, 0, 0, key, value);
+        for (Compute cpu : List.of(SERIAL, THREADS)) {
+            attend(cpu, tokens(query, KEYS - 1, 1), cache.view(0, 0), AttentionOptions.CAUSAL);
+            attend(cpu, query, cache.view(0, 0), AttentionOptions.CAUSAL);
+        }
+        return new WeakReference<>(cache.pool().slab(0));
+    }
+
+    /** Simultaneous callers have the bits of one alone. */
+    @Test
+    void simultaneousCallersHaveTheSameBits() throws Exception {
+        KeyValueCache cache = KeyValueCache.contiguous(config(DType.BF16), 1, KEYS);
+        cache.append(SERIAL, 0, 0, key, value);
+        KeyValueView view = cache.view(0, 0);
+        Tensor last = tokens(query, KEYS - 1, 1);
+        double[] expected = attend(SERIAL, last, view, AttentionOptions.CAUSAL);
+        ExecutorService callers = Executors.newFixedThreadPool(24);
+        try {
+            List<Future<double[]>> results = new ArrayList<>();
+            for (int caller = 0; caller < 96; caller++) {
+                results.add(callers.submit(() -> attend(THREADS, last, view, AttentionOptions.CAUSAL)));
+            }
+            for (Future<double[]> result : results) {
+                assertArrayEquals(expected, result.get());
+            }
+        } finally {
+            callers.shutdownNow();
+        }
+    }
+}

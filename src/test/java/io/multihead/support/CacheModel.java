@@ -1,0 +1,81 @@
+package io.multihead.support;
+
+import io.multihead.cache.KeyValueCache;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+
+/** What a cache must hold: lists of tokens, each narrowed on its own, one element after another. */
+public final class CacheModel {
+    /** One token of one layer: {@code [head][dim]}. */
+    public record Token(float[][] key, float[][] value) {}
+
+    /** One sequence: {@code [layer][token]}, tokens before {@code first} being given up. */
+    public static final class Tokens {
+        public final List<List<Token>> layers = new ArrayList<>();
+        public long first;
+
+        public Tokens(int count) {
+            for (int layer = 0; layer < count; layer++) {
+                layers.add(new ArrayList<>());
+            }
+        }
+
+        public Tokens copy() {
+            Tokens other = new Tokens(0);
+            layers.forEach(layer -> other.layers.add(new ArrayList<>(layer)));
+            other.first = first;
+            return other;
+        }
+    }
+
+    private CacheModel() {}
+
+    public static Token random(KeyValueCache.Config config, SplittableRandom random) {
+        return new Token(
+                rows(config.heads(), config.headDim(), random), rows(config.heads(), config.valueDim(), random));
+    }
+
+    private static float[][] rows(int heads, int dim, SplittableRandom random) {
+        float[][] rows = new float[heads][dim];
+        for (float[] row : rows) {
+            for (int d = 0; d < dim; d++) {
+                row[d] = (float) random.nextGaussian();
+            }
+        }
+        return rows;
+    }
+
+    /** {@code [1, heads, tokens, dim]}, narrowed and widened again or as they were. */
+    public static Tensor tensor(List<Token> tokens, boolean keys, int heads, int dim, DType narrowed) {
+        float[] values = new float[heads * tokens.size() * dim];
+        for (int t = 0; t < tokens.size(); t++) {
+            float[][] rows = keys ? tokens.get(t).key() : tokens.get(t).value();
+            for (int h = 0; h < heads; h++) {
+                float[] row = narrow(rows[h], narrowed);
+                System.arraycopy(row, 0, values, (h * tokens.size() + t) * dim, dim);
+            }
+        }
+        return Tensor.of(values, 1, heads, tokens.size(), dim);
+    }
+
+    public static float[] narrow(float[] row, DType dtype) {
+        float[] narrowed = row.clone();
+        float largest = 0;
+        for (float x : row) {
+            largest = Math.max(largest, Math.abs(x));
+        }
+        float scale = largest / 127;
+        for (int i = 0; i < row.length; i++) {
+            narrowed[i] = switch (dtype) {
+                case BF16 -> DType.bf16ToFloat(DType.floatToBf16(row[i]));
+                case F16 -> Float.float16ToFloat(Float.floatToFloat16(row[i]));
+                case I8 -> scale == 0 ? 0 : (float) Math.rint(row[i] / scale) * scale;
+                default -> row[i];
+            };
+        }
+        return narrowed;
+    }
+}

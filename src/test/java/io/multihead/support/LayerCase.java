@@ -1,0 +1,192 @@
+package io.multihead.support;
+
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.Mask;
+import io.multihead.compute.Compute;
+import io.multihead.nn.MultiHeadAttention;
+import io.multihead.nn.MultiHeadAttention.Config;
+import io.multihead.nn.MultiHeadInputs;
+import io.multihead.nn.MultiHeadOutputs;
+import io.multihead.nn.TestParameters;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import java.util.Map;
+import java.util.Random;
+
+/** One random call of a layer, with everything needed to compute it a second time by {@link NaiveLayer}. */
+public final class LayerCase {
+    /** Numbers of things. */
+    public record Sizes(
+            int batch, int queries, int keys, int kvHeads, int group, int headDim, int valueDim, int embedDim) {}
+
+    /** Options of the layer and the shape of its memory. */
+    public record Switches(
+            boolean bias,
+            boolean keyValueBias,
+            boolean zeroKey,
+            boolean batchFirst,
+            boolean self,
+            boolean otherWidths,
+            boolean strided,
+            DType dtype) {}
+
+    public enum Padding {
+        NONE,
+        DROP,
+        DROP_SHARED,
+        BIAS
+    }
+
+    public enum Scores {
+        NONE,
+        DROP_2D,
+        DROP_3D,
+        BIAS_2D,
+        BIAS_3D
+    }
+
+    public enum Causal {
+        NONE,
+        LAYER_BOTTOM_RIGHT,
+        CALL_TOP_LEFT
+    }
+
+    /** Which masks the call has. */
+    public record Masks(Padding padding, Scores scores, Causal causal) {
+        public static final Masks NONE = new Masks(Padding.NONE, Scores.NONE, Causal.NONE);
+    }
+
+    public final Sizes sizes;
+    public final Switches switches;
+    public final Config config;
+    public final Map<String, Tensor> parameters;
+    public final MultiHeadInputs inputs;
+    private final Masks masks;
+    private final Random random;
+
+    public LayerCase(Sizes sizes, Switches switches, Masks masks, long seed) {
+        this.sizes = sizes;
+        this.switches = switches;
+        this.masks = masks;
+        this.random = new Random(seed);
+        this.config = configure();
+        this.parameters = TestParameters.of(config, random);
+        this.inputs = draw();
+    }
+
+    private Config configure() {
+        Config made = Config.of(sizes.embedDim, sizes.kvHeads * sizes.group, sizes.headDim)
+                .withKvHeads(sizes.kvHeads)
+                .withValueDim(sizes.valueDim)
+                .withBias(switches.bias)
+                .withKeyValueBias(switches.keyValueBias)
+                .withZeroKey(switches.zeroKey)
+                .withBatchFirst(switches.batchFirst);
+        if (switches.otherWidths && !switches.self) {
+            made = made.withInputDims(sizes.embedDim + 1L, sizes.embedDim + 3L);
+        }
+        return masks.causal == Causal.LAYER_BOTTOM_RIGHT ? made.withOptions(AttentionOptions.CAUSAL) : made;
+    }
+
+    private MultiHeadInputs draw() {
+        Tensor query = tokens(sizes.queries, sizes.embedDim);
+        MultiHeadInputs drawn = switches.self
+                ? MultiHeadInputs.of(query)
+                : MultiHeadInputs.of(
+                        query,
+                        tokens(sizes.keys, config.widths().keyInputDim()),
+                        tokens(sizes.keys, config.widths().valueInputDim()));
+        long heads = (long) sizes.batch * config.heads().queryHeads();
+        if (masks.causal == Causal.CALL_TOP_LEFT) {
+            drawn = drawn.withMask(Mask.CAUSAL_TOP_LEFT);
+        }
+        drawn = switch (masks.padding) {
+            case NONE -> drawn;
+            case DROP -> drawn.withKeyPadding(TestTensors.flags(random, sizes.batch, keys()));
+            case DROP_SHARED -> drawn.withKeyPadding(TestTensors.flags(random, keys()));
+            case BIAS -> drawn.withKeyPadding(TestTensors.bias(random, sizes.batch, keys()));
+        };
+        return switch (masks.scores) {
+            case NONE -> drawn;
+            case DROP_2D -> drawn.withDroppedScores(TestTensors.flags(random, sizes.queries, keys()));
+            case DROP_3D -> drawn.withDroppedScores(TestTensors.flags(random, heads, sizes.queries, keys()));
+            case BIAS_2D -> drawn.withScoreBias(TestTensors.bias(random, sizes.queries, keys()));
+            case BIAS_3D -> drawn.withScoreBias(TestTensors.bias(random, heads, sizes.queries, keys()));
+        };
+    }
+
+    public int keys() {
+        return switches.self ? sizes.queries : sizes.keys;
+    }
+
+    public int allKeys() {
+        return keys() + (switches.keyValueBias ? 1 : 0) + (switches.zeroKey ? 1 : 0);
+    }
+
+    public MultiHeadAttention layer() {
+        return MultiHeadAttention.of(config, parameters::get);
+    }
+
+    /** Runs the layer into fresh outputs of the case's element type, with all weights. */
+    public MultiHeadOutputs run(Compute cpu) {
+        int heads = config.heads().queryHeads();
+        MultiHeadOutputs outputs = MultiHeadOutputs.of(empty(lead(sizes.queries, sizes.embedDim)))
+                .withAverageWeights(empty(sizes.batch, sizes.queries, allKeys()))
+                .withHeadWeights(empty(sizes.batch, heads, sizes.queries, allKeys()));
+        layer().forward(cpu, inputs, outputs);
+        return outputs;
+    }
+
+    public NaiveLayer.Result expected() {
+        return expected(parameters);
+    }
+
+    /** What the definition gives with other parameters. */
+    public NaiveLayer.Result expected(Map<String, Tensor> others) {
+        return new NaiveLayer(config, others)
+                .forward(batched(inputs.query()), batched(inputs.key()), batched(inputs.value()), this::bias);
+    }
+
+    /** The view {@code [batch, tokens, features]}. */
+    public Tensor batchFirst(Tensor tensor) {
+        return switches.batchFirst ? tensor : tensor.permute(1, 0, 2);
+    }
+
+    private double[][][] batched(Tensor tensor) {
+        return TestTensors.cube(batchFirst(tensor));
+    }
+
+    private double bias(int b, int h, int i, int j) {
+        int last = masks.causal == Causal.CALL_TOP_LEFT ? i : i + keys() - sizes.queries;
+        double sum = masks.causal != Causal.NONE && j > last ? Double.NEGATIVE_INFINITY : 0;
+        Tensor padding = inputs.keyPadding();
+        if (padding != null) {
+            sum += added(padding, padding.rank() == 1 ? padding.get(j) : padding.get(b, j));
+        }
+        Tensor scores = inputs.scoreMask();
+        if (scores != null) {
+            long index = (long) b * config.heads().queryHeads() + h;
+            sum += added(scores, scores.rank() == 2 ? scores.get(i, j) : scores.get(index, i, j));
+        }
+        return sum;
+    }
+
+    private static double added(Tensor mask, double element) {
+        return mask.dtype().isFloating() ? element : element != 0 ? Double.NEGATIVE_INFINITY : 0;
+    }
+
+    private Tensor tokens(long count, long features) {
+        return TestTensors.random(random, switches.dtype, switches.strided, lead(count, features));
+    }
+
+    private Tensor empty(long... dims) {
+        DType dtype = switches.dtype.isFloating() ? switches.dtype : DType.F32;
+        return TestTensors.guarded(dtype, switches.strided, dims);
+    }
+
+    private long[] lead(long tokens, long features) {
+        return switches.batchFirst
+                ? new long[] {sizes.batch, tokens, features}
+                : new long[] {tokens, sizes.batch, features};
+    }
+}

@@ -1,0 +1,196 @@
+package io.multihead.support;
+
+import io.multihead.nn.MultiHeadAttention.Config;
+import io.multihead.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Multi-head attention as its definition reads, in plain loops and {@code double}; the extra keys are appended, and masks
+ * say for every key what is added to its score. Beside every number goes a bound of the error that f32 arithmetic may
+ * make there, in units of 2<sup>-24</sup>, carried from step to step to first order.
+ */
+public final class NaiveLayer {
+    private final Config config;
+    private final Map<String, Tensor> parameters;
+
+    public NaiveLayer(Config config, Map<String, Tensor> parameters) {
+        this.config = config;
+        this.parameters = parameters;
+    }
+
+    /** What masks and biases add to one score; minus infinity hides the key. Asked for projected keys only. */
+    public interface ScoreBias {
+        double at(int batch, int head, int query, int key);
+    }
+
+    /** A matrix and the error bound of every element. */
+    public record Numbers(double[][] value, double[][] error) {
+        Numbers(int rows, int columns) {
+            this(new double[rows][columns], new double[rows][columns]);
+        }
+    }
+
+    /** Output per batch, and weights per batch and head. */
+    public record Result(List<Numbers> output, List<List<Numbers>> weights) {
+        /** Weights of one batch, averaged over heads. */
+        public Numbers averageWeights(int batch) {
+            List<Numbers> heads = weights.get(batch);
+            double[][] first = heads.get(0).value();
+            Numbers mean = new Numbers(first.length, first.length == 0 ? 0 : first[0].length);
+            for (Numbers head : heads) {
+                for (int i = 0; i < first.length; i++) {
+                    for (int j = 0; j < first[i].length; j++) {
+                        mean.value[i][j] += head.value[i][j] / heads.size();
+                        mean.error[i][j] += head.error[i][j] / heads.size();
+                    }
+                }
+            }
+            return mean;
+        }
+    }
+
+    /** Inputs are {@code [batch][token][feature]}. */
+    public Result forward(double[][][] query, double[][][] key, double[][][] value, ScoreBias bias) {
+        Result result = new Result(new ArrayList<>(), new ArrayList<>());
+        int heads = config.heads().queryHeads();
+        int queryRows = Math.toIntExact(heads * config.heads().headDim());
+        int keyRows = Math.toIntExact(config.heads().kvHeads() * config.heads().headDim());
+        int valueRows =
+                Math.toIntExact(config.heads().kvHeads() * config.heads().valueDim());
+        for (int b = 0; b < query.length; b++) {
+            Numbers q = project(query[b], "q_proj_weight", 0, queryRows);
+            Numbers k = extend(project(key[b], "k_proj_weight", queryRows, keyRows), "bias_k", keyRows);
+            Numbers v = extend(project(value[b], "v_proj_weight", queryRows + keyRows, valueRows), "bias_v", valueRows);
+            Numbers concatenated = new Numbers(
+                    query[b].length, Math.toIntExact(heads * config.heads().valueDim()));
+            List<Numbers> weights = new ArrayList<>();
+            for (int h = 0; h < heads; h++) {
+                Numbers scores = scores(q, k, h);
+                addBias(scores, key[b].length, b, h, bias);
+                weights.add(softmax(scores));
+                average(weights.get(h), v, h, concatenated);
+            }
+            result.weights.add(weights);
+            int outputs = (int) config.widths().outputShape().elements();
+            Tensor outputBias = parameters.get("out_proj.bias");
+            result.output.add(linear(concatenated, parameters.get("out_proj.weight"), outputBias, 0, outputs));
+        }
+        return result;
+    }
+
+    private Numbers scores(Numbers q, Numbers k, int head) {
+        int headDim = (int) config.heads().headDim();
+        int from = head * headDim;
+        int keyFrom = sharedBy(head) * headDim;
+        double scale = config.options().scaleFor(headDim);
+        Numbers scores = new Numbers(q.value.length, k.value.length);
+        for (int i = 0; i < q.value.length; i++) {
+            for (int j = 0; j < k.value.length; j++) {
+                for (int d = 0; d < headDim; d++) {
+                    double left = q.value[i][from + d];
+                    double right = k.value[j][keyFrom + d];
+                    scores.value[i][j] += scale * left * right;
+                    scores.error[i][j] += scale
+                            * (Math.abs(left * right)
+                                    + q.error[i][from + d] * Math.abs(right)
+                                    + Math.abs(left) * k.error[j][keyFrom + d]);
+                }
+            }
+        }
+        return scores;
+    }
+
+    private static void addBias(Numbers scores, int keys, int b, int h, ScoreBias bias) {
+        for (int i = 0; i < scores.value.length; i++) {
+            for (int j = 0; j < keys; j++) {
+                double added = bias.at(b, h, i, j);
+                scores.value[i][j] += added;
+                scores.error[i][j] += Double.isFinite(added) ? Math.abs(added) : 0;
+            }
+        }
+    }
+
+    /** Softmax in place; weights of 0 where a query sees no key. */
+    private static Numbers softmax(Numbers scores) {
+        for (int i = 0; i < scores.value.length; i++) {
+            double[] row = scores.value[i];
+            double max = Arrays.stream(row).max().orElse(Double.NEGATIVE_INFINITY);
+            double sum = 0;
+            for (int j = 0; j < row.length; j++) {
+                row[j] = max == Double.NEGATIVE_INFINITY ? 0 : Math.exp(row[j] - max);
+                sum += row[j];
+            }
+            double shift = 1;
+            for (int j = 0; j < row.length; j++) {
+                row[j] = sum == 0 ? 0 : row[j] / sum;
+                shift += row[j] * scores.error[i][j];
+            }
+            for (int j = 0; j < row.length; j++) {
+                scores.error[i][j] = row[j] * (scores.error[i][j] + shift);
+            }
+        }
+        return scores;
+    }
+
+    private void average(Numbers weights, Numbers v, int head, Numbers concatenated) {
+        int valueDim = (int) config.heads().valueDim();
+        int from = sharedBy(head) * valueDim;
+        for (int i = 0; i < weights.value.length; i++) {
+            for (int j = 0; j < v.value.length; j++) {
+                double p = weights.value[i][j];
+                for (int d = 0; d < valueDim && p > 0; d++) {
+                    double size = Math.abs(v.value[j][from + d]);
+                    concatenated.value[i][head * valueDim + d] += p * v.value[j][from + d];
+                    concatenated.error[i][head * valueDim + d] +=
+                            (weights.error[i][j] + p) * size + p * v.error[j][from + d];
+                }
+            }
+        }
+    }
+
+    /** The key and value head of a query head. */
+    private int sharedBy(int head) {
+        return head / (config.heads().queryHeads() / config.heads().kvHeads());
+    }
+
+    private Numbers project(double[][] x, String name, int firstRow, int rows) {
+        Tensor fused = parameters.get("in_proj_weight");
+        Tensor weight = fused == null ? parameters.get(name) : fused.slice(0, firstRow, firstRow + rows);
+        Numbers exact = new Numbers(x, new double[x.length][x.length == 0 ? 0 : x[0].length]);
+        return linear(exact, weight, parameters.get("in_proj_bias"), firstRow, rows);
+    }
+
+    private static Numbers linear(Numbers x, Tensor weight, @Nullable Tensor bias, int biasFrom, int outputs) {
+        Numbers result = new Numbers(x.value.length, outputs);
+        for (int t = 0; t < x.value.length; t++) {
+            for (int o = 0; o < outputs; o++) {
+                double start = bias == null ? 0 : bias.get(biasFrom + o);
+                result.value[t][o] = start;
+                result.error[t][o] = Math.abs(start);
+                for (int i = 0; i < x.value[t].length; i++) {
+                    double factor = weight.get(o, i);
+                    result.value[t][o] += x.value[t][i] * factor;
+                    result.error[t][o] += (Math.abs(x.value[t][i]) + x.error[t][i]) * Math.abs(factor);
+                }
+            }
+        }
+        return result;
+    }
+
+    private Numbers extend(Numbers tokens, String biasName, int features) {
+        Tensor bias = parameters.get(biasName);
+        int projected = tokens.value.length;
+        Numbers all = new Numbers(
+                projected + (bias == null ? 0 : 1) + (config.extras().zeroKey() ? 1 : 0), features);
+        System.arraycopy(tokens.value, 0, all.value, 0, projected);
+        System.arraycopy(tokens.error, 0, all.error, 0, projected);
+        for (int d = 0; d < features && bias != null; d++) {
+            all.value[projected][d] = bias.get(0, 0, d);
+        }
+        return all;
+    }
+}

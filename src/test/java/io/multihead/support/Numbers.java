@@ -1,0 +1,63 @@
+package io.multihead.support;
+
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.util.function.DoubleSupplier;
+import java.util.random.RandomGenerator;
+
+/** Fills, copies and reads tensors element by element, for tests. */
+public final class Numbers {
+    private Numbers() {}
+
+    /** Sets every element, row-major. */
+    public static Tensor fill(Tensor tensor, DoubleSupplier source) {
+        if (tensor.shape().elements() > 0) {
+            fill(tensor, new long[tensor.rank()], 0, source);
+        }
+        return tensor;
+    }
+
+    /** Normal numbers around a mean. */
+    public static Tensor gaussian(Tensor tensor, RandomGenerator random, double mean, double sigma) {
+        return fill(tensor, () -> mean + sigma * random.nextGaussian());
+    }
+
+    /** The same numbers in another layout. */
+    public static Tensor copy(Tensor from, Arena arena, Layout layout, DType dtype) {
+        Tensor to = layout.allocate(arena, dtype, from.shape().toArray());
+        from.copyTo(to);
+        return to;
+    }
+
+    /** Elements row-major, widened. */
+    public static double[] of(Tensor tensor) {
+        double[] values = new double[(int) tensor.shape().elements()];
+        if (values.length > 0) {
+            read(tensor, new long[tensor.rank()], 0, values, 0);
+        }
+        return values;
+    }
+
+    private static void fill(Tensor tensor, long[] index, int axis, DoubleSupplier source) {
+        if (axis == index.length) {
+            tensor.set(source.getAsDouble(), index);
+            return;
+        }
+        for (index[axis] = 0; index[axis] < tensor.dim(axis); index[axis]++) {
+            fill(tensor, index, axis + 1, source);
+        }
+    }
+
+    private static int read(Tensor tensor, long[] index, int axis, double[] values, int at) {
+        if (axis == index.length) {
+            values[at] = tensor.get(index);
+            return at + 1;
+        }
+        int next = at;
+        for (index[axis] = 0; index[axis] < tensor.dim(axis); index[axis]++) {
+            next = read(tensor, index, axis + 1, values, next);
+        }
+        return next;
+    }
+}
