@@ -2,6 +2,12 @@ package io.multihead.attention;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
+import io.multihead.internal.attention.AttentionProblem;
+import io.multihead.internal.attention.ScoreFunction;
+import io.multihead.internal.attention.ScoreRule;
+import io.multihead.internal.attention.backward.BackwardCall;
+import io.multihead.internal.attention.keyvalue.KeyValueSource;
+import io.multihead.internal.attention.mask.BoundMask;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.ScratchKey;
 import io.multihead.tensor.Tensor;
@@ -30,8 +36,8 @@ import org.jspecify.annotations.Nullable;
  * divided over calls, and wherever the memory lies. A warm call allocates nothing.
  */
 public final class Attention {
-    private static final ScratchKey<ForwardCall> FORWARD = ScratchKey.ofWorker(ForwardCall::new);
-    private static final ScratchKey<GradientCall> BACKWARD = ScratchKey.of(GradientCall::new);
+    private static final ScratchKey<ModifiableForward> FORWARD = ScratchKey.ofWorker(ModifiableForward::new);
+    private static final ScratchKey<BackwardCall> BACKWARD = ScratchKey.of(BackwardCall::new);
 
     private Attention() {}
 
@@ -146,8 +152,19 @@ public final class Attention {
         Checks.notNull(pass, "pass");
         Checks.notNull(outputGradients, "outputGradients");
         GradientChecks.require(cpu, pass, outputGradients, Checks.notNull(gradients, "gradients"));
-        try (GradientCall call = Operation.open(cpu, BACKWARD)) {
-            call.bind(pass, outputGradients, gradients);
+        AttentionOptions options = pass.options();
+        AttentionOutputs outputs = pass.outputs();
+        try (BackwardCall call = Operation.open(cpu, BACKWARD)) {
+            call.bind(pass.query(), pass.key(), pass.value(), gradients.key(), gradients.value(), gradients.bias());
+            call.saved().bind(pass.query(), outputs.output(), outputs.logSumExp(), outputs.weights());
+            call.gradients()
+                    .bind(
+                            gradients.query(),
+                            outputGradients.output(),
+                            outputGradients.logSumExp(),
+                            outputGradients.weights());
+            bindMask(options, call.mask(), call.problem());
+            bindOptions(options, call.mask(), call.problem(), null);
             call.run();
         }
     }
@@ -163,9 +180,9 @@ public final class Attention {
             AttentionOptions options) {
         Checks.notNull(cpu, "cpu");
         AttentionChecks.requireInputs(cpu, query, key, value);
-        try (ForwardCall call = Operation.open(cpu, FORWARD)) {
-            call.bindTensors(query, key, value);
-            call.arguments.bindOutputs(output, logSumExp, weights);
+        try (ModifiableForward call = Operation.open(cpu, FORWARD)) {
+            call.bind(query, key, value);
+            call.bindOutputs(output, logSumExp, weights);
             run(cpu, call, options);
         }
     }
@@ -179,22 +196,38 @@ public final class Attention {
             AttentionOptions options) {
         Checks.notNull(cpu, "cpu");
         Checks.notNull(outputs, "outputs");
-        AttentionChecks.requireQuery(cpu, query, Checks.notNull(keyValues, "keyValues"), offsets);
-        try (ForwardCall call = Operation.open(cpu, FORWARD)) {
-            call.bindView(query, keyValues, offsets);
-            call.arguments.bindOutputs(outputs.output(), outputs.logSumExp(), outputs.weights());
+        KeyValueSource source = Checks.notNull(keyValues, "keyValues").source();
+        AttentionChecks.requireQuery(cpu, query, source, offsets);
+        try (ModifiableForward call = Operation.open(cpu, FORWARD)) {
+            call.bind(query, source, offsets);
+            call.bindOutputs(outputs.output(), outputs.logSumExp(), outputs.weights());
             run(cpu, call, options);
         }
     }
 
-    private static void run(Compute cpu, ForwardCall call, AttentionOptions options) {
-        AttentionCall arguments = call.arguments;
-        Checks.notNull(options, "options");
-        arguments.mask.bind(options.mask(), arguments.batches, arguments.heads, arguments.queries, arguments.keys);
-        arguments.mask.requireLengths(call.view());
-        options.scores().requireHeads(arguments.heads);
+    private static void run(Compute cpu, ModifiableForward call, AttentionOptions options) {
+        AttentionProblem problem = call.problem();
+        bindMask(Checks.notNull(options, "options"), call.mask(), problem);
+        for (int sequence = 0; sequence < problem.sequences(); sequence++) {
+            call.mask().requireLengths(sequence, call.source().keys(sequence));
+        }
+        options.scores().requireHeads(problem.heads());
         AttentionChecks.requireOutputs(cpu, call);
-        arguments.setOptions(options);
+        bindOptions(options, call.mask(), problem, call.adapt(options.scores().modifier()));
         call.run();
+    }
+
+    private static void bindMask(AttentionOptions options, BoundMask mask, AttentionProblem problem) {
+        mask.bind(options.mask().parts(), problem.sequences(), problem.heads(), problem.queries(), problem.keys());
+    }
+
+    /** Sets what a call does to scores and weights, after its mask. */
+    private static void bindOptions(
+            AttentionOptions options, BoundMask mask, AttentionProblem problem, @Nullable ScoreFunction modifier) {
+        ScoreRule rule = problem.scores();
+        ScoreOptions scores = options.scores();
+        rule.bindScale((float) options.scaleFor(problem.headDim()), mask.hasBias());
+        rule.bindTransforms(scores.softCap(), scores.sharedSlopes(), scores.sharedSinks(), modifier);
+        rule.bindDropout(options.dropout().rate(), options.dropout().seed());
     }
 }

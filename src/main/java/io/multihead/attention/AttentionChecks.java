@@ -2,11 +2,15 @@ package io.multihead.attention;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
-import io.multihead.internal.call.Operation;
+import io.multihead.internal.attention.AttentionProblem;
+import io.multihead.internal.attention.MemoryChecks;
+import io.multihead.internal.attention.QueryTensors;
+import io.multihead.internal.attention.forward.ForwardCall;
+import io.multihead.internal.attention.keyvalue.KeyValueSource;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/** What must hold before attention writes anything. */
+/** Checks of the arguments of attention, made before anything is written. */
 final class AttentionChecks {
     private AttentionChecks() {}
 
@@ -22,9 +26,9 @@ final class AttentionChecks {
                     "shape " + query.shape(),
                     "expected a multiple of the " + key.dim(1) + " heads of key " + key.shape());
         }
-        Operation.execution(cpu).requireAccess(query, "query");
-        Operation.execution(cpu).requireAccess(key, "key");
-        Operation.execution(cpu).requireAccess(value, "value");
+        MemoryChecks.requireAccess(cpu, query, "query");
+        MemoryChecks.requireAccess(cpu, key, "key");
+        MemoryChecks.requireAccess(cpu, value, "value");
     }
 
     /** Fails unless keys and values fit each other. */
@@ -67,8 +71,8 @@ final class AttentionChecks {
         }
     }
 
-    /** Fails unless the query fits the view, in the one way without offsets and in the other with them. */
-    static void requireQuery(Compute cpu, Tensor query, KeyValueView view, long @Nullable [] offsets) {
+    /** Fails unless the query fits the keys and values: one batch per sequence, or packed sequences with offsets. */
+    static void requireQuery(Compute cpu, Tensor query, KeyValueSource view, long @Nullable [] offsets) {
         if (offsets == null) {
             requireRank(query, "query", 4, "[sequences, queryHeads, queries, headDim]");
         } else {
@@ -91,60 +95,38 @@ final class AttentionChecks {
                     "shape " + query.shape(),
                     "expected a multiple of the " + view.heads() + " heads of keyValues");
         }
-        Operation.execution(cpu).requireAccess(query, "query");
+        MemoryChecks.requireAccess(cpu, query, "query");
     }
 
-    static void requireOutputs(Compute cpu, ForwardCall forward) {
-        AttentionCall call = forward.arguments;
-        Tensor output = call.output();
-        Tensor logSumExp = call.logSumExp();
-        Tensor weights = call.weights();
-        requireShape(output, "output", 4, call, call.valueDim);
-        requireApart(cpu, output, "output", forward);
+    /** Fails unless the outputs of a bound call have the right shapes and memory of their own. */
+    static void requireOutputs(Compute cpu, ForwardCall call) {
+        QueryTensors tensors = call.tensors();
+        AttentionProblem problem = call.problem();
+        Tensor output = tensors.output();
+        Tensor logSumExp = tensors.logSumExp();
+        Tensor weights = tensors.weights();
+        requireShape(output, "output", 4, tensors.query(), problem.valueDim());
+        requireApart(cpu, output, "output", call);
         if (logSumExp != null) {
-            requireShape(logSumExp, "logSumExp", 3, call, 0);
-            requireApart(cpu, logSumExp, "logSumExp", forward);
-            requireApart(output, "output", logSumExp, "logSumExp");
+            requireShape(logSumExp, "logSumExp", 3, tensors.query(), 0);
+            requireApart(cpu, logSumExp, "logSumExp", call);
+            MemoryChecks.requireApart(output, "output", logSumExp, "logSumExp");
         }
         if (weights != null) {
-            requireShape(weights, "weights", 4, call, call.keys);
-            requireApart(cpu, weights, "weights", forward);
-            requireApart(output, "output", weights, "weights");
+            requireShape(weights, "weights", 4, tensors.query(), problem.keys());
+            requireApart(cpu, weights, "weights", call);
+            MemoryChecks.requireApart(output, "output", weights, "weights");
             if (logSumExp != null) {
-                requireApart(logSumExp, "logSumExp", weights, "weights");
+                MemoryChecks.requireApart(logSumExp, "logSumExp", weights, "weights");
             }
         }
     }
 
-    /** Fails unless the tensor is floating, writable, and every element has its own storage. */
-    static void requireWritable(Compute cpu, Tensor tensor, String argument) {
-        Operation.execution(cpu).requireAccess(tensor, argument);
-        requireFloating(tensor, argument);
-        if (tensor.memory().isReadOnly()) {
-            throw Checks.fail(argument, "read-only memory", "expected memory that can be written");
-        }
-        if (tensor.overlapsItself()) {
-            throw Checks.fail(argument, tensor.toString(), "expected every element to have its own storage");
-        }
-    }
-
-    static void requireFloating(Tensor tensor, String argument) {
-        if (!tensor.dtype().isFloating()) {
-            throw Checks.fail(argument, tensor.toString(), "expected a floating element type");
-        }
-    }
-
-    static void requireApart(Tensor written, String argument, @Nullable Tensor other, String otherArgument) {
-        if (other != null && written.overlaps(other)) {
-            throw Checks.fail(argument, "overlaps " + otherArgument, "expected memory of its own");
-        }
-    }
-
-    private static void requireApart(Compute cpu, Tensor written, String argument, ForwardCall forward) {
-        requireWritable(cpu, written, argument);
-        requireApart(written, argument, forward.arguments.query(), "query");
-        forward.view().requireUsable(cpu, written, argument);
-        forward.arguments.mask.requireUsable(cpu, written, argument);
+    private static void requireApart(Compute cpu, Tensor written, String argument, ForwardCall call) {
+        MemoryChecks.requireWritable(cpu, written, argument);
+        MemoryChecks.requireApart(written, argument, call.tensors().query(), "query");
+        call.source().requireUsable(cpu, written, argument);
+        call.mask().requireUsable(cpu, written, argument);
     }
 
     private static void requireRank(Tensor tensor, String argument, int rank, String axes) {
@@ -164,8 +146,7 @@ final class AttentionChecks {
     }
 
     /** Fails unless the shape is the query's with {@code last} as its last size, left out at rank 3. */
-    private static void requireShape(Tensor tensor, String argument, int rank, AttentionCall call, long last) {
-        Tensor query = call.query();
+    private static void requireShape(Tensor tensor, String argument, int rank, Tensor query, long last) {
         if (tensor.rank() != rank
                 || tensor.dim(0) != query.dim(0)
                 || tensor.dim(1) != query.dim(1)

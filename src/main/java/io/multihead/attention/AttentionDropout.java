@@ -27,14 +27,4 @@ public record AttentionDropout(double rate, long seed) {
             throw Checks.fail("dropout rate", String.valueOf(rate), "expected 0 to 1");
         }
     }
-
-    /** Whether anything is dropped. */
-    boolean drops() {
-        return rate > 0;
-    }
-
-    /** The last two words of the counter. */
-    static long counter(long query, long batchHead) {
-        return query & 0xffffffffL | batchHead << 32;
-    }
 }

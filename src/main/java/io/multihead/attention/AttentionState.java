@@ -2,6 +2,8 @@ package io.multihead.attention;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
+import io.multihead.internal.attention.MemoryChecks;
+import io.multihead.internal.attention.forward.StateMerge;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.ScratchKey;
 import io.multihead.tensor.Tensor;
@@ -18,7 +20,7 @@ import io.multihead.tensor.Tensor;
  *     count. F64 loses nothing; F32 loses what rounding a logarithm of this size does
  */
 public record AttentionState(Tensor output, Tensor logSumExp) {
-    private static final ScratchKey<MergeCall> CALL = ScratchKey.of(MergeCall::new);
+    private static final ScratchKey<StateMerge> CALL = ScratchKey.of(StateMerge::new);
 
     /**
      * Checks the shapes.
@@ -63,11 +65,13 @@ public record AttentionState(Tensor output, Tensor logSumExp) {
         Checks.notNull(cpu, "cpu");
         require(cpu, left, "left", merged);
         require(cpu, right, "right", merged);
-        AttentionChecks.requireWritable(cpu, merged.output, "merged output");
-        AttentionChecks.requireWritable(cpu, merged.logSumExp, "merged logSumExp");
-        AttentionChecks.requireApart(merged.output, "merged output", merged.logSumExp, "merged logSumExp");
-        try (MergeCall call = Operation.open(cpu, CALL)) {
-            call.bind(left, right, merged);
+        MemoryChecks.requireWritable(cpu, merged.output, "merged output");
+        MemoryChecks.requireWritable(cpu, merged.logSumExp, "merged logSumExp");
+        MemoryChecks.requireApart(merged.output, "merged output", merged.logSumExp, "merged logSumExp");
+        try (StateMerge call = Operation.open(cpu, CALL)) {
+            call.bindLeft(left.output, left.logSumExp);
+            call.bindRight(right.output, right.logSumExp);
+            call.bindMerged(merged.output, merged.logSumExp);
             call.run();
         }
     }
@@ -81,14 +85,14 @@ public record AttentionState(Tensor output, Tensor logSumExp) {
                     "output shape " + part.output.shape(),
                     "expected " + merged.output.shape() + ", as of merged");
         }
-        AttentionChecks.requireFloating(part.logSumExp, argument + " logSumExp");
-        Operation.execution(cpu).requireAccess(part.output, argument);
-        Operation.execution(cpu).requireAccess(part.logSumExp, argument);
+        MemoryChecks.requireFloating(part.logSumExp, argument + " logSumExp");
+        MemoryChecks.requireAccess(cpu, part.output, argument);
+        MemoryChecks.requireAccess(cpu, part.logSumExp, argument);
         if (part != merged) {
-            AttentionChecks.requireApart(merged.output, "merged output", part.output, argument);
-            AttentionChecks.requireApart(merged.output, "merged output", part.logSumExp, argument);
-            AttentionChecks.requireApart(merged.logSumExp, "merged logSumExp", part.output, argument);
-            AttentionChecks.requireApart(merged.logSumExp, "merged logSumExp", part.logSumExp, argument);
+            MemoryChecks.requireApart(merged.output, "merged output", part.output, argument);
+            MemoryChecks.requireApart(merged.output, "merged output", part.logSumExp, argument);
+            MemoryChecks.requireApart(merged.logSumExp, "merged logSumExp", part.output, argument);
+            MemoryChecks.requireApart(merged.logSumExp, "merged logSumExp", part.logSumExp, argument);
         }
     }
 }

@@ -2,7 +2,8 @@ package io.multihead.attention;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
-import io.multihead.internal.call.Operation;
+import io.multihead.internal.attention.MemoryChecks;
+import io.multihead.internal.attention.mask.MaskPart;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
@@ -11,7 +12,7 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** What must hold before backward writes anything. */
+/** Checks of the arguments of backward, made before anything is written. */
 final class GradientChecks {
     private GradientChecks() {}
 
@@ -30,12 +31,12 @@ final class GradientChecks {
         if (upstream.weights() != null && pass.outputs().weights() == null) {
             throw Checks.fail("weightsGradient", "given", "expected the weights too, as forward wrote them");
         }
-        for (Mask.Part part : pass.options().mask().parts()) {
+        for (MaskPart part : pass.options().mask().parts()) {
             if (part.tensor() != null) {
                 read.put("mask " + read.size(), part.tensor());
             }
         }
-        read.forEach((name, tensor) -> Operation.execution(cpu).requireAccess(tensor, name));
+        read.forEach((name, tensor) -> MemoryChecks.requireAccess(cpu, tensor, name));
         Map<String, Tensor> written = new LinkedHashMap<>();
         put(written, "query gradient", gradients.query(), query);
         put(written, "key gradient", gradients.key(), pass.key().shape());
@@ -49,8 +50,8 @@ final class GradientChecks {
             throw Checks.fail(
                     "options", options.scores().toString(), "expected no score options, which backward lacks");
         }
-        for (Mask.Part part : options.mask().parts()) {
-            if (part.kind() == Mask.Kind.WINDOW || part.kind() == Mask.Kind.BLOCKS) {
+        for (MaskPart part : options.mask().parts()) {
+            if (part.kind() == MaskPart.Kind.WINDOW || part.kind() == MaskPart.Kind.BLOCKS) {
                 throw Checks.fail(
                         "mask", part.kind().toString(), "expected no window and no blocks, which backward lacks");
             }
@@ -62,7 +63,7 @@ final class GradientChecks {
         put(read, "output" + suffix, outputs.output(), Shape.of(output));
         put(read, "logSumExp" + suffix, outputs.logSumExp(), Shape.of(Arrays.copyOf(output, 3)));
         if (outputs.logSumExp() != null) {
-            AttentionChecks.requireFloating(outputs.logSumExp(), "logSumExp" + suffix);
+            MemoryChecks.requireFloating(outputs.logSumExp(), "logSumExp" + suffix);
         }
         put(read, "weights" + suffix, outputs.weights(), Shape.of(weights));
     }
@@ -81,7 +82,7 @@ final class GradientChecks {
             return;
         }
         List<Shape> shapes = mask.parts().stream()
-                .filter(part -> part.kind() == Mask.Kind.BIAS)
+                .filter(part -> part.kind() == MaskPart.Kind.BIAS)
                 .map(part -> Checks.notNull(part.tensor(), "bias").shape())
                 .toList();
         if (!shapes.contains(gradient.shape())) {
@@ -94,8 +95,8 @@ final class GradientChecks {
     private static void requireWritable(Compute cpu, Map<String, Tensor> read, Map<String, Tensor> written) {
         Map<String, Tensor> others = new LinkedHashMap<>(read);
         written.forEach((name, tensor) -> {
-            AttentionChecks.requireWritable(cpu, tensor, name);
-            others.forEach((other, held) -> AttentionChecks.requireApart(tensor, name, held, other));
+            MemoryChecks.requireWritable(cpu, tensor, name);
+            others.forEach((other, held) -> MemoryChecks.requireApart(tensor, name, held, other));
             others.put(name, tensor);
         });
     }

@@ -1,51 +1,78 @@
 package io.multihead.attention;
 
-import io.multihead.compute.Compute;
+import io.multihead.internal.Checks;
+import io.multihead.internal.attention.keyvalue.KeyValueAccess;
+import io.multihead.internal.attention.keyvalue.KeyValueSource;
+import io.multihead.internal.attention.keyvalue.PagedKeyValues;
+import io.multihead.internal.attention.keyvalue.TensorKeyValues;
 import io.multihead.tensor.Tensor;
 import java.util.List;
 
 /**
- * Keys and values of a batch of sequences, which may differ in length, wherever they lie: tensors, packed sequences, pages,
- * or a cache of {@code io.multihead.cache}. Read by several threads at once while attention runs; must not change then.
- *
- * <p>The factories cover memory of the caller's. Other storages implement {@link #locate}.
+ * Keys and values of a batch of sequences, which may differ in length, wherever they are stored: tensors, packed sequences,
+ * pages, or a cache of {@code io.multihead.cache}. Immutable; the memory it views is read by several threads at once while
+ * attention runs and must not change then.
  */
-public interface KeyValueView {
+public final class KeyValueView {
+    static {
+        KeyValueAccess.register(KeyValueView::new);
+    }
+
+    private final KeyValueSource source;
+
+    private KeyValueView(KeyValueSource source) {
+        this.source = source;
+    }
+
+    KeyValueSource source() {
+        return source;
+    }
+
     /**
-     * Number of sequences.
+     * Returns the number of sequences.
      *
      * @return at least 0
      */
-    int sequences();
+    public int sequences() {
+        return source.sequences();
+    }
 
     /**
-     * Number of key/value heads.
+     * Returns the number of key/value heads.
      *
      * @return at least 0
      */
-    int heads();
+    public int heads() {
+        return source.heads();
+    }
 
     /**
-     * Elements of a key.
+     * Returns the elements of a key.
      *
      * @return at least 0
      */
-    int headDim();
+    public int headDim() {
+        return source.headDim();
+    }
 
     /**
-     * Elements of a value.
+     * Returns the elements of a value.
      *
      * @return at least 0
      */
-    int valueDim();
+    public int valueDim() {
+        return source.valueDim();
+    }
 
     /**
-     * Number of keys of a sequence, those before {@link #firstKey} included: the position of its next token.
+     * Returns the number of keys of a sequence, those before {@link #firstKey} included: the position of its next token.
      *
      * @param sequence from 0
      * @return at least 0
      */
-    long keys(int sequence);
+    public long keys(int sequence) {
+        return source.keys((int) Checks.index(sequence, source.sequences(), "sequence"));
+    }
 
     /**
      * Returns the size of the key axis that tensors of a mask and weights have: a sequence with fewer keys uses the first part
@@ -53,54 +80,31 @@ public interface KeyValueView {
      *
      * @return the most {@link #keys} of a sequence, or more
      */
-    default long maxKeys() {
-        long most = 0;
-        for (int sequence = 0; sequence < sequences(); sequence++) {
-            most = Math.max(most, keys(sequence));
-        }
-        return most;
+    public long maxKeys() {
+        return source.maxKeys();
     }
 
     /**
-     * The first key that still exists.
+     * Returns the first key that still exists.
      *
      * @param sequence from 0
      * @return 0 unless older keys were given up
      */
-    default long firstKey(int sequence) {
-        return 0;
+    public long firstKey(int sequence) {
+        return source.firstKey((int) Checks.index(sequence, source.sequences(), "sequence"));
     }
 
     /**
-     * Says where a key and its value lie, and those that follow.
-     *
-     * @param sequence from 0
-     * @param head key/value head, from 0
-     * @param key a multiple of {@link KeyValuePage#LEAST_KEYS}, or the first key after a page that was located before
-     * @param page is told
-     */
-    void locate(int sequence, int head, long key, KeyValuePage page);
-
-    /**
-     * Fails if the threads cannot read the memory, or if a tensor that will be written overlaps it.
-     *
-     * @param cpu whose threads read
-     * @param written a result of the call
-     * @param argument its name
-     * @throws IllegalArgumentException if so
-     */
-    void requireUsable(Compute cpu, Tensor written, String argument);
-
-    /**
-     * Tensors as they are; every sequence has all keys.
+     * Views tensors as they are; every sequence has all keys.
      *
      * @param key {@code [sequences, keyHeads, keys, headDim]}, any strides and element type
      * @param value {@code [sequences, keyHeads, keys, valueDim]}
      * @return a view of their memory
      * @throws IllegalArgumentException if the shapes do not fit
      */
-    static KeyValueView of(Tensor key, Tensor value) {
-        return new TensorKeyValues(key, value);
+    public static KeyValueView of(Tensor key, Tensor value) {
+        AttentionChecks.requireKeyValues(key, value);
+        return new KeyValueView(new TensorKeyValues(key, value));
     }
 
     /**
@@ -115,13 +119,14 @@ public interface KeyValueView {
      * @return a view of their memory
      * @throws IllegalArgumentException if the shapes do not fit, or the lengths are not one per sequence from 0 to maxTokens
      */
-    static KeyValueView of(Tensor key, Tensor value, long... lengths) {
+    public static KeyValueView of(Tensor key, Tensor value, long... lengths) {
         AttentionChecks.requireLengths(lengths, key);
-        return TensorKeyValues.ofLengths(key, value, lengths.clone());
+        AttentionChecks.requireKeyValues(key, value);
+        return new KeyValueView(TensorKeyValues.ofLengths(key, value, lengths.clone()));
     }
 
     /**
-     * Sequences packed one after another, as {@code cu_seqlens} of FlashAttention describes them.
+     * Views sequences packed one after another, as {@code cu_seqlens} of FlashAttention describes them.
      *
      * @param key {@code [1, keyHeads, tokens, headDim]}, any strides and element type
      * @param value {@code [1, keyHeads, tokens, valueDim]}
@@ -129,13 +134,14 @@ public interface KeyValueView {
      * @return a view of their memory
      * @throws IllegalArgumentException if the shapes do not fit, or the offsets fall or leave the tokens
      */
-    static KeyValueView packed(Tensor key, Tensor value, long... offsets) {
+    public static KeyValueView packed(Tensor key, Tensor value, long... offsets) {
         AttentionChecks.requirePacked(offsets, key, "key");
-        return TensorKeyValues.packed(key, value, offsets.clone());
+        AttentionChecks.requireKeyValues(key, value);
+        return new KeyValueView(TensorKeyValues.packed(key, value, offsets.clone()));
     }
 
     /**
-     * One sequence in pages of equal size, such as direct buffers or mapped files.
+     * Views one sequence in pages of equal size, such as direct buffers or mapped files.
      *
      * @param keys one {@code [keyHeads, pageTokens, headDim]} per page, any strides and element types
      * @param values one {@code [keyHeads, pageTokens, valueDim]} per page
@@ -144,7 +150,7 @@ public interface KeyValueView {
      * @throws IllegalArgumentException if the shapes do not fit or their sizes other than tokens exceed an {@code int}, or the
      *     pages hold fewer tokens
      */
-    static KeyValueView pages(List<Tensor> keys, List<Tensor> values, long tokens) {
-        return new PagedKeyValues(keys, values, tokens);
+    public static KeyValueView pages(List<Tensor> keys, List<Tensor> values, long tokens) {
+        return new KeyValueView(new PagedKeyValues(keys, values, tokens));
     }
 }

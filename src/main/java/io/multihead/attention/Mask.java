@@ -1,6 +1,7 @@
 package io.multihead.attention;
 
 import io.multihead.internal.Checks;
+import io.multihead.internal.attention.mask.MaskPart;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.util.List;
@@ -41,21 +42,18 @@ public final class Mask {
      * Causal: a query at position p sees the keys {@code j <= p}. Queries are aligned bottom-right (see above), which is what a
      * cache needs: the last query sees every key. A query before position 0 sees nothing.
      */
-    public static final Mask CAUSAL = new Mask(List.of(new Part(Kind.CAUSAL_BOTTOM_RIGHT, null, null)));
+    public static final Mask CAUSAL = new Mask(List.of(new MaskPart(MaskPart.Kind.CAUSAL_BOTTOM_RIGHT, null, null)));
 
     /**
      * Causal, aligned top-left as {@code is_causal} of PyTorch's {@code scaled_dot_product_attention}: query {@code i} sees the
      * keys {@code j <= i}, however many keys exist. A window beside it is aligned bottom-right unless {@code queryOffset(0)} is
      * combined with both.
      */
-    public static final Mask CAUSAL_TOP_LEFT = new Mask(List.of(new Part(Kind.CAUSAL_TOP_LEFT, null, null)));
+    public static final Mask CAUSAL_TOP_LEFT = new Mask(List.of(new MaskPart(MaskPart.Kind.CAUSAL_TOP_LEFT, null, null)));
 
-    /** The largest offset of queries in either direction; sums of a few such numbers do not overflow. */
-    static final long MOST_OFFSET = 1L << 60;
+    private final List<MaskPart> parts;
 
-    private final List<Part> parts;
-
-    private Mask(List<Part> parts) {
+    private Mask(List<MaskPart> parts) {
         this.parts = parts;
     }
 
@@ -68,7 +66,7 @@ public final class Mask {
      * @throws IllegalArgumentException if the tensor is not I8 or has more than four axes
      */
     public static Mask keep(Tensor tensor) {
-        return of(Kind.KEEP, requireFlags(tensor));
+        return of(MaskPart.Kind.KEEP, requireFlags(tensor));
     }
 
     /**
@@ -79,7 +77,7 @@ public final class Mask {
      * @throws IllegalArgumentException if the tensor is not I8 or has more than four axes
      */
     public static Mask drop(Tensor tensor) {
-        return of(Kind.DROP, requireFlags(tensor));
+        return of(MaskPart.Kind.DROP, requireFlags(tensor));
     }
 
     /**
@@ -93,7 +91,7 @@ public final class Mask {
         if (!Checks.notNull(tensor, "bias").dtype().isFloating()) {
             throw Checks.fail("bias", tensor.toString(), "expected a floating element type; keep or drop take I8");
         }
-        return of(Kind.BIAS, requireRank(tensor, "bias"));
+        return of(MaskPart.Kind.BIAS, requireRank(tensor, "bias"));
     }
 
     /**
@@ -108,7 +106,7 @@ public final class Mask {
         for (long length : Checks.notNull(lengths, "keyLengths")) {
             Checks.atLeast(length, 0, "keyLengths");
         }
-        return new Mask(List.of(new Part(Kind.KEY_LENGTHS, null, lengths.clone())));
+        return new Mask(List.of(new MaskPart(MaskPart.Kind.KEY_LENGTHS, null, lengths.clone())));
     }
 
     /**
@@ -124,7 +122,7 @@ public final class Mask {
     public static Mask window(long left, long right) {
         requireSide(left, "left");
         requireSide(right, "right");
-        return new Mask(List.of(new Part(Kind.WINDOW, null, new long[] {left, right})));
+        return new Mask(List.of(new MaskPart(MaskPart.Kind.WINDOW, null, new long[] {left, right})));
     }
 
     /**
@@ -153,12 +151,12 @@ public final class Mask {
      */
     public static Mask queryOffset(long... offsets) {
         for (long offset : Checks.notNull(offsets, "queryOffset")) {
-            if (offset < -MOST_OFFSET || offset > MOST_OFFSET) {
+            if (offset < -MaskPart.MAX_OFFSET || offset > MaskPart.MAX_OFFSET) {
                 throw Checks.fail(
-                        "queryOffset", String.valueOf(offset), "expected " + -MOST_OFFSET + " to " + MOST_OFFSET);
+                        "queryOffset", String.valueOf(offset), "expected " + -MaskPart.MAX_OFFSET + " to " + MaskPart.MAX_OFFSET);
             }
         }
-        return new Mask(List.of(new Part(Kind.QUERY_OFFSET, null, offsets.clone())));
+        return new Mask(List.of(new MaskPart(MaskPart.Kind.QUERY_OFFSET, null, offsets.clone())));
     }
 
     /**
@@ -174,7 +172,7 @@ public final class Mask {
         if (blockSize < 32 || Integer.bitCount(blockSize) != 1 || blockSize > 256) {
             throw Checks.fail("blockSize", String.valueOf(blockSize), "expected 32, 64, 128 or 256");
         }
-        return new Mask(List.of(new Part(Kind.BLOCKS, requireFlags(kept), new long[] {blockSize})));
+        return new Mask(List.of(new MaskPart(MaskPart.Kind.BLOCKS, requireFlags(kept), new long[] {blockSize})));
     }
 
     /**
@@ -189,32 +187,12 @@ public final class Mask {
                 .toList());
     }
 
-    List<Part> parts() {
+    List<MaskPart> parts() {
         return parts;
     }
 
-    /** What one part of a mask does. */
-    enum Kind {
-        KEEP,
-        DROP,
-        BIAS,
-        KEY_LENGTHS,
-        WINDOW,
-        QUERY_OFFSET,
-        BLOCKS,
-        CAUSAL_BOTTOM_RIGHT,
-        CAUSAL_TOP_LEFT
-    }
-
-    /** One part: a kind with its tensor and its numbers, where it has them: lengths, two sides, offsets, or a size of blocks. */
-    @SuppressWarnings("ArrayRecordComponent") // private to the package and never compared by content
-    record Part(
-            Kind kind,
-            @org.jspecify.annotations.Nullable Tensor tensor,
-            long @org.jspecify.annotations.Nullable [] numbers) {}
-
-    private static Mask of(Kind kind, Tensor tensor) {
-        return new Mask(List.of(new Part(kind, tensor, null)));
+    private static Mask of(MaskPart.Kind kind, Tensor tensor) {
+        return new Mask(List.of(new MaskPart(kind, tensor, null)));
     }
 
     private static void requireSide(long side, String argument) {

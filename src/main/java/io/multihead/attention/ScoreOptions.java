@@ -106,9 +106,8 @@ public record ScoreOptions(
         return slopes;
     }
 
-    /** Returns the sink of a query head, minus infinity where there is none. */
-    float sink(long head) {
-        return sinks == null ? Float.NEGATIVE_INFINITY : sinks[(int) head];
+    float @Nullable [] sharedSinks() {
+        return sinks;
     }
 
     /** Whether anything but the denominator changes. */

@@ -2,6 +2,9 @@ package io.multihead.attention;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
+import io.multihead.internal.attention.MemoryChecks;
+import io.multihead.internal.attention.forward.SoftmaxCall;
+import io.multihead.internal.attention.mask.BoundMask;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.ScratchKey;
 import io.multihead.tensor.Tensor;
@@ -62,23 +65,24 @@ public final class Softmax {
         Checks.notNull(cpu, "cpu");
         Checks.notNull(options, "options");
         requireShapes(scores, output, logSumExp);
-        Operation.execution(cpu).requireAccess(scores, "scores");
-        AttentionChecks.requireWritable(cpu, output, "output");
+        MemoryChecks.requireAccess(cpu, scores, "scores");
+        MemoryChecks.requireWritable(cpu, output, "output");
         if (output != scores) {
-            AttentionChecks.requireApart(output, "output", scores, "scores");
+            MemoryChecks.requireApart(output, "output", scores, "scores");
         }
         if (logSumExp != null) {
-            AttentionChecks.requireWritable(cpu, logSumExp, "logSumExp");
-            AttentionChecks.requireApart(logSumExp, "logSumExp", scores, "scores");
-            AttentionChecks.requireApart(logSumExp, "logSumExp", output, "output");
+            MemoryChecks.requireWritable(cpu, logSumExp, "logSumExp");
+            MemoryChecks.requireApart(logSumExp, "logSumExp", scores, "scores");
+            MemoryChecks.requireApart(logSumExp, "logSumExp", output, "output");
         }
         try (SoftmaxCall call = Operation.open(cpu, CALL)) {
-            call.bind(scores, output, logSumExp, options, logarithm);
-            if (!options.scores().isNone() || call.mask.blocks().hides()) {
+            call.bind(scores, output, logSumExp, logarithm, options.scaleFor(1));
+            BoundMask mask = call.bindMask(options.mask().parts());
+            if (!options.scores().isNone() || mask.blocks().hides()) {
                 throw Checks.fail(
                         "options", options.toString(), "expected no score options and no blocks for scores alone");
             }
-            call.mask.requireUsable(cpu, output, "output");
+            mask.requireUsable(cpu, output, "output");
             call.run();
         }
     }

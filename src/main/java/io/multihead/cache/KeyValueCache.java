@@ -1,9 +1,10 @@
 package io.multihead.cache;
 
-import io.multihead.attention.KeyValuePage;
 import io.multihead.attention.KeyValueView;
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
+import io.multihead.internal.attention.keyvalue.KeyValueAccess;
+import io.multihead.internal.attention.keyvalue.KeyValueSpan;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.ScratchKey;
 import io.multihead.internal.kernel.Lanes;
@@ -64,7 +65,7 @@ public final class KeyValueCache {
             ropes = Checks.noNulls(ropes, "ropes");
             CacheChecks.requireRopes(ropes, layers, headDim);
             CacheChecks.requirePageFits(
-                    layers, heads, CacheChecks.elements(dtype, headDim, valueDim), KeyValuePage.LEAST_KEYS);
+                    layers, heads, CacheChecks.elements(dtype, headDim, valueDim), KeyValueSpan.MIN_PANEL_KEYS);
         }
 
         /**
@@ -156,12 +157,12 @@ public final class KeyValueCache {
      * @throws IllegalArgumentException if the budget does not hold one page, or exceeds the JVM's largest heap
      */
     public static KeyValueCache paged(Config config, long budgetBytes) {
-        long page = PagePool.bytesPerToken(Checks.notNull(config, "config")) * KeyValuePage.LEAST_KEYS;
+        long page = PagePool.bytesPerToken(Checks.notNull(config, "config")) * KeyValueSpan.MIN_PANEL_KEYS;
         if (budgetBytes < page) {
             throw Checks.fail("budgetBytes", String.valueOf(budgetBytes), "expected at least one page of " + page);
         }
         CacheChecks.requireHeap(budgetBytes);
-        PagePool pool = new PagePool(config, KeyValuePage.LEAST_KEYS, budgetBytes / page, PagePool.STEPS);
+        PagePool pool = new PagePool(config, KeyValueSpan.MIN_PANEL_KEYS, budgetBytes / page, PagePool.STEPS);
         return new KeyValueCache(pool, Long.MAX_VALUE);
     }
 
@@ -383,7 +384,7 @@ public final class KeyValueCache {
         for (int sequence : Checks.notNull(of, "of")) {
             sequences.get(sequence);
         }
-        return new CacheView(this, layer, of.clone());
+        return KeyValueAccess.view(new CacheView(this, layer, of.clone()), KeyValueView.class);
     }
 
     PagePool pool() {

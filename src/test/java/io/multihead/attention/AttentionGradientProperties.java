@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.attention.mask.MaskPart;
 import io.multihead.reference.ReferenceAttention;
 import io.multihead.reference.ReferenceAttentionGradient;
 import io.multihead.reference.ReferenceDropout;
@@ -246,8 +247,8 @@ class AttentionGradientProperties {
             call = new ReferenceAttention.Call(
                     built.query(), built.key(), built.value(), built.scale(), built.rule(), factors);
             bias = options.mask().parts().stream()
-                    .filter(part -> part.kind() == Mask.Kind.BIAS)
-                    .map(Mask.Part::tensor)
+                    .filter(part -> part.kind() == MaskPart.Kind.BIAS)
+                    .map(MaskPart::tensor)
                     .findFirst()
                     .orElse(null);
         }

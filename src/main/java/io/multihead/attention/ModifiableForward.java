@@ -1,0 +1,34 @@
+package io.multihead.attention;
+
+import io.multihead.internal.Checks;
+import io.multihead.internal.attention.ScoreFunction;
+import io.multihead.internal.attention.forward.ForwardCall;
+import io.multihead.internal.kernel.Scratch;
+import org.jspecify.annotations.Nullable;
+
+/** A call of forward that adapts the caller's modifier to the engine: an object of its own per call would cost garbage. */
+final class ModifiableForward extends ForwardCall implements ScoreFunction {
+    private @Nullable ScoreModifier modifier;
+
+    ModifiableForward(Scratch memory) {
+        super(memory);
+    }
+
+    /** Sets the modifier, and returns what the engine calls in its place. */
+    @Nullable
+    ScoreFunction adapt(@Nullable ScoreModifier newModifier) {
+        modifier = newModifier;
+        return newModifier == null ? null : this;
+    }
+
+    @Override
+    public float apply(long batch, long head, long query, long key, float score) {
+        return Checks.notNull(modifier, "modifier").apply(batch, head, query, key, score);
+    }
+
+    @Override
+    protected void clear() {
+        super.clear();
+        modifier = null;
+    }
+}

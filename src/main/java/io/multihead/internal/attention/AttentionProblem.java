@@ -1,0 +1,122 @@
+package io.multihead.internal.attention;
+
+import io.multihead.tensor.Tensor;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The numbers of one call: sizes, where packed sequences of queries start, and what is done to scores. Bound before the call
+ * runs, then only read, by all threads.
+ */
+public final class AttentionProblem {
+    private static final AtomicLong TAGS = new AtomicLong();
+
+    private final ScoreRule scores = new ScoreRule();
+    private long sequences;
+    private long heads;
+    private long kvHeads;
+    private long queries;
+    private long keys;
+    private int headDim;
+    private int valueDim;
+    private long firstTag;
+    private long @Nullable [] offsets;
+
+    /** Creates a problem that is bound before each use. */
+    public AttentionProblem() {}
+
+    /**
+     * Sets the sizes of the queries.
+     *
+     * @param query {@code [sequences, queryHeads, queries, headDim]}, or {@code [1, queryHeads, tokens, headDim]} with offsets
+     * @param newOffsets where each packed sequence starts and the last one ends; null when every batch is one sequence
+     */
+    public void bindQuery(Tensor query, long @Nullable [] newOffsets) {
+        offsets = newOffsets;
+        sequences = newOffsets == null ? query.dim(0) : newOffsets.length - 1;
+        heads = query.dim(1);
+        queries = newOffsets == null ? query.dim(2) : -1;
+        headDim = (int) query.dim(3);
+    }
+
+    /**
+     * Sets the sizes of keys and values, after {@link #bindQuery}.
+     *
+     * @param newKeys size of the key axis of masks and weights: the keys of the longest sequence, or more
+     */
+    public void bindKeys(long newKvHeads, long newKeys, int newValueDim) {
+        kvHeads = newKvHeads;
+        keys = newKeys;
+        valueDim = newValueDim;
+        firstTag = TAGS.getAndAdd(sequences * kvHeads);
+    }
+
+    /** Returns what is done to scores and weights. */
+    public ScoreRule scores() {
+        return scores;
+    }
+
+    /** Returns the number of sequences, which is the batch size unless they are packed. */
+    public long sequences() {
+        return sequences;
+    }
+
+    /** Returns the number of query heads. */
+    public long heads() {
+        return heads;
+    }
+
+    /** Returns the number of key/value heads. */
+    public long kvHeads() {
+        return kvHeads;
+    }
+
+    /** Returns the number of query heads that share a key/value head. */
+    public long headsPerGroup() {
+        return kvHeads == 0 ? 0 : heads / kvHeads;
+    }
+
+    /** Returns the number of queries of every sequence, -1 when sequences are packed. */
+    public long queries() {
+        return queries;
+    }
+
+    /** Returns the number of queries of a sequence. */
+    public long queries(int sequence) {
+        return offsets == null ? queries : offsets[sequence + 1] - offsets[sequence];
+    }
+
+    /** Returns the size of the key axis of masks and weights. */
+    public long keys() {
+        return keys;
+    }
+
+    /** Returns the elements of a query and of a key. */
+    public int headDim() {
+        return headDim;
+    }
+
+    /** Returns the elements of a value. */
+    public int valueDim() {
+        return valueDim;
+    }
+
+    /** Returns the position of an element's first number in a tensor {@code [batch, queryHeads, queries, ...]}. */
+    public long position(Tensor tensor, int sequence, long head, long query) {
+        return tensor.offset()
+                + (offsets == null ? sequence * tensor.stride(0) : offsets[sequence] * tensor.stride(2))
+                + head * tensor.stride(1)
+                + query * tensor.stride(2);
+    }
+
+    /** Returns a number that no other call and no other head group has: the key of a thread's cache of packed panels. */
+    public long tag(int sequence, int kvHead) {
+        return firstTag + sequence * kvHeads + kvHead;
+    }
+
+    /** Drops every reference to the caller's memory. */
+    public void clear() {
+        offsets = null;
+        scores.clear();
+    }
+}

@@ -1,0 +1,47 @@
+package io.multihead.internal.attention;
+
+import io.multihead.internal.kernel.Lanes;
+
+/** All block sizes of attention, each with its reason. No result depends on those of forward's tasks and tiles, as they say. */
+public final class Blocking {
+    /** Query rows of a tile, multiplied by one key block at a time: its scores, 48 x 256, stay in L1 and L2. */
+    public static final int QUERY_TILE = 48;
+
+    /** Keys of one block, aligned at key 0: the largest depth of one matrix multiplication, here of P V. */
+    public static final int KEY_BLOCK = Lanes.DEPTH;
+
+    /**
+     * Keys of one split. Each split is a softmax of its own and the states are merged in order, in every call: so the bits
+     * are the same whether splits run on one thread or on many, in a prefill or in a decode step.
+     */
+    public static final int KEY_SPLIT = 4 * KEY_BLOCK;
+
+    /** Maximum query rows of one task: their softmax state stays in L2 beside a key block. */
+    public static final int TASK_ROWS = 4 * QUERY_TILE;
+
+    /** Maximum query rows of one task when keys must be packed again for each task: packing is then a thirtieth of the work. */
+    public static final int TASK_ROWS_REPACKED = 10 * QUERY_TILE;
+
+    /** Maximum floats of packed keys and values that a thread keeps from task to task: 16 MiB. */
+    public static final long PACKED_FLOATS = 1L << 22;
+
+    /** Tasks per thread below which tasks are made smaller, so that all threads finish at about the same time. */
+    public static final int TASKS_PER_THREAD = 4;
+
+    /** Query rows of one block of backward. */
+    public static final int BACKWARD_QUERIES = 256;
+
+    /** Keys of one block of backward: with 256 query rows, everything that a pair of blocks touches stays in L2. */
+    public static final int BACKWARD_KEYS = 128;
+
+    /** Keys of one tile of score gradients in backward. */
+    public static final int BACKWARD_KEY_TILE = 64;
+
+    /** Matrix multiplications per pair of blocks in backward when each pair is formed once, by a task that is a whole head group. */
+    public static final int MULTIPLICATIONS_ONCE = 5;
+
+    /** The same when each pair is formed twice, once by a task of a key block and once by a task of a query block. */
+    public static final int MULTIPLICATIONS_TWICE = 7;
+
+    private Blocking() {}
+}

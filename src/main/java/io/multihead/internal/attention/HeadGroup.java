@@ -1,0 +1,94 @@
+package io.multihead.internal.attention;
+
+import io.multihead.tensor.Tensor;
+
+/**
+ * The query heads of one sequence that share a key/value head. Their query rows are numbered head after head, so that each key
+ * is read once for all of them. A cursor of one thread, moved from task to task.
+ */
+public final class HeadGroup {
+    private static final AttentionProblem NO_PROBLEM = new AttentionProblem();
+
+    private AttentionProblem problem = NO_PROBLEM;
+    private int sequence;
+    private int kvHead;
+    private long queries;
+    private long heads;
+
+    /** Creates a cursor that is bound before each use. */
+    public HeadGroup() {}
+
+    /** Moves to a group. */
+    public void bind(AttentionProblem newProblem, int newSequence, int newKvHead) {
+        problem = newProblem;
+        sequence = newSequence;
+        kvHead = newKvHead;
+        queries = newProblem.queries(newSequence);
+        heads = newProblem.headsPerGroup();
+    }
+
+    /** Drops the reference to the call. */
+    public void release() {
+        problem = NO_PROBLEM;
+    }
+
+    /** Returns the numbers of the call. */
+    public AttentionProblem problem() {
+        return problem;
+    }
+
+    /** Returns the sequence. */
+    public int sequence() {
+        return sequence;
+    }
+
+    /** Returns the key/value head. */
+    public int kvHead() {
+        return kvHead;
+    }
+
+    /** Returns the number of queries of the sequence. */
+    public long queries() {
+        return queries;
+    }
+
+    /** Returns the number of query rows, those of all heads of the group. */
+    public long rows() {
+        return heads * queries;
+    }
+
+    /** Returns the query head of a row. */
+    public long head(long row) {
+        return kvHead * heads + row / queries;
+    }
+
+    /** Returns the query of a row, counted from the sequence's first. */
+    public long query(long row) {
+        return row % queries;
+    }
+
+    /** Returns how many of the next {@code count} rows belong to the same query head, and so are rows of one matrix. */
+    public int rowsOfHead(long row, int count) {
+        return (int) Math.min(count, queries - query(row));
+    }
+
+    /** Returns the position of a row's first number in a tensor {@code [batch, queryHeads, queries, ...]}. */
+    public long position(Tensor tensor, long row) {
+        return problem.position(tensor, sequence, head(row), query(row));
+    }
+
+    /** Returns the position of a key's first number in a tensor {@code [batch, kvHeads, keys, dim]}. */
+    public long keyPosition(Tensor tensor, long key) {
+        return tensor.offset() + sequence * tensor.stride(0) + kvHead * tensor.stride(1) + key * tensor.stride(2);
+    }
+
+    /** Returns the last two words of the Philox counter of a row's dropout: the query, and batch and head as one number. */
+    public long dropoutCounter(long row) {
+        return query(row) & 0xffffffffL | sequence * problem.heads() + head(row) << 32;
+    }
+
+    /** Returns a number that no other group of any call has. */
+    public long tag() {
+        return problem.tag(sequence, kvHead);
+    }
+}

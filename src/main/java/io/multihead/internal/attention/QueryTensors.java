@@ -1,0 +1,58 @@
+package io.multihead.internal.attention;
+
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/** The caller's tensors whose rows are queries: {@code [batch, queryHeads, queries, ...]}; or the gradients of these four. */
+public final class QueryTensors {
+    private @Nullable Tensor query;
+    private @Nullable Tensor output;
+    private @Nullable Tensor logSumExp;
+    private @Nullable Tensor weights;
+
+    /** Creates an empty set that is bound before each use. */
+    public QueryTensors() {}
+
+    /** Sets all tensors; those that a call does not have are null. */
+    public void bind(
+            @Nullable Tensor newQuery,
+            @Nullable Tensor newOutput,
+            @Nullable Tensor newLogSumExp,
+            @Nullable Tensor newWeights) {
+        query = newQuery;
+        output = newOutput;
+        logSumExp = newLogSumExp;
+        weights = newWeights;
+    }
+
+    /** Returns {@code [batch, queryHeads, queries, headDim]}. */
+    public Tensor query() {
+        return Checks.notNull(query, "query");
+    }
+
+    /** Returns whether there is a query tensor; a gradient may not be wanted. */
+    public boolean hasQuery() {
+        return query != null;
+    }
+
+    /** Returns {@code [batch, queryHeads, queries, valueDim]}. */
+    public Tensor output() {
+        return Checks.notNull(output, "output");
+    }
+
+    /** Returns {@code [batch, queryHeads, queries]}, or null. */
+    public @Nullable Tensor logSumExp() {
+        return logSumExp;
+    }
+
+    /** Returns {@code [batch, queryHeads, queries, keys]}, or null. */
+    public @Nullable Tensor weights() {
+        return weights;
+    }
+
+    /** Drops every reference. */
+    public void clear() {
+        bind(null, null, null, null);
+    }
+}

@@ -1,0 +1,109 @@
+package io.multihead.internal.attention.backward;
+
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.LoopBody;
+import io.multihead.internal.exec.Workspace;
+import io.multihead.internal.exec.ScratchKey;
+import io.multihead.internal.attention.AttentionEvent;
+import io.multihead.internal.attention.AttentionProblem;
+import io.multihead.internal.attention.QueryTensors;
+import io.multihead.internal.attention.mask.BoundMask;
+import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/** One call of backward. Bound to checked arguments, it builds the schedule and runs its tasks, and then those of the bias. */
+public final class BackwardCall extends Operation implements LoopBody {
+    private static final ScratchKey<BackwardWorker> WORKER = ScratchKey.ofWorker(BackwardWorker::new);
+
+    private final BackwardArguments arguments = new BackwardArguments();
+    private final BackwardSchedule schedule = new BackwardSchedule();
+    private final BiasGradientSchedule biasSchedule = new BiasGradientSchedule();
+    private @Nullable Tensor biasGradient;
+    private boolean ofBias;
+
+    /** Creates a call that is bound before each use. */
+    public BackwardCall() {}
+
+    /** Sets checked tensors of keys and values and where their gradients go, after query and sizes of queries are bound. */
+    public void bind(
+            Tensor query,
+            Tensor key,
+            Tensor value,
+            @Nullable Tensor keyGradient,
+            @Nullable Tensor valueGradient,
+            @Nullable Tensor newBiasGradient) {
+        arguments.problem.bindQuery(query, null);
+        arguments.problem.bindKeys(key.dim(1), key.dim(2), (int) value.dim(3));
+        arguments.bindKeyValues(key, value, keyGradient, valueGradient);
+        biasGradient = newBiasGradient;
+    }
+
+    /** Returns the numbers of the call, to set what is done to scores. */
+    public AttentionProblem problem() {
+        return arguments.problem;
+    }
+
+    /** Returns the mask, to be bound. */
+    public BoundMask mask() {
+        return arguments.mask;
+    }
+
+    /** Returns what forward read and wrote, to be bound: query, output, log-sum-exp, perhaps weights. */
+    public QueryTensors saved() {
+        return arguments.saved;
+    }
+
+    /** Returns the gradients of output, log-sum-exp and weights and where that of the query goes, to be bound. */
+    public QueryTensors gradients() {
+        return arguments.gradients;
+    }
+
+    /** Runs everything, and records it if a flight recording asks for that. */
+    public void run() {
+        AttentionEvent event = AttentionEvent.start(true);
+        long tasks = runTasks();
+        if (event != null) {
+            event.finish(arguments.problem, arguments.saved.query(), arguments.problem.keys(), tasks);
+        }
+    }
+
+    private long runTasks() {
+        boolean ofKeys = arguments.keyGradient() != null || arguments.valueGradient() != null;
+        schedule.build(arguments.problem, ofKeys, arguments.gradients.hasQuery(), parallelism());
+        ofBias = false;
+        run(this, schedule.tasks());
+        Tensor bias = biasGradient;
+        if (bias == null) {
+            return schedule.tasks();
+        }
+        biasSchedule.build(bias, arguments.problem);
+        ofBias = true;
+        run(this, biasSchedule.tasks());
+        return schedule.tasks() + biasSchedule.tasks();
+    }
+
+    @Override
+    public void run(long number, Workspace scratch) {
+        BackwardWorker worker = scratch.get(WORKER);
+        Tensor bias = biasGradient;
+        if (ofBias && bias != null) {
+            worker.bias(arguments, biasSchedule, number, bias, scratch.packer());
+        } else {
+            int task = (int) number;
+            worker.bind(arguments.problem, schedule.sequence(task), schedule.kvHead(task), scratch.packer());
+            switch (schedule.kind(task)) {
+                case GROUP -> worker.group(arguments);
+                case KEYS -> worker.keyBlock(arguments, schedule.block(task), false);
+                case QUERIES -> worker.queryBlock(arguments, schedule.block(task));
+            }
+        }
+        worker.release();
+    }
+
+    /** Drops every reference to the caller's memory. */
+    @Override
+    protected void clear() {
+        arguments.clear();
+        biasGradient = null;
+    }
+}

@@ -1,0 +1,237 @@
+package io.multihead.internal.attention.backward;
+
+import static io.multihead.internal.kernel.Lanes.DEPTH;
+import static io.multihead.internal.kernel.Lanes.PANEL;
+import static io.multihead.internal.kernel.Lanes.ROW;
+
+import io.multihead.internal.attention.AttentionProblem;
+import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.HeadGroup;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.Packer;
+import io.multihead.internal.kernel.Product;
+import io.multihead.internal.kernel.ScoreGradient;
+import io.multihead.internal.kernel.Scratch;
+import io.multihead.tensor.Tensor;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One thread's backward: {@code dV += P^T dO}, {@code dK += dS^T Q}, {@code dQ^T += K^T dS^T} over pairs of blocks (Dao 2023,
+ * algorithm 2), each in one chain: chains of 64, as in forward, cost 7 % here and change the error in bounds by less than runs
+ * differ.
+ */
+final class BackwardWorker {
+    private static final int DS_PANEL = Blocking.BACKWARD_KEYS * PANEL;
+
+    private final Staging staging = new Staging();
+    private final Scratch memory;
+    private final Product product;
+    private final HeadGroup group = new HeadGroup();
+    private final ScoreGradientTile tile;
+    private final PackedKeys keys;
+    private final BiasGradient bias;
+    /** dS^T of a pair as right operand: {@code [panel of queries][key][32]}. */
+    private final float[] dSPanels = new float[Blocking.BACKWARD_QUERIES / PANEL * DS_PANEL];
+
+    /** Blocks of the group's query rows, kept while key blocks pass. */
+    private PackedQueries[] blocks;
+    /** dK and dV of one key block: rows of sums, each followed by its compensation terms. */
+    private float[] keySum = new float[0];
+
+    private float[] valueSum = new float[0];
+
+    BackwardWorker(Scratch memory) {
+        this.memory = memory;
+        product = new Product(memory);
+        tile = new ScoreGradientTile(memory);
+        keys = new PackedKeys(memory);
+        bias = new BiasGradient(memory);
+        blocks = new PackedQueries[] {new PackedQueries(memory)};
+    }
+
+    /** Begins a task with the thread's reader and writer of user memory. */
+    void bind(AttentionProblem problem, int sequence, int kvHead, Packer packer) {
+        group.bind(problem, sequence, kvHead);
+        staging.bind(packer);
+    }
+
+    /** Ends a task and drops every reference to the caller's memory. */
+    void release() {
+        group.release();
+        staging.bind(null);
+        product.release();
+        tile.release();
+    }
+
+    /** Computes all gradients of one head group: key blocks outside, so that dQ of all query blocks is held. */
+    void group(BackwardArguments call) {
+        long queryBlocks = BackwardSchedule.queryBlocks(call.problem);
+        for (long b = 0; b < queryBlocks; b++) {
+            block(call, b).clearGradient(call.problem.headDim());
+        }
+        for (long k = 0; k < BackwardSchedule.keyBlocks(call.problem); k++) {
+            keyBlock(call, k, true);
+        }
+        for (long b = 0; b < queryBlocks; b++) {
+            writeQuery(call, block(call, b));
+        }
+    }
+
+    /** Computes dK and dV of one key block, and adds to dQ of the query blocks if asked for. */
+    void keyBlock(BackwardArguments call, long block, boolean intoQueries) {
+        AttentionProblem problem = call.problem;
+        keys.pack(call, staging.packer(), group, block);
+        keySum = cleared(keySum, problem.headDim());
+        valueSum = cleared(valueSum, problem.valueDim());
+        for (long b = 0; b < BackwardSchedule.queryBlocks(problem); b++) {
+            pair(call, block(call, b), true, intoQueries);
+        }
+        writeKeys(call.keyGradient(), keySum, problem.headDim(), problem.scores().scale());
+        writeKeys(call.valueGradient(), valueSum, problem.valueDim(), 1f);
+    }
+
+    /** Computes dQ of one query block. */
+    void queryBlock(BackwardArguments call, long block) {
+        PackedQueries queries = blocks[0];
+        pack(call, queries, block);
+        queries.clearGradient(call.problem.headDim());
+        for (long k = 0; k < BackwardSchedule.keyBlocks(call.problem); k++) {
+            keys.pack(call, staging.packer(), group, k);
+            pair(call, queries, false, true);
+        }
+        writeQuery(call, queries);
+    }
+
+    /** Computes a part of the gradient of the bias. */
+    void bias(BackwardArguments call, BiasGradientSchedule schedule, long task, Tensor to, Packer packer) {
+        staging.bind(packer);
+        bias.compute(call, schedule, schedule.part(task), to, staging, blocks[0], keys, tile);
+    }
+
+    /** Returns a query block of this group, packed now unless this thread has packed it before. */
+    private PackedQueries block(BackwardArguments call, long index) {
+        int at = (int) index;
+        while (blocks.length <= at) {
+            blocks = Arrays.copyOf(blocks, blocks.length + 1);
+            blocks[blocks.length - 1] = new PackedQueries(memory);
+        }
+        pack(call, blocks[at], index);
+        return blocks[at];
+    }
+
+    private void pack(BackwardArguments call, PackedQueries block, long index) {
+        long firstRow = index * Blocking.BACKWARD_QUERIES;
+        int rows = (int) Math.min(Blocking.BACKWARD_QUERIES, group.rows() - firstRow);
+        block.pack(call, staging, group, firstRow, rows);
+    }
+
+    /** Adds the contributions of one pair of blocks; tiles that no query sees are skipped. */
+    private void pair(BackwardArguments call, PackedQueries queries, boolean intoKeys, boolean intoQueries) {
+        int depth = 0;
+        int firstColumn = 0;
+        int columns = Lanes.roundUp(queries.count, PANEL);
+        for (int first = 0; first < keys.count; first += Blocking.BACKWARD_KEY_TILE) {
+            int column = queries.firstSeeing(keys.firstKey + first);
+            if (column >= queries.count) {
+                break;
+            }
+            tile.compute(call, staging.packer(), group, queries, keys, first, column);
+            if (intoKeys) {
+                addNonFinite(queries, first, column, call.problem.valueDim());
+            }
+            tile.finish(call, staging.packer(), group, queries);
+            if (intoKeys) {
+                addToKeys(call.problem, queries, first, column);
+            }
+            firstColumn = first == 0 ? column : firstColumn;
+            for (int r = 0; intoQueries && r < tile.count(); r++) {
+                int to = (first + r) * PANEL;
+                ScoreGradient.zeroPanels(column, dSPanels, to, DS_PANEL);
+                int at = to + column / PANEL * DS_PANEL;
+                ScoreGradient.toPanels(tile.dS(), r * ROW + column, columns - column, dSPanels, at, DS_PANEL);
+            }
+            depth = first + tile.count();
+        }
+        if (intoQueries && depth > 0) {
+            product.left(keys.transposedKeys, 0)
+                    .right(dSPanels, firstColumn / PANEL * DS_PANEL, DS_PANEL)
+                    .into(queries.queryGradient, firstColumn, PackedQueries.SUM_ROW)
+                    .accumulate(
+                            call.problem.headDim(), columns - firstColumn, depth, depth, Blocking.BACKWARD_QUERIES);
+        }
+    }
+
+    /** Adds {@code P^T dO} to dV and {@code dS^T Q} to dK. */
+    private void addToKeys(AttentionProblem problem, PackedQueries queries, int first, int column) {
+        int depth = queries.count - column;
+        int width = Lanes.roundUp(problem.valueDim(), PANEL);
+        product.left(tile.p(), column)
+                .right(queries.gradientRows, column * PANEL, queries.count * PANEL)
+                .into(valueSum, first * 2 * width, 2 * width)
+                .accumulate(tile.count(), problem.valueDim(), depth, depth, width);
+        width = Lanes.roundUp(problem.headDim(), PANEL);
+        product.left(tile.dS(), column)
+                .right(queries.queryRows, column * PANEL, queries.count * PANEL)
+                .into(keySum, first * 2 * width, 2 * width)
+                .accumulate(tile.count(), problem.headDim(), depth, depth, width);
+    }
+
+    /** Adds the non-finite elements of dO to dV of exactly the keys that their row sees. */
+    private void addNonFinite(PackedQueries queries, int first, int column, int valueDim) {
+        int width = Lanes.roundUp(valueDim, PANEL);
+        for (int i = 0; i < queries.nonFiniteCount; i++) {
+            int query = queries.nonFiniteRows[i];
+            for (int k = 0; query >= column && k < tile.count(); k++) {
+                for (int d = 0; tile.sees(query, k) && d < valueDim; d++) {
+                    valueSum[(first + k) * 2 * width + d] += queries.nonFiniteValues[i * valueDim + d];
+                }
+            }
+        }
+    }
+
+    private float[] cleared(float[] sum, int dim) {
+        int size = Blocking.BACKWARD_KEYS * 2 * Lanes.roundUp(Math.max(1, dim), PANEL);
+        float[] result = memory.atLeast(sum, size);
+        Arrays.fill(result, 0, size, 0f);
+        return result;
+    }
+
+    private void writeKeys(@Nullable Tensor to, float[] sum, int dim, float factor) {
+        if (to == null) {
+            return;
+        }
+        int width = Lanes.roundUp(dim, PANEL);
+        for (int k = 0; k < keys.count; k++) {
+            ScoreGradient.fold(sum, k * 2 * width, width, width, factor);
+        }
+        long at = group.keyPosition(to, keys.firstKey);
+        staging.packer().write(sum, 0, 2 * width, keys.count, dim, to, at, to.stride(2), to.stride(3));
+    }
+
+    /** Transposes dQ^T chunk by chunk and writes it. */
+    private void writeQuery(BackwardArguments call, PackedQueries queries) {
+        Tensor to = call.gradients.query();
+        int headDim = call.problem.headDim();
+        float[] sum = queries.queryGradient;
+        float factor = call.problem.scores().scale() * call.problem.scores().queryFactor();
+        for (int d = 0; d < headDim; d++) {
+            ScoreGradient.fold(
+                    sum, d * PackedQueries.SUM_ROW, Blocking.BACKWARD_QUERIES, Blocking.BACKWARD_QUERIES, factor);
+        }
+        for (int d = 0; d < headDim; d += DEPTH) {
+            int depth = Math.min(DEPTH, headDim - d);
+            for (int i = 0; i < depth; i++) {
+                for (int q = 0; q < queries.count; q++) {
+                    staging.rows[q * ROW + i] = sum[(d + i) * PackedQueries.SUM_ROW + q];
+                }
+            }
+            for (int row = 0; row < queries.count; ) {
+                int run = queries.rowsOfHead(group, row);
+                long at = group.position(to, queries.firstRow + row) + d * to.stride(3);
+                staging.packer().write(staging.rows, row * ROW, ROW, run, depth, to, at, to.stride(2), to.stride(3));
+                row += run;
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+package io.multihead.internal.attention.backward;
+
+import static io.multihead.internal.kernel.Lanes.PANEL;
+import static io.multihead.internal.kernel.Lanes.ROW;
+
+import io.multihead.internal.attention.HeadGroup;
+import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.Packer;
+import io.multihead.internal.kernel.Scratch;
+import io.multihead.tensor.Tensor;
+import java.util.Arrays;
+
+/** A part of the gradient of a bias: the sum of dS, in f64. Belongs to one thread. */
+final class BiasGradient {
+    private final Scratch memory;
+    private final HeadGroup group = new HeadGroup();
+    private double[] sums = new double[0];
+
+    BiasGradient(Scratch memory) {
+        this.memory = memory;
+    }
+
+    /** Computes and writes one part; the blocks and the tile are the worker's. */
+    void compute(
+            BackwardArguments call,
+            BiasGradientSchedule schedule,
+            BiasGradientSchedule.Part part,
+            Tensor to,
+            Staging staging,
+            PackedQueries queries,
+            PackedKeys keys,
+            ScoreGradientTile tile) {
+        sums = memory.atLeast(sums, part.size());
+        Arrays.fill(sums, 0, part.size(), 0.0);
+        long heads = call.problem.headsPerGroup();
+        for (long b = part.batch().from(); b < part.batch().to(); b++) {
+            for (long h = part.head().from(); h < part.head().to(); h++) {
+                group.bind(call.problem, (int) b, (int) (h / heads));
+                long firstRow = h % heads * call.problem.queries();
+                for (long q = part.query().from(); q < part.query().to(); q += Blocking.BACKWARD_QUERIES) {
+                    int rows = (int) Math.min(Blocking.BACKWARD_QUERIES, part.query().to() - q);
+                    queries.pack(call, staging, group, firstRow + q, rows);
+                    for (long k = part.key().from(); k < part.key().to(); k += Blocking.BACKWARD_KEYS) {
+                        keys.pack(call, staging.packer(), group, k / Blocking.BACKWARD_KEYS);
+                        addPair(call, part, staging.packer(), queries, keys, tile, q);
+                    }
+                }
+            }
+        }
+        write(schedule, part, to, staging.packer());
+        group.release();
+    }
+
+    /** Adds dS of one pair of blocks. */
+    private void addPair(
+            BackwardArguments call,
+            BiasGradientSchedule.Part part,
+            Packer packer,
+            PackedQueries queries,
+            PackedKeys keys,
+            ScoreGradientTile tile,
+            long firstQuery) {
+        for (int first = 0; first < keys.count; first += Blocking.BACKWARD_KEY_TILE) {
+            int column = queries.firstSeeing(keys.firstKey + first);
+            if (column >= queries.count) {
+                break;
+            }
+            tile.compute(call, packer, group, queries, keys, first, column);
+            tile.finish(call, packer, group, queries);
+            float[] dS = tile.dS();
+            for (int k = 0; k < tile.count(); k++) {
+                for (int q = column; q < queries.count; q++) {
+                    sums[part.at(firstQuery + q, keys.firstKey + first + k)] += dS[k * ROW + q];
+                }
+            }
+        }
+    }
+
+    private void write(BiasGradientSchedule schedule, BiasGradientSchedule.Part part, Tensor to, Packer packer) {
+        float[] row = new float[Lanes.roundUp(part.columns(), PANEL)];
+        for (int r = 0; r < part.rows(); r++) {
+            for (int c = 0; c < part.columns(); c++) {
+                row[c] = (float) sums[r * part.columns() + c];
+            }
+            long at = schedule.position(to, part, r);
+            packer.write(row, 0, 0, 1, part.columns(), to, at, 0, schedule.keyStride());
+        }
+    }
+}

@@ -1,0 +1,242 @@
+package io.multihead.internal.attention.backward;
+
+import static io.multihead.internal.kernel.Lanes.DEPTH;
+import static io.multihead.internal.kernel.Lanes.PANEL;
+import static io.multihead.internal.kernel.Lanes.ROW;
+
+import io.multihead.internal.Checks;
+import io.multihead.internal.attention.AttentionProblem;
+import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.HeadGroup;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.Packer;
+import io.multihead.internal.kernel.Panels;
+import io.multihead.internal.kernel.RowOps;
+import io.multihead.internal.kernel.ScoreGradient;
+import io.multihead.internal.kernel.Scratch;
+import io.multihead.tensor.Tensor;
+import java.util.Arrays;
+
+/**
+ * Up to 256 query rows of one group: Q and dO in panels both ways, and per row log-sum-exp, {@code D = rowsum(dO o O)}, and the
+ * end of the keys it sees. Also the sum of dQ. Belongs to one thread.
+ *
+ * <p>Non-finite elements would contaminate keys that their row does not see, since {@code 0 * NaN} is NaN. They are zeroed in the
+ * panels that the sums dK and dV read; those of dO are kept apart, to be added to exactly the keys that their row sees.
+ */
+final class PackedQueries {
+    private static final int MAX_ROWS = Blocking.BACKWARD_QUERIES;
+
+    /** Floats from row to row of {@link #queryGradient}: sums, then their compensation terms; not a power of two. */
+    static final int SUM_ROW = 2 * MAX_ROWS + PANEL;
+
+    /** Index of D in {@link #statistics}. */
+    private static final int MEAN = 2 * MAX_ROWS;
+
+    private static final long NOTHING = -1;
+
+    private final Scratch memory;
+
+    /** Right operand of K Q^T: {@code [chunk of headDim][panel of queries][d][32]}. */
+    float[] queryColumns = new float[0];
+    /** Right operand of V dO^T: {@code [chunk of valueDim][panel of queries][d][32]}. */
+    float[] gradientColumns = new float[0];
+    /** Right operand of dS^T Q: {@code [panel of headDim][query][32]}. */
+    float[] queryRows = new float[0];
+    /** Right operand of P^T dO: {@code [panel of valueDim][query][32]}. */
+    float[] gradientRows = new float[0];
+    /** dQ^T: {@code [headDim][SUM_ROW]}. */
+    float[] queryGradient = new float[0];
+
+    /** Per row: log-sum-exp in f32; 256 floats further its rounding error; another 256 further D. */
+    final float[] statistics = new float[3 * MAX_ROWS];
+
+    /** Per row: the end of the keys it sees, counted from key 0. */
+    final long[] ends = new long[MAX_ROWS];
+    /** The rows of dO that have non-finite elements, and those elements, zeros between them. */
+    final int[] nonFiniteRows = new int[MAX_ROWS];
+
+    float[] nonFiniteValues = new float[0];
+    int nonFiniteCount;
+    int count;
+    long firstRow;
+    private long smallestEnd;
+    private long tag = NOTHING;
+    private long tagRow = NOTHING;
+
+    PackedQueries(Scratch memory) {
+        this.memory = memory;
+    }
+
+    /** Packs {@code newCount} rows of a group from {@code row} on, unless they still are packed. */
+    void pack(BackwardArguments call, Staging staging, HeadGroup group, long row, int newCount) {
+        long newTag = group.tag();
+        if (tag == newTag && tagRow == row && count == newCount) {
+            return;
+        }
+        tag = NOTHING;
+        count = newCount;
+        firstRow = row;
+        Arrays.fill(statistics, 0f);
+        packQuery(call, staging, group);
+        packGradient(call, staging, group);
+        packStatistics(call, staging, group);
+        tag = newTag;
+        tagRow = row;
+    }
+
+    /** Zeros dQ. */
+    void clearGradient(int headDim) {
+        int size = Lanes.roundUp(headDim, Lanes.ROW_STEP) * SUM_ROW;
+        queryGradient = memory.atLeast(queryGradient, size);
+        Arrays.fill(queryGradient, 0, size, 0f);
+    }
+
+    /** Returns the first column, rounded down to a whole panel, that sees a key; {@link #count} or more if none does. */
+    int firstSeeing(long key) {
+        int column = 0;
+        while (column < count && ends[column] <= key) {
+            column++;
+        }
+        return column == count ? MAX_ROWS : column / PANEL * PANEL;
+    }
+
+    /** Returns whether every row sees the keys up to this one. */
+    boolean allSee(long key) {
+        return smallestEnd > key;
+    }
+
+    private void packQuery(BackwardArguments call, Staging staging, HeadGroup group) {
+        int headDim = call.problem.headDim();
+        float factor = call.problem.scores().queryFactor();
+        queryColumns = memory.atLeast(queryColumns, Panels.size(MAX_ROWS, Math.max(1, headDim)));
+        queryRows = memory.atLeast(queryRows, Panels.size(Math.max(1, headDim), MAX_ROWS));
+        for (int d = 0; d < headDim; d += DEPTH) {
+            int depth = Math.min(DEPTH, headDim - d);
+            read(staging, call.saved.query(), group, d, depth, staging.rows);
+            for (int r = 0; factor != 1f && r < count; r++) {
+                RowOps.scale(staging.rows, r * ROW, Lanes.roundUp(depth, PANEL), factor);
+            }
+            Panels.fromColumns(staging.rows, depth, count, queryColumns, d * MAX_ROWS);
+            if (!Panels.fromRows(staging.rows, ROW, count, depth, queryRows, d * count, count)) {
+                for (int r = 0; r < count; r++) {
+                    ScoreGradient.dropStrays(staging.rows, r * ROW, Lanes.roundUp(depth, PANEL));
+                }
+                Panels.fromRows(staging.rows, ROW, count, depth, queryRows, d * count, count);
+            }
+        }
+    }
+
+    private void packGradient(BackwardArguments call, Staging staging, HeadGroup group) {
+        int valueDim = call.problem.valueDim();
+        gradientColumns = memory.atLeast(gradientColumns, Panels.size(MAX_ROWS, Math.max(1, valueDim)));
+        gradientRows = memory.atLeast(gradientRows, Panels.size(Math.max(1, valueDim), MAX_ROWS));
+        nonFiniteCount = 0;
+        for (int d = 0; d < valueDim; d += DEPTH) {
+            int depth = Math.min(DEPTH, valueDim - d);
+            int padded = Lanes.roundUp(depth, PANEL);
+            read(staging, call.saved.output(), group, d, depth, staging.other);
+            read(staging, call.gradients.output(), group, d, depth, staging.rows);
+            for (int r = 0; r < count; r++) {
+                statistics[MEAN + r] +=
+                        ScoreGradient.dot(staging.rows, r * ROW, staging.other, r * ROW, padded, staging.partial);
+            }
+            Panels.fromColumns(staging.rows, depth, count, gradientColumns, d * MAX_ROWS);
+            if (!Panels.fromRows(staging.rows, ROW, count, depth, gradientRows, d * count, count)) {
+                moveNonFinite(staging, valueDim, d, depth);
+                Panels.fromRows(staging.rows, ROW, count, depth, gradientRows, d * count, count);
+            }
+        }
+    }
+
+    /** Moves non-finite elements from the rows to {@link #nonFiniteValues}. */
+    private void moveNonFinite(Staging staging, int valueDim, int d, int depth) {
+        nonFiniteValues = memory.atLeast(nonFiniteValues, MAX_ROWS * valueDim);
+        for (int r = 0; r < count; r++) {
+            System.arraycopy(staging.rows, r * ROW, staging.other, 0, depth);
+            if (ScoreGradient.dropStrays(staging.rows, r * ROW, Lanes.roundUp(depth, PANEL))) {
+                int index = nonFiniteRow(r, valueDim);
+                for (int i = 0; i < depth; i++) {
+                    float v = staging.other[i];
+                    nonFiniteValues[index * valueDim + d + i] = Float.isFinite(v) ? 0f : v;
+                }
+            }
+        }
+    }
+
+    /** Returns the index of a row with non-finite elements, a new one unless an earlier chunk of the row had some. */
+    private int nonFiniteRow(int row, int valueDim) {
+        for (int i = 0; i < nonFiniteCount; i++) {
+            if (nonFiniteRows[i] == row) {
+                return i;
+            }
+        }
+        nonFiniteRows[nonFiniteCount] = row;
+        Arrays.fill(nonFiniteValues, nonFiniteCount * valueDim, (nonFiniteCount + 1) * valueDim, 0f);
+        return nonFiniteCount++;
+    }
+
+    /** Computes log-sum-exp, the ends of keys, and what the gradients of log-sum-exp and weights add to D. */
+    private void packStatistics(BackwardArguments call, Staging staging, HeadGroup group) {
+        AttentionProblem problem = call.problem;
+        Tensor logSumExp = call.logSumExp();
+        Tensor upstream = call.gradients.logSumExp();
+        Tensor weightsGradient = call.gradients.weights();
+        smallestEnd = Long.MAX_VALUE;
+        long end = call.mask.end(group.sequence(), problem.keys());
+        long offset = call.mask.offset(group.sequence(), problem.queries(), end);
+        for (int r = 0; r < count; r++) {
+            long row = firstRow + r;
+            splitLogSumExp(logSumExp.getAt(group.position(logSumExp, row)), r);
+            if (upstream != null) {
+                statistics[MEAN + r] -= (float) upstream.getAt(group.position(upstream, row));
+            }
+            if (weightsGradient != null) {
+                Tensor weights = Checks.notNull(call.saved.weights(), "weights");
+                statistics[MEAN + r] += weightsMean(weights, weightsGradient, staging, group, row);
+            }
+            ends[r] = call.mask.visibleKeys(group.query(row), offset, end);
+            smallestEnd = Math.min(smallestEnd, ends[r]);
+        }
+        Arrays.fill(statistics, count, MAX_ROWS, ScoreGradient.NO_KEYS);
+    }
+
+    /** Stores log-sum-exp as f32 and its rounding error. */
+    private void splitLogSumExp(double logSumExp, int r) {
+        statistics[r] = logSumExp == Double.NEGATIVE_INFINITY ? ScoreGradient.NO_KEYS : (float) logSumExp;
+        statistics[MAX_ROWS + r] = Double.isInfinite(logSumExp) ? 0f : (float) (logSumExp - statistics[r]);
+    }
+
+    /** Returns {@code sum_j W_ij dW_ij} of one row. */
+    private static float weightsMean(
+            Tensor weights, Tensor gradient, Staging staging, HeadGroup group, long row) {
+        Packer packer = staging.packer();
+        long keys = group.problem().keys();
+        float result = 0f;
+        for (long key = 0; key < keys; key += DEPTH) {
+            int width = (int) Math.min(DEPTH, keys - key);
+            long from = group.position(weights, row) + key * weights.stride(3);
+            packer.read(weights, from, 0, weights.stride(3), 1, width, staging.rows, 0, ROW);
+            from = group.position(gradient, row) + key * gradient.stride(3);
+            packer.read(gradient, from, 0, gradient.stride(3), 1, width, staging.other, 0, ROW);
+            int padded = Lanes.roundUp(width, PANEL);
+            result += ScoreGradient.dot(staging.rows, 0, staging.other, 0, padded, staging.partial);
+        }
+        return result;
+    }
+
+    /** Reads a chunk of every row of {@code [batch, queryHeads, queries, dim]}. */
+    private void read(Staging staging, Tensor tensor, HeadGroup group, int d, int depth, float[] rows) {
+        for (int row = 0; row < count; ) {
+            int run = rowsOfHead(group, row);
+            long at = group.position(tensor, firstRow + row) + d * tensor.stride(3);
+            staging.packer().read(tensor, at, tensor.stride(2), tensor.stride(3), run, depth, rows, row * ROW, ROW);
+            row += run;
+        }
+    }
+
+    /** Returns how many rows from this one on belong to the same query head. */
+    int rowsOfHead(HeadGroup group, int row) {
+        return group.rowsOfHead(firstRow + row, count - row);
+    }
+}

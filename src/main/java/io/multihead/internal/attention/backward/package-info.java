@@ -1,0 +1,8 @@
+/**
+ * Backward (Dao 2023, algorithm 2): {@link io.multihead.internal.attention.backward.BackwardCall} runs the tasks of a
+ * {@link io.multihead.internal.attention.backward.BackwardSchedule}, each by a thread's own worker.
+ */
+@NullMarked
+package io.multihead.internal.attention.backward;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,32 @@
+package io.multihead.internal.attention.forward;
+
+import io.multihead.internal.Checks;
+import io.multihead.internal.attention.AttentionProblem;
+import io.multihead.internal.attention.QueryTensors;
+import io.multihead.internal.attention.keyvalue.KeyValueSource;
+import io.multihead.internal.attention.mask.BoundMask;
+import org.jspecify.annotations.Nullable;
+
+/** All that a worker reads or writes in one call. Shared by the threads, which do not change it. */
+final class ForwardArguments {
+    final AttentionProblem problem = new AttentionProblem();
+    final BoundMask mask = new BoundMask();
+    final QueryTensors tensors = new QueryTensors();
+    private @Nullable KeyValueSource source;
+
+    void bindSource(KeyValueSource newSource) {
+        source = newSource;
+    }
+
+    KeyValueSource source() {
+        return Checks.notNull(source, "source");
+    }
+
+    /** Drops every reference to the caller's memory. */
+    void clear() {
+        problem.clear();
+        mask.clear();
+        tensors.clear();
+        source = null;
+    }
+}

@@ -1,0 +1,136 @@
+package io.multihead.internal.attention.forward;
+
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.LoopBody;
+import io.multihead.internal.exec.Workspace;
+import io.multihead.internal.exec.ScratchKey;
+import io.multihead.internal.Checks;
+import io.multihead.internal.attention.AttentionEvent;
+import io.multihead.internal.attention.AttentionProblem;
+import io.multihead.internal.attention.QueryTensors;
+import io.multihead.internal.attention.keyvalue.KeyValueSource;
+import io.multihead.internal.attention.keyvalue.TensorKeyValues;
+import io.multihead.internal.attention.mask.BoundMask;
+import io.multihead.internal.kernel.Scratch;
+import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One call of forward. Bound to checked arguments, it builds the schedule and runs its tasks; when keys are split, the states of
+ * the splits are merged in a second round. Not final, so that the API can add what a call keeps of the caller's.
+ */
+public class ForwardCall extends Operation implements LoopBody {
+    private static final ScratchKey<ForwardWorker> WORKER = ScratchKey.ofWorker(ForwardWorker::new);
+
+    private final Scratch memory;
+    private final ForwardArguments arguments = new ForwardArguments();
+    private final TensorKeyValues tensors = new TensorKeyValues();
+    private final ForwardSchedule schedule = new ForwardSchedule();
+    private boolean merging;
+    /** The saved states of the splits, one per task. */
+    private float[] states = {};
+
+    private int stateFloats;
+
+    /** Creates a call that is bound before each use. */
+    public ForwardCall(Scratch memory) {
+        this.memory = memory;
+    }
+
+    /** Sets checked tensors of queries, keys and values. */
+    public void bind(Tensor query, Tensor key, Tensor value) {
+        tensors.bind(key, value);
+        bind(query, tensors, null);
+    }
+
+    /** Sets a checked query, packed if there are offsets, and the source of keys and values that it fits. */
+    public void bind(Tensor query, KeyValueSource source, long @Nullable [] offsets) {
+        arguments.bindSource(source);
+        arguments.problem.bindQuery(query, offsets);
+        arguments.problem.bindKeys(source.heads(), source.maxKeys(), source.valueDim());
+        arguments.tensors.bind(query, null, null, null);
+    }
+
+    /** Sets the tensors to write, after the query. */
+    public void bindOutputs(Tensor output, @Nullable Tensor logSumExp, @Nullable Tensor weights) {
+        QueryTensors to = arguments.tensors;
+        to.bind(to.query(), output, logSumExp, weights);
+    }
+
+    /** Returns the numbers of the call, to set what is done to scores. */
+    public AttentionProblem problem() {
+        return arguments.problem;
+    }
+
+    /** Returns the mask, to be bound. */
+    public BoundMask mask() {
+        return arguments.mask;
+    }
+
+    /** Returns the tensors whose rows are queries. */
+    public QueryTensors tensors() {
+        return arguments.tensors;
+    }
+
+    /** Returns where keys and values are stored. */
+    public KeyValueSource source() {
+        return arguments.source();
+    }
+
+    /** Runs everything, and records it if a flight recording asks for that. */
+    public void run() {
+        AttentionEvent event = AttentionEvent.start(false);
+        runTasks();
+        if (event != null) {
+            event.finish(arguments.problem, arguments.tensors.query(), schedule.longest(), schedule.tasks());
+        }
+    }
+
+    private void runTasks() {
+        boolean weights = arguments.tensors.weights() != null;
+        schedule.build(arguments.problem, arguments.source(), weights, parallelism());
+        if (weights) {
+            MaterialisedForward.requireScoresFit(schedule, arguments.source());
+        }
+        merging = false;
+        if (schedule.isSplit()) {
+            stateFloats = (int) schedule.mostRows() * OnlineSoftmax.stateFloats(arguments.problem.valueDim());
+            states = memory.atLeast(states, Checks.fitsInt((long) schedule.tasks() * stateFloats, "splits"));
+            run(this, schedule.tasks());
+            merging = true;
+        }
+        run(this, schedule.tasks());
+    }
+
+    @Override
+    public void run(long number, Workspace scratch) {
+        int task = (int) number;
+        if (merging && schedule.split(task) > 0) {
+            return;
+        }
+        ForwardWorker worker = scratch.get(WORKER);
+        worker.bind(
+                arguments,
+                schedule.sequence(task),
+                schedule.kvHead(task),
+                schedule.firstRow(task),
+                schedule.rows(task),
+                schedule.keepsPacked());
+        int state = task * stateFloats;
+        if (merging) {
+            worker.mergeSplits(arguments, scratch.packer(), schedule.splits(task), states, state, stateFloats);
+        } else if (schedule.isSplit()) {
+            worker.saveSplit(arguments, scratch.packer(), schedule.split(task), states, state);
+        } else {
+            worker.attend(arguments, scratch.packer());
+        }
+        worker.release();
+    }
+
+    /** Drops every reference to the caller's memory. */
+    @Override
+    protected void clear() {
+        arguments.clear();
+        tensors.bind(null, null);
+    }
+}

@@ -1,0 +1,130 @@
+package io.multihead.internal.attention.forward;
+
+import static io.multihead.internal.kernel.Lanes.ROW;
+
+import io.multihead.internal.attention.AttentionProblem;
+import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.keyvalue.KeyValueBlock;
+import io.multihead.internal.attention.keyvalue.PackedBlocks;
+import io.multihead.internal.kernel.Packer;
+import io.multihead.internal.kernel.Scratch;
+import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One thread's forward: the loop of FlashAttention (Dao et al. 2022, algorithm 1; Dao 2023) over the key blocks of a task's query
+ * rows.
+ *
+ * <p>Key blocks and splits are aligned at key 0 and a row's arithmetic never looks at other rows, so results do not depend on
+ * tiles, tasks, threads or batch mates.
+ */
+final class ForwardWorker {
+    private final QueryTile queries;
+    private final VisibleKeys visible = new VisibleKeys();
+    private final PackedBlocks blocks;
+    private final ScoreTile scores;
+    /** State over the first split and all that were merged into it. */
+    private final OnlineSoftmax total;
+    /** State over one split. */
+    private final OnlineSoftmax part;
+
+    private final OutputWriter writer;
+    private final MaterialisedForward materialised;
+    private final float[] staging = new float[Blocking.KEY_BLOCK * ROW];
+
+    ForwardWorker(Scratch memory) {
+        queries = new QueryTile(memory);
+        blocks = new PackedBlocks(memory);
+        scores = new ScoreTile(memory, queries, visible);
+        total = new OnlineSoftmax(memory);
+        part = new OnlineSoftmax(memory);
+        writer = new OutputWriter(memory, queries);
+        materialised = new MaterialisedForward(queries, visible, blocks, scores, staging);
+    }
+
+    /** Begins a task: {@code rows} query rows of a head group from {@code firstRow} on. */
+    void bind(ForwardArguments call, int sequence, int kvHead, long firstRow, int rows, boolean keepsPacked) {
+        queries.bind(call.problem, sequence, kvHead, firstRow, rows);
+        visible.bind(queries, call.mask, call.source());
+        blocks.bind(call.source(), queries.group(), rows, keepsPacked);
+    }
+
+    /** Ends a task and drops every reference to the caller's memory. */
+    void release() {
+        queries.release();
+        scores.release();
+        blocks.release();
+    }
+
+    /** Computes and writes the results of the rows over all keys. */
+    void attend(ForwardArguments call, Packer packer) {
+        @Nullable Tensor weights = call.tensors.weights();
+        queries.load(call.tensors.query(), packer);
+        reset(total, call.problem);
+        if (weights == null) {
+            attendSplits(call, packer);
+            writer.write(call, packer, total);
+        } else {
+            materialised.attend(call, packer, total);
+            writer.write(call, packer, total);
+            materialised.writeWeights(call, packer, weights, writer);
+        }
+    }
+
+    private void attendSplits(ForwardArguments call, Packer packer) {
+        long split = visible.first() / Blocking.KEY_SPLIT;
+        attendSplit(call, packer, split, total);
+        while (++split * Blocking.KEY_SPLIT < visible.end()) {
+            reset(part, call.problem);
+            attendSplit(call, packer, split, part);
+            total.merge(part, queries.rows());
+        }
+    }
+
+    /** The loop of FlashAttention over one split of the keys; the scores of a tile are overwritten by those of the next. */
+    private void attendSplit(ForwardArguments call, Packer packer, long split, OnlineSoftmax softmax) {
+        scores.reserveTile();
+        long end = Math.min(visible.end(), (split + 1) * Blocking.KEY_SPLIT);
+        long firstKey = Math.max(split * Blocking.KEY_SPLIT, visible.firstBlock());
+        for (; firstKey < end; firstKey += Blocking.KEY_BLOCK) {
+            int blockKeys = (int) Math.min(Blocking.KEY_BLOCK, end - firstKey);
+            KeyValueBlock block = null;
+            for (int tile = 0; tile < queries.rows(); tile += Blocking.QUERY_TILE) {
+                int keys = visible.keysOf(tile, queries, call.mask, firstKey, blockKeys);
+                if (keys > 0) {
+                    if (block == null) {
+                        block = blocks.block(firstKey, blockKeys);
+                        block.packKeys(packer, staging);
+                        block.packValues(packer, staging);
+                    }
+                    scores.multiplyKeys(call, packer, block, tile, firstKey, keys, 0);
+                    softmax.raiseMaximum(scores.scores(), 0, tile, queries.tileRows(tile), keys);
+                    scores.accumulate(call, block, softmax, tile, firstKey, keys, 0);
+                }
+            }
+        }
+    }
+
+    /** Computes the state of the rows over one split of the keys and saves it. */
+    void saveSplit(ForwardArguments call, Packer packer, int split, float[] to, int at) {
+        queries.load(call.tensors.query(), packer);
+        reset(part, call.problem);
+        attendSplit(call, packer, split, part);
+        part.save(queries.rows(), to, at);
+    }
+
+    /** Merges the saved states of all splits in order, as {@link #attend} does, and writes the results. */
+    void mergeSplits(ForwardArguments call, Packer packer, int splits, float[] from, int at, int length) {
+        reset(total, call.problem);
+        reset(part, call.problem);
+        for (int split = 0; split < splits; split++) {
+            part.load(queries.rows(), from, at + split * length);
+            total.merge(part, queries.rows());
+        }
+        writer.write(call, packer, total);
+    }
+
+    private void reset(OnlineSoftmax softmax, AttentionProblem problem) {
+        softmax.reset(queries.rows(), problem.valueDim(), problem.scores().exponentScale());
+    }
+}

@@ -1,0 +1,211 @@
+package io.multihead.internal.attention.forward;
+
+import static io.multihead.internal.kernel.Lanes.PANEL;
+import static io.multihead.internal.kernel.Lanes.ROW;
+import static io.multihead.internal.kernel.Lanes.ROW_STEP;
+
+import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.kernel.Exp;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.RowOps;
+import io.multihead.internal.kernel.ScoreOps;
+import io.multihead.internal.kernel.Scratch;
+import java.util.Arrays;
+
+/**
+ * Running softmax state of a block of query rows (Milakov and Gimelshein 2018; Dao et al. 2022, algorithm 1): per row the maximum
+ * m, the denominator l as 32 partial sums, and the unnormalised output O with its compensation term. Belongs to one thread.
+ *
+ * <p>States of different keys merge: {@code m = max(m1, m2)}, {@code l = l1 e^(m1 - m) + l2 e^(m2 - m)}, and O likewise. A row
+ * that has seen no key leaves the bits of the other state alone.
+ */
+final class OnlineSoftmax {
+    private final Scratch memory;
+    private final float[] rescale = new float[Lanes.roundUp(Blocking.QUERY_TILE, PANEL)];
+    private final float[] unused = new float[PANEL];
+    /** In a merge: the factor of each row, then the factor of each row of the other state. */
+    private float[] factors = new float[0];
+
+    private float[] output = new float[0];
+    private float[] maximum = new float[0];
+    private float[] sums = new float[0];
+    private int width;
+    /** Floats from row to row of {@link #output}: {@code width} sums, then the compensation term of each. */
+    private int stride;
+
+    private float scale;
+
+    OnlineSoftmax(Scratch memory) {
+        this.memory = memory;
+    }
+
+    /** Returns the floats of one saved row. */
+    static int stateFloats(int valueDim) {
+        return 2 * Lanes.roundUp(valueDim, PANEL) + PANEL + 1;
+    }
+
+    /** Starts with no key seen. */
+    void reset(int rows, int valueDim, float scoreScale) {
+        int padded = Lanes.roundUp(rows, ROW_STEP) + ROW_STEP;
+        width = Lanes.roundUp(valueDim, PANEL);
+        stride = 2 * width;
+        scale = scoreScale;
+        output = memory.atLeast(output, padded * stride);
+        maximum = memory.atLeast(maximum, Lanes.roundUp(padded, PANEL));
+        sums = memory.atLeast(sums, padded * PANEL);
+        Arrays.fill(output, 0, rows * stride, 0f);
+        Arrays.fill(maximum, 0, rows, Float.NEGATIVE_INFINITY);
+        Arrays.fill(sums, 0, rows * PANEL, 0f);
+    }
+
+    /** Computes {@code m' = max(m, max S)}, and {@code e^(m - m')} for what was summed under the old maximum. */
+    void raiseMaximum(float[] scores, int at, int tile, int count, int keys) {
+        int padded = Lanes.roundUp(keys, PANEL);
+        for (int r = 0; r < count; r++) {
+            rescale[r] = RowOps.max(scores, at + r * ROW, padded);
+        }
+        // no branch per row: a wrong guess would wait for the row's whole reduction, 2 % of attention
+        RowOps.raise(maximum, tile, rescale, Lanes.roundUp(count, Lanes.COUNT));
+        Exp.shifted(rescale, 0, rescale.length, scale, 0f, unused, 0, 0f);
+    }
+
+    /** Sets {@code e^(m - m') = 1}: for callers who have raised the maximum over all keys before. */
+    void keepMaximum() {
+        Arrays.fill(rescale, 1f);
+    }
+
+    /** Computes {@code O = O e^(m - m')} for the rows of a tile, after {@link #raiseMaximum}. */
+    void rescale(int tile, int count) {
+        for (int r = 0; r < count; r++) {
+            if (rescale[r] != 1f) {
+                RowOps.scale(output, (tile + r) * stride, stride, rescale[r]);
+            }
+        }
+    }
+
+    /** Computes {@code P = e^(S - m')} in place and {@code l = l e^(m - m') + sum P}, after {@link #raiseMaximum}. */
+    void exponentiate(float[] scores, int at, int tile, int count, int keys) {
+        int padded = Lanes.roundUp(keys, PANEL);
+        for (int r = 0; r < count; r++) {
+            // a row that has seen no key keeps m = -inf; shifting by 0 makes its masked scores 0, and NaN stays NaN
+            float shift = maximum[tile + r] == Float.NEGATIVE_INFINITY ? 0f : maximum[tile + r];
+            Exp.shifted(scores, at + r * ROW, padded, scale, shift, sums, (tile + r) * PANEL, rescale[r]);
+        }
+    }
+
+    /** Returns O: row {@code r} starts at {@link #at}, its compensation terms are {@link #compensation} floats further. */
+    float[] output() {
+        return output;
+    }
+
+    int at(int row) {
+        return row * stride;
+    }
+
+    int stride() {
+        return stride;
+    }
+
+    int compensation() {
+        return width;
+    }
+
+    /** Merges the state of the same rows over other keys into this one; the other state becomes arbitrary. */
+    void merge(OnlineSoftmax other, int rows) {
+        int padded = Lanes.roundUp(rows, PANEL);
+        factors = memory.atLeast(factors, 2 * padded);
+        for (int row = 0; row < rows; row++) {
+            float both = Math.max(maximum[row], other.maximum[row]);
+            factors[row] = maximum[row] == both ? 0f : maximum[row] - both;
+            factors[padded + row] = other.maximum[row] == both ? 0f : other.maximum[row] - both;
+        }
+        // one call: C2 may compile all of this method as one, and with two it reached its limit of nodes and boxed
+        // vectors
+        Exp.shifted(factors, 0, 2 * padded, scale, 0f, unused, 0, 0f);
+        for (int row = 0; row < rows; row++) {
+            if (other.hasSeen(row)) {
+                mergeRow(other, row, factors[row], factors[padded + row]);
+            }
+        }
+    }
+
+    /** Returns whether the row has seen a key; a sum that is NaN came from one, even if no maximum did. */
+    private boolean hasSeen(int row) {
+        return maximum[row] != Float.NEGATIVE_INFINITY || sums[row * PANEL] != 0f || hasSum(row);
+    }
+
+    private boolean hasSum(int row) {
+        for (int i = 1; i < PANEL; i++) {
+            if (sums[row * PANEL + i] != 0f) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private void mergeRow(OnlineSoftmax other, int row, float keep, float gain) {
+        if (hasSeen(row)) {
+            ScoreOps.merge(output, row * stride, keep, other.output, row * stride, gain, width);
+            ScoreOps.mergeSums(sums, row * PANEL, keep, other.sums, row * PANEL, gain);
+        } else {
+            System.arraycopy(other.output, row * stride, output, row * stride, stride);
+            System.arraycopy(other.sums, row * PANEL, sums, row * PANEL, PANEL);
+        }
+        maximum[row] = Math.max(maximum[row], other.maximum[row]);
+    }
+
+    /** Saves the state, row by row. */
+    void save(int rows, float[] to, int at) {
+        int length = stride + PANEL + 1;
+        for (int row = 0; row < rows; row++) {
+            System.arraycopy(output, row * stride, to, at + row * length, stride);
+            System.arraycopy(sums, row * PANEL, to, at + row * length + stride, PANEL);
+            to[at + row * length + stride + PANEL] = maximum[row];
+        }
+    }
+
+    /** Restores a saved state. */
+    void load(int rows, float[] from, int at) {
+        int length = stride + PANEL + 1;
+        for (int row = 0; row < rows; row++) {
+            System.arraycopy(from, at + row * length, output, row * stride, stride);
+            System.arraycopy(from, at + row * length + stride, sums, row * PANEL, PANEL);
+            maximum[row] = from[at + row * length + stride + PANEL];
+        }
+    }
+
+    /**
+     * Computes {@code O / l}; a row that saw no key becomes 0. The compensation terms are added first, so that blocks which add
+     * nothing to a row leave its bits alone. A sink adds its exponential to l.
+     *
+     * @param sink the score of a key without value, minus infinity for none
+     * @return the divisor, 0 for a row that saw no key
+     */
+    float normalise(int row, float sink) {
+        float sum = RowOps.total(sums, row * PANEL);
+        if (sum == 0f) {
+            Arrays.fill(output, row * stride, row * stride + width, 0f);
+            return 0f;
+        }
+        float divisor = sink == Float.NEGATIVE_INFINITY ? sum : (float) (sum + Math.exp(sink - top(row)));
+        RowOps.divide(output, row * stride, width, width, divisor);
+        return divisor;
+    }
+
+    /** Returns the natural logarithm of the softmax denominator, after {@link #normalise}. */
+    double logSumExp(int row, float sink) {
+        double sum = sums[row * PANEL];
+        double top = top(row);
+        if (sink == Float.NEGATIVE_INFINITY) {
+            return top + Math.log(sum);
+        }
+        if (sum == 0) {
+            return sink;
+        }
+        return sink > top ? sink + Math.log1p(sum * Math.exp(top - sink)) : top + Math.log(sum + Math.exp(sink - top));
+    }
+
+    private double top(int row) {
+        return (double) scale * maximum[row];
+    }
+}

@@ -1,0 +1,54 @@
+package io.multihead.internal.attention.forward;
+
+import io.multihead.internal.attention.ScoreRule;
+import io.multihead.internal.kernel.Packer;
+import io.multihead.internal.kernel.Scratch;
+import io.multihead.tensor.Tensor;
+
+/** Writes the results of a task: {@code O / l} and log-sum-exp. Belongs to one thread. */
+final class OutputWriter {
+    private final Scratch memory;
+    private final QueryTile queries;
+    private float[] divisors = new float[0];
+
+    OutputWriter(Scratch memory, QueryTile queries) {
+        this.memory = memory;
+        this.queries = queries;
+    }
+
+    /** Normalises and writes head by head, since the rows of a task may belong to several query heads. */
+    void write(ForwardArguments call, Packer packer, OnlineSoftmax softmax) {
+        int rows = queries.rows();
+        ScoreRule rule = call.problem.scores();
+        divisors = memory.atLeast(divisors, rows);
+        for (int row = 0; row < rows; row++) {
+            divisors[row] = softmax.normalise(row, rule.sink(queries.head(row)));
+        }
+        Tensor to = call.tensors.output();
+        Tensor lse = call.tensors.logSumExp();
+        int valueDim = call.problem.valueDim();
+        for (int row = 0; row < rows; ) {
+            int run = queries.rowsOfHead(row);
+            long at = queries.position(to, row);
+            packer.write(
+                    softmax.output(),
+                    softmax.at(row),
+                    softmax.stride(),
+                    run,
+                    valueDim,
+                    to,
+                    at,
+                    to.stride(2),
+                    to.stride(3));
+            for (int r = row; lse != null && r < row + run; r++) {
+                lse.setAt(queries.position(lse, r), softmax.logSumExp(r, rule.sink(queries.head(r))));
+            }
+            row += run;
+        }
+    }
+
+    /** Returns the divisor of a row's weights, 0 for a row that saw no key; after {@link #write}. */
+    float divisor(int row) {
+        return divisors[row];
+    }
+}

@@ -1,0 +1,111 @@
+package io.multihead.internal.attention.forward;
+
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.LoopBody;
+import io.multihead.internal.exec.Workspace;
+import io.multihead.internal.exec.FloatsKey;
+import io.multihead.internal.Checks;
+import io.multihead.internal.attention.QueryTensors;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.RowOps;
+import io.multihead.tensor.Tensor;
+import java.util.Arrays;
+
+/** Merges two states, each the output and log-sum-exp over some keys; a task is one head of one batch. */
+public final class StateMerge extends Operation implements LoopBody {
+    private static final FloatsKey ROW = new FloatsKey();
+    private static final FloatsKey OTHER = new FloatsKey();
+
+    private final QueryTensors left = new QueryTensors();
+    private final QueryTensors right = new QueryTensors();
+    private final QueryTensors merged = new QueryTensors();
+
+    /** Creates a call that is bound before each use. */
+    public StateMerge() {}
+
+    /** Sets the checked tensors of one state, output {@code [batch, heads, queries, valueDim]} and log-sum-exp. */
+    public void bindLeft(Tensor output, Tensor logSumExp) {
+        left.bind(null, output, logSumExp, null);
+    }
+
+    /** Sets the other state. */
+    public void bindRight(Tensor output, Tensor logSumExp) {
+        right.bind(null, output, logSumExp, null);
+    }
+
+    /** Sets the state to write. */
+    public void bindMerged(Tensor output, Tensor logSumExp) {
+        merged.bind(null, output, logSumExp, null);
+    }
+
+    /** Runs all tasks. */
+    public void run() {
+        run(this, merged.output().dim(0) * merged.output().dim(1));
+    }
+
+    @Override
+    public void run(long task, Workspace scratch) {
+        Tensor output = merged.output();
+        Tensor logSumExp = Checks.notNull(merged.logSumExp(), "logSumExp");
+        long batch = task / output.dim(1);
+        long head = task % output.dim(1);
+        int width = (int) output.dim(3);
+        int padded = Lanes.roundUp(Math.max(1, width), Lanes.PANEL);
+        float[] row = scratch.floats(ROW, padded);
+        float[] other = scratch.floats(OTHER, padded);
+        for (long query = 0; query < output.dim(2); query++) {
+            double l1 = logSumExp(left, batch, head, query);
+            double l2 = logSumExp(right, batch, head, query);
+            double most = Math.max(l1, l2);
+            boolean none = most == Double.NEGATIVE_INFINITY;
+            double e1 = none ? 0 : Math.exp(l1 - most);
+            double e2 = none ? 0 : Math.exp(l2 - most);
+            read(scratch, left, batch, head, query, e1, e1 + e2, row, padded);
+            read(scratch, right, batch, head, query, e2, e1 + e2, other, padded);
+            RowOps.add(row, 0, padded, other, 0);
+            scratch.packer().write(row, 0, 0, 1, width, output, start(output, batch, head, query), 0, output.stride(3));
+            double sum = none ? most : most + Math.log(e1 + e2);
+            logSumExp.setAt(start(logSumExp, batch, head, query), sum);
+        }
+    }
+
+    /** Reads a state's output times its share; a share of 0 reads nothing, not even NaN. */
+    private static void read(
+            Workspace scratch,
+            QueryTensors from,
+            long batch,
+            long head,
+            long query,
+            double share,
+            double all,
+            float[] row,
+            int padded) {
+        Tensor output = from.output();
+        if (share == 0) {
+            Arrays.fill(row, 0, padded, 0f);
+            return;
+        }
+        long at = start(output, batch, head, query);
+        scratch.packer().read(output, at, 0, output.stride(3), 1, (int) output.dim(3), row, 0, padded);
+        if (share != all) {
+            RowOps.scale(row, 0, padded, (float) (share / all));
+        }
+    }
+
+    private static double logSumExp(QueryTensors state, long batch, long head, long query) {
+        Tensor tensor = Checks.notNull(state.logSumExp(), "logSumExp");
+        return tensor.getAt(start(tensor, batch, head, query));
+    }
+
+    private static long start(Tensor tensor, long batch, long head, long query) {
+        return tensor.offset() + batch * tensor.stride(0) + head * tensor.stride(1) + query * tensor.stride(2);
+    }
+
+    /** Drops every reference to the caller's memory. */
+    @Override
+    protected void clear() {
+        left.clear();
+        right.clear();
+        merged.clear();
+    }
+}

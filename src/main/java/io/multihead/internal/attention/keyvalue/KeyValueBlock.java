@@ -1,0 +1,271 @@
+package io.multihead.internal.attention.keyvalue;
+
+import static io.multihead.internal.kernel.Lanes.DEPTH;
+import static io.multihead.internal.kernel.Lanes.PANEL;
+import static io.multihead.internal.kernel.Lanes.ROW;
+
+import io.multihead.internal.Checks;
+import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.Packer;
+import io.multihead.internal.kernel.PanelStore;
+import io.multihead.internal.kernel.Panels;
+import io.multihead.internal.kernel.Product;
+import io.multihead.internal.kernel.RowOps;
+import io.multihead.internal.kernel.Scratch;
+import io.multihead.internal.kernel.Widen;
+import io.multihead.tensor.DType;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Up to 256 keys and values of one head as right operands: keys as {@code [chunk of headDim][panel of keys][d][32 keys]}, values
+ * as {@code [panel of valueDim][key][32]}. Belongs to one thread.
+ *
+ * <p>Rows of tensors are packed. Spans that are panels already are read in place: f32 by any number of query rows, narrower
+ * elements by a few, which widen them in registers. For many rows narrow spans are widened, in the order in which they are
+ * stored, and kept.
+ */
+public final class KeyValueBlock {
+    private static final long NOTHING = -1;
+    private static final int MAX_SPANS = Blocking.KEY_BLOCK / KeyValueSpan.MIN_PANEL_KEYS;
+
+    private final Scratch memory;
+    private final KeyValueSpan[] spans = new KeyValueSpan[MAX_SPANS];
+    private final Product.Runs valueRuns = new Product.Runs();
+    private final PackedPanels packedKeys = new PackedPanels();
+    private final PackedPanels packedValues = new PackedPanels();
+    private final NonFiniteValues nonFinite;
+
+    private @Nullable KeyValueSource source;
+    private int sequence;
+    private int head;
+    private long tag;
+    private long firstKey = NOTHING;
+    private int count;
+    /** Keys of one span of panels. */
+    private int spanKeys;
+    /** Whether the spans are read in place. */
+    private boolean inPlace;
+    /** Whether no value of the spans is infinite or NaN. */
+    private boolean finite;
+
+    KeyValueBlock(Scratch memory) {
+        this.memory = memory;
+        nonFinite = new NonFiniteValues(memory);
+        for (int i = 0; i < MAX_SPANS; i++) {
+            spans[i] = new KeyValueSpan();
+        }
+    }
+
+    /** Sets the head whose keys {@link #locate} names. */
+    void bind(KeyValueSource newSource, int newSequence, int newHead, long newTag) {
+        source = newSource;
+        sequence = newSequence;
+        head = newHead;
+        tag = newTag;
+    }
+
+    /**
+     * Finds out where the keys are stored.
+     *
+     * @param rows how many query rows will read them: a few widen narrow panels in registers
+     */
+    void locate(long newFirstKey, int newCount, int rows) {
+        firstKey = newFirstKey;
+        count = newCount;
+        KeyValueSource from = source();
+        from.locate(sequence, head, newFirstKey, spans[0]);
+        finite = true;
+        inPlace = spans[0].isPanels();
+        if (inPlace) {
+            finite = spans[0].isFinite();
+            spanKeys = (int) Math.min(Blocking.KEY_BLOCK, spans[0].keys());
+            for (int key = spanKeys; key < newCount; key += spanKeys) {
+                KeyValueSpan span = spans[key / spanKeys];
+                from.locate(sequence, head, newFirstKey + key, span);
+                finite &= span.isFinite();
+            }
+            inPlace = finite && (spans[0].dtype() == DType.F32 || rows <= Product.FEW);
+            setValueRuns();
+        }
+        if (inPlace) {
+            nonFinite.clear();
+        }
+    }
+
+    private void setValueRuns() {
+        int width = Lanes.roundUp(source().valueDim(), PANEL);
+        for (int key = 0; key < count; key += Product.CHAIN) {
+            KeyValueSpan span = spans[key / spanKeys];
+            int at = span.value().panel + key % spanKeys * width;
+            valueRuns.set(key / Product.CHAIN, span.storage(), span.dtype(), at);
+            if (span.dtype() == DType.I8) {
+                valueRuns.scale(key / Product.CHAIN, span.scales(), span.value().scale + key % spanKeys);
+            }
+        }
+    }
+
+    /** Packs or widens the keys, unless they are read in place or still are packed. */
+    public void packKeys(Packer packer, float[] staging) {
+        if (inPlace || packedKeys.holds(tag, count)) {
+            return;
+        }
+        int headDim = source().headDim();
+        float[] panels = packedKeys.reserve(memory, Panels.size(Blocking.KEY_BLOCK, Math.max(1, headDim)));
+        for (int d = 0; d < headDim; d += DEPTH) {
+            int depth = Math.min(DEPTH, headDim - d);
+            if (spans[0].isPanels()) {
+                for (int key = 0; key < count; key += PANEL) {
+                    widenKeys(d, depth, key, panels, d * Blocking.KEY_BLOCK + key * depth);
+                }
+            } else {
+                readRows(true, packer, d, depth, staging);
+                Panels.fromColumns(staging, depth, count, panels, d * Blocking.KEY_BLOCK);
+            }
+        }
+        packedKeys.packed(tag, count);
+    }
+
+    /** Packs or widens the values, unless they are read in place or still are packed. */
+    public void packValues(Packer packer, float[] staging) {
+        if (inPlace || packedValues.holds(tag, count)) {
+            return;
+        }
+        int valueDim = source().valueDim();
+        float[] panels = packedValues.reserve(memory, Panels.size(Math.max(1, valueDim), Blocking.KEY_BLOCK));
+        if (spans[0].isPanels()) {
+            widenValues(panels);
+        } else {
+            for (int d = 0; d < valueDim; d += DEPTH) {
+                int depth = Math.min(DEPTH, valueDim - d);
+                readRows(false, packer, d, depth, staging);
+                finite &= Panels.fromRows(staging, ROW, count, depth, panels, d * count, count);
+            }
+        }
+        nonFinite.clear();
+        if (!finite) {
+            nonFinite.moveFrom(panels, count, Lanes.roundUp(valueDim, PANEL));
+        }
+        packedValues.packed(tag, count);
+    }
+
+    /** Reads a chunk of rows of tensors, span after span. */
+    private void readRows(boolean ofKeys, Packer packer, int d, int depth, float[] staging) {
+        KeyValueSpan span = spans[0];
+        for (int row = 0; row < count; ) {
+            source().locate(sequence, head, firstKey + row, span);
+            int rows = (int) Math.min(count - row, span.keys());
+            KeyValueSpan.Side side = ofKeys ? span.key() : span.value();
+            long at = side.position + d * side.columnStride;
+            packer.read(
+                    side.tensor(), at, side.rowStride, side.columnStride, rows, depth, staging, row * ROW, ROW);
+            row += rows;
+        }
+    }
+
+    /** Widens one panel of narrow keys, without the scales of i8. */
+    private void widenKeys(int d, int depth, int key, float[] to, int at) {
+        KeyValueSpan span = spans[key / spanKeys];
+        int from = span.key().panel + d * spanKeys + key % spanKeys * PanelStore.depth(span.dtype(), depth);
+        Widen.panel(span.storage(), span.dtype(), from, depth, to, at);
+    }
+
+    /** Widens values into panels of all keys, one run of 64 keys with all its dims after another: one stream from memory. */
+    private void widenValues(float[] to) {
+        int width = Lanes.roundUp(source().valueDim(), PANEL);
+        for (int key = 0; key < count; key += Product.CHAIN) {
+            int rows = Math.min(Product.CHAIN, count - key);
+            for (int d = 0; d < width; d += PANEL) {
+                valueRuns.widen(key / Product.CHAIN, d / PANEL, rows, to, d * count + key * PANEL);
+            }
+        }
+    }
+
+    /**
+     * Computes {@code S = Q K^T} for the block's first {@code keys} keys.
+     *
+     * @param q0 index of the first query; each further chunk of 256 of its elements is {@code chunk} floats further
+     */
+    public void multiplyKeys(
+            Product product, float[] queries, int q0, int chunk, int rows, int keys, float[] scores, int at) {
+        int headDim = source().headDim();
+        int step = inPlace ? spanKeys : Blocking.KEY_BLOCK;
+        for (int d = 0; d < headDim; d += DEPTH) {
+            int depth = Math.min(DEPTH, headDim - d);
+            product.left(queries, q0 + d / DEPTH * chunk);
+            for (int key = 0; key < keys; key += step) {
+                if (inPlace) {
+                    KeyValueSpan span = spans[key / spanKeys];
+                    int stride = PanelStore.depth(span.dtype(), depth) * PANEL;
+                    product.right(span.storage(), span.dtype(), span.key().panel + d * spanKeys, stride);
+                } else {
+                    product.right(packedKeys.panels(), d * Blocking.KEY_BLOCK, depth * PANEL);
+                }
+                product.into(scores, at + key, ROW).multiply(rows, Math.min(step, keys - key), depth, d > 0);
+            }
+        }
+        if (spans[0].isPanels() && spans[0].dtype() == DType.I8) {
+            scaleScores(rows, keys, scores, at);
+        }
+        for (int r = 0; headDim == 0 && r < rows; r++) {
+            Arrays.fill(scores, at + r * ROW, at + r * ROW + Lanes.roundUp(keys, PANEL), 0f);
+        }
+    }
+
+    /** Multiplies by the scale of each i8 key once, instead of once for each of its elements. */
+    private void scaleScores(int rows, int keys, float[] scores, int at) {
+        for (int key = 0; key < keys; key += spanKeys) {
+            KeyValueSpan span = spans[key / spanKeys];
+            int columns = Lanes.roundUp(Math.min(spanKeys, keys - key), PANEL);
+            for (int r = 0; r < rows; r++) {
+                RowOps.multiply(scores, at + r * ROW + key, columns, span.scales(), span.key().scale);
+            }
+        }
+    }
+
+    /**
+     * Computes {@code O = O + P V} for the block's first {@code keys} values, compensated.
+     *
+     * @param product its left operand is P
+     * @param compensation distance from an element of O to its compensation term, in floats
+     */
+    public void multiplyValues(
+            Product product, int rows, int keys, float[] output, int at, int stride, int compensation) {
+        if (inPlace) {
+            product.right(valueRuns);
+        } else {
+            product.right(packedValues.panels(), 0, packedValues.count() * PANEL);
+        }
+        product.into(output, at, stride).accumulate(rows, source().valueDim(), keys, Product.CHAIN, compensation);
+    }
+
+    /** Returns the non-finite elements of V, which {@link #multiplyValues} leaves out. */
+    public NonFiniteValues nonFinite() {
+        return nonFinite;
+    }
+
+    /** Returns whether these keys were located last. */
+    boolean isAt(long key) {
+        return firstKey == key;
+    }
+
+    /** Forgets what is packed, before the block is used for other keys of the same group. */
+    void clear() {
+        packedKeys.clear();
+        packedValues.clear();
+    }
+
+    /** Drops every reference to the caller's memory; packed panels stay. */
+    void release() {
+        source = null;
+        valueRuns.clear();
+        for (KeyValueSpan span : spans) {
+            span.clear();
+        }
+    }
+
+    private KeyValueSource source() {
+        return Checks.notNull(source, "source");
+    }
+}

@@ -1,0 +1,151 @@
+package io.multihead.internal.attention.keyvalue;
+
+import io.multihead.internal.Checks;
+import io.multihead.internal.kernel.Product;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Where some consecutive keys and values of one head are stored: as rows of tensors, which attention packs, or as panels, which
+ * it reads in place. Filled by {@link KeyValueSource#locate}; one object per thread, reused.
+ *
+ * <p>Panels, for a span of n keys, n a multiple of {@link #MIN_PANEL_KEYS} that divides 256, all elements of one array:
+ *
+ * <ul>
+ *   <li>keys {@code [headDim / 256][n / 32][256][32]}: element d of key j at {@code (d / 256)(256 n) + (j / 32)(32 c) + 32 (d %
+ *       256) + j % 32}, where c is 256, or what is left of headDim in the last chunk
+ *   <li>values {@code [n / 64][ceil(valueDim / 32)][64][32]}, zeros beyond valueDim
+ *   <li>for BF16 and F16, two elements in a word: where a row of 32 elements begins at element e, the word {@code e / 2 + l} holds
+ *       element l of the row in its high half and element {@code l + 16} in its low half
+ *   <li>for I8, four rows of a panel beside each other: row k of a panel's column l is byte {@code 128 (k / 4) + 4 l + k % 4} of
+ *       the panel, whose rows c are rounded up to a multiple of four; and an f32 scale per key and one per value, by which their
+ *       elements are to be multiplied, finite also for keys that do not exist yet
+ * </ul>
+ */
+public final class KeyValueSpan {
+    /** The fewest keys of a span of panels: one chain of P V. */
+    public static final int MIN_PANEL_KEYS = Product.CHAIN;
+
+    private static final float[] NO_SCALES = {};
+
+    private final Side key = new Side();
+    private final Side value = new Side();
+    private long keys;
+    private @Nullable Object storage;
+    private DType dtype = DType.F32;
+    private float[] scales = NO_SCALES;
+    private boolean finite;
+
+    /** The keys of a span, or its values. */
+    static final class Side {
+        private @Nullable Tensor tensor;
+        /** Position of the first element in the tensor; row and column stride, in elements. */
+        long position;
+
+        long rowStride;
+        long columnStride;
+        /** Index of the first element of the panels and of their first scale. */
+        int panel;
+
+        int scale;
+
+        private void setRows(Tensor newTensor, long newPosition, long newRowStride, long newColumnStride) {
+            tensor = Checks.notNull(newTensor, "tensor");
+            position = newPosition;
+            rowStride = newRowStride;
+            columnStride = newColumnStride;
+        }
+
+        Tensor tensor() {
+            return Checks.notNull(tensor, "tensor");
+        }
+    }
+
+    KeyValueSpan() {}
+
+    /** Sets the number of keys up to the next gap, the located one included; at least 1. */
+    public KeyValueSpan keys(long count) {
+        keys = count;
+        return this;
+    }
+
+    /** Sets the keys to rows of a tensor: position of the located key's first element, and strides, in elements. */
+    public KeyValueSpan keyRows(Tensor tensor, long position, long rowStride, long columnStride) {
+        storage = null;
+        key.setRows(tensor, position, rowStride, columnStride);
+        return this;
+    }
+
+    /** Sets the values to rows of a tensor: position of the located value's first element, and strides, in elements. */
+    public KeyValueSpan valueRows(Tensor tensor, long position, long rowStride, long columnStride) {
+        storage = null;
+        value.setRows(tensor, position, rowStride, columnStride);
+        return this;
+    }
+
+    /**
+     * Sets keys and values to panels.
+     *
+     * @param array {@code float[]}, {@code int[]} for BF16 and F16, {@code byte[]} for I8
+     * @param keyAt index of the span's first key element, counted in elements, of which a word of BF16 or F16 holds two
+     * @param valueAt index of the span's first value element, likewise
+     * @param allFinite whether no value is infinite or NaN, and no key of F16
+     */
+    public KeyValueSpan panels(Object array, DType type, int keyAt, int valueAt, boolean allFinite) {
+        storage = Checks.notNull(array, "array");
+        dtype = type;
+        key.panel = keyAt;
+        value.panel = valueAt;
+        finite = allFinite;
+        return this;
+    }
+
+    /** Sets the scales of I8 panels: one scale per key of the span and one per value, and the index of the first of each. */
+    public KeyValueSpan scales(float[] array, int keyScaleAt, int valueScaleAt) {
+        scales = array;
+        key.scale = keyScaleAt;
+        value.scale = valueScaleAt;
+        return this;
+    }
+
+    Side key() {
+        return key;
+    }
+
+    Side value() {
+        return value;
+    }
+
+    long keys() {
+        return keys;
+    }
+
+    boolean isPanels() {
+        return storage != null;
+    }
+
+    Object storage() {
+        return Checks.notNull(storage, "storage");
+    }
+
+    DType dtype() {
+        return dtype;
+    }
+
+    float[] scales() {
+        return scales;
+    }
+
+    boolean isFinite() {
+        return finite;
+    }
+
+    /** Drops every reference to the caller's memory. */
+    void clear() {
+        key.tensor = null;
+        value.tensor = null;
+        storage = null;
+        scales = NO_SCALES;
+    }
+}

@@ -1,0 +1,74 @@
+package io.multihead.internal.attention.keyvalue;
+
+import static io.multihead.internal.kernel.Lanes.PANEL;
+
+import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.kernel.Scratch;
+
+/**
+ * The elements of V of one block that are infinite or NaN. They would contaminate rows that do not see their key, since
+ * {@code 0 * NaN} is NaN; so they are zeroed in the panels and added separately to exactly the rows that see it. Belongs to one
+ * thread.
+ */
+public final class NonFiniteValues {
+    private final Scratch memory;
+    private final int[] keys = new int[Blocking.KEY_BLOCK];
+    private float[] values = new float[0];
+    private int count;
+
+    NonFiniteValues(Scratch memory) {
+        this.memory = memory;
+    }
+
+    void clear() {
+        count = 0;
+    }
+
+    /**
+     * Moves non-finite elements out of panels {@code [width / 32][rows][32]}, which hold zeros in their places then.
+     *
+     * @param rows values in the panels
+     * @param width elements of a value, rounded up to whole panels
+     */
+    void moveFrom(float[] panels, int rows, int width) {
+        values = memory.atLeast(values, Blocking.KEY_BLOCK * width);
+        for (int k = 0; k < rows; k++) {
+            boolean found = false;
+            for (int d = 0; d < width; d++) {
+                int at = (d / PANEL * rows + k) * PANEL + d % PANEL;
+                float v = panels[at];
+                values[count * width + d] = Float.isFinite(v) ? 0f : v;
+                if (!Float.isFinite(v)) {
+                    panels[at] = 0f;
+                    found = true;
+                }
+            }
+            if (found) {
+                keys[count++] = k;
+            }
+        }
+    }
+
+    /** Returns whether there are any. */
+    public boolean any() {
+        return count > 0;
+    }
+
+    /**
+     * Adds them to an output row, for every key whose score is not minus infinity.
+     *
+     * @param at the score of the block's first key
+     * @param visible number of scores
+     * @param o0 the first element of the output row
+     * @param width elements of an output row, rounded up to whole panels
+     */
+    public void addTo(float[] scores, int at, int visible, float[] output, int o0, int width) {
+        for (int i = 0; i < count; i++) {
+            if (keys[i] < visible && scores[at + keys[i]] != Float.NEGATIVE_INFINITY) {
+                for (int d = 0; d < width; d++) {
+                    output[o0 + d] += values[i * width + d];
+                }
+            }
+        }
+    }
+}

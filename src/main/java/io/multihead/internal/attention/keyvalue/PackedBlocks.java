@@ -1,0 +1,67 @@
+package io.multihead.internal.attention.keyvalue;
+
+import io.multihead.internal.Checks;
+import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.HeadGroup;
+import io.multihead.internal.kernel.Scratch;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/** A thread's cache of packed key blocks of one head group, kept from task to task. */
+public final class PackedBlocks {
+    private final Scratch memory;
+    private KeyValueBlock[] blocks;
+    private @Nullable KeyValueSource source;
+    private int sequence;
+    private int head;
+    private long tag;
+    private int rows;
+    private boolean keepsAll;
+
+    /** Creates an empty cache. */
+    public PackedBlocks(Scratch memory) {
+        this.memory = memory;
+        blocks = new KeyValueBlock[] {new KeyValueBlock(memory)};
+    }
+
+    /**
+     * Sets the head group of the next task.
+     *
+     * @param newRows how many query rows will read each block
+     * @param newKeepsAll whether all blocks are kept, or each takes the place of the one before
+     */
+    public void bind(KeyValueSource newSource, HeadGroup group, int newRows, boolean newKeepsAll) {
+        source = newSource;
+        sequence = group.sequence();
+        head = group.kvHead();
+        tag = group.tag();
+        rows = newRows;
+        keepsAll = newKeepsAll;
+    }
+
+    /** Returns a block, located, and packed as far as an earlier task has packed it. */
+    public KeyValueBlock block(long firstKey, int count) {
+        KeyValueBlock block = blocks[0];
+        if (keepsAll) {
+            int index = (int) (firstKey / Blocking.KEY_BLOCK);
+            while (blocks.length <= index) {
+                blocks = Arrays.copyOf(blocks, blocks.length + 1);
+                blocks[blocks.length - 1] = new KeyValueBlock(memory);
+            }
+            block = blocks[index];
+        } else if (!block.isAt(firstKey)) {
+            block.clear();
+        }
+        block.bind(Checks.notNull(source, "source"), sequence, head, tag);
+        block.locate(firstKey, count, rows);
+        return block;
+    }
+
+    /** Drops every reference to the caller's memory; packed panels stay. */
+    public void release() {
+        source = null;
+        for (KeyValueBlock block : blocks) {
+            block.release();
+        }
+    }
+}

@@ -1,0 +1,42 @@
+package io.multihead.internal.attention.keyvalue;
+
+import io.multihead.internal.kernel.Scratch;
+
+/** The packed keys, or the packed values, of one block, and whose they are. Belongs to one thread. */
+final class PackedPanels {
+    private static final long NOTHING = -1;
+
+    private float[] panels = new float[0];
+    private long tag = NOTHING;
+    private int count;
+
+    /** Returns whether at least these keys of the head group are packed. */
+    boolean holds(long wantedTag, int wantedCount) {
+        return tag == wantedTag && count >= wantedCount;
+    }
+
+    /** Returns an array that holds nothing valid until {@link #packed} is called. */
+    float[] reserve(Scratch memory, int size) {
+        tag = NOTHING;
+        panels = memory.atLeast(panels, size);
+        return panels;
+    }
+
+    /** Marks the panels as complete. */
+    void packed(long newTag, int newCount) {
+        tag = newTag;
+        count = newCount;
+    }
+
+    void clear() {
+        tag = NOTHING;
+    }
+
+    float[] panels() {
+        return panels;
+    }
+
+    int count() {
+        return count;
+    }
+}

@@ -1,0 +1,114 @@
+package io.multihead.internal.attention.keyvalue;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.Checks;
+import io.multihead.internal.attention.MemoryChecks;
+import io.multihead.tensor.Tensor;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** One sequence whose keys and values are stored in pages of the caller's. */
+public final class PagedKeyValues implements KeyValueSource {
+    private final Tensor[] keyPages;
+    private final Tensor[] valuePages;
+    private final long tokens;
+    private final long pageTokens;
+
+    /**
+     * Creates a source.
+     *
+     * @param keys one {@code [kvHeads, pageTokens, headDim]} per page
+     * @param values one {@code [kvHeads, pageTokens, valueDim]} per page
+     * @param tokens how many tokens the pages hold
+     */
+    public PagedKeyValues(List<Tensor> keys, List<Tensor> values, long tokens) {
+        keyPages = Checks.notNull(keys, "keys").toArray(Tensor[]::new);
+        valuePages = Checks.notNull(values, "values").toArray(Tensor[]::new);
+        this.tokens = Checks.atLeast(tokens, 0, "tokens");
+        if (keyPages.length == 0 || keyPages.length != valuePages.length) {
+            throw Checks.fail(
+                    "values",
+                    valuePages.length + " pages",
+                    "expected as many as the " + keyPages.length + " of keys, and at least one");
+        }
+        requireFirst(keyPages[0], "keys[0]", "headDim");
+        requireFirst(valuePages[0], "values[0]", "valueDim");
+        for (int page = 0; page < keyPages.length; page++) {
+            require(keyPages[page], keyPages[0].dim(2), "keys[" + page + "]");
+            require(valuePages[page], valuePages[0].dim(2), "values[" + page + "]");
+        }
+        pageTokens = keyPages[0].dim(1);
+        if (pageTokens == 0 ? tokens > 0 : Math.ceilDiv(tokens, pageTokens) > keyPages.length) {
+            throw Checks.fail(
+                    "tokens",
+                    String.valueOf(tokens),
+                    "expected at most " + pageTokens + " in each of " + keyPages.length + " pages");
+        }
+    }
+
+    private static void requireFirst(@Nullable Tensor page, String argument, String dim) {
+        if (Checks.notNull(page, argument).rank() != 3) {
+            throw Checks.fail(argument, "shape " + page.shape(), "expected [keyHeads, pageTokens, " + dim + "]");
+        }
+        Checks.fitsInt(page.dim(0), "keyHeads");
+        Checks.fitsInt(page.dim(2), dim);
+    }
+
+    private void require(@Nullable Tensor page, long dim, String argument) {
+        Tensor first = keyPages[0];
+        if (Checks.notNull(page, argument).rank() != 3
+                || page.dim(0) != first.dim(0)
+                || page.dim(1) != first.dim(1)
+                || page.dim(2) != dim) {
+            throw Checks.fail(
+                    argument,
+                    "shape " + page.shape(),
+                    "expected [keyHeads, pageTokens, dim] as of the first key page " + first.shape());
+        }
+    }
+
+    @Override
+    public int sequences() {
+        return 1;
+    }
+
+    @Override
+    public int heads() {
+        return (int) keyPages[0].dim(0);
+    }
+
+    @Override
+    public int headDim() {
+        return (int) keyPages[0].dim(2);
+    }
+
+    @Override
+    public int valueDim() {
+        return (int) valuePages[0].dim(2);
+    }
+
+    @Override
+    public long keys(int sequence) {
+        return tokens;
+    }
+
+    @Override
+    public void locate(int sequence, int head, long at, KeyValueSpan span) {
+        Tensor k = keyPages[(int) (at / pageTokens)];
+        Tensor v = valuePages[(int) (at / pageTokens)];
+        long row = at % pageTokens;
+        span.keys(Math.min(pageTokens - row, tokens - at))
+                .keyRows(k, k.offset() + head * k.stride(0) + row * k.stride(1), k.stride(1), k.stride(2))
+                .valueRows(v, v.offset() + head * v.stride(0) + row * v.stride(1), v.stride(1), v.stride(2));
+    }
+
+    @Override
+    public void requireUsable(Compute cpu, Tensor written, String argument) {
+        for (int page = 0; page < keyPages.length; page++) {
+            MemoryChecks.requireAccess(cpu, keyPages[page], "keys");
+            MemoryChecks.requireAccess(cpu, valuePages[page], "values");
+            MemoryChecks.requireApart(written, argument, keyPages[page], "keys");
+            MemoryChecks.requireApart(written, argument, valuePages[page], "values");
+        }
+    }
+}

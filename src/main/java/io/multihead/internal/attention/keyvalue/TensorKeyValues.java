@@ -1,0 +1,121 @@
+package io.multihead.internal.attention.keyvalue;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.Checks;
+import io.multihead.internal.attention.MemoryChecks;
+import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Keys and values in two tensors: one sequence per batch, with all keys or a number of its own, or sequences packed one after
+ * another in one batch.
+ */
+public final class TensorKeyValues implements KeyValueSource {
+    private static final long[] NONE = {};
+
+    private @Nullable Tensor key;
+    private @Nullable Tensor value;
+    /** Where packed sequences start; empty when every batch is one. */
+    private final long[] offsets;
+    /** Keys of each sequence; empty when packed, or when every batch has all keys. */
+    private final long[] lengths;
+
+    /** Creates a source that is bound before each use. */
+    public TensorKeyValues() {
+        offsets = NONE;
+        lengths = NONE;
+    }
+
+    /** Creates a source of all keys of checked tensors. */
+    public TensorKeyValues(Tensor key, Tensor value) {
+        this(key, value, NONE, NONE);
+    }
+
+    private TensorKeyValues(Tensor key, Tensor value, long[] offsets, long[] lengths) {
+        this.offsets = offsets;
+        this.lengths = lengths;
+        bind(key, value);
+    }
+
+    /** Returns a source of packed sequences; takes checked tensors and offsets. */
+    public static TensorKeyValues packed(Tensor key, Tensor value, long[] offsets) {
+        return new TensorKeyValues(key, value, offsets, NONE);
+    }
+
+    /** Returns a source of the first keys of each batch; takes checked tensors and lengths. */
+    public static TensorKeyValues ofLengths(Tensor key, Tensor value, long[] lengths) {
+        return new TensorKeyValues(key, value, NONE, lengths);
+    }
+
+    /** Sets checked tensors, or none. */
+    public void bind(@Nullable Tensor newKey, @Nullable Tensor newValue) {
+        key = newKey;
+        value = newValue;
+    }
+
+    private Tensor key() {
+        return Checks.notNull(key, "key");
+    }
+
+    private Tensor value() {
+        return Checks.notNull(value, "value");
+    }
+
+    @Override
+    public int sequences() {
+        return offsets.length > 0 ? offsets.length - 1 : (int) key().dim(0);
+    }
+
+    @Override
+    public int heads() {
+        return (int) key().dim(1);
+    }
+
+    @Override
+    public int headDim() {
+        return (int) key().dim(3);
+    }
+
+    @Override
+    public int valueDim() {
+        return (int) value().dim(3);
+    }
+
+    @Override
+    public long keys(int sequence) {
+        if (lengths.length > 0) {
+            return lengths[sequence];
+        }
+        return offsets.length > 0 ? offsets[sequence + 1] - offsets[sequence] : key().dim(2);
+    }
+
+    @Override
+    public long maxKeys() {
+        return offsets.length > 0 ? KeyValueSource.super.maxKeys() : key().dim(2);
+    }
+
+    @Override
+    public void locate(int sequence, int head, long at, KeyValueSpan span) {
+        Tensor k = key();
+        Tensor v = value();
+        span.keys(keys(sequence) - at)
+                .keyRows(k, start(k, sequence, head, at), k.stride(2), k.stride(3))
+                .valueRows(v, start(v, sequence, head, at), v.stride(2), v.stride(3));
+    }
+
+    private long start(Tensor tensor, int sequence, int head, long at) {
+        boolean packed = offsets.length > 0;
+        return tensor.offset()
+                + (packed ? 0 : sequence) * tensor.stride(0)
+                + head * tensor.stride(1)
+                + (at + (packed ? offsets[sequence] : 0)) * tensor.stride(2);
+    }
+
+    @Override
+    public void requireUsable(Compute cpu, Tensor written, String argument) {
+        MemoryChecks.requireAccess(cpu, key(), "key");
+        MemoryChecks.requireAccess(cpu, value(), "value");
+        MemoryChecks.requireApart(written, argument, key(), "key");
+        MemoryChecks.requireApart(written, argument, value(), "value");
+    }
+}

@@ -1,0 +1,8 @@
+/**
+ * Keys and values: where they are stored ({@link io.multihead.internal.attention.keyvalue.KeyValueSource}), and blocks of them as
+ * operands of forward's matrix multiplications ({@link io.multihead.internal.attention.keyvalue.KeyValueBlock}).
+ */
+@NullMarked
+package io.multihead.internal.attention.keyvalue;
+
+import org.jspecify.annotations.NullMarked;

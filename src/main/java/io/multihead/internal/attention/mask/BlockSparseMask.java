@@ -1,0 +1,80 @@
+package io.multihead.internal.attention.mask;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.Checks;
+import io.multihead.internal.attention.MemoryChecks;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/** A block-sparse mask resolved against the sizes of one call; read-only while the call runs. */
+public final class BlockSparseMask {
+    private final long[] sizes = new long[4];
+    private final long[] strides = new long[4];
+    private @Nullable Tensor kept;
+    private int size;
+
+    BlockSparseMask() {}
+
+    void bind(Tensor tensor, long blockSize, long[] scores) {
+        if (kept != null) {
+            throw Checks.fail("mask", "two block-sparse masks", "expected one that keeps what both keep");
+        }
+        size = (int) blockSize;
+        for (int axis = 0; axis < 4; axis++) {
+            boolean blocked = axis > 1 && scores[axis] >= 0;
+            sizes[axis] = blocked ? Math.ceilDiv(scores[axis], blockSize) : scores[axis];
+        }
+        Broadcast.strides(tensor, sizes, "(batch, heads, query blocks, key blocks)", strides, 0);
+        kept = tensor;
+    }
+
+    /** Returns whether there are blocks at all. */
+    public boolean hides() {
+        return kept != null;
+    }
+
+    /** Returns whether any of {@code keys} keys from {@code firstKey} on is kept for the query. */
+    public boolean keepsAny(long batch, long head, long query, long firstKey, int keys) {
+        for (long key = firstKey; key < firstKey + keys; key += size) {
+            if (keeps(batch, head, query, key)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Sets the scores of keys that are not kept to minus infinity; no block crosses the index's key, a multiple of 256. */
+    void apply(float[] scores, int at, ScoreIndex index, int keys) {
+        for (int first = 0; first < keys; first += size) {
+            if (!keeps(index.batch, index.head, index.query, index.key + first)) {
+                Arrays.fill(scores, at + first, at + Math.min(keys, first + size), Float.NEGATIVE_INFINITY);
+            }
+        }
+    }
+
+    private boolean keeps(long batch, long head, long query, long key) {
+        Tensor tensor = kept;
+        if (tensor == null) {
+            return true;
+        }
+        long at = tensor.offset()
+                + batch * strides[0]
+                + head * strides[1]
+                + query / size * strides[2]
+                + key / size * strides[3];
+        return tensor.memory().get(ValueLayout.JAVA_BYTE, at) != 0;
+    }
+
+    void requireUsable(Compute cpu, Tensor written, String argument) {
+        if (kept != null) {
+            MemoryChecks.requireAccess(cpu, kept, "mask");
+            MemoryChecks.requireApart(written, argument, kept, "mask");
+        }
+    }
+
+    void clear() {
+        kept = null;
+    }
+}

@@ -1,0 +1,245 @@
+package io.multihead.internal.attention.mask;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.Checks;
+import io.multihead.internal.attention.MemoryChecks;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.Packer;
+import io.multihead.internal.kernel.RowOps;
+import io.multihead.tensor.Tensor;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A mask resolved against the sizes of one call: the range of visible keys of every query, and tensors with their broadcast
+ * strides. Reused from call to call; read-only while the call runs.
+ */
+public final class BoundMask {
+    /** A side of a window from here on hides nothing; sums of a few numbers up to it do not overflow. */
+    private static final long UNBOUNDED = MaskPart.MAX_OFFSET;
+
+    private final long[] sizes = new long[Broadcast.AXES];
+    private MaskPart[] tensors = new MaskPart[2];
+    private long[] strides = new long[2 * Broadcast.AXES];
+    private int tensorCount;
+    private long[][] lengths = new long[1][];
+    private int lengthsCount;
+    /** Positions of the sequences' first queries; null when queries are aligned bottom-right. */
+    private long @Nullable [] offsets;
+
+    private boolean bias;
+    private boolean topLeft;
+    private final BlockSparseMask blocks = new BlockSparseMask();
+    /** Keys before and after its own that a query may attend to. */
+    private long left;
+
+    private long right;
+
+    /** Creates a mask that is bound before each use. */
+    public BoundMask() {}
+
+    /**
+     * Resolves a mask.
+     *
+     * @param parts of the mask
+     * @param queries number of queries, or -1 when sequences differ
+     * @param keys number of keys, the most that a sequence may have
+     * @throws IllegalArgumentException if a tensor does not broadcast or the lengths do not fit
+     */
+    public void bind(List<MaskPart> parts, long batch, long heads, long queries, long keys) {
+        sizes[0] = batch;
+        sizes[1] = heads;
+        sizes[2] = queries;
+        sizes[3] = keys;
+        tensorCount = 0;
+        lengthsCount = 0;
+        bias = false;
+        topLeft = false;
+        left = Long.MAX_VALUE;
+        right = Long.MAX_VALUE;
+        offsets = null;
+        blocks.clear();
+        for (int i = 0; i < parts.size(); i++) {
+            MaskPart part = parts.get(i);
+            switch (part.kind()) {
+                case CAUSAL_BOTTOM_RIGHT -> right = 0;
+                case CAUSAL_TOP_LEFT -> topLeft = true;
+                case KEY_LENGTHS -> addLengths(Checks.notNull(part.numbers(), "keyLengths"));
+                case QUERY_OFFSET -> setOffsets(numbers(part));
+                case WINDOW -> {
+                    left = Math.min(left, numbers(part)[0]);
+                    right = Math.min(right, numbers(part)[1]);
+                }
+                case BLOCKS -> blocks.bind(Checks.notNull(part.tensor(), "mask"), numbers(part)[0], sizes);
+                case KEEP, DROP, BIAS -> addTensor(part, Checks.notNull(part.tensor(), "mask"));
+            }
+        }
+        requireAlignment();
+    }
+
+    private void setOffsets(long[] perBatch) {
+        if (perBatch.length != 1 && perBatch.length != sizes[0]) {
+            throw Checks.fail(
+                    "queryOffset", perBatch.length + " offsets", "expected 1 or one per batch of " + sizes[0]);
+        }
+        if (offsets != null && !Arrays.equals(offsets, perBatch)) {
+            throw Checks.fail(
+                    "queryOffset",
+                    Arrays.toString(offsets) + " and " + Arrays.toString(perBatch),
+                    "expected one of them");
+        }
+        offsets = perBatch;
+    }
+
+    /** Fails if queries would be at two positions. */
+    private void requireAlignment() {
+        for (int i = 0; topLeft && offsets != null && i < offsets.length; i++) {
+            if (offsets[i] != 0) {
+                throw Checks.fail(
+                        "mask",
+                        "CAUSAL_TOP_LEFT with queryOffset " + Arrays.toString(offsets),
+                        "expected CAUSAL, which follows the offset");
+            }
+        }
+    }
+
+    private static long[] numbers(MaskPart part) {
+        return Checks.notNull(part.numbers(), "mask");
+    }
+
+    /** Returns how many of a sequence's keys exist: where key lengths are given, the sequence ends there. */
+    public long end(long batch, long keys) {
+        long end = keys;
+        for (int i = 0; i < lengthsCount; i++) {
+            end = Math.min(end, lengths[i][lengths[i].length == 1 ? 0 : (int) batch]);
+        }
+        return end;
+    }
+
+    /** Returns the position of a sequence's query 0. */
+    public long offset(long batch, long queries, long end) {
+        return offsets == null ? end - queries : offsets[offsets.length == 1 ? 0 : (int) batch];
+    }
+
+    /**
+     * Returns the end of the keys that a query may attend to, but for what tensors hide.
+     *
+     * @param offset from {@link #offset}
+     * @param end from {@link #end}
+     */
+    public long visibleKeys(long query, long offset, long end) {
+        long visible = end;
+        if (right < UNBOUNDED) {
+            visible = Math.min(visible, query + offset + 1 + right);
+        }
+        if (topLeft) {
+            visible = Math.min(visible, query + 1);
+        }
+        return Math.max(0, visible);
+    }
+
+    /** Returns the first key that the window lets a query attend to. */
+    public long firstKey(long query, long offset) {
+        return left < UNBOUNDED ? Math.max(0, query + offset - left) : 0;
+    }
+
+    /** Returns the block-sparse part. */
+    public BlockSparseMask blocks() {
+        return blocks;
+    }
+
+    /** Returns whether tensors must be applied to every score. */
+    public boolean hasTensors() {
+        return tensorCount > 0;
+    }
+
+    /** Returns whether something is added to scores, which must then be scaled before. */
+    public boolean hasBias() {
+        return bias;
+    }
+
+    /** Fails if the threads cannot read a tensor of the mask, or an output overlaps one. */
+    public void requireUsable(Compute cpu, Tensor written, String argument) {
+        blocks.requireUsable(cpu, written, argument);
+        for (int i = 0; i < tensorCount; i++) {
+            MemoryChecks.requireAccess(cpu, tensor(i), "mask");
+            MemoryChecks.requireApart(written, argument, tensor(i), "mask");
+        }
+    }
+
+    private Tensor tensor(int index) {
+        return Checks.notNull(tensors[index].tensor(), "mask");
+    }
+
+    /**
+     * Applies the tensors to a row of scores.
+     *
+     * @param at where the row starts in {@code scores}
+     * @param staging a buffer for the same number of floats, rounded up to whole panels
+     * @param index of the first score
+     * @param keys how many scores
+     */
+    public void apply(Packer packer, float[] scores, int at, float[] staging, ScoreIndex index, int keys) {
+        int padded = Lanes.roundUp(keys, Lanes.PANEL);
+        for (int i = 0; i < tensorCount; i++) {
+            Tensor tensor = tensor(i);
+            int s = i * Broadcast.AXES;
+            long from = tensor.offset()
+                    + index.batch * strides[s]
+                    + index.head * strides[s + 1]
+                    + index.query * strides[s + 2]
+                    + index.key * strides[s + 3];
+            packer.read(tensor, from, 0, strides[s + 3], 1, keys, staging, 0, padded);
+            switch (tensors[i].kind()) {
+                case BIAS -> RowOps.addBias(scores, at, padded, staging, 0);
+                default -> RowOps.mask(scores, at, padded, staging, 0, tensors[i].kind() == MaskPart.Kind.DROP);
+            }
+        }
+    }
+
+    /** Drops every reference to the caller's memory. */
+    public void clear() {
+        blocks.clear();
+        Arrays.fill(tensors, null);
+        Arrays.fill(lengths, null);
+        offsets = null;
+    }
+
+    private void addLengths(long[] perBatch) {
+        if (perBatch.length != 1 && perBatch.length != sizes[0]) {
+            throw Checks.fail("keyLengths", perBatch.length + " lengths", "expected 1 or one per batch of " + sizes[0]);
+        }
+        for (long length : perBatch) {
+            if (length > sizes[3]) {
+                throw Checks.fail("keyLengths", String.valueOf(length), "expected at most the " + sizes[3] + " keys");
+            }
+        }
+        lengths = lengthsCount == lengths.length ? Arrays.copyOf(lengths, 2 * lengthsCount) : lengths;
+        lengths[lengthsCount++] = perBatch;
+    }
+
+    private void addTensor(MaskPart part, Tensor tensor) {
+        if (tensorCount == tensors.length) {
+            tensors = Arrays.copyOf(tensors, 2 * tensorCount);
+            strides = Arrays.copyOf(strides, 2 * Broadcast.AXES * tensorCount);
+        }
+        tensors[tensorCount] = part;
+        bias |= part.kind() == MaskPart.Kind.BIAS;
+        Broadcast.strides(tensor, sizes, "(batch, heads, queries, keys)", strides, tensorCount * Broadcast.AXES);
+        tensorCount++;
+    }
+
+    /** Fails if a sequence has fewer keys than its length says; {@link #bind} knows only those of the longest. */
+    public void requireLengths(int sequence, long keys) {
+        for (int i = 0; i < lengthsCount; i++) {
+            long length = lengths[i][lengths[i].length == 1 ? 0 : sequence];
+            if (length > keys) {
+                throw Checks.fail(
+                        "keyLengths",
+                        String.valueOf(length),
+                        "expected at most the " + keys + " keys of sequence " + sequence);
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+package io.multihead.internal.attention.mask;
+
+import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One part of a mask: a kind with its tensor and its numbers, where it has them: lengths, two sides of a window, offsets, or a
+ * block size.
+ *
+ * @param kind what the part does
+ * @param tensor of the caller's, shared
+ * @param numbers never changed after construction
+ */
+@SuppressWarnings("ArrayRecordComponent") // not part of the API and never compared by content
+public record MaskPart(
+        Kind kind, @Nullable Tensor tensor, long @Nullable [] numbers) {
+    /** What one part of a mask does. */
+    public enum Kind {
+        KEEP,
+        DROP,
+        BIAS,
+        KEY_LENGTHS,
+        WINDOW,
+        QUERY_OFFSET,
+        BLOCKS,
+        CAUSAL_BOTTOM_RIGHT,
+        CAUSAL_TOP_LEFT
+    }
+
+    /** The largest offset of queries in either direction; sums of a few such numbers do not overflow. */
+    public static final long MAX_OFFSET = 1L << 60;
+}

@@ -1,0 +1,20 @@
+package io.multihead.internal.attention.mask;
+
+/** The index of the first score of a row: one object per thread, set before each row. */
+public final class ScoreIndex {
+    long batch;
+    long head;
+    long query;
+    long key;
+
+    /** Creates the index of the first score of all. */
+    public ScoreIndex() {}
+
+    /** Moves to another score. */
+    public void set(long newBatch, long newHead, long newQuery, long newKey) {
+        batch = newBatch;
+        head = newHead;
+        query = newQuery;
+        key = newKey;
+    }
+}
