@@ -49,7 +49,8 @@ public final class Mask {
      * keys {@code j <= i}, however many keys exist. A window beside it is aligned bottom-right unless {@code queryOffset(0)} is
      * combined with both.
      */
-    public static final Mask CAUSAL_TOP_LEFT = new Mask(List.of(new MaskPart(MaskPart.Kind.CAUSAL_TOP_LEFT, null, null)));
+    public static final Mask CAUSAL_TOP_LEFT =
+            new Mask(List.of(new MaskPart(MaskPart.Kind.CAUSAL_TOP_LEFT, null, null)));
 
     private final List<MaskPart> parts;
 
@@ -153,7 +154,9 @@ public final class Mask {
         for (long offset : Checks.notNull(offsets, "queryOffset")) {
             if (offset < -MaskPart.MAX_OFFSET || offset > MaskPart.MAX_OFFSET) {
                 throw Checks.fail(
-                        "queryOffset", String.valueOf(offset), "expected " + -MaskPart.MAX_OFFSET + " to " + MaskPart.MAX_OFFSET);
+                        "queryOffset",
+                        String.valueOf(offset),
+                        "expected " + -MaskPart.MAX_OFFSET + " to " + MaskPart.MAX_OFFSET);
             }
         }
         return new Mask(List.of(new MaskPart(MaskPart.Kind.QUERY_OFFSET, null, offsets.clone())));

@@ -21,7 +21,8 @@ final class BackwardArguments {
     private @Nullable Tensor keyGradient;
     private @Nullable Tensor valueGradient;
 
-    void bindKeyValues(Tensor newKey, Tensor newValue, @Nullable Tensor newKeyGradient, @Nullable Tensor newValueGradient) {
+    void bindKeyValues(
+            Tensor newKey, Tensor newValue, @Nullable Tensor newKeyGradient, @Nullable Tensor newValueGradient) {
         key = newKey;
         value = newValue;
         keyGradient = newKeyGradient;

@@ -1,13 +1,13 @@
 package io.multihead.internal.attention.backward;
 
-import io.multihead.internal.call.Operation;
-import io.multihead.internal.exec.LoopBody;
-import io.multihead.internal.exec.Workspace;
-import io.multihead.internal.exec.ScratchKey;
 import io.multihead.internal.attention.AttentionEvent;
 import io.multihead.internal.attention.AttentionProblem;
 import io.multihead.internal.attention.QueryTensors;
 import io.multihead.internal.attention.mask.BoundMask;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.LoopBody;
+import io.multihead.internal.exec.ScratchKey;
+import io.multihead.internal.exec.Workspace;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 

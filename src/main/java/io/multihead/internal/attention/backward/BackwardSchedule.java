@@ -106,7 +106,12 @@ final class BackwardSchedule {
     public String toString() {
         StringBuilder text = new StringBuilder("task kind sequence kvHead block\n");
         for (int task = 0; task < tasks; task++) {
-            text.append(task).append(' ').append(kind(task)).append(' ').append(sequence(task)).append(' ');
+            text.append(task)
+                    .append(' ')
+                    .append(kind(task))
+                    .append(' ')
+                    .append(sequence(task))
+                    .append(' ');
             text.append(kvHead(task)).append(' ').append(block(task)).append('\n');
         }
         return text.toString();

@@ -87,7 +87,8 @@ final class BackwardWorker {
         for (long b = 0; b < BackwardSchedule.queryBlocks(problem); b++) {
             pair(call, block(call, b), true, intoQueries);
         }
-        writeKeys(call.keyGradient(), keySum, problem.headDim(), problem.scores().scale());
+        writeKeys(
+                call.keyGradient(), keySum, problem.headDim(), problem.scores().scale());
         writeKeys(call.valueGradient(), valueSum, problem.valueDim(), 1f);
     }
 
@@ -157,8 +158,7 @@ final class BackwardWorker {
             product.left(keys.transposedKeys, 0)
                     .right(dSPanels, firstColumn / PANEL * DS_PANEL, DS_PANEL)
                     .into(queries.queryGradient, firstColumn, PackedQueries.SUM_ROW)
-                    .accumulate(
-                            call.problem.headDim(), columns - firstColumn, depth, depth, Blocking.BACKWARD_QUERIES);
+                    .accumulate(call.problem.headDim(), columns - firstColumn, depth, depth, Blocking.BACKWARD_QUERIES);
         }
     }
 

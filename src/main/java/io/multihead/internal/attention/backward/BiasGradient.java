@@ -3,8 +3,8 @@ package io.multihead.internal.attention.backward;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
-import io.multihead.internal.attention.HeadGroup;
 import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.HeadGroup;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.Packer;
 import io.multihead.internal.kernel.Scratch;
@@ -39,7 +39,8 @@ final class BiasGradient {
                 group.bind(call.problem, (int) b, (int) (h / heads));
                 long firstRow = h % heads * call.problem.queries();
                 for (long q = part.query().from(); q < part.query().to(); q += Blocking.BACKWARD_QUERIES) {
-                    int rows = (int) Math.min(Blocking.BACKWARD_QUERIES, part.query().to() - q);
+                    int rows = (int)
+                            Math.min(Blocking.BACKWARD_QUERIES, part.query().to() - q);
                     queries.pack(call, staging, group, firstRow + q, rows);
                     for (long k = part.key().from(); k < part.key().to(); k += Blocking.BACKWARD_KEYS) {
                         keys.pack(call, staging.packer(), group, k / Blocking.BACKWARD_KEYS);

@@ -208,8 +208,7 @@ final class PackedQueries {
     }
 
     /** Returns {@code sum_j W_ij dW_ij} of one row. */
-    private static float weightsMean(
-            Tensor weights, Tensor gradient, Staging staging, HeadGroup group, long row) {
+    private static float weightsMean(Tensor weights, Tensor gradient, Staging staging, HeadGroup group, long row) {
         Packer packer = staging.packer();
         long keys = group.problem().keys();
         float result = 0f;

@@ -158,7 +158,10 @@ final class ScoreGradientTile {
             for (int r = 0; r < count; r++) {
                 if (call.mask.hasBias()) {
                     RowOps.scale(
-                            sThenP, r * ROW + column, width, call.problem.scores().scale());
+                            sThenP,
+                            r * ROW + column,
+                            width,
+                            call.problem.scores().scale());
                 }
                 RowOps.addBias(sThenP, r * ROW + column, width, transposed, r * ROW + column);
             }

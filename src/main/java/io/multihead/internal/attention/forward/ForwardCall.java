@@ -1,9 +1,5 @@
 package io.multihead.internal.attention.forward;
 
-import io.multihead.internal.call.Operation;
-import io.multihead.internal.exec.LoopBody;
-import io.multihead.internal.exec.Workspace;
-import io.multihead.internal.exec.ScratchKey;
 import io.multihead.internal.Checks;
 import io.multihead.internal.attention.AttentionEvent;
 import io.multihead.internal.attention.AttentionProblem;
@@ -11,6 +7,10 @@ import io.multihead.internal.attention.QueryTensors;
 import io.multihead.internal.attention.keyvalue.KeyValueSource;
 import io.multihead.internal.attention.keyvalue.TensorKeyValues;
 import io.multihead.internal.attention.mask.BoundMask;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.LoopBody;
+import io.multihead.internal.exec.ScratchKey;
+import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.Scratch;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;

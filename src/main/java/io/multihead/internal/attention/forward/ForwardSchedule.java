@@ -70,7 +70,8 @@ final class ForwardSchedule {
     private void fill(AttentionProblem problem, KeyValueSource source, int maxRows, int threads) {
         tasks = 0;
         long groups = problem.sequences() * problem.kvHeads();
-        long wanted = threads == 1 || groups == 0 ? 1 : Math.ceilDiv((long) threads * Blocking.TASKS_PER_THREAD, groups);
+        long wanted =
+                threads == 1 || groups == 0 ? 1 : Math.ceilDiv((long) threads * Blocking.TASKS_PER_THREAD, groups);
         for (int sequence = 0; sequence < problem.sequences(); sequence++) {
             long rows = problem.headsPerGroup() * problem.queries(sequence);
             int taskRows = rowsPerTask(rows, maxRows, wanted);
@@ -168,7 +169,12 @@ final class ForwardSchedule {
         StringBuilder text = new StringBuilder("task sequence kvHead rows split\n");
         for (int task = 0; task < tasks; task++) {
             long end = firstRow(task) + rows(task);
-            text.append(task).append(' ').append(sequence(task)).append(' ').append(kvHead(task)).append(' ');
+            text.append(task)
+                    .append(' ')
+                    .append(sequence(task))
+                    .append(' ')
+                    .append(kvHead(task))
+                    .append(' ');
             text.append(firstRow(task)).append("..").append(end).append(' ');
             text.append(split(task)).append('/').append(splits(task)).append('\n');
         }

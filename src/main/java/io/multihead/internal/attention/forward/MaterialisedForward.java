@@ -27,8 +27,7 @@ final class MaterialisedForward {
     private final float[] staging;
 
     /** Takes the parts of the worker that it belongs to. */
-    MaterialisedForward(
-            QueryTile queries, VisibleKeys visible, PackedBlocks blocks, ScoreTile tile, float[] staging) {
+    MaterialisedForward(QueryTile queries, VisibleKeys visible, PackedBlocks blocks, ScoreTile tile, float[] staging) {
         this.queries = queries;
         this.visible = visible;
         this.blocks = blocks;

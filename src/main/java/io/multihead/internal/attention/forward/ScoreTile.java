@@ -55,7 +55,8 @@ final class ScoreTile {
     }
 
     /** Computes {@code S = Q K^T}, masked; already scaled if something else is done to it, or else by the exponential. */
-    void multiplyKeys(ForwardArguments call, Packer packer, KeyValueBlock block, int tile, long firstKey, int keys, int at) {
+    void multiplyKeys(
+            ForwardArguments call, Packer packer, KeyValueBlock block, int tile, long firstKey, int keys, int at) {
         int count = queries.tileRows(tile);
         block.multiplyKeys(product, queries.packed(), tile * ROW, queries.chunk(), count, keys, scores, at);
         BoundMask mask = call.mask;
@@ -83,7 +84,8 @@ final class ScoreTile {
      * Turns S into P and adds {@code P V} to O, or {@code (M o P) V} with dropout factors M: what follows the maximum in the
      * loop of FlashAttention.
      */
-    void accumulate(ForwardArguments call, KeyValueBlock block, OnlineSoftmax into, int tile, long firstKey, int keys, int at) {
+    void accumulate(
+            ForwardArguments call, KeyValueBlock block, OnlineSoftmax into, int tile, long firstKey, int keys, int at) {
         int count = queries.tileRows(tile);
         into.rescale(tile, count);
         addNonFinite(block.nonFinite(), into, tile, keys, at);

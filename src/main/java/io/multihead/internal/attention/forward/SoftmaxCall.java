@@ -2,16 +2,16 @@ package io.multihead.internal.attention.forward;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
-import io.multihead.internal.call.Operation;
-import io.multihead.internal.exec.LoopBody;
-import io.multihead.internal.exec.Workspace;
-import io.multihead.internal.exec.ScratchKey;
-import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.Checks;
 import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.attention.mask.BoundMask;
 import io.multihead.internal.attention.mask.MaskPart;
 import io.multihead.internal.attention.mask.ScoreIndex;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.FloatsKey;
+import io.multihead.internal.exec.LoopBody;
+import io.multihead.internal.exec.ScratchKey;
+import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.Exp;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.Packer;
@@ -118,8 +118,7 @@ public final class SoftmaxCall extends Operation implements LoopBody {
         }
     }
 
-    private void load(
-            Packer packer, float[] row, float[] staging, ScoreIndex index, long first, long limit, long at) {
+    private void load(Packer packer, float[] row, float[] staging, ScoreIndex index, long first, long limit, long at) {
         Tensor from = Checks.notNull(scores, "scores");
         int padded = Lanes.roundUp(keys, PANEL);
         packer.read(from, at, 0, from.stride(-1), 1, keys, row, 0, padded);

@@ -1,11 +1,11 @@
 package io.multihead.internal.attention.forward;
 
-import io.multihead.internal.call.Operation;
-import io.multihead.internal.exec.LoopBody;
-import io.multihead.internal.exec.Workspace;
-import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.Checks;
 import io.multihead.internal.attention.QueryTensors;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.FloatsKey;
+import io.multihead.internal.exec.LoopBody;
+import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.tensor.Tensor;

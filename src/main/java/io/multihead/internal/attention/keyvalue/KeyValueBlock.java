@@ -158,8 +158,7 @@ public final class KeyValueBlock {
             int rows = (int) Math.min(count - row, span.keys());
             KeyValueSpan.Side side = ofKeys ? span.key() : span.value();
             long at = side.position + d * side.columnStride;
-            packer.read(
-                    side.tensor(), at, side.rowStride, side.columnStride, rows, depth, staging, row * ROW, ROW);
+            packer.read(side.tensor(), at, side.rowStride, side.columnStride, rows, depth, staging, row * ROW, ROW);
             row += rows;
         }
     }

@@ -12,8 +12,7 @@ import org.jspecify.annotations.Nullable;
  * @param numbers never changed after construction
  */
 @SuppressWarnings("ArrayRecordComponent") // not part of the API and never compared by content
-public record MaskPart(
-        Kind kind, @Nullable Tensor tensor, long @Nullable [] numbers) {
+public record MaskPart(Kind kind, @Nullable Tensor tensor, long @Nullable [] numbers) {
     /** What one part of a mask does. */
     public enum Kind {
         KEEP,
