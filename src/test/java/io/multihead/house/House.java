@@ -12,10 +12,15 @@ import com.tngtech.archunit.lang.ArchCondition;
 import com.tngtech.archunit.lang.ArchRule;
 import com.tngtech.archunit.lang.ConditionEvents;
 import com.tngtech.archunit.lang.SimpleConditionEvent;
+import java.util.ArrayDeque;
 import java.util.Comparator;
+import java.util.Deque;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.Executor;
 import java.util.function.Function;
 import java.util.stream.Stream;
@@ -30,6 +35,9 @@ final class House {
             List.of("internal.exec"),
             List.of("compute"),
             List.of("internal.call"),
+            List.of("internal.attention"),
+            List.of("internal.attention.mask", "internal.attention.keyvalue"),
+            List.of("internal.attention.forward", "internal.attention.backward"),
             List.of("gemm", "attention", "position"),
             List.of("cache"),
             List.of("nn"),
@@ -44,6 +52,8 @@ final class House {
             "java.util.concurrent.ForkJoinPool",
             "java.util.concurrent.CompletableFuture",
             "java.util.Timer");
+
+    private static final int MAX_VARIABLES = 12;
 
     private final String root;
 
@@ -61,6 +71,82 @@ final class House {
                     .map(JavaClass::getPackageName)
                     .filter(target -> !mayUse(type.getPackageName() + ".", target + "."));
         });
+    }
+
+    /** Classes of one package depend on each other in one direction; a nested class counts as its outermost one. */
+    ArchRule haveNoCycles() {
+        return rule("not depend on each other in a circle within a package", type -> {
+            boolean outermost = type.getName().equals(outermost(type));
+            Set<String> reached = outermost ? reachable(type) : Set.of();
+            return reached.contains(type.getName()) ? Stream.of("depends on itself") : Stream.empty();
+        });
+    }
+
+    /** The outermost classes of the same package that a class depends on, directly or through others. */
+    private static Set<String> reachable(JavaClass type) {
+        Map<String, Set<String>> needs = new HashMap<>();
+        for (JavaClass each : type.getPackage().getClasses()) {
+            String from = outermost(each);
+            targets(each)
+                    .filter(target -> target.getPackageName().equals(type.getPackageName()))
+                    .map(House::outermost)
+                    .filter(target -> !target.equals(from))
+                    .forEach(target ->
+                            needs.computeIfAbsent(from, key -> new TreeSet<>()).add(target));
+        }
+        Set<String> reached = new TreeSet<>();
+        Deque<String> open = new ArrayDeque<>(needs.getOrDefault(type.getName(), Set.of()));
+        while (!open.isEmpty()) {
+            String next = open.pop();
+            if (reached.add(next)) {
+                open.addAll(needs.getOrDefault(next, Set.of()));
+            }
+        }
+        return reached;
+    }
+
+    private static String outermost(JavaClass type) {
+        int nested = type.getName().indexOf('$');
+        return nested < 0 ? type.getName() : type.getName().substring(0, nested);
+    }
+
+    /** More state than this is a class that wants to be two. */
+    ArchRule haveFewVariables() {
+        return rule("have at most " + MAX_VARIABLES + " fields that are not final", type -> {
+            long variables = type.getFields().stream()
+                    .filter(field -> !field.getModifiers().contains(JavaModifier.STATIC))
+                    .filter(field -> !field.getModifiers().contains(JavaModifier.FINAL))
+                    .count();
+            return variables > MAX_VARIABLES ? Stream.of(variables + " fields") : Stream.empty();
+        });
+    }
+
+    /** What users can see must not mention what they cannot name. */
+    ArchRule exportWhatTheyMention() {
+        return rule("mention exported types only in exported signatures", type -> {
+            boolean exported = !isInternal(type) && type.getModifiers().contains(JavaModifier.PUBLIC);
+            return exported ? signatures(type).filter(this::isInternal).map(JavaClass::getName) : Stream.empty();
+        });
+    }
+
+    private boolean isInternal(JavaClass type) {
+        return (type.getPackageName() + ".").startsWith(root + "internal.");
+    }
+
+    private static Stream<JavaClass> signatures(JavaClass type) {
+        Stream<JavaClass> parents = Stream.concat(type.getRawSuperclass().stream(), type.getRawInterfaces().stream());
+        Stream<JavaClass> fields = type.getFields().stream()
+                .filter(field -> isVisible(field.getModifiers()))
+                .map(JavaField::getRawType);
+        Stream<JavaClass> calls = type.getCodeUnits().stream()
+                .filter(unit -> isVisible(unit.getModifiers()))
+                .flatMap(unit ->
+                        Stream.concat(unit.getRawParameterTypes().stream(), Stream.of(unit.getRawReturnType())));
+        return Stream.of(parents, fields, calls).flatMap(each -> each).map(JavaClass::getBaseComponentType);
+    }
+
+    private static boolean isVisible(Set<JavaModifier> modifiers) {
+        return modifiers.contains(JavaModifier.PUBLIC) || modifiers.contains(JavaModifier.PROTECTED);
     }
 
     ArchRule vectorsStayInKernels() {

@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** The order of rooms and who may do what. Each rule is also shown to fail, on the small bad house beside this test. */
@@ -23,6 +24,18 @@ class RoomsTest {
     private static final Path CLASSES = Path.of("target/classes");
     private static final JavaClasses LIBRARY = new ClassFileImporter().importPath(CLASSES);
     private static final JavaClasses BAD = new ClassFileImporter().importPackages("io.multihead.house.bad");
+    /** Packages whose classes still depend on each other in circles: a package leaves this list when it no longer does. */
+    private static final Set<String> CYCLIC_PACKAGES = Set.of(
+            "io.multihead.cache",
+            "io.multihead.gemm",
+            "io.multihead.nn",
+            "io.multihead.position",
+            "io.multihead.tensor");
+
+    /** Classes that still have too many variables: a class leaves this list when it no longer has. */
+    private static final Set<String> CROWDED_CLASSES =
+            Set.of("io.multihead.gemm.GemmBlock", "io.multihead.gemm.GemmCall", "io.multihead.internal.kernel.Product");
+
     private static final House HOUSE = new House(ROOT);
     private static final House BAD_HOUSE = new House("io.multihead.house.bad");
 
@@ -32,6 +45,30 @@ class RoomsTest {
         assertEquals(
                 Set.of("Upward", "Neighbour", "Specification", "Unplaced", "Offences$Calls"),
                 offenders(BAD_HOUSE.dependenciesPointDown()));
+    }
+
+    @Test
+    void classesOfAPackageHaveNoCycles() {
+        assertEquals(
+                CYCLIC_PACKAGES,
+                violators(HOUSE.haveNoCycles(), LIBRARY)
+                        .map(name -> name.substring(0, name.lastIndexOf('.')))
+                        .collect(Collectors.toCollection(TreeSet::new)));
+        assertEquals(Set.of("Chicken", "Egg"), offenders(BAD_HOUSE.haveNoCycles()));
+    }
+
+    @Test
+    void classesHaveFewVariables() {
+        assertEquals(
+                CROWDED_CLASSES,
+                violators(HOUSE.haveFewVariables(), LIBRARY).collect(Collectors.toCollection(TreeSet::new)));
+        assertEquals(Set.of("Crowded"), offenders(BAD_HOUSE.haveFewVariables()));
+    }
+
+    @Test
+    void exportedSignaturesMentionExportedTypesOnly() {
+        HOUSE.exportWhatTheyMention().check(LIBRARY);
+        assertEquals(Set.of("Leaky"), offenders(BAD_HOUSE.exportWhatTheyMention()));
     }
 
     @Test
@@ -104,6 +141,12 @@ class RoomsTest {
         return rule.evaluate(BAD).getFailureReport().getDetails().stream()
                 .map(detail -> detail.substring(0, detail.indexOf(' ')))
                 .collect(Collectors.toCollection(TreeSet::new));
+    }
+
+    /** The full names of the classes that break a rule. */
+    private static Stream<String> violators(ArchRule rule, JavaClasses classes) {
+        return rule.evaluate(classes).getFailureReport().getDetails().stream()
+                .map(detail -> detail.substring(detail.indexOf('(') + 1, detail.indexOf(')')));
     }
 
     private static List<String> wrongImports(House house, Path sources) {

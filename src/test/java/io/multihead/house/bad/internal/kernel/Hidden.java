@@ -1,0 +1,4 @@
+package io.multihead.house.bad.internal.kernel;
+
+/** Not exported. */
+public final class Hidden {}
