@@ -14,7 +14,7 @@ public final class AttentionProblem {
     private final ScoreRule scores = new ScoreRule();
     private long sequences;
     private long heads;
-    private long kvHeads;
+    private long keyValueHeads;
     private long queries;
     private long keys;
     private int headDim;
@@ -44,11 +44,11 @@ public final class AttentionProblem {
      *
      * @param newKeys size of the key axis of masks and weights: the keys of the longest sequence, or more
      */
-    public void bindKeys(long newKvHeads, long newKeys, int newValueDim) {
-        kvHeads = newKvHeads;
+    public void bindKeys(long newKeyValueHeads, long newKeys, int newValueDim) {
+        keyValueHeads = newKeyValueHeads;
         keys = newKeys;
         valueDim = newValueDim;
-        firstTag = TAGS.getAndAdd(sequences * kvHeads);
+        firstTag = TAGS.getAndAdd(sequences * keyValueHeads);
     }
 
     /** Returns what is done to scores and weights. */
@@ -67,13 +67,13 @@ public final class AttentionProblem {
     }
 
     /** Returns the number of key/value heads. */
-    public long kvHeads() {
-        return kvHeads;
+    public long keyValueHeads() {
+        return keyValueHeads;
     }
 
     /** Returns the number of query heads that share a key/value head. */
     public long headsPerGroup() {
-        return kvHeads == 0 ? 0 : heads / kvHeads;
+        return keyValueHeads == 0 ? 0 : heads / keyValueHeads;
     }
 
     /** Returns the number of queries of every sequence, -1 when sequences are packed. */
@@ -110,8 +110,8 @@ public final class AttentionProblem {
     }
 
     /** Returns a number that no other call and no other head group has: the key of a thread's cache of packed panels. */
-    public long tag(int sequence, int kvHead) {
-        return firstTag + sequence * kvHeads + kvHead;
+    public long tag(int sequence, int keyValueHead) {
+        return firstTag + sequence * keyValueHeads + keyValueHead;
     }
 
     /** Drops every reference to the caller's memory. */

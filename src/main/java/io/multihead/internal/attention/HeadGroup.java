@@ -11,7 +11,7 @@ public final class HeadGroup {
 
     private AttentionProblem problem = NO_PROBLEM;
     private int sequence;
-    private int kvHead;
+    private int keyValueHead;
     private long queries;
     private long heads;
 
@@ -19,10 +19,10 @@ public final class HeadGroup {
     public HeadGroup() {}
 
     /** Moves to a group. */
-    public void bind(AttentionProblem newProblem, int newSequence, int newKvHead) {
+    public void bind(AttentionProblem newProblem, int newSequence, int newKeyValueHead) {
         problem = newProblem;
         sequence = newSequence;
-        kvHead = newKvHead;
+        keyValueHead = newKeyValueHead;
         queries = newProblem.queries(newSequence);
         heads = newProblem.headsPerGroup();
     }
@@ -43,8 +43,8 @@ public final class HeadGroup {
     }
 
     /** Returns the key/value head. */
-    public int kvHead() {
-        return kvHead;
+    public int keyValueHead() {
+        return keyValueHead;
     }
 
     /** Returns the number of queries of the sequence. */
@@ -59,7 +59,7 @@ public final class HeadGroup {
 
     /** Returns the query head of a row. */
     public long head(long row) {
-        return kvHead * heads + row / queries;
+        return keyValueHead * heads + row / queries;
     }
 
     /** Returns the query of a row, counted from the sequence's first. */
@@ -77,9 +77,9 @@ public final class HeadGroup {
         return problem.position(tensor, sequence, head(row), query(row));
     }
 
-    /** Returns the position of a key's first number in a tensor {@code [batch, kvHeads, keys, dim]}. */
+    /** Returns the position of a key's first number in a tensor {@code [batch, keyValueHeads, keys, dim]}. */
     public long keyPosition(Tensor tensor, long key) {
-        return tensor.offset() + sequence * tensor.stride(0) + kvHead * tensor.stride(1) + key * tensor.stride(2);
+        return tensor.offset() + sequence * tensor.stride(0) + keyValueHead * tensor.stride(1) + key * tensor.stride(2);
     }
 
     /** Returns the last two words of the Philox counter of a row's dropout: the query, and batch and head as one number. */
@@ -89,6 +89,6 @@ public final class HeadGroup {
 
     /** Returns a number that no other group of any call has. */
     public long tag() {
-        return problem.tag(sequence, kvHead);
+        return problem.tag(sequence, keyValueHead);
     }
 }

@@ -90,7 +90,7 @@ public final class BackwardCall extends Operation implements LoopBody {
             worker.bias(arguments, biasSchedule, number, bias, scratch.packer());
         } else {
             int task = (int) number;
-            worker.bind(arguments.problem, schedule.sequence(task), schedule.kvHead(task), scratch.packer());
+            worker.bind(arguments.problem, schedule.sequence(task), schedule.keyValueHead(task), scratch.packer());
             switch (schedule.kind(task)) {
                 case GROUP -> worker.group(arguments);
                 case KEYS -> worker.keyBlock(arguments, schedule.block(task), false);

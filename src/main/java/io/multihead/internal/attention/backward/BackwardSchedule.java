@@ -26,7 +26,7 @@ final class BackwardSchedule {
     private static final Kind[] KINDS = Kind.values();
     private static final int KIND = 0;
     private static final int SEQUENCE = 1;
-    private static final int KV_HEAD = 2;
+    private static final int KEY_VALUE_HEAD = 2;
     private static final int BLOCK = 3;
     private static final int COLUMNS = 4;
 
@@ -36,7 +36,7 @@ final class BackwardSchedule {
     /** Builds the table for the gradients that are wanted. */
     void build(AttentionProblem problem, boolean ofKeys, boolean ofQueries, int threads) {
         tasks = 0;
-        long groups = problem.sequences() * problem.kvHeads();
+        long groups = problem.sequences() * problem.keyValueHeads();
         if (ofKeys && ofQueries && !splits(groups, threads)) {
             add(Kind.GROUP, problem, 1);
         } else {
@@ -53,17 +53,17 @@ final class BackwardSchedule {
     }
 
     private void add(Kind kind, AttentionProblem problem, long blocks) {
-        long wanted = tasks + problem.sequences() * problem.kvHeads() * blocks;
+        long wanted = tasks + problem.sequences() * problem.keyValueHeads() * blocks;
         if (table.length < wanted * COLUMNS) {
             table = Arrays.copyOf(table, Math.toIntExact(wanted * COLUMNS));
         }
         for (int sequence = 0; sequence < problem.sequences(); sequence++) {
-            for (int kvHead = 0; kvHead < problem.kvHeads(); kvHead++) {
+            for (int keyValueHead = 0; keyValueHead < problem.keyValueHeads(); keyValueHead++) {
                 for (int block = 0; block < blocks; block++) {
                     int line = tasks * COLUMNS;
                     table[line + KIND] = kind.ordinal();
                     table[line + SEQUENCE] = sequence;
-                    table[line + KV_HEAD] = kvHead;
+                    table[line + KEY_VALUE_HEAD] = keyValueHead;
                     table[line + BLOCK] = block;
                     tasks++;
                 }
@@ -93,8 +93,8 @@ final class BackwardSchedule {
         return table[task * COLUMNS + SEQUENCE];
     }
 
-    int kvHead(int task) {
-        return table[task * COLUMNS + KV_HEAD];
+    int keyValueHead(int task) {
+        return table[task * COLUMNS + KEY_VALUE_HEAD];
     }
 
     int block(int task) {
@@ -104,7 +104,7 @@ final class BackwardSchedule {
     /** Returns the table, a line per task. */
     @Override
     public String toString() {
-        StringBuilder text = new StringBuilder("task kind sequence kvHead block\n");
+        StringBuilder text = new StringBuilder("task kind sequence keyValueHead block\n");
         for (int task = 0; task < tasks; task++) {
             text.append(task)
                     .append(' ')
@@ -112,7 +112,7 @@ final class BackwardSchedule {
                     .append(' ')
                     .append(sequence(task))
                     .append(' ');
-            text.append(kvHead(task)).append(' ').append(block(task)).append('\n');
+            text.append(keyValueHead(task)).append(' ').append(block(task)).append('\n');
         }
         return text.toString();
     }

@@ -51,8 +51,8 @@ final class BackwardWorker {
     }
 
     /** Begins a task with the thread's reader and writer of user memory. */
-    void bind(AttentionProblem problem, int sequence, int kvHead, Packer packer) {
-        group.bind(problem, sequence, kvHead);
+    void bind(AttentionProblem problem, int sequence, int keyValueHead, Packer packer) {
+        group.bind(problem, sequence, keyValueHead);
         staging.bind(packer);
     }
 

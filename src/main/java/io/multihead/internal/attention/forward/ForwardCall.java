@@ -112,7 +112,7 @@ public class ForwardCall extends Operation implements LoopBody {
         worker.bind(
                 arguments,
                 schedule.sequence(task),
-                schedule.kvHead(task),
+                schedule.keyValueHead(task),
                 schedule.firstRow(task),
                 schedule.rows(task),
                 schedule.keepsPacked());

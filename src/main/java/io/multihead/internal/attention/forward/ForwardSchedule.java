@@ -13,7 +13,7 @@ final class ForwardSchedule {
     /** Sequence, key/value head, number of rows, split, and number of splits of a task. */
     private static final int SEQUENCE = 0;
 
-    private static final int KV_HEAD = 1;
+    private static final int KEY_VALUE_HEAD = 1;
     private static final int ROWS = 2;
     private static final int SPLIT = 3;
     private static final int SPLITS = 4;
@@ -69,7 +69,7 @@ final class ForwardSchedule {
      */
     private void fill(AttentionProblem problem, KeyValueSource source, int maxRows, int threads) {
         tasks = 0;
-        long groups = problem.sequences() * problem.kvHeads();
+        long groups = problem.sequences() * problem.keyValueHeads();
         long wanted =
                 threads == 1 || groups == 0 ? 1 : Math.ceilDiv((long) threads * Blocking.TASKS_PER_THREAD, groups);
         for (int sequence = 0; sequence < problem.sequences(); sequence++) {
@@ -77,12 +77,12 @@ final class ForwardSchedule {
             int taskRows = rowsPerTask(rows, maxRows, wanted);
             long chunks = Math.ceilDiv(rows, (long) taskRows);
             int splits = split ? (int) Math.max(1, Math.ceilDiv(source.keys(sequence), (long) Blocking.KEY_SPLIT)) : 1;
-            reserve(Math.addExact(tasks, Math.toIntExact(problem.kvHeads() * chunks * splits)));
-            for (int kvHead = 0; kvHead < problem.kvHeads(); kvHead++) {
+            reserve(Math.addExact(tasks, Math.toIntExact(problem.keyValueHeads() * chunks * splits)));
+            for (int keyValueHead = 0; keyValueHead < problem.keyValueHeads(); keyValueHead++) {
                 for (long chunk = chunks - 1; chunk >= 0; chunk--) {
                     long firstRow = chunk * taskRows;
                     for (int s = 0; s < splits; s++) {
-                        add(sequence, kvHead, firstRow, (int) Math.min(taskRows, rows - firstRow), s, splits);
+                        add(sequence, keyValueHead, firstRow, (int) Math.min(taskRows, rows - firstRow), s, splits);
                     }
                 }
             }
@@ -95,10 +95,10 @@ final class ForwardSchedule {
         return (int) Math.min(Math.max(size, 1), maxRows);
     }
 
-    private void add(int sequence, int kvHead, long firstRow, int rows, int splitIndex, int splits) {
+    private void add(int sequence, int keyValueHead, long firstRow, int rows, int splitIndex, int splits) {
         int line = tasks * COLUMNS;
         table[line + SEQUENCE] = sequence;
-        table[line + KV_HEAD] = kvHead;
+        table[line + KEY_VALUE_HEAD] = keyValueHead;
         table[line + ROWS] = rows;
         table[line + SPLIT] = splitIndex;
         table[line + SPLITS] = splits;
@@ -143,8 +143,8 @@ final class ForwardSchedule {
         return table[task * COLUMNS + SEQUENCE];
     }
 
-    int kvHead(int task) {
-        return table[task * COLUMNS + KV_HEAD];
+    int keyValueHead(int task) {
+        return table[task * COLUMNS + KEY_VALUE_HEAD];
     }
 
     long firstRow(int task) {
@@ -166,14 +166,14 @@ final class ForwardSchedule {
     /** Returns the table, a line per task. */
     @Override
     public String toString() {
-        StringBuilder text = new StringBuilder("task sequence kvHead rows split\n");
+        StringBuilder text = new StringBuilder("task sequence keyValueHead rows split\n");
         for (int task = 0; task < tasks; task++) {
             long end = firstRow(task) + rows(task);
             text.append(task)
                     .append(' ')
                     .append(sequence(task))
                     .append(' ')
-                    .append(kvHead(task))
+                    .append(keyValueHead(task))
                     .append(' ');
             text.append(firstRow(task)).append("..").append(end).append(' ');
             text.append(split(task)).append('/').append(splits(task)).append('\n');

@@ -43,8 +43,8 @@ final class ForwardWorker {
     }
 
     /** Begins a task: {@code rows} query rows of a head group from {@code firstRow} on. */
-    void bind(ForwardArguments call, int sequence, int kvHead, long firstRow, int rows, boolean keepsPacked) {
-        queries.bind(call.problem, sequence, kvHead, firstRow, rows);
+    void bind(ForwardArguments call, int sequence, int keyValueHead, long firstRow, int rows, boolean keepsPacked) {
+        queries.bind(call.problem, sequence, keyValueHead, firstRow, rows);
         visible.bind(queries, call.mask, call.source());
         blocks.bind(call.source(), queries.group(), rows, keepsPacked);
     }

@@ -28,8 +28,8 @@ final class QueryTile {
     }
 
     /** Sets the rows: {@code newRows} of a head group from {@code newFirstRow} on. */
-    void bind(AttentionProblem problem, int sequence, int kvHead, long newFirstRow, int newRows) {
-        group.bind(problem, sequence, kvHead);
+    void bind(AttentionProblem problem, int sequence, int keyValueHead, long newFirstRow, int newRows) {
+        group.bind(problem, sequence, keyValueHead);
         firstRow = newFirstRow;
         rows = newRows;
     }

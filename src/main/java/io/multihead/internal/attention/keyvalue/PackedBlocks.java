@@ -33,7 +33,7 @@ public final class PackedBlocks {
     public void bind(KeyValueSource newSource, HeadGroup group, int newRows, boolean newKeepsAll) {
         source = newSource;
         sequence = group.sequence();
-        head = group.kvHead();
+        head = group.keyValueHead();
         tag = group.tag();
         rows = newRows;
         keepsAll = newKeepsAll;

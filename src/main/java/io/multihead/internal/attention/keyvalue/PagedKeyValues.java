@@ -17,8 +17,8 @@ public final class PagedKeyValues implements KeyValueSource {
     /**
      * Creates a source.
      *
-     * @param keys one {@code [kvHeads, pageTokens, headDim]} per page
-     * @param values one {@code [kvHeads, pageTokens, valueDim]} per page
+     * @param keys one {@code [keyValueHeads, pageTokens, headDim]} per page
+     * @param values one {@code [keyValueHeads, pageTokens, valueDim]} per page
      * @param tokens how many tokens the pages hold
      */
     public PagedKeyValues(List<Tensor> keys, List<Tensor> values, long tokens) {
