@@ -14,4 +14,5 @@ module io.multihead {
     exports io.multihead.position;
     exports io.multihead.reference;
     exports io.multihead.tensor;
+    exports io.multihead.text;
 }

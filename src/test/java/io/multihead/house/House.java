@@ -26,7 +26,7 @@ final class House {
     private static final List<List<String>> FLOORS = List.of(
             List.of("internal"),
             List.of("tensor"),
-            List.of("internal.kernel", "reference", "format"),
+            List.of("internal.kernel", "reference", "format", "text"),
             List.of("internal.exec"),
             List.of("compute"),
             List.of("internal.call"),
@@ -36,7 +36,7 @@ final class House {
             List.of("analysis"));
 
     /** Rooms beside the others: on tensors and the checks of arguments alone. */
-    private static final Set<String> SIDE = Set.of("reference", "format");
+    private static final Set<String> SIDE = Set.of("reference", "format", "text");
 
     private static final Set<String> THREADS = Set.of(
             "java.lang.Thread",
