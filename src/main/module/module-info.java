@@ -8,6 +8,7 @@ module io.multihead {
     exports io.multihead.attention;
     exports io.multihead.cache;
     exports io.multihead.compute;
+    exports io.multihead.encoder;
     exports io.multihead.format;
     exports io.multihead.gemm;
     exports io.multihead.nn;

@@ -33,7 +33,7 @@ final class House {
             List.of("gemm", "attention", "position"),
             List.of("cache"),
             List.of("nn"),
-            List.of("analysis"));
+            List.of("analysis", "encoder"));
 
     /** Rooms beside the others: on tensors and the checks of arguments alone. */
     private static final Set<String> SIDE = Set.of("reference", "format", "text");

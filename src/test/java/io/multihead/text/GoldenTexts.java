@@ -74,7 +74,7 @@ public final class GoldenTexts {
 
     /** Reads the list of code points on which the oracle's Unicode and the JDK's differ. */
     public GoldenTexts() {
-        try (InputStream list = GoldenTexts.class.getResourceAsStream("/golden/wordpiece_pinned.txt")) {
+        try (InputStream list = GoldenTexts.class.getResourceAsStream("/golden/text/wordpiece_pinned.txt")) {
             String text = new String(list.readAllBytes(), StandardCharsets.US_ASCII);
             for (String range : text.replaceAll("#.*\n", "").trim().split("\\s+")) {
                 String[] ends = range.split("-");

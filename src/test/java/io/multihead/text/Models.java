@@ -35,7 +35,7 @@ public final class Models {
 
     /** The paragraph that the golden texts are made of, which is the last golden text. */
     public static String paragraph() {
-        try (InputStream in = open("/golden/wordpiece.json")) {
+        try (InputStream in = open("/golden/text/wordpiece.json")) {
             JsonNode texts = new ObjectMapper().readTree(in).get("texts");
             return texts.get(texts.size() - 1).get("text").asText();
         } catch (IOException e) {

@@ -23,7 +23,7 @@ class WordPieceGoldenTest {
     private final TokenBuffer buffer = new TokenBuffer();
 
     private static JsonNode golden() {
-        try (InputStream in = Models.open("/golden/wordpiece.json")) {
+        try (InputStream in = Models.open("/golden/text/wordpiece.json")) {
             return new ObjectMapper().readTree(in);
         } catch (IOException e) {
             throw new UncheckedIOException(e);

@@ -19,9 +19,9 @@ public final class WriteGolden {
         Path folder = Files.createTempDirectory("golden");
         Path tokenizer = extract(MODEL + "-tokenizer.json", folder);
         Path model = extract(MODEL + ".onnx", folder);
-        WriteTokens.write(tokenizer, paragraph, golden.resolve("wordpiece.json"), COMMAND);
+        WriteTokens.write(tokenizer, paragraph, golden.resolve("text/wordpiece.json"), COMMAND);
         WriteEmbeddings.write(
-                tokenizer, model, Files.readString(paragraph), golden.resolve("minilm.safetensors"), COMMAND);
+                tokenizer, model, Files.readString(paragraph), golden.resolve("encoder/minilm.safetensors"), COMMAND);
         Files.delete(tokenizer);
         Files.delete(model);
         Files.delete(folder);
