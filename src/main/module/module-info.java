@@ -2,6 +2,7 @@
 module io.multihead {
     requires jdk.incubator.vector;
     requires jdk.jfr;
+    requires static langchain4j.core;
     requires static org.jspecify;
 
     exports io.multihead.analysis;
@@ -11,6 +12,7 @@ module io.multihead {
     exports io.multihead.encoder;
     exports io.multihead.format;
     exports io.multihead.gemm;
+    exports io.multihead.langchain4j;
     exports io.multihead.nn;
     exports io.multihead.position;
     exports io.multihead.reference;

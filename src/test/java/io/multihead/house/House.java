@@ -14,6 +14,7 @@ import com.tngtech.archunit.lang.ConditionEvents;
 import com.tngtech.archunit.lang.SimpleConditionEvent;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.Executor;
@@ -33,10 +34,14 @@ final class House {
             List.of("gemm", "attention", "position"),
             List.of("cache"),
             List.of("nn"),
-            List.of("analysis", "encoder"));
+            List.of("analysis", "encoder"),
+            List.of("langchain4j"));
 
     /** Rooms beside the others: on tensors and the checks of arguments alone. */
     private static final Set<String> SIDE = Set.of("reference", "format", "text");
+
+    /** What a room may use beside the JDK: its users have it anyway. */
+    private static final Map<String, String> OPTIONAL = Map.of("langchain4j", "dev.langchain4j.");
 
     private static final Set<String> THREADS = Set.of(
             "java.lang.Thread",
@@ -90,8 +95,16 @@ final class House {
                         && !target.getPackageName().startsWith("org.jspecify.")
                         && !target.getPackageName().startsWith("jdk.incubator.vector")
                         && !target.getPackageName().startsWith("jdk.jfr")
+                        && !isOptional(type.getPackageName() + ".", target.getPackageName() + ".")
                         && !inJavaBase(target.getName()))
                 .map(JavaClass::getName));
+    }
+
+    private boolean isOptional(String fromPackage, String toPackage) {
+        return room(fromPackage)
+                .map(OPTIONAL::get)
+                .filter(toPackage::startsWith)
+                .isPresent();
     }
 
     ArchRule leavesTheProcessAlone() {
