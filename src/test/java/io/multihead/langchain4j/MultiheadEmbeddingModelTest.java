@@ -26,8 +26,10 @@ import org.junit.jupiter.api.io.TempDir;
 /** The adapter to langchain4j on MiniLM's own jar: prompts, token counts, options and errors. */
 class MultiheadEmbeddingModelTest {
     private static final Compute CPU = Compute.serial();
-    private static final MultiheadEmbeddingModel MODEL =
-            MultiheadEmbeddingModel.allMiniLmL6V2().queryPrefix("query: ").compute(CPU).build();
+    private static final MultiheadEmbeddingModel MODEL = MultiheadEmbeddingModel.allMiniLmL6V2()
+            .queryPrefix("query: ")
+            .compute(CPU)
+            .build();
 
     @AfterAll
     static void close() {
@@ -40,12 +42,14 @@ class MultiheadEmbeddingModelTest {
         var response = MODEL.embedAll(texts);
         assertEquals(2, response.content().size());
         assertArrayEquals(
-                MODEL.encoder().embed("Hello, World!"), response.content().get(0).vector());
+                MODEL.encoder().embed("Hello, World!"),
+                response.content().get(0).vector());
         assertArrayEquals(
                 MODEL.encoder().embed("unaffable"), response.content().get(1).vector());
         assertEquals(4 + 3, response.tokenUsage().inputTokenCount());
         assertArrayEquals(
-                MODEL.encoder().embed("unaffable"), MODEL.embed("unaffable").content().vector());
+                MODEL.encoder().embed("unaffable"),
+                MODEL.embed("unaffable").content().vector());
         assertEquals(384, MODEL.dimension());
         assertEquals("all-minilm-l6-v2", MODEL.modelName());
     }
@@ -58,7 +62,8 @@ class MultiheadEmbeddingModelTest {
                 vector(MODEL.embed(request.inputType(EmbeddingInputType.QUERY).build())));
         assertArrayEquals(
                 MODEL.encoder().embed("abc"),
-                vector(MODEL.embed(request.inputType(EmbeddingInputType.DOCUMENT).build())));
+                vector(MODEL.embed(
+                        request.inputType(EmbeddingInputType.DOCUMENT).build())));
     }
 
     private static float[] vector(EmbeddingResponse response) {
@@ -97,11 +102,12 @@ class MultiheadEmbeddingModelTest {
                 .resources("none.onnx", "none.json", Pooling.CLS)
                 .build());
         assertTrue(missing.getMessage().contains("resource none.onnx: not on the class path"), missing.getMessage());
-        assertThrows(UncheckedIOException.class, () -> MultiheadEmbeddingModel.builder()
-                .directory(folder)
-                .build());
-        IllegalArgumentException neither = assertThrows(
-                IllegalArgumentException.class, () -> MultiheadEmbeddingModel.builder().build());
+        assertThrows(
+                UncheckedIOException.class,
+                () -> MultiheadEmbeddingModel.builder().directory(folder).build());
+        IllegalArgumentException neither =
+                assertThrows(IllegalArgumentException.class, () -> MultiheadEmbeddingModel.builder()
+                        .build());
         assertEquals("model: neither directory nor resources; expected one of them", neither.getMessage());
     }
 }
