@@ -5,9 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.management.ThreadMXBean;
+import io.multihead.compute.Compute;
 import io.multihead.support.Golden;
 import io.multihead.support.Promises;
-import io.multihead.compute.Compute;
 import io.multihead.tensor.Tensor;
 import io.multihead.text.GoldenTexts;
 import io.multihead.text.Models;
@@ -44,7 +44,8 @@ class SentenceEncoderGoldenTest {
         Tensor expected = Golden.open("encoder/minilm").tensor(pooling.name().toLowerCase(Locale.ROOT));
         float[][] actual = ENCODER.withPooling(pooling).embed(TEXTS);
         assertEquals(expected.dim(0), actual.length);
-        // sums of 384 and 1536 products, rounded in another order in each of 6 layers: two f32 encoders are some 1e-7 apart
+        // sums of 384 and 1536 products, rounded in another order in each of 6 layers: two f32 encoders are some 1e-7
+        // apart
         double worst = 0;
         for (int text = 0; text < actual.length; text++) {
             for (int i = 0; i < actual[text].length; i++) {

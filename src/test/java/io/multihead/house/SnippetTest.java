@@ -5,12 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.langchain4j.model.embedding.EmbeddingModel;
 import java.io.File;
 import java.lang.module.ModuleDescriptor;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.regex.Pattern;
@@ -147,11 +147,12 @@ class SnippetTest {
     }
 
     /** The optional dependency, which the users of its package have. */
-    private static String langchain4j() {
-        return Arrays.stream(System.getProperty("java.class.path").split(File.pathSeparator))
-                .filter(jar -> jar.contains("langchain4j-core"))
-                .findFirst()
-                .orElseThrow();
+    private static Path langchain4j() throws Exception {
+        return Path.of(EmbeddingModel.class
+                .getProtectionDomain()
+                .getCodeSource()
+                .getLocation()
+                .toURI());
     }
 
     /** Statements as a file: its own imports, those of every exported package, and a method around the rest. */

@@ -55,15 +55,20 @@ public final class Ours {
         try (closed) {
             EmbeddingModel model = closed;
             List<Expected> texts = all.get(name);
-            Response<List<Embedding>> batch = model.embedAll(
-                    texts.stream().map(expected -> TextSegment.from(expected.text)).toList());
+            Response<List<Embedding>> batch = model.embedAll(texts.stream()
+                    .map(expected -> TextSegment.from(expected.text))
+                    .toList());
             double worst = 0;
             int longest = 0;
             for (int i = 0; i < texts.size(); i++) {
                 Expected expected = texts.get(i);
                 Response<Embedding> alone = model.embed(expected.text);
-                require(alone.tokenUsage().inputTokenCount() == expected.tokens, name + ": other tokens: " + expected.text);
-                require(alone.content().equals(batch.content().get(i)), name + ": other bits in a batch: " + expected.text);
+                require(
+                        alone.tokenUsage().inputTokenCount() == expected.tokens,
+                        name + ": other tokens: " + expected.text);
+                require(
+                        alone.content().equals(batch.content().get(i)),
+                        name + ": other bits in a batch: " + expected.text);
                 float[] actual = alone.content().vector();
                 require(actual.length == expected.vector.length, name + ": " + actual.length + " elements");
                 for (int k = 0; k < actual.length; k++) {
@@ -73,7 +78,8 @@ public final class Ours {
             }
             require(worst <= TOLERANCE, name + ": differs by " + worst);
             require(longest > 100 && longest <= MOST_TOKENS, name + ": texts of up to " + longest + " tokens");
-            System.out.println(name + ": " + texts.size() + " texts of up to " + longest + " tokens, differences up to " + worst);
+            System.out.println(
+                    name + ": " + texts.size() + " texts of up to " + longest + " tokens, differences up to " + worst);
         }
     }
 

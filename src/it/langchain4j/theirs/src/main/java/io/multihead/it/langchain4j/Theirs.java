@@ -18,8 +18,7 @@ import java.util.Map;
 
 /** Writes the vectors of langchain4j's own classes: for each model and text, both, the number of tokens, and the elements. */
 public final class Theirs {
-    private static final String WORDS =
-            """
+    private static final String WORDS = """
             Attention lets every position of a sequence look at every other one, and weigh what it finds there. A head learns one way \
             to look: at the word before, at the verb of the sentence, at the noun that a pronoun stands for. Several heads look at the \
             same time; their findings are joined and mixed. caf\u00e9, na\u00efve, Stra\u00dfe and \u4f60\u597d are words too, and so \
