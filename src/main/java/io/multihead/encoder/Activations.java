@@ -53,7 +53,7 @@ final class Activations {
         return BertModel.padded(3 * config.dim());
     }
 
-    /** Returns the tensors of so many tokens, made once for each number. */
+    /** Returns the tensors for a number of tokens, created once for each number. */
     Views views(int tokens) {
         Views found = views[tokens];
         if (found == null) {

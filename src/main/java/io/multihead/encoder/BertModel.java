@@ -16,7 +16,7 @@ import java.util.List;
  * A BERT encoder (Devlin et al. 2019): the sum of word, type and position embeddings, normalised; then blocks of self-attention and a
  * feed-forward layer with the erf form of GELU, each added to its input and normalised afterwards (Vaswani et al. 2017).
  *
- * <p>Sequences are packed one after another, without padding. Tables of embeddings are read where they lie; all other weights are
+ * <p>Sequences are packed one after another, without padding. Tables of embeddings are read in place; all other weights are
  * packed. Immutable and thread-safe.
  */
 final class BertModel {

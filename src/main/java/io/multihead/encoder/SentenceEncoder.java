@@ -257,7 +257,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * Computes the vectors of texts, and reports progress.
      *
      * @param texts any texts
-     * @param progress is told after each batch how many texts are done; an exception that it throws ends the call
+     * @param progress receives, after each batch, how many texts are done; an exception that it throws ends the call
      * @return a new vector for each, in their order
      * @throws IllegalArgumentException if a text is too long and {@link LongTexts#FAIL} was chosen
      * @throws IllegalStateException if the encoder or its Compute is closed
@@ -306,7 +306,7 @@ public final class SentenceEncoder implements AutoCloseable {
      */
     public Iterator<TextEmbedding> embed(Iterator<String> texts) {
         Checks.notNull(texts, "texts");
-        // not one of the encoder's runs: nobody says when an iterator is no longer used
+        // not a pooled run: there is no sign of when an iterator is no longer used
         EmbeddingRun run = new EmbeddingRun(core);
         run.begin(options, texts);
         return new Embeddings(run);

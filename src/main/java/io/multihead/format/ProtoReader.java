@@ -10,7 +10,7 @@ import java.util.Arrays;
 
 /**
  * The wire format of protocol buffers, read as a stream. Nothing is allocated because a length says so: arrays grow with the bytes
- * that arrive, so a file that lies about its lengths costs no more memory than it has bytes.
+ * that arrive, so a file with false lengths costs no more memory than it has bytes.
  *
  * @see <a href="https://protobuf.dev/programming-guides/encoding">the format</a>
  */

@@ -127,7 +127,7 @@ public final class MultiheadEmbeddingModelBuilder {
     }
 
     /**
-     * Computes on somebody else's threads.
+     * Computes on the threads of a Compute that the caller owns.
      *
      * @param newCompute stays the caller's to close
      * @return this

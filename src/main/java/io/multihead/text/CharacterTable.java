@@ -105,7 +105,7 @@ final class CharacterTable {
         if (!normalization.lowercase()) {
             return IntStream.of(codePoint);
         }
-        // the one code point whose lower case is longer, whatever stands around it (Unicode's SpecialCasing.txt)
+        // the one code point whose lower case is longer, in every context (Unicode's SpecialCasing.txt)
         return codePoint == CAPITAL_I_WITH_DOT
                 ? IntStream.of('i', COMBINING_DOT)
                 : IntStream.of(Character.toLowerCase(codePoint));

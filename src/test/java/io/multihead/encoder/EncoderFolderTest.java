@@ -43,7 +43,7 @@ class EncoderFolderTest {
         }
     }
 
-    /** A file, a part of it, what stands there instead, and what the message says. */
+    /** A file, a part of it, its replacement, and what the message says. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',

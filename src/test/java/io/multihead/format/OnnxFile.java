@@ -67,7 +67,7 @@ public final class OnnxFile {
         return this;
     }
 
-    /** The start of a field of so many bytes. */
+    /** The start of a field of {@code length} bytes. */
     public OnnxFile length(int field, long length) {
         varint((long) field << 3 | 2);
         varint(length);

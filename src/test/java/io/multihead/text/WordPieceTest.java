@@ -130,7 +130,7 @@ class WordPieceTest {
         assertThrows(NoSuchFileException.class, () -> WordPiece.load(folder.resolve("none")));
     }
 
-    /** A part of the file, what stands there instead, and what the message says. */
+    /** A part of the file, its replacement, and what the message says. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
