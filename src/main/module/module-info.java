@@ -2,16 +2,20 @@
 module io.multihead {
     requires jdk.incubator.vector;
     requires jdk.jfr;
+    requires static langchain4j.core;
     requires static org.jspecify;
 
     exports io.multihead.analysis;
     exports io.multihead.attention;
     exports io.multihead.cache;
     exports io.multihead.compute;
+    exports io.multihead.encoder;
     exports io.multihead.format;
     exports io.multihead.gemm;
+    exports io.multihead.langchain4j;
     exports io.multihead.nn;
     exports io.multihead.position;
     exports io.multihead.reference;
     exports io.multihead.tensor;
+    exports io.multihead.text;
 }

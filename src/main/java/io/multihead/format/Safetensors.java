@@ -1,6 +1,7 @@
 package io.multihead.format;
 
 import io.multihead.internal.Checks;
+import io.multihead.internal.Json;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
@@ -87,8 +88,8 @@ public final class Safetensors {
         if (length < 0 || length > most) {
             throw Checks.fail("header", Long.toUnsignedString(length) + " bytes", "expected at most " + most);
         }
-        Map<String, Object> header =
-                HeaderParser.parse(file.asSlice(LENGTH_BYTES, length).toArray(ValueLayout.JAVA_BYTE));
+        Map<String, @Nullable Object> header =
+                Json.header(file.asSlice(LENGTH_BYTES, length).toArray(ValueLayout.JAVA_BYTE));
         MemorySegment data = file.asSlice(LENGTH_BYTES + length);
         Map<String, String> metadata = metadata(header.remove(METADATA));
         Map<String, Entry> entries = new LinkedHashMap<>();

@@ -1,6 +1,7 @@
 package io.multihead.format;
 
 import io.multihead.internal.Checks;
+import io.multihead.internal.Json;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -126,7 +127,7 @@ final class SafetensorsWriter {
     }
 
     private static String quoted(String text, String what) {
-        if (HeaderParser.unpaired(text)) {
+        if (Json.unpaired(text)) {
             throw Checks.fail(what, "an unpaired surrogate", "expected text that UTF-8 can hold");
         }
         StringBuilder result = new StringBuilder("\"");

@@ -1,4 +1,4 @@
-/** Files of tensors: safetensors, memory-mapped and checked. */
+/** Files of tensors: safetensors, memory-mapped and checked, and the weights of ONNX models. */
 @NullMarked
 package io.multihead.format;
 

@@ -67,22 +67,8 @@ final class NormForward implements LoopBody {
         return row;
     }
 
-    /**
-     * Subtracts the mean if the layer does, and returns what the row is still to be multiplied with.
-     *
-     * <p>The mean is subtracted in two steps: the first leaves numbers of the size of the deviation, whose own mean corrects
-     * the rounding of the first. So a mean that is large beside the deviation costs no accuracy.
-     */
+    /** Subtracts the mean if the layer does, and returns what the row is still to be multiplied with. */
     static float normalise(NormLayer layer, float[] row, int length, float[] partial) {
-        int padded = Lanes.roundUp(length, PANEL);
-        float rest = 0f;
-        if (layer.centred) {
-            float mean = Norm.sum(row, padded, partial) / length;
-            Arrays.fill(row, length, padded, mean); // becomes 0 and counts for nothing
-            rest = Norm.shift(row, padded, mean, partial) / length;
-            Arrays.fill(row, length, padded, rest);
-        }
-        double squares = Norm.shiftForSquares(row, padded, rest, partial);
-        return (float) (1 / Math.sqrt(squares / length + layer.epsilon));
+        return Norm.standardize(row, length, layer.centred, layer.epsilon, partial);
     }
 }

@@ -31,7 +31,7 @@ final class House {
     private static final List<List<String>> FLOORS = List.of(
             List.of("internal"),
             List.of("tensor"),
-            List.of("internal.kernel", "reference", "format"),
+            List.of("internal.kernel", "reference", "format", "text"),
             List.of("internal.exec"),
             List.of("compute"),
             List.of("internal.call"),
@@ -41,10 +41,14 @@ final class House {
             List.of("gemm", "attention", "position"),
             List.of("cache"),
             List.of("nn"),
-            List.of("analysis"));
+            List.of("analysis", "encoder"),
+            List.of("langchain4j"));
 
     /** Rooms beside the others: on tensors and the checks of arguments alone. */
-    private static final Set<String> SIDE = Set.of("reference", "format");
+    private static final Set<String> SIDE = Set.of("reference", "format", "text");
+
+    /** What a room may use beside the JDK: its users have it anyway. */
+    private static final Map<String, String> OPTIONAL = Map.of("langchain4j", "dev.langchain4j.");
 
     private static final Set<String> THREADS = Set.of(
             "java.lang.Thread",
@@ -176,8 +180,16 @@ final class House {
                         && !target.getPackageName().startsWith("org.jspecify.")
                         && !target.getPackageName().startsWith("jdk.incubator.vector")
                         && !target.getPackageName().startsWith("jdk.jfr")
+                        && !isOptional(type.getPackageName() + ".", target.getPackageName() + ".")
                         && !inJavaBase(target.getName()))
                 .map(JavaClass::getName));
+    }
+
+    private boolean isOptional(String fromPackage, String toPackage) {
+        return room(fromPackage)
+                .map(OPTIONAL::get)
+                .filter(toPackage::startsWith)
+                .isPresent();
     }
 
     ArchRule leavesTheProcessAlone() {

@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.langchain4j.model.embedding.EmbeddingModel;
+import java.io.File;
 import java.lang.module.ModuleDescriptor;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -129,7 +131,9 @@ class SnippetTest {
         String name = whole ? type.group(1) : "Statements";
         DiagnosticCollector<JavaFileObject> found = new DiagnosticCollector<>();
         // without a class path of its own, javac would take this JVM's, where nothing is hidden
-        List<String> options = Stream.of("-d", output, "-cp", output, "-p", MODULE, "--add-modules", "io.multihead")
+        String path = MODULE + File.pathSeparator + langchain4j();
+        List<String> options = Stream.of(
+                        "-d", output, "-cp", output, "-p", path, "--add-modules", "io.multihead,langchain4j.core")
                 .map(Object::toString)
                 .toList();
         var source = Sources.of(name + ".java", whole ? snippet : wrap(snippet));
@@ -140,6 +144,15 @@ class SnippetTest {
                 .filter(d -> d.getKind() == Diagnostic.Kind.ERROR)
                 .map(d -> d.getMessage(null))
                 .toList();
+    }
+
+    /** The optional dependency, which the users of its package have. */
+    private static Path langchain4j() throws Exception {
+        return Path.of(EmbeddingModel.class
+                .getProtectionDomain()
+                .getCodeSource()
+                .getLocation()
+                .toURI());
     }
 
     /** Statements as a file: its own imports, those of every exported package, and a method around the rest. */

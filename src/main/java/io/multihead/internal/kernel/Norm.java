@@ -4,6 +4,7 @@ import static io.multihead.internal.kernel.Lanes.COUNT;
 import static io.multihead.internal.kernel.Lanes.FLOATS;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
+import java.util.Arrays;
 import jdk.incubator.vector.FloatVector;
 
 /**
@@ -12,6 +13,27 @@ import jdk.incubator.vector.FloatVector;
  */
 public final class Norm {
     private Norm() {}
+
+    /**
+     * Subtracts the mean of a row of any length, if {@code centred}, and returns the factor that gives it variance 1.
+     *
+     * <p>The mean is subtracted in two steps: the first leaves numbers of the size of the deviation, whose own mean corrects
+     * the rounding of the first. So a mean that is large beside the deviation costs no accuracy.
+     *
+     * @param row has room for a multiple of 32, and zeros behind its length
+     */
+    public static float standardize(float[] row, int length, boolean centred, double epsilon, float[] partial) {
+        int padded = Lanes.roundUp(length, PANEL);
+        float rest = 0f;
+        if (centred) {
+            float mean = sum(row, padded, partial) / length;
+            Arrays.fill(row, length, padded, mean); // becomes 0 and counts for nothing
+            rest = shift(row, padded, mean, partial) / length;
+            Arrays.fill(row, length, padded, rest);
+        }
+        double squares = shiftForSquares(row, padded, rest, partial);
+        return (float) (1 / Math.sqrt(squares / length + epsilon));
+    }
 
     /** The sum of a row. */
     public static float sum(float[] row, int length, float[] partial) {

@@ -1,0 +1,113 @@
+package io.multihead.jmh.bench;
+
+import io.multihead.compute.Compute;
+import io.multihead.encoder.Pooling;
+import io.multihead.encoder.SentenceEncoder;
+import io.multihead.jmh.data.Data;
+import io.multihead.jmh.peer.OnnxEncoder;
+import io.multihead.jmh.peer.Peer;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.FloatBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.TearDown;
+
+/** Vectors of texts by all-MiniLM-L6-v2, end to end. All impls share the tokenizer, so that only the encoders differ. */
+public class EmbeddingsBench extends Comparison {
+    private static final String MODEL = "/all-minilm-l6-v2.onnx";
+    private static final String TOKENIZER = "/all-minilm-l6-v2-tokenizer.json";
+    /** Words that are one token each. */
+    private static final String[] WORDS = {"attention", "looks", "at", "every", "word", "of", "a", "sentence", "twice"};
+
+    /** {@code onnxpadded} runs one batch with padding to the longest text, {@code onnxsingle} text after text. */
+    @Param({"multihead", "onnxpadded", "onnxsingle"})
+    public String impl;
+
+    /** Texts and tokens of each, {@code [CLS]} and {@code [SEP]} included; ragged are 8 to 128. */
+    @Param({"1x16", "1x64", "1x128", "1x512", "32x128", "32xragged"})
+    public String texts;
+
+    @Param({"1", "2"})
+    public int threads;
+
+    private SentenceEncoder encoder;
+    private OnnxEncoder peer;
+
+    @Setup(Level.Trial)
+    public void open() throws IOException {
+        cpu = Compute.threads(threads);
+        try (InputStream model = resource(MODEL);
+                InputStream tokenizer = resource(TOKENIZER)) {
+            encoder = SentenceEncoder.ofOnnx(cpu, model, tokenizer, Pooling.MEAN);
+        }
+        List<String> all = texts();
+        FloatBuffer expected = Data.zeros(all.size() * encoder.dimension());
+        put(encoder.embed(all), expected);
+        FloatBuffer out = Data.zeros(expected.capacity());
+        load(impl, () -> make(all, out));
+        // the sums of two f32 encoders, rounded in another order: 3e-7 for elements of vectors of length 1
+        Data.requireClose(impl, expected, out, 1e-5);
+    }
+
+    @Benchmark
+    public void embed() {
+        call.run();
+    }
+
+    @TearDown
+    public void closeModels() {
+        encoder.close();
+        if (peer != null) {
+            peer.close();
+        }
+    }
+
+    private Runnable make(List<String> all, FloatBuffer out) throws Exception {
+        switch (impl) {
+            case "multihead" -> {
+                return () -> put(encoder.embed(all), out);
+            }
+            case "onnxpadded", "onnxsingle" -> {
+                try (InputStream model = resource(MODEL)) {
+                    peer = new OnnxEncoder(model.readAllBytes(), encoder.tokenizer(), threads);
+                }
+                boolean padded = impl.equals("onnxpadded");
+                return () -> put(padded ? peer.embedPadded(all) : peer.embedSingly(all), out);
+            }
+            default -> throw Peer.unknown(impl);
+        }
+    }
+
+    private List<String> texts() {
+        String[] parts = texts.split("x");
+        Random random = new Random(7);
+        List<String> all = new ArrayList<>();
+        for (int i = 0; i < Integer.parseInt(parts[0]); i++) {
+            int tokens = parts[1].equals("ragged") ? 8 + random.nextInt(121) : Integer.parseInt(parts[1]);
+            StringBuilder text = new StringBuilder();
+            for (int word = 0; word < tokens - 2; word++) {
+                text.append(WORDS[random.nextInt(WORDS.length)]).append(' ');
+            }
+            all.add(text.toString());
+        }
+        return all;
+    }
+
+    private static void put(float[][] vectors, FloatBuffer to) {
+        to.rewind();
+        for (float[] vector : vectors) {
+            to.put(vector);
+        }
+        to.rewind();
+    }
+
+    private static InputStream resource(String name) {
+        return EmbeddingsBench.class.getResourceAsStream(name);
+    }
+}

@@ -1,0 +1,97 @@
+package io.multihead.jmh.peer;
+
+import ai.onnxruntime.OnnxTensor;
+import ai.onnxruntime.OrtEnvironment;
+import ai.onnxruntime.OrtException;
+import ai.onnxruntime.OrtSession;
+import io.multihead.text.WordPiece;
+import java.nio.FloatBuffer;
+import java.nio.LongBuffer;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+
+/** A BERT model as it was exported, run by ONNX Runtime; mean pooling over the tokens that are no padding, vectors of length 1. */
+public final class OnnxEncoder implements AutoCloseable {
+    private final OrtEnvironment environment = OrtEnvironment.getEnvironment();
+    private final WordPiece tokenizer;
+    private final OrtSession session;
+
+    public OnnxEncoder(byte[] model, WordPiece tokenizer, int threads) throws OrtException {
+        this.tokenizer = tokenizer;
+        try (OrtSession.SessionOptions options = new OrtSession.SessionOptions()) {
+            options.setIntraOpNumThreads(threads);
+            session = environment.createSession(model, options);
+        }
+    }
+
+    /** Computes one batch in which every text is as long as the longest. */
+    public float[][] embedPadded(List<String> texts) {
+        return embed(texts.stream().map(tokenizer::encode).toArray(int[][]::new));
+    }
+
+    /** Computes text after text. */
+    public float[][] embedSingly(List<String> texts) {
+        float[][] vectors = new float[texts.size()][];
+        for (int i = 0; i < vectors.length; i++) {
+            vectors[i] = embedPadded(texts.subList(i, i + 1))[0];
+        }
+        return vectors;
+    }
+
+    private float[][] embed(int[][] texts) {
+        int longest = Arrays.stream(texts).mapToInt(ids -> ids.length).max().orElse(0);
+        long[] shape = {texts.length, longest};
+        LongBuffer ids = LongBuffer.allocate(texts.length * longest);
+        LongBuffer mask = LongBuffer.allocate(texts.length * longest);
+        for (int text = 0; text < texts.length; text++) {
+            for (int token = 0; token < texts[text].length; token++) {
+                ids.put(text * longest + token, texts[text][token]);
+                mask.put(text * longest + token, 1);
+            }
+        }
+        try (OnnxTensor input = OnnxTensor.createTensor(environment, ids, shape);
+                OnnxTensor seen = OnnxTensor.createTensor(environment, mask, shape);
+                OnnxTensor types = OnnxTensor.createTensor(environment, LongBuffer.allocate(ids.capacity()), shape);
+                OrtSession.Result result =
+                        session.run(Map.of("input_ids", input, "attention_mask", seen, "token_type_ids", types))) {
+            FloatBuffer states = ((OnnxTensor) result.get(0)).getFloatBuffer();
+            int dim = states.capacity() / (texts.length * longest);
+            float[][] vectors = new float[texts.length][];
+            for (int text = 0; text < texts.length; text++) {
+                vectors[text] = mean(states, text * longest, texts[text].length, dim);
+            }
+            return vectors;
+        } catch (OrtException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static float[] mean(FloatBuffer states, int first, int tokens, int dim) {
+        float[] row = new float[dim];
+        float[] mean = new float[dim];
+        for (int token = 0; token < tokens; token++) {
+            states.get((first + token) * dim, row);
+            for (int i = 0; i < dim; i++) {
+                mean[i] += row[i] / tokens;
+            }
+        }
+        double squares = 0;
+        for (float x : mean) {
+            squares += x * x;
+        }
+        for (int i = 0; i < dim; i++) {
+            mean[i] /= (float) Math.sqrt(squares);
+        }
+        return mean;
+    }
+
+    @Override
+    public void close() {
+        try {
+            session.close();
+        } catch (OrtException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+package io.multihead.it.langchain4j;
+
+import dev.langchain4j.data.embedding.Embedding;
+import dev.langchain4j.model.embedding.EmbeddingModel;
+import dev.langchain4j.model.embedding.onnx.allminilml6v2.AllMiniLmL6V2EmbeddingModel;
+import dev.langchain4j.model.embedding.onnx.bgesmallenv15.BgeSmallEnV15EmbeddingModel;
+import dev.langchain4j.model.embedding.onnx.e5smallv2.E5SmallV2EmbeddingModel;
+import dev.langchain4j.model.output.Response;
+import java.io.BufferedOutputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** Writes the vectors of langchain4j's own classes: for each model and text, both, the number of tokens, and the elements. */
+public final class Theirs {
+    private static final String WORDS = """
+            Attention lets every position of a sequence look at every other one, and weigh what it finds there. A head learns one way \
+            to look: at the word before, at the verb of the sentence, at the noun that a pronoun stands for. Several heads look at the \
+            same time; their findings are joined and mixed. caf\u00e9, na\u00efve, Stra\u00dfe and \u4f60\u597d are words too, and so \
+            is internationalization; 3.14 isn't, quite.""";
+
+    private static final int[] LENGTHS = {1, 2, 3, 4, 6, 9, 12, 15, 16, 20, 25, 31, 40, 50, 60, 70, 80};
+
+    private Theirs() {}
+
+    public static void main(String[] args) throws IOException {
+        Map<String, EmbeddingModel> models = new LinkedHashMap<>();
+        models.put("all-minilm-l6-v2", new AllMiniLmL6V2EmbeddingModel());
+        models.put("bge-small-en-v1.5", new BgeSmallEnV15EmbeddingModel());
+        models.put("e5-small-v2", new E5SmallV2EmbeddingModel());
+        Path file = Path.of(args[0]);
+        Files.createDirectories(file.toAbsolutePath().getParent());
+        try (DataOutputStream out = new DataOutputStream(new BufferedOutputStream(Files.newOutputStream(file)))) {
+            for (Map.Entry<String, EmbeddingModel> model : models.entrySet()) {
+                for (String text : texts()) {
+                    write(out, model.getKey(), model.getValue(), text);
+                }
+            }
+        }
+        System.exit(0); // its threads wait for more
+    }
+
+    private static List<String> texts() {
+        String[] words = WORDS.split(" ");
+        List<String> texts = new ArrayList<>();
+        for (int length : LENGTHS) {
+            for (int start = 0; start < words.length; start += 13) {
+                StringBuilder text = new StringBuilder();
+                for (int i = 0; i < length; i++) {
+                    text.append(words[(start + i) % words.length]).append(' ');
+                }
+                texts.add(text.toString());
+            }
+        }
+        return texts;
+    }
+
+    private static void write(DataOutputStream out, String name, EmbeddingModel model, String text) throws IOException {
+        Response<Embedding> response = model.embed(text);
+        out.writeUTF(name);
+        out.writeUTF(text);
+        out.writeInt(response.tokenUsage().inputTokenCount());
+        float[] vector = response.content().vector();
+        out.writeInt(vector.length);
+        for (float element : vector) {
+            out.writeFloat(element);
+        }
+    }
+}

@@ -1,0 +1,50 @@
+package io.multihead.encoder;
+
+import io.multihead.internal.Checks;
+import io.multihead.internal.JsonObject;
+
+/**
+ * The sizes of a BERT encoder.
+ *
+ * @param dim elements of a token's vector
+ * @param layers number of blocks
+ * @param heads attention heads of a block
+ * @param inner elements between the two products of a feed-forward layer
+ * @param vocabulary rows of the table of words
+ * @param positions rows of the table of positions: the most tokens of one sequence
+ * @param types rows of the table of token types
+ * @param epsilon added to variances
+ */
+record BertConfig(int dim, int layers, int heads, int inner, int vocabulary, int positions, int types, double epsilon) {
+    private static final int MOST = 1 << 24;
+
+    BertConfig {
+        if (dim % heads != 0) {
+            throw Checks.fail("hidden_size", String.valueOf(dim), "expected a multiple of " + heads + " heads");
+        }
+    }
+
+    /** Reads {@code config.json}; whatever would change the numbers and is not implemented is an error that names it. */
+    static BertConfig of(JsonObject config) {
+        String type = config.text("model_type");
+        if (!type.equals("bert")) {
+            throw config.fail("model_type", "bert");
+        }
+        config.require("hidden_act", "gelu");
+        config.require("position_embedding_type", "absolute");
+        config.require("is_decoder", false);
+        config.require("add_cross_attention", false);
+        if (config.has("quantization_config")) {
+            throw config.fail("quantization_config", "none");
+        }
+        return new BertConfig(
+                config.integer("hidden_size", 1, MOST),
+                config.integer("num_hidden_layers", 1, MOST),
+                config.integer("num_attention_heads", 1, MOST),
+                config.integer("intermediate_size", 1, MOST),
+                config.integer("vocab_size", 1, MOST),
+                config.integer("max_position_embeddings", 1, MOST),
+                config.integer("type_vocab_size", 1, MOST),
+                config.number("layer_norm_eps"));
+    }
+}

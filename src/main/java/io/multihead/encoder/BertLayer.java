@@ -1,0 +1,94 @@
+package io.multihead.encoder;
+
+import io.multihead.gemm.GemmOptions;
+import io.multihead.gemm.PackedWeights;
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Tensor;
+import java.util.Arrays;
+
+/**
+ * The weights of one block, packed: nothing refers to what they were read from.
+ *
+ * @param projections query, key and value in one product
+ * @param output attention's output
+ * @param attentionNorm normalisation after attention
+ * @param up the feed-forward layer's first product
+ * @param down the feed-forward layer's second product
+ * @param outputNorm normalisation after the feed-forward layer
+ */
+record BertLayer(
+        PackedLinear projections,
+        PackedLinear output,
+        NormWeights attentionNorm,
+        PackedLinear up,
+        PackedLinear down,
+        NormWeights outputNorm) {
+
+    /** A linear layer whose weight exists only in packed form. */
+    record PackedLinear(PackedWeights weights, GemmOptions options) {
+        static PackedLinear of(Tensor weight, Tensor bias) {
+            Tensor own = Tensor.of(bias.toArray());
+            return new PackedLinear(PackedWeights.of(weight.permute(1, 0)), GemmOptions.DEFAULT.withBias(own));
+        }
+
+        /** Bytes on the heap: columns are padded to panels of 32. */
+        long bytes() {
+            return (weights.inputs() * BertModel.padded((int) weights.outputs()) + weights.outputs()) * Float.BYTES;
+        }
+    }
+
+    /** Factor and addend of a layer normalisation, padded with zeros. */
+    record NormWeights(float[] weight, float[] bias) {
+        static NormWeights take(Weights weights, String name, int dim) {
+            return new NormWeights(
+                    padded(weights.take(name + ".weight", dim)), padded(weights.take(name + ".bias", dim)));
+        }
+
+        private static float[] padded(Tensor tensor) {
+            return Arrays.copyOf(tensor.toArray(), BertModel.padded((int) tensor.dim(0)));
+        }
+
+        long bytes() {
+            return (long) (weight.length + bias.length) * Float.BYTES;
+        }
+    }
+
+    static BertLayer take(Weights weights, int index, BertConfig config) {
+        String layer = "encoder.layer." + index + ".";
+        int dim = config.dim();
+        String[] names = {"query", "key", "value"};
+        Tensor[] parts = new Tensor[names.length];
+        Tensor[] biases = new Tensor[names.length];
+        for (int i = 0; i < names.length; i++) {
+            parts[i] = weights.take(layer + "attention.self." + names[i] + ".weight", dim, dim);
+            biases[i] = weights.take(layer + "attention.self." + names[i] + ".bias", dim);
+        }
+        // allocated after the parts were found, which are no larger than their file
+        Tensor fused = Tensor.of(new float[Checks.fitsInt(3L * dim * dim, "projections")], 3L * dim, dim);
+        Tensor bias = Tensor.of(new float[3 * dim]);
+        for (int i = 0; i < names.length; i++) {
+            parts[i].copyTo(fused.slice(0, (long) i * dim, (i + 1L) * dim));
+            biases[i].copyTo(bias.slice(0, (long) i * dim, (i + 1L) * dim));
+        }
+        return new BertLayer(
+                PackedLinear.of(fused, bias),
+                linear(weights, layer + "attention.output.dense", dim, dim),
+                NormWeights.take(weights, layer + "attention.output.LayerNorm", dim),
+                linear(weights, layer + "intermediate.dense", config.inner(), dim),
+                linear(weights, layer + "output.dense", dim, config.inner()),
+                NormWeights.take(weights, layer + "output.LayerNorm", dim));
+    }
+
+    private static PackedLinear linear(Weights weights, String name, int outputs, int inputs) {
+        return PackedLinear.of(weights.take(name + ".weight", outputs, inputs), weights.take(name + ".bias", outputs));
+    }
+
+    long bytes() {
+        return projections.bytes()
+                + output.bytes()
+                + attentionNorm.bytes()
+                + up.bytes()
+                + down.bytes()
+                + outputNorm.bytes();
+    }
+}

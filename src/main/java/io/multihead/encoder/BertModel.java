@@ -1,0 +1,101 @@
+package io.multihead.encoder;
+
+import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.KeyValueView;
+import io.multihead.compute.Compute;
+import io.multihead.encoder.BertLayer.NormWeights;
+import io.multihead.encoder.BertLayer.PackedLinear;
+import io.multihead.gemm.Gemm;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * A BERT encoder (Devlin et al. 2019): the sum of word, type and position embeddings, normalised; then blocks of self-attention and a
+ * feed-forward layer with the erf form of GELU, each added to its input and normalised afterwards (Vaswani et al. 2017).
+ *
+ * <p>Sequences are packed one after another, without padding. Tables of embeddings are read in place; all other weights are
+ * packed. Immutable and thread-safe.
+ */
+final class BertModel {
+    final BertConfig config;
+    final Tensor words;
+    final Tensor positions;
+    final Tensor types;
+    final NormWeights embeddingNorm;
+    private final List<BertLayer> layers;
+
+    private BertModel(BertConfig config, Weights weights) {
+        this.config = config;
+        int dim = config.dim();
+        words = weights.take("embeddings.word_embeddings.weight", config.vocabulary(), dim);
+        positions = weights.take("embeddings.position_embeddings.weight", config.positions(), dim);
+        types = weights.take("embeddings.token_type_embeddings.weight", config.types(), dim);
+        embeddingNorm = NormWeights.take(weights, "embeddings.LayerNorm", dim);
+        List<BertLayer> blocks = new ArrayList<>();
+        for (int layer = 0; layer < config.layers(); layer++) {
+            blocks.add(BertLayer.take(weights, layer, config));
+        }
+        layers = List.copyOf(blocks);
+        weights.requireAllUsed();
+    }
+
+    /** Takes every weight and fails if one is missing or left over. */
+    static BertModel of(BertConfig config, Weights weights) {
+        return new BertModel(config, weights);
+    }
+
+    /** Returns the length of a row in scratch: a multiple of 32. */
+    static int padded(int length) {
+        return Lanes.roundUp(length, Lanes.PANEL);
+    }
+
+    /** Returns the bytes of weights on the Java heap. */
+    long heapBytes() {
+        long bytes = embeddingNorm.bytes() + tables(false);
+        for (BertLayer layer : layers) {
+            bytes += layer.bytes();
+        }
+        return bytes;
+    }
+
+    /** Returns the bytes of weights that are read from a mapped file. */
+    long mappedBytes() {
+        return tables(true);
+    }
+
+    private long tables(boolean mapped) {
+        long bytes = 0;
+        for (Tensor table : List.of(words, positions, types)) {
+            bytes += table.memory().isNative() == mapped
+                    ? table.shape().elements() * table.dtype().bytes()
+                    : 0;
+        }
+        return bytes;
+    }
+
+    /** Computes the vectors of all tokens of a batch into {@link Activations#states}. */
+    void forward(Compute cpu, TokenBatch batch, Activations to) {
+        Activations.Views views = to.views(batch.tokens());
+        RowPasses passes = to.passes;
+        passes.embed(cpu, this, batch, to);
+        KeyValueView keys = KeyValueView.packed(views.keys(), views.values(), batch.offsets());
+        for (BertLayer layer : layers) {
+            multiply(cpu, views.states(), layer.projections(), views.projections());
+            Attention.forwardPacked(
+                    cpu, views.queries(), batch.offsets(), keys, views.attended(), AttentionOptions.DEFAULT);
+            multiply(cpu, views.context(), layer.output(), views.update());
+            passes.addAndNormalize(cpu, layer.attentionNorm(), batch.tokens(), to);
+            multiply(cpu, views.states(), layer.up(), views.inner());
+            passes.gelu(cpu, batch.tokens(), to);
+            multiply(cpu, views.inner(), layer.down(), views.update());
+            passes.addAndNormalize(cpu, layer.outputNorm(), batch.tokens(), to);
+        }
+    }
+
+    private static void multiply(Compute cpu, Tensor x, PackedLinear layer, Tensor y) {
+        Gemm.multiply(cpu, x, layer.weights(), y, layer.options());
+    }
+}

@@ -1,0 +1,112 @@
+package io.multihead.encoder;
+
+import io.multihead.format.OnnxWeights;
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.Set;
+import java.util.TreeSet;
+
+/** A BERT encoder from an ONNX file: sizes from the weights' shapes, heads and epsilon from the graph's constants. */
+final class BertOnnx {
+    /** What an encoder that PyTorch exported is made of. An operation beyond these would make it another function. */
+    private static final Set<String> OPERATIONS = Set.of(
+            "Add",
+            "Cast",
+            "Concat",
+            "Constant",
+            "Div",
+            "Erf",
+            "Gather",
+            "MatMul",
+            "Mul",
+            "Pow",
+            "ReduceMean",
+            "Reshape",
+            "Shape",
+            "Slice",
+            "Softmax",
+            "Sqrt",
+            "Sub",
+            "Transpose",
+            "Unsqueeze");
+
+    private static final String WORDS = "embeddings.word_embeddings.weight";
+    private static final String POSITIONS = "embeddings.position_embeddings.weight";
+    private static final String TYPES = "embeddings.token_type_embeddings.weight";
+
+    private BertOnnx() {}
+
+    static BertModel load(InputStream in) throws IOException {
+        OnnxWeights file = OnnxWeights.read(in);
+        requireOperations(file.operations());
+        return BertModel.of(config(file), new Weights(file.names(), "", file::get));
+    }
+
+    private static void requireOperations(Set<String> found) {
+        Set<String> others = new TreeSet<>(found);
+        others.removeAll(OPERATIONS);
+        if (!others.isEmpty()) {
+            throw Checks.fail(
+                    "onnx",
+                    "operations " + others,
+                    "expected those of a BERT encoder in f32, " + new TreeSet<>(OPERATIONS));
+        }
+        if (!found.contains("Erf")) {
+            throw Checks.fail("onnx", "no Erf", "expected the erf form of GELU");
+        }
+    }
+
+    private static BertConfig config(OnnxWeights file) {
+        int layers = 0;
+        while (file.names().contains("encoder.layer." + layers + ".intermediate.dense.weight")) {
+            layers++;
+        }
+        Tensor words = table(file, WORDS);
+        int dim = Checks.fitsInt(words.dim(1), "columns of " + WORDS);
+        // scores are divided by the square root of a head's size
+        double root = constant(file, "/encoder/layer.0/attention/self/Div");
+        long headDim = Math.round(root * root);
+        if (headDim < 1 || headDim > dim || Math.abs(headDim - root * root) > 1e-3) {
+            throw Checks.fail("onnx", "scores are divided by " + root, "expected the square root of a head's size");
+        }
+        return new BertConfig(
+                dim,
+                layers,
+                (int) (dim / headDim),
+                (int) file.get("encoder.layer.0.intermediate.dense.weight").dim(0),
+                Checks.fitsInt(words.dim(0), "rows of " + WORDS),
+                Checks.fitsInt(table(file, POSITIONS).dim(0), "rows of " + POSITIONS),
+                Checks.fitsInt(table(file, TYPES).dim(0), "rows of " + TYPES),
+                epsilon(file, layers));
+    }
+
+    /** All normalisations have one epsilon in BERT. */
+    private static double epsilon(OnnxWeights file, int layers) {
+        double epsilon = constant(file, "/embeddings/LayerNorm/Add");
+        for (int layer = 0; layer < layers; layer++) {
+            for (String norm : new String[] {"attention/output", "output"}) {
+                String node = "/encoder/layer." + layer + "/" + norm + "/LayerNorm/Add";
+                if (constant(file, node) != epsilon) {
+                    throw Checks.fail("onnx", node + " adds " + constant(file, node), "expected " + epsilon);
+                }
+            }
+        }
+        // the file has the nearest float of a decimal number
+        return Double.parseDouble(Float.toString((float) epsilon));
+    }
+
+    private static double constant(OnnxWeights file, String node) {
+        return file.constant(node)
+                .orElseThrow(() -> Checks.fail("onnx", "no constant at node " + node, "expected one"));
+    }
+
+    private static Tensor table(OnnxWeights file, String name) {
+        Tensor table = file.get(name);
+        if (table.rank() != 2) {
+            throw Checks.fail("weight \"" + name + "\"", "shape " + table.shape(), "expected two axes");
+        }
+        return table;
+    }
+}

@@ -1,0 +1,153 @@
+package io.multihead.encoder;
+
+import io.multihead.internal.Checks;
+import io.multihead.text.TokenBuffer;
+import java.util.Arrays;
+import java.util.Iterator;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One pass over texts: fills batches with their parts, computes them, and hands out the vectors in the order of the texts. Reused
+ * for the next pass; for one caller at a time.
+ */
+final class EmbeddingRun {
+    /** Receives the vectors. */
+    interface Sink {
+        /** Takes the vector of the next text, its tokens, and how many of them were ignored. */
+        void accept(float[] vector, int tokens, int ignored);
+    }
+
+    private final EncoderCore core;
+    private final TokenBuffer tokens = new TokenBuffer();
+    private final Pooler pooler;
+    private TokenBatch batch = new TokenBatch(EncoderCore.BATCH_TOKENS);
+    /** For each sequence: its tokens, whether it is the last part of its text, and that text's numbers. */
+    private int[] partTokens = new int[8];
+
+    private boolean[] lastPart = new boolean[8];
+    private int[] textTokens = new int[8];
+    private int[] ignoredTokens = new int[8];
+
+    private @Nullable EncoderOptions options;
+    private @Nullable Iterator<String> texts;
+    private long index;
+    /** Whether a text is open, and the first and last of its tokens that are still to come. */
+    private boolean open;
+
+    private int from;
+    private int end;
+
+    EmbeddingRun(EncoderCore core) {
+        this.core = core;
+        this.pooler = new Pooler(core.model.config.dim());
+    }
+
+    void begin(EncoderOptions newOptions, Iterator<String> newTexts) {
+        options = newOptions;
+        texts = newTexts;
+        index = 0;
+        open = false;
+        pooler.clear();
+        batch.clear();
+        if (batch.capacity() < newOptions.maxTokens()) {
+            batch = new TokenBatch(newOptions.maxTokens());
+        }
+    }
+
+    /** Forgets the texts and gives this run back. */
+    void finish() {
+        options = null;
+        texts = null;
+        core.giveBack(this);
+    }
+
+    /** Computes one batch, and returns false where no text is left. */
+    boolean step(Sink sink) {
+        EncoderOptions how = Checks.notNull(options, "options");
+        fill(how, Checks.notNull(texts, "texts"));
+        if (batch.sequences() == 0) {
+            return false;
+        }
+        Activations activations = core.take(batch.tokens());
+        try {
+            core.model.forward(core.cpu, batch, activations);
+            for (int i = 0; i < batch.sequences(); i++) {
+                pooler.add(how.pooling(), activations, batch.start(i), batch.start(i + 1), partTokens[i]);
+                if (lastPart[i]) {
+                    sink.accept(pooler.result(how.normalized()), textTokens[i], ignoredTokens[i]);
+                }
+            }
+        } finally {
+            core.giveBack(activations);
+        }
+        return true;
+    }
+
+    private void fill(EncoderOptions how, Iterator<String> source) {
+        batch.clear();
+        while (open || source.hasNext()) {
+            if (!open) {
+                open(how, source.next());
+            }
+            int part = partEnd(how.maxTokens() - 2);
+            if (!batch.hasRoom(part - from + 2)) {
+                return;
+            }
+            append(part);
+        }
+    }
+
+    private void open(EncoderOptions how, String text) {
+        Checks.notNull(text, "text " + index);
+        tokens.clear();
+        core.tokenizer.append(how.prompt().isEmpty() ? text : how.prompt() + text, tokens);
+        int room = how.maxTokens() - 2;
+        if (how.longTexts() == LongTexts.FAIL && tokens.size() > room) {
+            throw Checks.fail(
+                    "text " + index,
+                    (tokens.size() + 2) + " tokens",
+                    "expected at most " + how.maxTokens() + ", or another way with long texts");
+        }
+        from = 0;
+        end = how.longTexts() == LongTexts.TRUNCATE ? Math.min(tokens.size(), room) : tokens.size();
+        index++;
+        open = true;
+    }
+
+    /** Returns where the next part ends: at the end of a word, unless the word alone is longer than a part. */
+    private int partEnd(int room) {
+        int most = Math.min(end, from + room);
+        int part = most;
+        while (part < end && part > from && tokens.continuesWord(part)) {
+            part--;
+        }
+        return part == from ? most : part;
+    }
+
+    private void append(int part) {
+        int i = batch.sequences();
+        batch.begin();
+        batch.add(core.tokenizer.firstToken());
+        for (int token = from; token < part; token++) {
+            batch.add(tokens.id(token));
+        }
+        batch.add(core.tokenizer.lastToken());
+        reserve(i + 1);
+        partTokens[i] = part - from;
+        lastPart[i] = part == end;
+        textTokens[i] = tokens.size();
+        ignoredTokens[i] = tokens.size() - end;
+        from = part;
+        open = part < end;
+    }
+
+    private void reserve(int sequences) {
+        if (sequences > partTokens.length) {
+            int longer = 2 * partTokens.length;
+            partTokens = Arrays.copyOf(partTokens, longer);
+            lastPart = Arrays.copyOf(lastPart, longer);
+            textTokens = Arrays.copyOf(textTokens, longer);
+            ignoredTokens = Arrays.copyOf(ignoredTokens, longer);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+package io.multihead.encoder;
+
+import io.multihead.compute.Compute;
+import io.multihead.text.WordPiece;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.concurrent.Semaphore;
+
+/**
+ * What all views of one encoder share: weights, tokenizer, threads, and intermediate results that wait for the next batch. As many
+ * batches as the machine has processors are computed at a time; further callers, virtual threads perhaps by the thousand, wait for
+ * their turn, so that they do not hold memory.
+ */
+final class EncoderCore {
+    /** Tokens of a batch: enough for the products, and few enough that its activations stay in the cache. */
+    static final int BATCH_TOKENS = 512;
+
+    private static final int MOST_IDLE_RUNS = 16;
+
+    final Compute cpu;
+    final BertModel model;
+    final WordPiece tokenizer;
+    private final Semaphore turns;
+    private final Deque<Activations> idle = new ArrayDeque<>();
+    private final Deque<EmbeddingRun> idleRuns = new ArrayDeque<>();
+
+    EncoderCore(Compute cpu, BertModel model, WordPiece tokenizer) {
+        this.cpu = cpu;
+        this.model = model;
+        this.tokenizer = tokenizer;
+        this.turns =
+                new Semaphore(Math.max(cpu.parallelism(), Runtime.getRuntime().availableProcessors()));
+    }
+
+    /** Takes intermediate results for a batch, after a wait where too many are in use; to be given back. */
+    Activations take(int tokens) {
+        turns.acquireUninterruptibly();
+        Activations waiting;
+        synchronized (idle) {
+            waiting = idle.pollLast();
+        }
+        if (waiting != null && waiting.capacity >= tokens) {
+            return waiting;
+        }
+        try {
+            return new Activations(model.config, Math.max(tokens, BATCH_TOKENS));
+        } catch (Throwable failed) {
+            turns.release();
+            throw failed;
+        }
+    }
+
+    void giveBack(Activations activations) {
+        synchronized (idle) {
+            idle.addLast(activations);
+        }
+        turns.release();
+    }
+
+    /** Takes the state of a run over texts, to be given back at its end. */
+    EmbeddingRun takeRun() {
+        synchronized (idleRuns) {
+            EmbeddingRun run = idleRuns.pollLast();
+            return run == null ? new EmbeddingRun(this) : run;
+        }
+    }
+
+    void giveBack(EmbeddingRun run) {
+        synchronized (idleRuns) {
+            if (idleRuns.size() < MOST_IDLE_RUNS) {
+                idleRuns.addLast(run);
+            }
+        }
+    }
+}

@@ -1,0 +1,180 @@
+package io.multihead.encoder;
+
+import io.multihead.compute.Compute;
+import io.multihead.format.Safetensors;
+import io.multihead.internal.Checks;
+import io.multihead.internal.Json;
+import io.multihead.internal.JsonObject;
+import io.multihead.text.WordPiece;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+
+/** Reads the folder of a sentence-transformers model. */
+final class EncoderFolder {
+    private static final String MODULE = "sentence_transformers.models.";
+    private static final String PREFIX = "bert.";
+    /** What a checkpoint may hold beside the encoder: the head that sentence embeddings do not use, and positions as numbers. */
+    private static final Set<String> IGNORED =
+            Set.of("pooler.dense.weight", "pooler.dense.bias", "embeddings.position_ids");
+
+    /** What {@code modules.json} says: the transformer's folder, how tokens are pooled, and whether vectors are normalised. */
+    private record Modules(Path transformer, Pooling pooling, boolean normalized) {}
+
+    private EncoderFolder() {}
+
+    static SentenceEncoder load(Compute cpu, Path folder) throws IOException {
+        Modules modules = modules(folder);
+        Path files = modules.transformer;
+        BertConfig config = read(files.resolve("config.json"), BertConfig::of);
+        WordPiece tokenizer = WordPiece.load(files);
+        int maxTokens = maxTokens(files.resolve("sentence_bert_config.json"), config);
+        Map<String, String> prompts = new LinkedHashMap<>();
+        String prompt = prompts(folder.resolve("config_sentence_transformers.json"), prompts);
+        Path weights = files.resolve("model.safetensors");
+        Arena arena = Arena.ofShared();
+        try {
+            BertModel model = model(Safetensors.map(weights, arena), weights, config);
+            requireVocabulary(tokenizer, model);
+            return new SentenceEncoder(
+                    new EncoderCore(cpu, model, tokenizer),
+                    new EncoderOptions(modules.pooling, modules.normalized, maxTokens, LongTexts.TRUNCATE, prompt),
+                    Map.copyOf(prompts),
+                    () -> close(arena));
+        } catch (Throwable failed) {
+            arena.close();
+            throw failed;
+        }
+    }
+
+    private static void close(Arena arena) {
+        if (arena.scope().isAlive()) {
+            arena.close();
+        }
+    }
+
+    static void requireVocabulary(WordPiece tokenizer, BertModel model) {
+        if (tokenizer.vocabularySize() > model.config.vocabulary()) {
+            throw Checks.fail(
+                    "tokenizer",
+                    tokenizer.vocabularySize() + " tokens",
+                    "expected at most the " + model.config.vocabulary() + " of the model's word embeddings");
+        }
+    }
+
+    private static BertModel model(Safetensors file, Path path, BertConfig config) {
+        boolean prefixed = file.names().stream().anyMatch(name -> name.startsWith(PREFIX));
+        String prefix = prefixed ? PREFIX : "";
+        Set<String> names = file.names().stream()
+                .filter(name -> !(name.startsWith(prefix) && IGNORED.contains(name.substring(prefix.length()))))
+                .collect(Collectors.toSet());
+        try {
+            return BertModel.of(config, new Weights(names, prefix, file::get));
+        } catch (IllegalArgumentException wrong) {
+            throw new IllegalArgumentException(path + ": " + wrong.getMessage(), wrong);
+        }
+    }
+
+    private static Modules modules(Path folder) throws IOException {
+        Path file = folder.resolve("modules.json");
+        if (!Files.exists(file)) {
+            return new Modules(folder, Pooling.MEAN, false);
+        }
+        try {
+            return modules(folder, Json.array("modules", Files.readAllBytes(file)));
+        } catch (IllegalArgumentException wrong) {
+            throw named(file, wrong);
+        }
+    }
+
+    private static Modules modules(Path folder, List<?> list) throws IOException {
+        Path transformer = null;
+        Pooling pooling = null;
+        boolean normalized = false;
+        for (Object element : list) {
+            JsonObject module = JsonObject.of("modules", element);
+            Path path = folder.resolve(module.text("path"));
+            String type = module.text("type");
+            if (type.equals(MODULE + "Transformer") && transformer == null) {
+                transformer = path;
+            } else if (type.equals(MODULE + "Pooling") && transformer != null && pooling == null) {
+                pooling = read(path.resolve("config.json"), EncoderFolder::pooling);
+            } else if (type.equals(MODULE + "Normalize") && pooling != null && !normalized) {
+                normalized = true;
+            } else {
+                throw module.fail("type", "a Transformer, a Pooling and perhaps a Normalize module");
+            }
+        }
+        if (transformer == null || pooling == null) {
+            throw Checks.fail("modules", list.size() + " modules", "expected a Transformer and a Pooling module");
+        }
+        return new Modules(transformer, pooling, normalized);
+    }
+
+    private static Pooling pooling(JsonObject config) {
+        config.require("include_prompt", true);
+        Map<String, Pooling> known =
+                Map.of("mean_tokens", Pooling.MEAN, "cls_token", Pooling.CLS, "max_tokens", Pooling.MAX);
+        List<String> chosen = config.names().stream()
+                .map(String.class::cast)
+                .filter(name -> name.startsWith("pooling_mode_") && config.flag(name, false))
+                .map(name -> name.substring("pooling_mode_".length()))
+                .toList();
+        if (chosen.size() != 1 || !known.containsKey(chosen.get(0))) {
+            throw Checks.fail(
+                    "pooling", String.valueOf(chosen), "expected one of [cls_token, max_tokens, mean_tokens]");
+        }
+        return known.get(chosen.get(0));
+    }
+
+    private static int maxTokens(Path file, BertConfig config) throws IOException {
+        if (!Files.exists(file)) {
+            return config.positions();
+        }
+        return read(file, sentence -> {
+            sentence.require("do_lower_case", false);
+            return sentence.has("max_seq_length")
+                    ? sentence.integer("max_seq_length", 3, config.positions())
+                    : config.positions();
+        });
+    }
+
+    /** Reads prompts by name, and returns the one that is used unless another is asked for. */
+    private static String prompts(Path file, Map<String, String> prompts) throws IOException {
+        if (!Files.exists(file)) {
+            return "";
+        }
+        return read(file, config -> {
+            if (config.has("prompts")) {
+                JsonObject named = config.object("prompts");
+                named.names().forEach(name -> prompts.put((String) name, named.text((String) name)));
+            }
+            String name = config.find("default_prompt_name");
+            if (name != null && !prompts.containsKey(name)) {
+                throw config.fail("default_prompt_name", "one of " + prompts.keySet());
+            }
+            return name == null ? "" : prompts.get(name);
+        });
+    }
+
+    private static <T> T read(Path file, Function<JsonObject, T> reader) throws IOException {
+        String name = String.valueOf(file.getFileName());
+        String source = name.endsWith(".json") ? name.substring(0, name.length() - ".json".length()) : name;
+        try {
+            return reader.apply(new JsonObject(source, Json.object(source, Files.readAllBytes(file))));
+        } catch (IllegalArgumentException wrong) {
+            throw named(file, wrong);
+        }
+    }
+
+    private static IllegalArgumentException named(Path file, IllegalArgumentException wrong) {
+        return new IllegalArgumentException(file + ": " + wrong.getMessage(), wrong);
+    }
+}

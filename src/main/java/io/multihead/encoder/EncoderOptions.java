@@ -1,0 +1,21 @@
+package io.multihead.encoder;
+
+import io.multihead.internal.Checks;
+
+/**
+ * How an encoder makes vectors of texts. Immutable.
+ *
+ * @param pooling how tokens become one vector
+ * @param normalized whether vectors have length 1
+ * @param maxTokens tokens of one text, or of one part of it, {@code [CLS]} and {@code [SEP]} included; at least 3
+ * @param longTexts what happens to longer texts
+ * @param prompt what is put before each text; empty for nothing
+ */
+record EncoderOptions(Pooling pooling, boolean normalized, int maxTokens, LongTexts longTexts, String prompt) {
+    EncoderOptions {
+        Checks.notNull(pooling, "pooling");
+        Checks.atLeast(maxTokens, 3, "maxTokens");
+        Checks.notNull(longTexts, "longTexts");
+        Checks.notNull(prompt, "prompt");
+    }
+}

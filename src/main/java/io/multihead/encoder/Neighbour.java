@@ -1,0 +1,53 @@
+package io.multihead.encoder;
+
+import io.multihead.internal.Checks;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+
+/**
+ * One of the vectors that are nearest to a query.
+ *
+ * @param index its place among the vectors
+ * @param similarity the cosine of the angle between it and the query, -1 to 1; 0 where one of them is zero
+ */
+public record Neighbour(int index, double similarity) {
+    /**
+     * Finds the nearest vectors by comparing with every one: exact, and fast enough for some ten thousand.
+     *
+     * @param query a vector
+     * @param vectors as long as the query
+     * @param most how many to find
+     * @return the nearest first; of equally near ones the lower index first; fewer than {@code most} where there are no more
+     * @throws IllegalArgumentException if a vector's length differs from the query's
+     */
+    public static List<Neighbour> nearest(float[] query, float[][] vectors, int most) {
+        Checks.atLeast(most, 0, "most");
+        List<Neighbour> all = new ArrayList<>(vectors.length);
+        for (int i = 0; i < vectors.length; i++) {
+            if (vectors[i].length != query.length) {
+                throw Checks.fail(
+                        "vectors[" + i + "]",
+                        vectors[i].length + " elements",
+                        "expected " + query.length + " as query has");
+            }
+            all.add(new Neighbour(i, cosine(query, vectors[i])));
+        }
+        // stable: equally near ones stay in order
+        all.sort(Comparator.comparingDouble(Neighbour::similarity).reversed());
+        return List.copyOf(all.subList(0, Math.min(most, all.size())));
+    }
+
+    private static double cosine(float[] a, float[] b) {
+        double product = 0;
+        double squaresOfA = 0;
+        double squaresOfB = 0;
+        for (int i = 0; i < a.length; i++) {
+            product += (double) a[i] * b[i];
+            squaresOfA += (double) a[i] * a[i];
+            squaresOfB += (double) b[i] * b[i];
+        }
+        double lengths = Math.sqrt(squaresOfA) * Math.sqrt(squaresOfB);
+        return lengths == 0 ? 0 : product / lengths;
+    }
+}

@@ -1,0 +1,11 @@
+package io.multihead.encoder;
+
+/** How the vectors of a text's tokens become one (Reimers and Gurevych 2019, "Sentence-BERT", section 3). */
+public enum Pooling {
+    /** The mean over all tokens, {@code [CLS]} and {@code [SEP]} included. */
+    MEAN,
+    /** The vector of the first token, {@code [CLS]}. */
+    CLS,
+    /** The largest element of all tokens, dimension by dimension. */
+    MAX
+}

@@ -1,0 +1,346 @@
+package io.multihead.encoder;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.Checks;
+import io.multihead.text.WordPiece;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.Arrays;
+import java.util.Deque;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.NoSuchElementException;
+import java.util.function.IntConsumer;
+
+/**
+ * Sentence embeddings by a BERT model (Devlin et al. 2019; Reimers and Gurevych 2019, "Sentence-BERT"): a text's tokens pass through
+ * the encoder, and their states become one vector.
+ *
+ * <p>Texts are packed into batches of about 512 tokens without padding. A vector has the same bits alone and in any batch, for any
+ * number of threads and at every lane width. Empty text is the sequence of {@code [CLS]} and {@code [SEP]}, as in
+ * sentence-transformers, and has a vector like any other. A warm call allocates its results and a few hundred bytes per batch.
+ *
+ * <p>Immutable and thread-safe; virtual threads may call it. The {@code with} methods return views that share weights and
+ * threads. {@link #close} unmaps the weights of all of them; the {@link Compute} stays the caller's.
+ */
+public final class SentenceEncoder implements AutoCloseable {
+    private static final String QUERY = "query";
+    private static final List<String> DOCUMENT = List.of("document", "passage", "corpus");
+
+    private final EncoderCore core;
+    private final EncoderOptions options;
+    private final Map<String, String> prompts;
+    private final Runnable unmap;
+
+    SentenceEncoder(EncoderCore core, EncoderOptions options, Map<String, String> prompts, Runnable unmap) {
+        this.core = core;
+        this.options = options;
+        this.prompts = prompts;
+        this.unmap = unmap;
+        Checks.atLeast(options.maxTokens(), 3, "maxTokens");
+        if (options.maxTokens() > core.model.config.positions()) {
+            throw Checks.fail(
+                    "maxTokens",
+                    String.valueOf(options.maxTokens()),
+                    "expected at most the model's " + core.model.config.positions() + " positions");
+        }
+    }
+
+    /**
+     * Loads a model from a folder as sentence-transformers writes it: {@code config.json}, {@code model.safetensors}, which is mapped,
+     * {@code tokenizer.json} or {@code vocab.txt}, and, where they exist, {@code modules.json}, {@code 1_Pooling/config.json},
+     * {@code sentence_bert_config.json} and {@code config_sentence_transformers.json}. Without {@code modules.json}, pooling is the
+     * mean, and vectors are not normalised.
+     *
+     * @param cpu threads of every call; stays the caller's
+     * @param folder the model's folder
+     * @return the encoder
+     * @throws IOException if a file is missing or cannot be read
+     * @throws IllegalArgumentException if a file is malformed, or asks for what is not implemented: another model type, activation,
+     *     position type, pooling or module, or a weight of no use; the message names the file and what is in it
+     */
+    public static SentenceEncoder load(Compute cpu, Path folder) throws IOException {
+        return EncoderFolder.load(Checks.notNull(cpu, "cpu"), Checks.notNull(folder, "folder"));
+    }
+
+    /**
+     * Loads a model from an ONNX file that PyTorch exported, as in langchain4j's model jars, and a {@code tokenizer.json}. Such files
+     * say nothing of pooling, prompts and the length of texts: vectors are normalised, there are no prompts, and texts may
+     * have as many tokens as the model has positions.
+     *
+     * @param cpu threads of every call; stays the caller's
+     * @param onnx the model in f32; read to its end and not closed
+     * @param tokenizerJson the tokenizer; read to its end and not closed
+     * @param pooling how tokens become one vector
+     * @return the encoder
+     * @throws IOException if a stream cannot be read
+     * @throws IllegalArgumentException if a file is malformed, or the graph is not that of a BERT encoder in f32; the message names what
+     *     is in it
+     */
+    public static SentenceEncoder ofOnnx(Compute cpu, InputStream onnx, InputStream tokenizerJson, Pooling pooling)
+            throws IOException {
+        Checks.notNull(cpu, "cpu");
+        Checks.notNull(pooling, "pooling");
+        BertModel model = BertOnnx.load(Checks.notNull(onnx, "onnx"));
+        WordPiece tokenizer = WordPiece.ofTokenizerJson(
+                Checks.notNull(tokenizerJson, "tokenizerJson").readAllBytes());
+        EncoderFolder.requireVocabulary(tokenizer, model);
+        EncoderOptions options = new EncoderOptions(pooling, true, model.config.positions(), LongTexts.TRUNCATE, "");
+        return new SentenceEncoder(new EncoderCore(cpu, model, tokenizer), options, Map.of(), () -> {});
+    }
+
+    /**
+     * Returns this encoder with another way from tokens to a vector.
+     *
+     * @param pooling the way
+     * @return an encoder that shares the weights
+     */
+    public SentenceEncoder withPooling(Pooling pooling) {
+        return with(new EncoderOptions(
+                pooling, options.normalized(), options.maxTokens(), options.longTexts(), options.prompt()));
+    }
+
+    /**
+     * Returns this encoder with vectors of length 1, or as they are. A vector of zeros stays one.
+     *
+     * @param normalized whether vectors have length 1
+     * @return an encoder that shares the weights
+     */
+    public SentenceEncoder withNormalization(boolean normalized) {
+        return with(new EncoderOptions(
+                options.pooling(), normalized, options.maxTokens(), options.longTexts(), options.prompt()));
+    }
+
+    /**
+     * Returns this encoder for texts of another length.
+     *
+     * @param maxTokens tokens of one text, or of one part of it, {@code [CLS]} and {@code [SEP]} included; 3 to the model's positions
+     * @return an encoder that shares the weights
+     * @throws IllegalArgumentException if the model cannot take as many
+     */
+    public SentenceEncoder withMaxTokens(int maxTokens) {
+        return with(new EncoderOptions(
+                options.pooling(), options.normalized(), maxTokens, options.longTexts(), options.prompt()));
+    }
+
+    /**
+     * Returns this encoder with another way with texts of more tokens than {@link #maxTokens}.
+     *
+     * @param longTexts the way
+     * @return an encoder that shares the weights
+     */
+    public SentenceEncoder withLongTexts(LongTexts longTexts) {
+        return with(new EncoderOptions(
+                options.pooling(), options.normalized(), options.maxTokens(), longTexts, options.prompt()));
+    }
+
+    /**
+     * Returns this encoder with something put before each text, such as {@code "query: "}.
+     *
+     * @param prompt the text, empty for nothing
+     * @return an encoder that shares the weights
+     */
+    public SentenceEncoder withPrompt(String prompt) {
+        return with(new EncoderOptions(
+                options.pooling(), options.normalized(), options.maxTokens(), options.longTexts(), prompt));
+    }
+
+    /**
+     * Returns this encoder with the model's prompt for queries, where it has one.
+     *
+     * @return an encoder that shares the weights
+     */
+    public SentenceEncoder forQueries() {
+        return withPrompt(prompts.getOrDefault(QUERY, options.prompt()));
+    }
+
+    /**
+     * Returns this encoder with the model's prompt for documents, where it has one: that of the name {@code document},
+     * {@code passage} or {@code corpus}.
+     *
+     * @return an encoder that shares the weights
+     */
+    public SentenceEncoder forDocuments() {
+        return withPrompt(DOCUMENT.stream()
+                .filter(prompts::containsKey)
+                .findFirst()
+                .map(prompts::get)
+                .orElse(options.prompt()));
+    }
+
+    private SentenceEncoder with(EncoderOptions changed) {
+        return new SentenceEncoder(core, changed, prompts, unmap);
+    }
+
+    /**
+     * Returns the number of elements of a vector.
+     *
+     * @return at least 1
+     */
+    public int dimension() {
+        return core.model.config.dim();
+    }
+
+    /**
+     * Returns how many tokens of a text count, {@code [CLS]} and {@code [SEP]} included.
+     *
+     * @return at least 3
+     */
+    public int maxTokens() {
+        return options.maxTokens();
+    }
+
+    /**
+     * Returns the tokenizer, which counts tokens too.
+     *
+     * @return the tokenizer
+     */
+    public WordPiece tokenizer() {
+        return core.tokenizer;
+    }
+
+    /**
+     * Returns the model's prompts by name.
+     *
+     * @return an unmodifiable map, empty where it has none
+     */
+    public Map<String, String> prompts() {
+        return prompts;
+    }
+
+    /**
+     * Returns the bytes of weights on the Java heap: packed matrices, and, for a model from an ONNX file, tables of embeddings.
+     *
+     * @return a number of bytes that does not change
+     */
+    public long heapBytes() {
+        return core.model.heapBytes();
+    }
+
+    /**
+     * Returns the bytes of weights that are read from a mapped file, whose memory all processes share.
+     *
+     * @return a number of bytes that does not change; 0 for a model from an ONNX file
+     */
+    public long mappedBytes() {
+        return core.model.mappedBytes();
+    }
+
+    /**
+     * Computes the vector of one text.
+     *
+     * @param text any text
+     * @return a new vector of {@link #dimension} elements
+     * @throws IllegalArgumentException if the text is too long and {@link LongTexts#FAIL} was chosen
+     * @throws IllegalStateException if the encoder or its Compute is closed
+     */
+    public float[] embed(String text) {
+        return embed(List.of(Checks.notNull(text, "text")))[0];
+    }
+
+    /**
+     * Computes the vectors of texts.
+     *
+     * @param texts any texts
+     * @return a new vector for each, in their order
+     * @throws IllegalArgumentException if a text is too long and {@link LongTexts#FAIL} was chosen
+     * @throws IllegalStateException if the encoder or its Compute is closed
+     */
+    public float[][] embed(List<String> texts) {
+        return embed(texts, done -> {});
+    }
+
+    /**
+     * Computes the vectors of texts, and reports progress.
+     *
+     * @param texts any texts
+     * @param progress receives, after each batch, how many texts are done; an exception that it throws ends the call
+     * @return a new vector for each, in their order
+     * @throws IllegalArgumentException if a text is too long and {@link LongTexts#FAIL} was chosen
+     * @throws IllegalStateException if the encoder or its Compute is closed
+     */
+    public float[][] embed(List<String> texts, IntConsumer progress) {
+        Checks.notNull(progress, "progress");
+        Vectors vectors = new Vectors(Checks.notNull(texts, "texts").size());
+        EmbeddingRun run = core.takeRun();
+        try {
+            run.begin(options, texts.iterator());
+            while (run.step(vectors)) {
+                progress.accept(vectors.count);
+            }
+        } finally {
+            run.finish();
+        }
+        return vectors.vectors.length == vectors.count
+                ? vectors.vectors
+                : Arrays.copyOf(vectors.vectors, vectors.count);
+    }
+
+    /** The vectors in the order of their texts, of which there may be more than the list first said. */
+    private static final class Vectors implements EmbeddingRun.Sink {
+        private float[][] vectors;
+        private int count;
+
+        Vectors(int expected) {
+            vectors = new float[expected][];
+        }
+
+        @Override
+        public void accept(float[] vector, int tokens, int ignored) {
+            if (count == vectors.length) {
+                vectors = Arrays.copyOf(vectors, 2 * count + 1);
+            }
+            vectors[count++] = vector;
+        }
+    }
+
+    /**
+     * Computes vectors one batch ahead of their use: what engines need that bring texts one by one. The iterator is for one
+     * thread at a time.
+     *
+     * @param texts any texts; asked for as many as a batch takes
+     * @return the embeddings of the texts, in their order
+     */
+    public Iterator<TextEmbedding> embed(Iterator<String> texts) {
+        Checks.notNull(texts, "texts");
+        // not a pooled run: there is no sign of when an iterator is no longer used
+        EmbeddingRun run = new EmbeddingRun(core);
+        run.begin(options, texts);
+        return new Embeddings(run);
+    }
+
+    private static final class Embeddings implements Iterator<TextEmbedding> {
+        private final EmbeddingRun run;
+        private final Deque<TextEmbedding> ready = new ArrayDeque<>();
+
+        Embeddings(EmbeddingRun run) {
+            this.run = run;
+        }
+
+        @Override
+        public boolean hasNext() {
+            boolean more = true;
+            while (more && ready.isEmpty()) {
+                more = run.step((vector, tokens, ignored) -> ready.add(new TextEmbedding(vector, tokens, ignored)));
+            }
+            return !ready.isEmpty();
+        }
+
+        @Override
+        public TextEmbedding next() {
+            if (!hasNext()) {
+                throw new NoSuchElementException("no text left");
+            }
+            return ready.remove();
+        }
+    }
+
+    /** Unmaps the weights. Calls that run meanwhile, and later ones, fail with {@link IllegalStateException}. */
+    @Override
+    public void close() {
+        unmap.run();
+    }
+}

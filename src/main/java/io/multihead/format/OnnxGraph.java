@@ -1,0 +1,210 @@
+package io.multihead.format;
+
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalDouble;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** What is read of a graph: its f32 tensors, the inputs of its nodes, and scalar constants. Field numbers are those of onnx.proto. */
+final class OnnxGraph {
+    private static final int MODEL_GRAPH = 7;
+    private static final int GRAPH_NODE = 1;
+    private static final int GRAPH_INITIALIZER = 5;
+    private static final int GRAPH_SPARSE_INITIALIZER = 15;
+    private static final int NODE_INPUT = 1;
+    private static final int NODE_OUTPUT = 2;
+    private static final int NODE_NAME = 3;
+    private static final int NODE_OPERATION = 4;
+    private static final int NODE_ATTRIBUTE = 5;
+    private static final int ATTRIBUTE_TENSOR = 5;
+    private static final int TENSOR_DIMS = 1;
+    private static final int TENSOR_TYPE = 2;
+    private static final int TENSOR_FLOATS = 4;
+    private static final int TENSOR_NAME = 8;
+    private static final int TENSOR_RAW = 9;
+    private static final int TENSOR_LOCATION = 14;
+    private static final int TYPE_FLOAT = 1;
+
+    private static final String MAT_MUL = "MatMul";
+
+    private record Node(String operation, List<String> inputs) {}
+
+    private final Map<String, Tensor> tensors = new LinkedHashMap<>();
+    private final Map<String, Node> nodes = new HashMap<>();
+    private final Map<String, Float> constants = new HashMap<>();
+    private final Set<String> operations = new HashSet<>();
+
+    private OnnxGraph() {}
+
+    static OnnxGraph read(ProtoReader in) throws IOException {
+        OnnxGraph graph = new OnnxGraph();
+        boolean found = false;
+        for (int field = in.field(); field != 0; field = in.field()) {
+            if (field == MODEL_GRAPH) {
+                long outer = in.enter();
+                graph.readGraph(in);
+                in.leave(outer);
+                found = true;
+            } else {
+                in.skip();
+            }
+        }
+        if (!found) {
+            throw in.fail("no graph", "expected one");
+        }
+        return graph;
+    }
+
+    Map<String, Tensor> tensors() {
+        return tensors;
+    }
+
+    Set<String> operations() {
+        return operations;
+    }
+
+    /** Returns the module of each tensor that a MatMul reads as its right operand. */
+    Map<String, String> modules() {
+        Map<String, String> modules = new HashMap<>();
+        nodes.forEach((name, node) -> {
+            if (node.operation.equals(MAT_MUL)
+                    && name.startsWith("/")
+                    && name.endsWith("/" + MAT_MUL)
+                    && node.inputs.size() == 2
+                    && tensors.containsKey(node.inputs.get(1))) {
+                String module =
+                        name.substring(1, name.length() - MAT_MUL.length() - 1).replace('/', '.');
+                String other = modules.put(node.inputs.get(1), module);
+                if (other != null) {
+                    throw Checks.fail("onnx", other + " and " + module + " share a weight", "expected one each");
+                }
+            }
+        });
+        return modules;
+    }
+
+    OptionalDouble constant(String name) {
+        Node node = nodes.get(name);
+        return node == null
+                ? OptionalDouble.empty()
+                : node.inputs.stream()
+                        .filter(constants::containsKey)
+                        .mapToDouble(constants::get)
+                        .findFirst();
+    }
+
+    private void readGraph(ProtoReader in) throws IOException {
+        for (int field = in.field(); field != 0; field = in.field()) {
+            switch (field) {
+                case GRAPH_NODE -> readNode(in);
+                case GRAPH_INITIALIZER -> readInitializer(in);
+                case GRAPH_SPARSE_INITIALIZER -> throw in.fail("a sparse tensor", "expected dense ones");
+                default -> in.skip();
+            }
+        }
+    }
+
+    private void readNode(ProtoReader in) throws IOException {
+        long outer = in.enter();
+        String name = "";
+        String operation = "";
+        String output = "";
+        List<String> inputs = new ArrayList<>();
+        Float constant = null;
+        for (int field = in.field(); field != 0; field = in.field()) {
+            switch (field) {
+                case NODE_INPUT -> inputs.add(in.text());
+                case NODE_OUTPUT -> output = in.text();
+                case NODE_NAME -> name = in.text();
+                case NODE_OPERATION -> operation = in.text();
+                case NODE_ATTRIBUTE -> constant = readAttribute(in, constant);
+                default -> in.skip();
+            }
+        }
+        in.leave(outer);
+        operations.add(operation);
+        nodes.put(name, new Node(operation, List.copyOf(inputs)));
+        if (constant != null && operation.equals("Constant")) {
+            constants.put(output, constant);
+        }
+    }
+
+    private static @Nullable Float readAttribute(ProtoReader in, @Nullable Float earlier) throws IOException {
+        long outer = in.enter();
+        Float constant = earlier;
+        for (int field = in.field(); field != 0; field = in.field()) {
+            if (field == ATTRIBUTE_TENSOR) {
+                OnnxTensor tensor = readTensor(in);
+                if (tensor.values != null && tensor.values.length == 1) {
+                    constant = tensor.values[0];
+                }
+            } else {
+                in.skip();
+            }
+        }
+        in.leave(outer);
+        return constant;
+    }
+
+    private void readInitializer(ProtoReader in) throws IOException {
+        OnnxTensor tensor = readTensor(in);
+        if (tensor.type != TYPE_FLOAT) {
+            return;
+        }
+        String what = "weight \"" + tensor.name + "\"";
+        float[] values = tensor.values == null ? new float[0] : tensor.values;
+        Shape shape = Shape.of(tensor.dims);
+        if (shape.elements() != values.length) {
+            throw Checks.fail(what, values.length + " elements", "expected those of shape " + shape);
+        }
+        if (tensors.put(tensor.name, Tensor.of(values, tensor.dims)) != null) {
+            throw Checks.fail(what, "there twice", "expected unique names");
+        }
+    }
+
+    /** A tensor as it is read; without values unless they are f32. */
+    private static final class OnnxTensor {
+        String name = "";
+        long type;
+        long[] dims = {};
+        float @Nullable [] values;
+    }
+
+    private static OnnxTensor readTensor(ProtoReader in) throws IOException {
+        long outer = in.enter();
+        OnnxTensor tensor = new OnnxTensor();
+        for (int field = in.field(); field != 0; field = in.field()) {
+            switch (field) {
+                case TENSOR_DIMS -> tensor.dims = in.integers(tensor.dims);
+                case TENSOR_TYPE -> tensor.type = in.integer();
+                case TENSOR_NAME -> tensor.name = in.text();
+                case TENSOR_FLOATS -> tensor.values = in.floats();
+                case TENSOR_RAW -> {
+                    // every exporter writes fields in the order of their numbers, the type before the data
+                    if (tensor.type == TYPE_FLOAT) {
+                        tensor.values = in.floats();
+                    } else {
+                        in.skip();
+                    }
+                }
+                case TENSOR_LOCATION -> {
+                    if (in.integer() != 0) {
+                        throw in.fail("tensor \"" + tensor.name + "\" in another file", "expected its data here");
+                    }
+                }
+                default -> in.skip();
+            }
+        }
+        in.leave(outer);
+        return tensor;
+    }
+}

@@ -1,0 +1,101 @@
+package io.multihead.format;
+
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.OptionalDouble;
+import java.util.Set;
+import java.util.TreeSet;
+
+/**
+ * The f32 weights of an ONNX model that PyTorch exported, under the names of its modules. The graph is not executed.
+ *
+ * <p>An exporter gives the weight of a linear layer a new name and transposes it, but the {@code MatMul} that reads it keeps the
+ * module's path: node {@code /encoder/layer.0/output/dense/MatMul} reads {@code encoder.layer.0.output.dense.weight}, which this
+ * class returns as {@code [outputs, inputs]}, a transposed view of what the file holds. Other weights keep their names.
+ *
+ * <p>The file is read as a stream; each tensor is a Java array of its own, which the garbage collector frees with the last view.
+ * Memory grows with the bytes that were read, whatever lengths a malformed file claims. Immutable and thread-safe.
+ *
+ * @see <a href="https://github.com/onnx/onnx/blob/main/onnx/onnx.proto">the format</a>
+ */
+public final class OnnxWeights {
+    private final Map<String, Tensor> tensors;
+    private final OnnxGraph graph;
+
+    private OnnxWeights(Map<String, Tensor> tensors, OnnxGraph graph) {
+        this.tensors = tensors;
+        this.graph = graph;
+    }
+
+    /**
+     * Reads a model.
+     *
+     * @param in the whole file, read to its end and not closed
+     * @return its weights
+     * @throws IOException if the stream cannot be read
+     * @throws IllegalArgumentException if it is no well-formed ONNX file, keeps weights in other files, or two weights have one name
+     */
+    public static OnnxWeights read(InputStream in) throws IOException {
+        OnnxGraph graph = OnnxGraph.read(new ProtoReader(Checks.notNull(in, "in")));
+        Map<String, String> modules = graph.modules();
+        Map<String, Tensor> tensors = new LinkedHashMap<>();
+        graph.tensors().forEach((name, tensor) -> {
+            String module = modules.get(name);
+            String own = module == null ? name : module + ".weight";
+            boolean transposed = module != null && tensor.rank() == 2;
+            if (tensors.put(own, transposed ? tensor.permute(1, 0) : tensor) != null) {
+                throw Checks.fail("onnx", "two weights named " + own, "expected one");
+            }
+        });
+        return new OnnxWeights(tensors, graph);
+    }
+
+    /**
+     * Returns the names of all f32 weights. Integers, such as a table of positions, are no weights.
+     *
+     * @return an unmodifiable set in the file's order
+     */
+    public Set<String> names() {
+        return Collections.unmodifiableSet(tensors.keySet());
+    }
+
+    /**
+     * Returns one weight.
+     *
+     * @param name its name
+     * @return a tensor of f32 on the heap
+     * @throws IllegalArgumentException if there is none of that name
+     */
+    public Tensor get(String name) {
+        Tensor tensor = tensors.get(name);
+        if (tensor == null) {
+            throw Checks.fail("weight \"" + name + "\"", "not in the file", "expected one of " + names());
+        }
+        return tensor;
+    }
+
+    /**
+     * Returns the kinds of operation in the graph, such as {@code MatMul} and {@code Erf}: what tells a model of another
+     * architecture, or a quantised one.
+     *
+     * @return a new set in alphabetical order
+     */
+    public Set<String> operations() {
+        return new TreeSet<>(graph.operations());
+    }
+
+    /**
+     * Returns the scalar constant that a node reads, such as the epsilon that is added to a variance.
+     *
+     * @param node the node's name
+     * @return the constant, or empty if there is no such node or it reads no f32 scalar
+     */
+    public OptionalDouble constant(String node) {
+        return graph.constant(node);
+    }
+}

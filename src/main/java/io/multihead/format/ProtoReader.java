@@ -1,0 +1,219 @@
+package io.multihead.format;
+
+import io.multihead.internal.Checks;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+
+/**
+ * The wire format of protocol buffers, read as a stream. Nothing is allocated because a length says so: arrays grow with the bytes
+ * that arrive, so a file with false lengths costs no more memory than it has bytes.
+ *
+ * @see <a href="https://protobuf.dev/programming-guides/encoding">the format</a>
+ */
+final class ProtoReader {
+    static final int VARINT = 0;
+    static final int FIXED64 = 1;
+    static final int BYTES = 2;
+    static final int FIXED32 = 5;
+
+    private static final int BUFFER = 1 << 16;
+    private static final int FIRST_FLOATS = 1 << 12;
+    private static final int LONGEST_TEXT = 1 << 16;
+    private static final int MOST_INTEGERS = 16;
+
+    private final InputStream in;
+    private final ByteBuffer buffer =
+            ByteBuffer.allocate(BUFFER).order(ByteOrder.LITTLE_ENDIAN).limit(0);
+    /** Bytes that went through the buffer before those in it. */
+    private long before;
+    /** Where the message that is read ends. */
+    private long end = Long.MAX_VALUE;
+
+    private int wireType;
+
+    ProtoReader(InputStream in) {
+        this.in = in;
+    }
+
+    /** Returns the number of the next field of this message, or 0 at its end. */
+    int field() throws IOException {
+        if (position() == end || end == Long.MAX_VALUE && !fill(1)) {
+            return 0;
+        }
+        long tag = varint();
+        wireType = (int) (tag & 7);
+        int field = (int) (tag >>> 3);
+        if (field <= 0 || tag >>> 3 > 0x1fffffff) {
+            throw fail("field " + (tag >>> 3), "expected 1 to 2^29 - 1");
+        }
+        return field;
+    }
+
+    /** Begins the message that this field holds, and returns what {@link #leave} needs at its end. */
+    long enter() throws IOException {
+        long outer = end;
+        long length = length();
+        end = position() + length;
+        return outer;
+    }
+
+    void leave(long outer) {
+        end = outer;
+    }
+
+    /** Returns an integer field. */
+    long integer() throws IOException {
+        require(VARINT);
+        return varint();
+    }
+
+    /** Returns a string field. */
+    String text() throws IOException {
+        long length = length();
+        if (length > LONGEST_TEXT) {
+            throw fail("a text of " + length + " bytes", "expected at most " + LONGEST_TEXT);
+        }
+        byte[] bytes = new byte[(int) length];
+        for (int at = 0; at < length; at++) {
+            bytes[at] = next();
+        }
+        return new String(bytes, StandardCharsets.UTF_8);
+    }
+
+    /** Returns the integers of a repeated field, packed or not, after those before. */
+    long[] integers(long[] earlier) throws IOException {
+        if (wireType == VARINT) {
+            return append(earlier, varint());
+        }
+        long[] all = earlier;
+        long outer = enter();
+        while (position() < end) {
+            all = append(all, varint());
+        }
+        leave(outer);
+        return all;
+    }
+
+    private long[] append(long[] values, long value) {
+        if (values.length == MOST_INTEGERS) {
+            throw fail("more than " + MOST_INTEGERS + " integers", "expected the sizes of a tensor");
+        }
+        long[] longer = Arrays.copyOf(values, values.length + 1);
+        longer[values.length] = value;
+        return longer;
+    }
+
+    /** Returns the little-endian floats of a field of bytes. */
+    float[] floats() throws IOException {
+        long length = length();
+        if (length % Float.BYTES != 0 || length / Float.BYTES > Integer.MAX_VALUE - 8) {
+            throw fail(length + " bytes of floats", "expected a multiple of 4 below 2^33");
+        }
+        int count = (int) (length / Float.BYTES);
+        // what is ready, if the stream knows, and otherwise little
+        float[] values = new float[Math.min(count, Math.max(FIRST_FLOATS, in.available() / Float.BYTES))];
+        for (int at = 0; at < count; ) {
+            if (at == values.length) {
+                values = Arrays.copyOf(values, (int) Math.min(count, 2L * at));
+            }
+            if (!fill(Float.BYTES)) {
+                throw ended();
+            }
+            int ready = Math.min(values.length - at, buffer.remaining() / Float.BYTES);
+            buffer.asFloatBuffer().get(values, at, ready);
+            buffer.position(buffer.position() + ready * Float.BYTES);
+            at += ready;
+        }
+        return values;
+    }
+
+    /** Reads past a field. */
+    void skip() throws IOException {
+        switch (wireType) {
+            case VARINT -> varint();
+            case FIXED64 -> skip(Long.BYTES);
+            case BYTES -> skip(length());
+            case FIXED32 -> skip(Integer.BYTES);
+            default -> throw fail("wire type " + wireType, "expected 0, 1, 2 or 5");
+        }
+    }
+
+    private void skip(long length) throws IOException {
+        for (long rest = length; rest > 0; ) {
+            if (!fill(1)) {
+                throw ended();
+            }
+            int now = (int) Math.min(rest, buffer.remaining());
+            buffer.position(buffer.position() + now);
+            rest -= now;
+        }
+    }
+
+    private long length() throws IOException {
+        require(BYTES);
+        long length = varint();
+        if (length < 0 || end != Long.MAX_VALUE && length > end - position()) {
+            throw fail("a field of " + Long.toUnsignedString(length) + " bytes", "expected one within its message");
+        }
+        return length;
+    }
+
+    private void require(int expected) {
+        if (wireType != expected) {
+            throw fail("wire type " + wireType, "expected " + expected);
+        }
+    }
+
+    private long varint() throws IOException {
+        long value = 0;
+        for (int shift = 0; shift < Long.SIZE; shift += 7) {
+            byte next = next();
+            value |= (long) (next & 0x7f) << shift;
+            if (next >= 0) {
+                return value;
+            }
+        }
+        throw fail("an integer of more than 10 bytes", "expected at most 10");
+    }
+
+    private byte next() throws IOException {
+        if (position() >= end || !fill(1)) {
+            throw ended();
+        }
+        return buffer.get();
+    }
+
+    /** Makes bytes ready, or returns false where the stream ends before. */
+    private boolean fill(int bytes) throws IOException {
+        if (buffer.remaining() >= bytes) {
+            return true;
+        }
+        before += buffer.position();
+        buffer.compact();
+        while (buffer.position() < bytes) {
+            int read = in.read(buffer.array(), buffer.position(), buffer.remaining());
+            if (read < 0) {
+                break;
+            }
+            buffer.position(buffer.position() + read);
+        }
+        buffer.flip();
+        return buffer.remaining() >= bytes;
+    }
+
+    private long position() {
+        return before + buffer.position();
+    }
+
+    private IllegalArgumentException ended() {
+        return fail("ends too early", "expected more bytes");
+    }
+
+    IllegalArgumentException fail(String actual, String expected) {
+        return Checks.fail("onnx", "at byte " + position() + ": " + actual, expected);
+    }
+}

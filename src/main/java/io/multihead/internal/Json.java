@@ -1,0 +1,297 @@
+package io.multihead.internal;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A strict JSON reader (RFC 8259): whatever the grammar does not allow, names that repeat, unpaired surrogates and deeper nesting
+ * than expected are an {@link IllegalArgumentException} that says where.
+ *
+ * <p>Objects are maps in the order of the text, arrays are lists, integers are {@link Long}, other numbers {@link Double}.
+ */
+public final class Json {
+    private static final int DEEPEST_HEADER = 3;
+    private static final int DEEPEST = 64;
+
+    private final String source;
+    private final String text;
+    private final boolean header;
+    private int at;
+
+    private Json(String source, String text, boolean header) {
+        this.source = source;
+        this.text = text;
+        this.header = header;
+    }
+
+    /**
+     * Reads a safetensors header: an object of objects, arrays of integers, strings and non-negative integers, no deeper than
+     * such a header needs.
+     */
+    public static Map<String, @Nullable Object> header(byte[] utf8) {
+        return read("header", utf8, true);
+    }
+
+    /** Reads an object of anything; {@code source} says in messages what was read. */
+    public static Map<String, @Nullable Object> object(String source, byte[] utf8) {
+        return read(source, utf8, false);
+    }
+
+    private static Map<String, @Nullable Object> read(String source, byte[] utf8, boolean header) {
+        Json json = new Json(source, decode(source, utf8), header);
+        json.space();
+        Map<String, @Nullable Object> result = json.object(1);
+        json.end();
+        return result;
+    }
+
+    /** Reads an array of anything. */
+    public static List<@Nullable Object> array(String source, byte[] utf8) {
+        Json json = new Json(source, decode(source, utf8), false);
+        json.space();
+        List<@Nullable Object> result = json.array(1);
+        json.end();
+        return result;
+    }
+
+    private static String decode(String source, byte[] utf8) {
+        try {
+            return StandardCharsets.UTF_8
+                    .newDecoder()
+                    .decode(ByteBuffer.wrap(utf8))
+                    .toString();
+        } catch (CharacterCodingException malformed) {
+            throw new IllegalArgumentException(source + ": not UTF-8; expected JSON", malformed);
+        }
+    }
+
+    private void end() {
+        space();
+        if (at != text.length()) {
+            throw fail("the end of the " + source);
+        }
+    }
+
+    private @Nullable Object value(int depth) {
+        if (depth > (header ? DEEPEST_HEADER : DEEPEST)) {
+            throw fail("no deeper nesting");
+        }
+        char next = peek();
+        if (next == '{') {
+            return object(depth);
+        }
+        if (next == '[') {
+            return array(depth);
+        }
+        if (next == '"') {
+            return string();
+        }
+        return header ? integer() : scalar(next);
+    }
+
+    private @Nullable Object scalar(char next) {
+        return switch (next) {
+            case 't' -> word("true", true);
+            case 'f' -> word("false", false);
+            case 'n' -> word("null", null);
+            default -> number();
+        };
+    }
+
+    private @Nullable Object word(String word, @Nullable Object value) {
+        if (!text.startsWith(word, at)) {
+            throw fail(word);
+        }
+        at += word.length();
+        return value;
+    }
+
+    private Map<String, @Nullable Object> object(int depth) {
+        Map<String, @Nullable Object> result = new LinkedHashMap<>();
+        expect('{');
+        space();
+        if (peek() == '}') {
+            at++;
+            return result;
+        }
+        while (true) {
+            space();
+            String name = string();
+            space();
+            expect(':');
+            space();
+            if (result.containsKey(name)) {
+                throw Checks.fail(source, "\"" + name + "\" stands twice", "expected unique names");
+            }
+            result.put(name, value(depth + 1));
+            space();
+            if (peek() == '}') {
+                at++;
+                return result;
+            }
+            expect(',');
+        }
+    }
+
+    private List<@Nullable Object> array(int depth) {
+        List<@Nullable Object> result = new ArrayList<>();
+        expect('[');
+        space();
+        if (peek() == ']') {
+            at++;
+            return result;
+        }
+        while (true) {
+            space();
+            result.add(header ? integer() : value(depth + 1));
+            space();
+            if (peek() == ']') {
+                at++;
+                return result;
+            }
+            expect(',');
+        }
+    }
+
+    /** A number of JSON's grammar; one with a fraction, an exponent or too many digits is a double. */
+    private Object number() {
+        int start = at;
+        at += peek() == '-' ? 1 : 0;
+        int first = at;
+        digits(start);
+        if (at - first > 1 && text.charAt(first) == '0') {
+            at = start;
+            throw fail("a value");
+        }
+        boolean whole = true;
+        if (at < text.length() && text.charAt(at) == '.') {
+            at++;
+            digits(start);
+            whole = false;
+        }
+        if (at < text.length() && (text.charAt(at) == 'e' || text.charAt(at) == 'E')) {
+            at++;
+            at += peek() == '-' || peek() == '+' ? 1 : 0;
+            digits(start);
+            whole = false;
+        }
+        String number = text.substring(start, at);
+        // 18 digits always fit a long
+        return whole && number.length() <= 18 ? (Object) Long.valueOf(number) : (Object) Double.valueOf(number);
+    }
+
+    private void digits(int start) {
+        int first = at;
+        while (at < text.length() && text.charAt(at) >= '0' && text.charAt(at) <= '9') {
+            at++;
+        }
+        if (at == first) {
+            at = start;
+            throw fail("a value");
+        }
+    }
+
+    private Long integer() {
+        int start = at;
+        while (at < text.length() && text.charAt(at) >= '0' && text.charAt(at) <= '9') {
+            at++;
+        }
+        boolean padded = at - start > 1 && text.charAt(start) == '0';
+        if (at == start || padded) {
+            at = start;
+            throw fail("a non-negative integer");
+        }
+        try {
+            return Long.valueOf(text.substring(start, at));
+        } catch (NumberFormatException overflow) {
+            at = start;
+            throw fail("an integer below 2^63");
+        }
+    }
+
+    private String string() {
+        expect('"');
+        StringBuilder result = new StringBuilder();
+        while (true) {
+            char c = peek();
+            at++;
+            if (c == '"') {
+                if (unpaired(result)) {
+                    throw fail("surrogates in pairs");
+                }
+                return result.toString();
+            }
+            if (c < ' ') {
+                at--;
+                throw fail("no control character in a string");
+            }
+            result.append(c == '\\' ? escaped() : c);
+        }
+    }
+
+    /** Returns whether {@code text} has an unpaired surrogate, which UTF-8 cannot hold. */
+    public static boolean unpaired(CharSequence text) {
+        return text.codePoints().anyMatch(c -> c >= Character.MIN_SURROGATE && c <= Character.MAX_SURROGATE);
+    }
+
+    private char escaped() {
+        char c = peek();
+        at++;
+        return switch (c) {
+            case '"', '\\', '/' -> c;
+            case 'b' -> '\b';
+            case 'f' -> '\f';
+            case 'n' -> '\n';
+            case 'r' -> '\r';
+            case 't' -> '\t';
+            case 'u' -> unicode();
+            default -> {
+                at--;
+                throw fail("an escape of JSON");
+            }
+        };
+    }
+
+    private char unicode() {
+        int value = 0;
+        for (int i = 0; i < 4; i++) {
+            int digit = Character.digit(peek(), 16);
+            if (digit < 0 || peek() > 'f') {
+                throw fail("four hexadecimal digits");
+            }
+            value = 16 * value + digit;
+            at++;
+        }
+        return (char) value;
+    }
+
+    private void space() {
+        while (at < text.length() && " \t\r\n".indexOf(text.charAt(at)) >= 0) {
+            at++;
+        }
+    }
+
+    private char peek() {
+        if (at >= text.length()) {
+            throw fail("more, not the end");
+        }
+        return text.charAt(at);
+    }
+
+    private void expect(char wanted) {
+        if (peek() != wanted) {
+            throw fail("'" + wanted + "'");
+        }
+        at++;
+    }
+
+    private IllegalArgumentException fail(String wanted) {
+        return new IllegalArgumentException(source + ": malformed at character " + at + "; expected " + wanted);
+    }
+}

@@ -1,0 +1,124 @@
+package io.multihead.internal;
+
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** The members of a JSON object by name and type; a member of another type is an error that names it. Null counts as absent. */
+public final class JsonObject {
+    private final String name;
+    private final Map<?, ?> members;
+
+    /** Wraps what {@link Json#object} returned; {@code name} says in messages what it is. */
+    public JsonObject(String name, Map<?, ?> members) {
+        this.name = name;
+        this.members = members;
+    }
+
+    /** Wraps an element of an array, which must be an object. */
+    public static JsonObject of(String name, @Nullable Object value) {
+        if (!(value instanceof Map<?, ?> map)) {
+            throw Checks.fail(name, String.valueOf(value), "expected an object");
+        }
+        return new JsonObject(name, map);
+    }
+
+    /** Returns what messages call this object. */
+    public String name() {
+        return name;
+    }
+
+    /** Returns the names of all members. */
+    public Set<?> names() {
+        return members.keySet();
+    }
+
+    /** Returns whether a member exists and is not null. */
+    public boolean has(String member) {
+        return members.get(member) != null;
+    }
+
+    /** Returns a member, or null. */
+    public @Nullable Object get(String member) {
+        return members.get(member);
+    }
+
+    /** Returns a string, or null where there is none. */
+    public @Nullable String find(String member) {
+        Object value = members.get(member);
+        if (value != null && !(value instanceof String)) {
+            throw fail(member, "a string");
+        }
+        return (String) value;
+    }
+
+    /** Returns a string that must exist. */
+    public String text(String member) {
+        String value = find(member);
+        if (value == null) {
+            throw fail(member, "a string");
+        }
+        return value;
+    }
+
+    /** Returns a boolean, or a default. */
+    public boolean flag(String member, boolean otherwise) {
+        Object value = members.get(member);
+        if (value != null && !(value instanceof Boolean)) {
+            throw fail(member, "true or false");
+        }
+        return value == null ? otherwise : (Boolean) value;
+    }
+
+    /** Returns an integer within a range that must exist. */
+    public int integer(String member, int least, int most) {
+        Object value = members.get(member);
+        if (!(value instanceof Long number) || number < least || number > most) {
+            throw fail(member, "an integer from " + least + " to " + most);
+        }
+        return number.intValue();
+    }
+
+    /** Returns a finite number that must exist. */
+    public double number(String member) {
+        if (!(members.get(member) instanceof Number number) || !Double.isFinite(number.doubleValue())) {
+            throw fail(member, "a number");
+        }
+        return number.doubleValue();
+    }
+
+    /** Returns an object that must exist. */
+    public JsonObject object(String member) {
+        if (!(members.get(member) instanceof Map<?, ?> map)) {
+            throw fail(member, "an object");
+        }
+        return new JsonObject(name + "." + member, map);
+    }
+
+    /** Returns an array that must exist. */
+    public List<?> array(String member) {
+        if (!(members.get(member) instanceof List<?> list)) {
+            throw fail(member, "an array");
+        }
+        return list;
+    }
+
+    /** Fails unless a member is absent or has this value. */
+    public void require(String member, @Nullable Object expected) {
+        Object value = members.get(member);
+        if (value != null && !Objects.equals(value, expected)) {
+            throw fail(member, String.valueOf(expected));
+        }
+    }
+
+    /** Returns the exception for a member that is not what is expected. */
+    public IllegalArgumentException fail(String member, String expected) {
+        String actual = String.valueOf(members.get(member));
+        return Checks.fail(
+                name + "." + member,
+                actual.length() > 100 ? actual.substring(0, 100) + " ..." : actual,
+                "expected " + expected);
+    }
+}

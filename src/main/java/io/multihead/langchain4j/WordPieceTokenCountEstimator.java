@@ -1,0 +1,57 @@
+package io.multihead.langchain4j;
+
+import dev.langchain4j.data.message.AiMessage;
+import dev.langchain4j.data.message.ChatMessage;
+import dev.langchain4j.data.message.SystemMessage;
+import dev.langchain4j.data.message.ToolExecutionResultMessage;
+import dev.langchain4j.data.message.UserMessage;
+import dev.langchain4j.model.TokenCountEstimator;
+import io.multihead.internal.Checks;
+import io.multihead.text.WordPiece;
+
+/**
+ * Counts a WordPiece tokenizer's tokens, without {@code [CLS]} and {@code [SEP]}. Counts of texts are exact; a message counts as its
+ * text. Thread-safe.
+ */
+public final class WordPieceTokenCountEstimator implements TokenCountEstimator {
+    private static final int AROUND = 2;
+
+    private final WordPiece tokenizer;
+
+    /**
+     * Creates an estimator.
+     *
+     * @param tokenizer what counts
+     */
+    public WordPieceTokenCountEstimator(WordPiece tokenizer) {
+        this.tokenizer = Checks.notNull(tokenizer, "tokenizer");
+    }
+
+    @Override
+    public int estimateTokenCountInText(String text) {
+        return tokenizer.count(text) - AROUND;
+    }
+
+    @Override
+    public int estimateTokenCountInMessage(ChatMessage message) {
+        String text =
+                switch (message) {
+                    case SystemMessage system -> system.text();
+                    case UserMessage user -> user.singleText();
+                    case AiMessage ai -> ai.text();
+                    case ToolExecutionResultMessage result -> result.text();
+                    default ->
+                        throw Checks.fail("message", String.valueOf(message.type()), "expected a message with a text");
+                };
+        return text == null ? 0 : estimateTokenCountInText(text);
+    }
+
+    @Override
+    public int estimateTokenCountInMessages(Iterable<ChatMessage> messages) {
+        int count = 0;
+        for (ChatMessage message : messages) {
+            count += estimateTokenCountInMessage(message);
+        }
+        return count;
+    }
+}

@@ -1,0 +1,45 @@
+package io.multihead.text;
+
+import java.util.BitSet;
+import java.util.Map;
+
+/** Tokens such as {@code [MASK]}, found in the text as it is. Immutable and thread-safe. */
+final class SpecialTokens {
+    /** The longest first, so that the first match is the one to take. */
+    private final String[] texts;
+
+    private final int[] ids;
+    private final BitSet firstChars = new BitSet();
+
+    SpecialTokens(Map<String, Integer> tokens) {
+        texts = tokens.keySet().stream()
+                .filter(text -> !text.isEmpty())
+                .sorted((a, b) -> b.length() - a.length())
+                .toArray(String[]::new);
+        ids = new int[texts.length];
+        for (int i = 0; i < texts.length; i++) {
+            ids[i] = tokens.get(texts[i]);
+            firstChars.set(texts[i].charAt(0));
+        }
+    }
+
+    /** Returns which token begins at a {@code char} of the text, or -1. */
+    int match(String text, int at) {
+        if (firstChars.get(text.charAt(at))) {
+            for (int i = 0; i < texts.length; i++) {
+                if (text.startsWith(texts[i], at)) {
+                    return i;
+                }
+            }
+        }
+        return -1;
+    }
+
+    int id(int token) {
+        return ids[token];
+    }
+
+    int length(int token) {
+        return texts[token].length();
+    }
+}

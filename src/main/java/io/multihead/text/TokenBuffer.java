@@ -1,0 +1,113 @@
+package io.multihead.text;
+
+import io.multihead.internal.Checks;
+import java.util.Arrays;
+
+/**
+ * Tokens of one text or several, one after another: ids, and where in the text each comes from. Grows as needed and is reused after
+ * {@link #clear}, so that a warm tokenizer allocates nothing. Not thread-safe.
+ */
+public final class TokenBuffer {
+    /** Code points of the word that is being read, and where each begins and ends in the text. */
+    final int[] word = new int[WordPiece.LONGEST_WORD];
+
+    final int[] wordStarts = new int[WordPiece.LONGEST_WORD];
+    final int[] wordEnds = new int[WordPiece.LONGEST_WORD];
+
+    private int[] ids = new int[64];
+    private int[] starts = new int[64];
+    private int[] ends = new int[64];
+    private boolean[] continues = new boolean[64];
+    private int size;
+
+    /** Creates an empty buffer. */
+    public TokenBuffer() {}
+
+    /**
+     * Returns the number of tokens.
+     *
+     * @return at least 0
+     */
+    public int size() {
+        return size;
+    }
+
+    /**
+     * Returns a token's row in the vocabulary.
+     *
+     * @param index from 0 to {@code size() - 1}
+     * @return the id
+     */
+    public int id(int index) {
+        return ids[checked(index)];
+    }
+
+    /**
+     * Returns where a token begins: the index in the text of the first {@code char} that it comes from, characters that
+     * normalisation changed included.
+     *
+     * @param index from 0 to {@code size() - 1}
+     * @return an index of the text that was tokenized
+     */
+    public int start(int index) {
+        return starts[checked(index)];
+    }
+
+    /**
+     * Returns where a token ends.
+     *
+     * @param index from 0 to {@code size() - 1}
+     * @return one past the index in the text of the last {@code char} that it comes from
+     */
+    public int end(int index) {
+        return ends[checked(index)];
+    }
+
+    /**
+     * Returns whether a token continues the word of the one before it.
+     *
+     * @param index from 0 to {@code size() - 1}
+     * @return false for the first token of a word, and for special tokens
+     */
+    public boolean continuesWord(int index) {
+        return continues[checked(index)];
+    }
+
+    /**
+     * Returns all ids.
+     *
+     * @return a new array of {@link #size} ids
+     */
+    public int[] ids() {
+        return Arrays.copyOf(ids, size);
+    }
+
+    /** Removes all tokens and keeps the memory. */
+    public void clear() {
+        size = 0;
+    }
+
+    void add(int id, int start, int end, boolean continuesWord) {
+        if (size == ids.length) {
+            int longer = Math.max(size + 1, Math.min(2 * size, Integer.MAX_VALUE - 8));
+            ids = Arrays.copyOf(ids, longer);
+            starts = Arrays.copyOf(starts, longer);
+            ends = Arrays.copyOf(ends, longer);
+            continues = Arrays.copyOf(continues, longer);
+        }
+        ids[size] = id;
+        starts[size] = start;
+        ends[size] = end;
+        continues[size++] = continuesWord;
+    }
+
+    /** Removes the tokens from {@code newSize} on. */
+    void truncate(int newSize) {
+        size = newSize;
+    }
+
+    private int checked(int index) {
+        Checks.index(index, size, "token");
+        return index;
+    }
+}

@@ -1,0 +1,137 @@
+package io.multihead.text;
+
+import io.multihead.internal.Checks;
+import io.multihead.internal.Json;
+import io.multihead.internal.JsonObject;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalInt;
+import org.jspecify.annotations.Nullable;
+
+/** Reads {@code tokenizer.json}: BERT's normaliser, pre-tokenizer, model and template; anything else is an error that names it. */
+final class TokenizerJson {
+    private TokenizerJson() {}
+
+    static WordPieceModel parse(byte[] utf8) {
+        JsonObject file = new JsonObject("tokenizer", Json.object("tokenizer", utf8));
+        requireType(file.object("pre_tokenizer"), "BertPreTokenizer");
+        JsonObject model = file.object("model");
+        model.require("type", "WordPiece");
+        model.require("max_input_chars_per_word", (long) WordPiece.LONGEST_WORD);
+        String prefix = model.text("continuing_subword_prefix");
+        // then no word begins with the prefix, and pieces that have it only continue words
+        if (!prefix.startsWith("#")) {
+            throw model.fail("continuing_subword_prefix", WordPieceModel.PREFIX);
+        }
+        JsonObject vocabulary = model.object("vocab");
+        Map<String, Integer> special = special(file, vocabulary);
+        String[] tokens = tokens(vocabulary, special);
+        Map<String, Integer> ids = new LinkedHashMap<>();
+        for (int id = 0; id < tokens.length; id++) {
+            ids.put(tokens[id], id);
+        }
+        String[] ends = template(file.object("post_processor"));
+        return new WordPieceModel(
+                List.of(tokens),
+                special,
+                normalization(file.object("normalizer")),
+                prefix,
+                WordPieceModel.id(ids, model.text("unk_token")),
+                WordPieceModel.id(ids, ends[0]),
+                WordPieceModel.id(ids, ends[1]),
+                truncation(file));
+    }
+
+    private static void requireType(JsonObject object, String type) {
+        if (!object.text("type").equals(type)) {
+            throw object.fail("type", type);
+        }
+    }
+
+    private static TextNormalization normalization(JsonObject normalizer) {
+        requireType(normalizer, "BertNormalizer");
+        boolean lowercase = normalizer.flag("lowercase", true);
+        return new TextNormalization(
+                normalizer.flag("clean_text", true),
+                normalizer.flag("handle_chinese_chars", true),
+                normalizer.flag("strip_accents", lowercase),
+                lowercase);
+    }
+
+    private static Map<String, Integer> special(JsonObject file, JsonObject vocabulary) {
+        Map<String, Integer> special = new LinkedHashMap<>();
+        List<?> added = file.has("added_tokens") ? file.array("added_tokens") : List.of();
+        int most = vocabulary.names().size() + added.size() - 1;
+        for (Object element : added) {
+            JsonObject token = JsonObject.of("tokenizer.added_tokens", element);
+            for (String flag : List.of("single_word", "lstrip", "rstrip", "normalized")) {
+                token.require(flag, false);
+            }
+            special.put(token.text("content"), token.integer("id", 0, most));
+        }
+        return special;
+    }
+
+    /** Returns the tokens in the order of their ids, each of which must exist once. */
+    private static String[] tokens(JsonObject vocabulary, Map<String, Integer> special) {
+        Map<String, Integer> ids = new LinkedHashMap<>();
+        int most = vocabulary.names().size() + special.size() - 1;
+        for (Object token : vocabulary.names()) {
+            ids.put((String) token, vocabulary.integer((String) token, 0, most));
+        }
+        special.forEach((token, id) -> {
+            Integer other = ids.put(token, id);
+            if (other != null && !other.equals(id)) {
+                throw Checks.fail(
+                        "added token \"" + token + "\"", "id " + id, "expected " + other + ", as in the vocabulary");
+            }
+        });
+        @Nullable String[] tokens = new String[ids.size()];
+        ids.forEach((token, id) -> {
+            if (id >= tokens.length || tokens[id] != null) {
+                throw Checks.fail(
+                        "vocabulary",
+                        "token \"" + token + "\" has id " + id,
+                        "expected each id from 0 to " + (tokens.length - 1) + " once");
+            }
+            tokens[id] = token;
+        });
+        return Arrays.copyOf(tokens, tokens.length, String[].class);
+    }
+
+    /** Returns the tokens that stand before and after a text. */
+    private static String[] template(JsonObject processor) {
+        if (processor.text("type").equals("BertProcessing")) {
+            return new String[] {named(processor, "cls"), named(processor, "sep")};
+        }
+        requireType(processor, "TemplateProcessing");
+        List<String> names = new ArrayList<>();
+        for (Object element : processor.array("single")) {
+            JsonObject part = JsonObject.of("tokenizer.post_processor.single", element);
+            boolean text = part.has("Sequence");
+            names.add((text ? "$" : "")
+                    + part.object(text ? "Sequence" : "SpecialToken").text("id"));
+        }
+        if (names.size() != 3 || !names.get(1).equals("$A")) {
+            throw processor.fail("single", "a special token, sequence A and a special token");
+        }
+        return new String[] {names.get(0), names.get(2)};
+    }
+
+    private static String named(JsonObject processor, String member) {
+        List<?> pair = processor.array(member);
+        if (pair.isEmpty() || !(pair.get(0) instanceof String name)) {
+            throw processor.fail(member, "a token and its id");
+        }
+        return name;
+    }
+
+    private static OptionalInt truncation(JsonObject file) {
+        return file.has("truncation")
+                ? OptionalInt.of(file.object("truncation").integer("max_length", 1, Integer.MAX_VALUE))
+                : OptionalInt.empty();
+    }
+}

@@ -1,0 +1,331 @@
+package io.multihead.text;
+
+import io.multihead.internal.Checks;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.OptionalInt;
+import java.util.concurrent.atomic.AtomicReference;
+
+/**
+ * The WordPiece tokenizer of BERT models (Schuster and Nakajima 2012; Devlin et al. 2019), with the results of HuggingFace's
+ * {@code tokenizers}.
+ *
+ * <p>In this order: special tokens such as {@code [MASK]} are found in the text as it is; the rest is normalised
+ * ({@link TextNormalization}); words end at white space, and each punctuation character (Unicode category P, or an ASCII symbol) is a
+ * word of its own; a word becomes the longest piece of the vocabulary that it begins with, then the longest that continues it, and so
+ * on. A word of more than 100 code points, or with a part that the vocabulary lacks, becomes the unknown token. Unpaired surrogates
+ * are ignored.
+ *
+ * <p>Character properties are those of the running JDK. Code points that a newer Unicode added may differ from a tokenizer built on
+ * an older one.
+ *
+ * <p>Immutable and thread-safe. {@link #append} allocates nothing once the buffer has grown and the scripts in use were seen;
+ * {@link #encode(String)} allocates its result.
+ */
+public final class WordPiece {
+    /** Code points of the longest word that is divided. */
+    static final int LONGEST_WORD = 100;
+
+    private final String[] vocabulary;
+    private final PieceTrie pieces;
+    private final CharacterTable characters;
+    private final SpecialTokens special;
+    private final boolean specialInText;
+    private final int unknown;
+    private final int first;
+    private final int last;
+    private final OptionalInt truncation;
+    private final AtomicReference<TokenBuffer> spare = new AtomicReference<>();
+
+    /** A tokenizer of a vocabulary in the order of its ids, which has every special token. */
+    WordPiece(WordPieceModel model) {
+        vocabulary = model.vocabulary().toArray(String[]::new);
+        pieces = new PieceTrie();
+        for (int id = 0; id < vocabulary.length; id++) {
+            if (vocabulary[id].startsWith(model.prefix())) {
+                pieces.add(
+                        PieceTrie.CONTINUING,
+                        vocabulary[id].substring(model.prefix().length()),
+                        id);
+            } else {
+                pieces.add(PieceTrie.FIRST, vocabulary[id], id);
+            }
+        }
+        characters = new CharacterTable(model.normalization());
+        special = new SpecialTokens(model.special());
+        specialInText = true;
+        unknown = model.unknown();
+        first = model.first();
+        last = model.last();
+        truncation = model.truncation();
+    }
+
+    private WordPiece(WordPiece other, boolean specialInText) {
+        vocabulary = other.vocabulary;
+        pieces = other.pieces;
+        characters = other.characters;
+        special = other.special;
+        this.specialInText = specialInText;
+        unknown = other.unknown;
+        first = other.first;
+        last = other.last;
+        truncation = other.truncation;
+    }
+
+    /**
+     * Reads a tokenizer from a model's folder: {@code tokenizer.json}, or else {@code vocab.txt} with {@code tokenizer_config.json}
+     * where there is one.
+     *
+     * @param folder the folder
+     * @return the tokenizer
+     * @throws IOException if the files cannot be read
+     * @throws IllegalArgumentException if a file is malformed or asks for something else than BERT's WordPiece; the message names
+     *     the file
+     */
+    public static WordPiece load(Path folder) throws IOException {
+        return WordPieceFiles.load(Checks.notNull(folder, "folder"));
+    }
+
+    /**
+     * Reads a {@code tokenizer.json}.
+     *
+     * @param utf8 the whole file
+     * @return the tokenizer; the file's padding is ignored and its truncation only reported ({@link #truncation})
+     * @throws IllegalArgumentException if the file is malformed or asks for something else than BERT's WordPiece
+     */
+    public static WordPiece ofTokenizerJson(byte[] utf8) {
+        return new WordPiece(TokenizerJson.parse(Checks.notNull(utf8, "utf8")));
+    }
+
+    /**
+     * Returns a tokenizer of a {@code vocab.txt}, whose special tokens are {@code [PAD]}, {@code [UNK]}, {@code [CLS]},
+     * {@code [SEP]} and {@code [MASK]}.
+     *
+     * @param tokens one token per id, from id 0; pieces that continue a word start with {@code ##}
+     * @param normalization what happens to text first
+     * @return the tokenizer
+     * @throws IllegalArgumentException if a token repeats, or one of {@code [UNK]}, {@code [CLS]} and {@code [SEP]} is missing
+     */
+    public static WordPiece ofVocabulary(List<String> tokens, TextNormalization normalization) {
+        Checks.notNull(tokens, "tokens");
+        return new WordPiece(WordPieceModel.of(tokens, Checks.notNull(normalization, "normalization")));
+    }
+
+    /**
+     * Returns this tokenizer with special tokens in texts as special tokens, which is how the reference treats them, or as plain
+     * text, for texts that must not reach the model's special tokens.
+     *
+     * @param recognised whether {@code [MASK]} in a text becomes the token of that name
+     * @return a tokenizer that shares everything with this one
+     */
+    public WordPiece withSpecialTokensInText(boolean recognised) {
+        return new WordPiece(this, recognised);
+    }
+
+    /**
+     * Returns the number of tokens of the vocabulary.
+     *
+     * @return one more than the largest id
+     */
+    public int vocabularySize() {
+        return vocabulary.length;
+    }
+
+    /**
+     * Returns a token as the vocabulary has it.
+     *
+     * @param id from 0 to {@code vocabularySize() - 1}
+     * @return its text, with the prefix of pieces that continue a word
+     * @throws IllegalArgumentException if there is no such id
+     */
+    public String token(int id) {
+        return vocabulary[(int) Checks.index(id, vocabulary.length, "id")];
+    }
+
+    /**
+     * Returns the id of the token that begins every text, {@code [CLS]}.
+     *
+     * @return an id
+     */
+    public int firstToken() {
+        return first;
+    }
+
+    /**
+     * Returns the id of the token that ends every text, {@code [SEP]}.
+     *
+     * @return an id
+     */
+    public int lastToken() {
+        return last;
+    }
+
+    /**
+     * Returns how many tokens the tokenizer's file would truncate a text to, the special ones included. This class truncates only
+     * where {@link #encode(String, int)} says so.
+     *
+     * @return a number of tokens, or empty where the file says nothing
+     */
+    public OptionalInt truncation() {
+        return truncation;
+    }
+
+    /**
+     * Returns a text's ids between {@link #firstToken} and {@link #lastToken}.
+     *
+     * @param text any text; empty text gives these two tokens
+     * @return a new array of at least two ids
+     */
+    public int[] encode(String text) {
+        return encode(text, Integer.MAX_VALUE);
+    }
+
+    /**
+     * Returns a text's ids between {@link #firstToken} and {@link #lastToken}, the end of the text cut off where there are too many.
+     *
+     * @param text any text
+     * @param mostTokens the most ids to return, the two included; at least 2
+     * @return a new array of at least two ids
+     */
+    public int[] encode(String text, int mostTokens) {
+        Checks.atLeast(mostTokens, 2, "mostTokens");
+        TokenBuffer buffer = take();
+        append(text, buffer);
+        int[] ids = new int[Math.min(buffer.size(), mostTokens - 2) + 2];
+        ids[0] = first;
+        for (int i = 1; i < ids.length - 1; i++) {
+            ids[i] = buffer.id(i - 1);
+        }
+        ids[ids.length - 1] = last;
+        spare.set(buffer);
+        return ids;
+    }
+
+    /**
+     * Returns how many ids {@link #encode(String)} would return.
+     *
+     * @param text any text
+     * @return at least 2
+     */
+    public int count(String text) {
+        TokenBuffer buffer = take();
+        append(text, buffer);
+        int count = buffer.size() + 2;
+        spare.set(buffer);
+        return count;
+    }
+
+    /**
+     * Appends a text's tokens, without {@link #firstToken} and {@link #lastToken}.
+     *
+     * @param text any text
+     * @param to where the tokens go, with offsets into this text
+     */
+    public void append(String text, TokenBuffer to) {
+        Checks.notNull(to, "to");
+        int length = Checks.notNull(text, "text").length();
+        int wordLength = 0;
+        for (int at = 0; at < length; ) {
+            int token = specialInText ? special.match(text, at) : -1;
+            if (token >= 0) {
+                wordLength = endWord(to, wordLength);
+                to.add(special.id(token), at, at + special.length(token), false);
+                at += special.length(token);
+                continue;
+            }
+            int codePoint = text.codePointAt(at);
+            int end = at + Character.charCount(codePoint);
+            int entry = characters.entry(codePoint);
+            if (CharacterTable.kind(entry) == CharacterTable.SEVERAL) {
+                for (int part : characters.expansion(codePoint, entry)) {
+                    wordLength = read(to, wordLength, part, at, end);
+                }
+            } else {
+                wordLength = read(to, wordLength, entry, at, end);
+            }
+            at = end;
+        }
+        endWord(to, wordLength);
+    }
+
+    /** Reads one normalised code point and returns the length of the word so far. */
+    private int read(TokenBuffer to, int wordLength, int entry, int start, int end) {
+        switch (CharacterTable.kind(entry)) {
+            case CharacterTable.LETTER -> {
+                return addLetter(to, wordLength, entry, start, end);
+            }
+            case CharacterTable.REMOVED -> {
+                return wordLength;
+            }
+            case CharacterTable.ALONE -> {
+                endWord(to, wordLength);
+                return endWord(to, addLetter(to, 0, entry, start, end));
+            }
+            default -> {
+                return endWord(to, wordLength);
+            }
+        }
+    }
+
+    private static int addLetter(TokenBuffer to, int wordLength, int entry, int start, int end) {
+        if (wordLength < LONGEST_WORD) {
+            to.word[wordLength] = CharacterTable.codePoint(entry);
+            to.wordStarts[wordLength] = start;
+            to.wordEnds[wordLength] = end;
+        } else {
+            to.wordEnds[LONGEST_WORD - 1] = end; // the word will be unknown, and needs no more than its range
+        }
+        return wordLength + 1;
+    }
+
+    /** Divides the word into pieces and returns the length of the next one, which is 0. */
+    private int endWord(TokenBuffer to, int wordLength) {
+        if (wordLength > 0 && (wordLength > LONGEST_WORD || !divide(to, wordLength))) {
+            int end = to.wordEnds[Math.min(wordLength, LONGEST_WORD) - 1];
+            to.add(unknown, to.wordStarts[0], end, false);
+        }
+        return 0;
+    }
+
+    /** Adds the pieces of a word, or returns false when the vocabulary lacks one. */
+    private boolean divide(TokenBuffer to, int wordLength) {
+        int before = to.size();
+        for (int at = 0; at < wordLength; ) {
+            int node = at == 0 ? PieceTrie.FIRST : PieceTrie.CONTINUING;
+            int id = -1;
+            int end = at;
+            for (int i = at; i < wordLength; i++) {
+                node = pieces.child(node, to.word[i]);
+                if (node < 0) {
+                    break;
+                }
+                if (pieces.id(node) >= 0) {
+                    id = pieces.id(node);
+                    end = i + 1;
+                }
+            }
+            if (id < 0) {
+                to.truncate(before);
+                return false;
+            }
+            to.add(id, to.wordStarts[at], to.wordEnds[end - 1], at > 0);
+            at = end;
+        }
+        return true;
+    }
+
+    private TokenBuffer take() {
+        TokenBuffer buffer = spare.getAndSet(null);
+        if (buffer == null) {
+            return new TokenBuffer();
+        }
+        buffer.clear();
+        return buffer;
+    }
+
+    @Override
+    public String toString() {
+        return "WordPiece of " + vocabulary.length + " tokens";
+    }
+}

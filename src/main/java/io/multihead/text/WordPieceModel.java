@@ -1,0 +1,78 @@
+package io.multihead.text;
+
+import io.multihead.internal.Checks;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalInt;
+
+/**
+ * What a tokenizer is made of, from whatever files.
+ *
+ * @param vocabulary the tokens in the order of their ids
+ * @param special the tokens that are found in the text as it is, and their ids
+ * @param normalization what happens to text first
+ * @param prefix what pieces that continue a word start with
+ * @param unknown the id of the unknown token
+ * @param first the id of the token that begins a text
+ * @param last the id of the token that ends a text
+ * @param truncation tokens that the file would truncate a text to
+ */
+record WordPieceModel(
+        List<String> vocabulary,
+        Map<String, Integer> special,
+        TextNormalization normalization,
+        String prefix,
+        int unknown,
+        int first,
+        int last,
+        OptionalInt truncation) {
+    static final String PREFIX = "##";
+    static final String UNKNOWN = "[UNK]";
+    private static final List<String> SPECIAL = List.of("[PAD]", UNKNOWN, "[CLS]", "[SEP]", "[MASK]");
+
+    /** The model of a {@code vocab.txt}. */
+    static WordPieceModel of(List<String> tokens, TextNormalization normalization) {
+        Map<String, Integer> ids = ids(tokens);
+        Map<String, Integer> special = new LinkedHashMap<>();
+        for (String token : SPECIAL) {
+            if (ids.containsKey(token)) {
+                special.put(token, ids.get(token));
+            }
+        }
+        return new WordPieceModel(
+                List.copyOf(tokens),
+                special,
+                normalization,
+                PREFIX,
+                id(ids, UNKNOWN),
+                id(ids, "[CLS]"),
+                id(ids, "[SEP]"),
+                OptionalInt.empty());
+    }
+
+    /** Returns the tokens' ids, or fails where a token repeats. */
+    private static Map<String, Integer> ids(List<String> tokens) {
+        Map<String, Integer> ids = HashMap.newHashMap(tokens.size());
+        for (int id = 0; id < tokens.size(); id++) {
+            Integer other = ids.put(Checks.notNull(tokens.get(id), "token " + id), id);
+            if (other != null) {
+                throw Checks.fail(
+                        "vocabulary",
+                        "token \"" + tokens.get(id) + "\" has ids " + other + " and " + id,
+                        "expected unique tokens");
+            }
+        }
+        return ids;
+    }
+
+    /** Returns the id of a token that must exist. */
+    static int id(Map<String, Integer> ids, String token) {
+        Integer id = ids.get(token);
+        if (id == null) {
+            throw Checks.fail("vocabulary", "no token \"" + token + "\"", "expected one");
+        }
+        return id;
+    }
+}

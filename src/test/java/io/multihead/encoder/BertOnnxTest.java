@@ -1,0 +1,129 @@
+package io.multihead.encoder;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.compute.Compute;
+import io.multihead.format.OnnxFile;
+import io.multihead.tensor.Tensor;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The tiny model as PyTorch's exporter would write it. */
+class BertOnnxTest {
+    @TempDir
+    Path folder;
+
+    /** What a test changes of the graph. */
+    private final Map<String, Tensor> weights = TinyModel.weights(1);
+
+    private final Map<String, Float> constants = new LinkedHashMap<>();
+    private String activation = "Erf";
+
+    BertOnnxTest() {
+        constants.put("/embeddings/LayerNorm/Add", (float) TinyModel.EPSILON);
+        for (int layer = 0; layer < TinyModel.LAYERS; layer++) {
+            constants.put("/encoder/layer." + layer + "/attention/self/Div", (float) Math.sqrt(7));
+            constants.put("/encoder/layer." + layer + "/attention/output/LayerNorm/Add", (float) TinyModel.EPSILON);
+            constants.put("/encoder/layer." + layer + "/output/LayerNorm/Add", (float) TinyModel.EPSILON);
+        }
+    }
+
+    private byte[] file() {
+        OnnxFile graph = new OnnxFile().message(1, OnnxFile.node("/act", activation, "erf"));
+        constants.forEach((node, value) -> graph.message(1, OnnxFile.constant(node + "_c", value))
+                .message(1, OnnxFile.node(node, node.substring(node.lastIndexOf('/') + 1), node + "_0", node + "_c")));
+        int number = 787;
+        for (Map.Entry<String, Tensor> entry : weights.entrySet()) {
+            String name = entry.getKey();
+            Tensor tensor = entry.getValue();
+            if (tensor.rank() == 2 && name.startsWith("encoder.")) {
+                String path =
+                        "/" + name.replace(".weight", "").replace('.', '/').replace("layer/", "layer.");
+                name = "onnx::MatMul_" + number++;
+                tensor = tensor.permute(1, 0);
+                graph.message(1, OnnxFile.node(path + "/MatMul", "MatMul", path + "_0", "x", name));
+            }
+            graph.message(
+                    5, OnnxFile.tensor(name, tensor.toArray(), tensor.shape().toArray()));
+        }
+        return OnnxFile.model(graph);
+    }
+
+    private SentenceEncoder load() throws IOException {
+        InputStream tokenizer = new ByteArrayInputStream(tokenizer().getBytes(StandardCharsets.UTF_8));
+        return SentenceEncoder.ofOnnx(Compute.serial(), new ByteArrayInputStream(file()), tokenizer, Pooling.MEAN);
+    }
+
+    private static String tokenizer() {
+        List<String> tokens = TinyModel.VOCABULARY;
+        String vocabulary = IntStream.range(0, tokens.size())
+                .mapToObj(id -> "\"" + tokens.get(id) + "\": " + id)
+                .collect(Collectors.joining(", "));
+        return """
+            {"normalizer": {"type": "BertNormalizer"}, "pre_tokenizer": {"type": "BertPreTokenizer"},
+             "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]},
+             "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+                       "max_input_chars_per_word": 100, "vocab": {%s}}}
+            """.formatted(vocabulary);
+    }
+
+    @Test
+    void vectorsHaveTheBitsOfTheFoldersModel() throws Exception {
+        try (SentenceEncoder expected = SentenceEncoder.load(Compute.serial(), TinyModel.write(folder));
+                SentenceEncoder actual = load()) {
+            assertEquals(TinyModel.POSITIONS, actual.maxTokens());
+            assertEquals(0, actual.mappedBytes());
+            assertEquals(expected.heapBytes() + expected.mappedBytes(), actual.heapBytes());
+            assertArrayEquals(expected.embed("abc de fghij"), actual.embed("abc de fghij"));
+        }
+    }
+
+    @Test
+    void anotherOperationIsNamed() {
+        activation = "DynamicQuantizeLinear";
+        assertFails("onnx: operations [DynamicQuantizeLinear]; expected those of a BERT encoder in f32, [Add, Cast, ");
+        activation = "Tanh";
+        assertFails("onnx: operations [Tanh]");
+        activation = "Mul";
+        assertFails("onnx: no Erf; expected the erf form of GELU");
+    }
+
+    @Test
+    void otherConstantsAreNamed() {
+        constants.put("/encoder/layer.1/output/LayerNorm/Add", 1e-5f);
+        assertFails("onnx: /encoder/layer.1/output/LayerNorm/Add adds " + (double) 1e-5f + "; expected ");
+        constants.remove("/encoder/layer.1/output/LayerNorm/Add");
+        assertFails("onnx: no constant at node /encoder/layer.1/output/LayerNorm/Add; expected one");
+        constants.put("/encoder/layer.0/attention/self/Div", 2.5f);
+        assertFails("onnx: scores are divided by 2.5; expected the square root of a head's size");
+    }
+
+    @Test
+    void weightsThatDoNotFitAreNamed() {
+        weights.put("classifier.bias", Tensor.of(new float[3]));
+        assertFails("weights: unused [classifier.bias]");
+        weights.remove("classifier.bias");
+        weights.remove("encoder.layer.0.output.dense.bias");
+        assertFails("weight \"encoder.layer.0.output.dense.bias\": not in the file");
+        weights.remove("embeddings.word_embeddings.weight");
+        assertFails("weight \"embeddings.word_embeddings.weight\": not in the file");
+    }
+
+    private void assertFails(String message) {
+        IllegalArgumentException wrong = assertThrows(IllegalArgumentException.class, this::load);
+        assertTrue(wrong.getMessage().startsWith(message), wrong.getMessage());
+    }
+}

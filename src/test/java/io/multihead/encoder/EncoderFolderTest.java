@@ -1,0 +1,176 @@
+package io.multihead.encoder;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.compute.Compute;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What a model's folder may hold, and what is said about one that this library cannot compute as its author meant it. */
+class EncoderFolderTest {
+    @TempDir
+    Path folder;
+
+    @BeforeEach
+    void write() throws Exception {
+        TinyModel.write(folder);
+    }
+
+    private SentenceEncoder load() throws IOException {
+        return SentenceEncoder.load(Compute.serial(), folder);
+    }
+
+    private float[] embed() throws IOException {
+        try (SentenceEncoder encoder = load()) {
+            return encoder.embed("abc de");
+        }
+    }
+
+    /** A file, a part of it, its replacement, and what the message says. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "config.json | \"bert\" | \"roberta\" | config.model_type: roberta; expected bert",
+                "config.json | \"model_type\": \"bert\", | | config.model_type: null; expected a string",
+                "config.json | \"gelu\" | \"gelu_new\" | config.hidden_act: gelu_new; expected gelu",
+                "config.json | \"absolute\" | \"relative_key\" | config.position_embedding_type: relative_key; expected absolute",
+                "config.json | \"hidden_size\": 21 | \"hidden_size\": 22 | hidden_size: 22; expected a multiple of 3 heads",
+                "config.json | \"hidden_size\": 21 | \"hidden_size\": 24 | expected floating numbers of shape [60, 24]",
+                "config.json | \"hidden_size\": 21 | \"hidden_size\": 0 | config.hidden_size: 0; expected an integer from 1",
+                "config.json | \"vocab_size\": 60 | \"vocab_size\": 16777216 | expected floating numbers of shape [16777216, 21]",
+                "config.json | layers\": 2 | layers\": 3 | tensor \"encoder.layer.2.attention.self.query.weight\": not in the file",
+                "config.json | layers\": 2 | layers\": 16777216 | encoder.layer.2.attention.self.query.weight\": not in the file",
+                "config.json | layers\": 2 | layers\": 1 | weights: unused [encoder.layer.1.attention.output.LayerNorm.bias, ",
+                "config.json | 1e-7 | \"1e-7\" | config.layer_norm_eps: 1e-7; expected a number",
+                "config.json | \"hidden_act\" | \"is_decoder\": true, \"hidden_act\" | config.is_decoder: true; expected false",
+                "config.json | \"hidden_act\" | \"quantization_config\": {}, \"hidden_act\" | config.quantization_config: {}; expected none",
+                "config.json | { | [ | config: malformed at character 0; expected '{'",
+                "modules.json | .Normalize | .Dense | modules.type: sentence_transformers.models.Dense; expected a Transformer",
+                "modules.json | .Pooling | .Normalize | modules.type: sentence_transformers.models.Normalize; expected a Transformer",
+                "1_Pooling/config.json | mean_tokens\": true | mean_tokens\": false | pooling: []; expected one of [cls_token, max_tokens, mean_tokens]",
+                "1_Pooling/config.json | cls_token\": false | cls_token\": true | pooling: [cls_token, mean_tokens]; expected one of",
+                "1_Pooling/config.json | mean_tokens\": true | lasttoken\": true | pooling: [lasttoken]; expected one of",
+                "1_Pooling/config.json | \"pooling_mode_max | \"include_prompt\": false, \"pooling_mode_max | config.include_prompt: false; expected true",
+                "sentence_bert_config.json | false | true | sentence_bert_config.do_lower_case: true; expected false",
+                "sentence_bert_config.json | 12 | 25 | sentence_bert_config.max_seq_length: 25; expected an integer from 3 to 24",
+                "vocab.txt | [CLS] | [ABC] | vocabulary: no token \"[CLS]\"; expected one",
+            })
+    void whatIsNotImplementedIsNamed(String file, String part, String instead, String message) throws Exception {
+        Path path = folder.resolve(file);
+        String before = Files.readString(path);
+        Files.writeString(path, before.replace(part, instead == null ? "" : instead));
+        assertTrue(!Files.readString(path).equals(before), "nothing was replaced");
+        assertFails(message);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"config.json", "model.safetensors", "vocab.txt", "1_Pooling/config.json"})
+    void aMissingFileIsNamed(String file) throws Exception {
+        Files.delete(folder.resolve(file));
+        NoSuchFileException missing = assertThrows(NoSuchFileException.class, this::load);
+        assertTrue(missing.getMessage().endsWith(file), missing.getMessage());
+    }
+
+    @Test
+    void everyWeightIsUsedOrNamed() throws Exception {
+        rewrite(weights -> weights.put("classifier.weight", Tensor.of(new float[4])));
+        assertFails("model.safetensors: weights: unused [classifier.weight]; expected those of a BERT encoder");
+        rewrite(weights -> weights.remove("encoder.layer.1.output.dense.bias"));
+        assertFails("tensor \"encoder.layer.1.output.dense.bias\": not in the file");
+        rewrite(weights -> weights.put("encoder.layer.1.output.dense.bias", Tensor.of(new float[4])));
+        assertFails("expected floating numbers of shape [21]");
+    }
+
+    @Test
+    void aVocabularyLargerThanTheModelIsNamed() throws Exception {
+        Files.writeString(folder.resolve("vocab.txt"), Files.readString(folder.resolve("vocab.txt")) + "\nmore\nmost");
+        assertFails("tokenizer: 61 tokens; expected at most the 60 of the model's word embeddings");
+    }
+
+    @Test
+    void aCheckpointMayNameThingsOtherwise() throws Exception {
+        float[] expected = embed();
+        rewrite(weights -> {
+            Map<String, Tensor> plain = new LinkedHashMap<>(weights);
+            weights.clear();
+            plain.forEach((name, tensor) -> weights.put("bert." + name, tensor));
+            weights.put("bert.pooler.dense.weight", Tensor.of(new float[21 * 21], 21, 21));
+            weights.put("bert.pooler.dense.bias", Tensor.of(new float[21]));
+        });
+        assertArrayEquals(expected, embed());
+    }
+
+    @Test
+    void withoutModulesVectorsAreMeansAndNotNormalized() throws Exception {
+        float[] expected;
+        try (SentenceEncoder encoder = load()) {
+            expected = encoder.withNormalization(false).embed("abc de");
+        }
+        Files.delete(folder.resolve("modules.json"));
+        Files.delete(folder.resolve("sentence_bert_config.json"));
+        assertArrayEquals(expected, embed());
+        try (SentenceEncoder encoder = load()) {
+            assertEquals(TinyModel.POSITIONS, encoder.maxTokens());
+        }
+    }
+
+    /** Rounded to bf16, the weights are those of another model, but the same whatever holds them. */
+    @Test
+    void weightsMayBeNarrow() throws Exception {
+        try (Arena arena = Arena.ofConfined()) {
+            Map<String, Tensor> narrow = new LinkedHashMap<>();
+            Map<String, Tensor> wide = new LinkedHashMap<>();
+            TinyModel.weights(1).forEach((name, tensor) -> {
+                narrow.put(name, tensor.copy(arena, DType.BF16));
+                wide.put(name, narrow.get(name).copy(arena, DType.F32));
+            });
+            TinyModel.write(folder, narrow);
+            float[] actual = embed();
+            TinyModel.write(folder, wide);
+            assertArrayEquals(embed(), actual);
+        }
+    }
+
+    /** Tables stay in the mapped file; everything else is packed once, its columns padded to a multiple of 32. */
+    @Test
+    void memoryIsCounted() throws Exception {
+        try (SentenceEncoder encoder = load()) {
+            long tables = (60 + TinyModel.POSITIONS + 2) * TinyModel.DIM;
+            assertEquals(4 * tables, encoder.mappedBytes());
+            long products = 21 * 64 + 63 + 21 * 32 + 21 + 21 * 64 + 37 + 37 * 32 + 21;
+            assertEquals(4 * (2 * products + 10 * 32), encoder.heapBytes());
+        }
+    }
+
+    private void rewrite(Consumer<Map<String, Tensor>> change) throws IOException {
+        Map<String, Tensor> weights = TinyModel.weights(1);
+        change.accept(weights);
+        TinyModel.write(folder, weights);
+    }
+
+    private void assertFails(String message) {
+        IllegalArgumentException wrong = assertThrows(IllegalArgumentException.class, this::load);
+        assertTrue(wrong.getMessage().contains(message), wrong.getMessage());
+        boolean named = wrong.getMessage().startsWith(folder.toString());
+        assertTrue(named || message.startsWith("tokenizer: ") || message.contains("hidden_size"), wrong.getMessage());
+    }
+}

@@ -1,0 +1,61 @@
+package io.multihead.encoder;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import io.multihead.compute.Compute;
+import io.multihead.support.Golden;
+import io.multihead.tensor.Tensor;
+import io.multihead.text.GoldenTexts;
+import io.multihead.text.Models;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** Nearest vectors, and those of MiniLM's vectors beside those of ONNX Runtime's. */
+class NeighbourTest {
+    private static final float[][] VECTORS = {{1, 0}, {0, 2}, {-3, 0}, {1, 1}, {0, 0}, {5, 5}};
+
+    @Test
+    void theNearestComeFirst() {
+        assertEquals(
+                List.of(0, 3, 5, 1, 4, 2),
+                Neighbour.nearest(new float[] {2, 0}, VECTORS, 9).stream()
+                        .map(Neighbour::index)
+                        .toList());
+        List<Neighbour> two = Neighbour.nearest(new float[] {0, -1}, VECTORS, 2);
+        assertEquals(List.of(new Neighbour(0, 0), new Neighbour(2, 0)), two);
+        assertEquals(
+                -1, Neighbour.nearest(new float[] {3, 0}, VECTORS, 6).get(5).similarity(), 1e-15);
+        assertEquals(List.of(), Neighbour.nearest(new float[0], new float[0][], 3));
+    }
+
+    @Test
+    void argumentsAreChecked() {
+        assertEquals(
+                "vectors[0]: 2 elements; expected 3 as query has",
+                assertThrows(IllegalArgumentException.class, () -> Neighbour.nearest(new float[3], VECTORS, 1))
+                        .getMessage());
+        assertThrows(IllegalArgumentException.class, () -> Neighbour.nearest(new float[2], VECTORS, -1));
+    }
+
+    @Test
+    void neighboursAreThoseOfTheReference() {
+        Tensor golden = Golden.open("encoder/minilm").tensor("mean");
+        float[][] expected = new float[(int) golden.dim(0)][];
+        for (int i = 0; i < expected.length; i++) {
+            expected[i] = golden.select(0, i).toArray();
+        }
+        try (SentenceEncoder encoder = MiniLm.load(Compute.serial())) {
+            float[][] actual = encoder.embed(GoldenTexts.sentences(Models.paragraph()));
+            for (int i = 0; i < expected.length; i++) {
+                assertEquals(indices(expected[i], expected), indices(actual[i], actual));
+            }
+        }
+    }
+
+    private static List<Integer> indices(float[] query, float[][] vectors) {
+        return Neighbour.nearest(query, vectors, 5).stream()
+                .map(Neighbour::index)
+                .toList();
+    }
+}

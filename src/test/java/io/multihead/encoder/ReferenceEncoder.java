@@ -1,0 +1,120 @@
+package io.multihead.encoder;
+
+import io.multihead.reference.ReferenceActivation;
+import io.multihead.reference.ReferenceLinear;
+import io.multihead.reference.ReferenceNorm;
+import io.multihead.reference.ReferenceSoftmax;
+import io.multihead.tensor.Tensor;
+import java.util.Map;
+
+/** The tiny model as plain loops in double: the vectors of one sequence, and what pooling makes of them. */
+final class ReferenceEncoder {
+    private final Map<String, Tensor> weights;
+
+    ReferenceEncoder(Map<String, Tensor> weights) {
+        this.weights = weights;
+    }
+
+    double[] embed(int[] ids, Pooling pooling, boolean normalized) {
+        double[][] states = states(ids);
+        double[] result = states[0].clone();
+        for (int t = 1; t < states.length && pooling != Pooling.CLS; t++) {
+            for (int i = 0; i < result.length; i++) {
+                result[i] = pooling == Pooling.MAX ? Math.max(result[i], states[t][i]) : result[i] + states[t][i];
+            }
+        }
+        double squares = 0;
+        for (int i = 0; i < result.length; i++) {
+            result[i] /= pooling == Pooling.MEAN ? states.length : 1;
+            squares += result[i] * result[i];
+        }
+        for (int i = 0; i < result.length; i++) {
+            result[i] /= normalized ? Math.sqrt(squares) : 1;
+        }
+        return result;
+    }
+
+    private double[][] states(int[] ids) {
+        double[] words = values("embeddings.word_embeddings.weight");
+        double[] positions = values("embeddings.position_embeddings.weight");
+        double[] types = values("embeddings.token_type_embeddings.weight");
+        int dim = TinyModel.DIM;
+        double[][] states = new double[ids.length][dim];
+        for (int t = 0; t < ids.length; t++) {
+            for (int i = 0; i < dim; i++) {
+                states[t][i] = words[ids[t] * dim + i] + types[i] + positions[t * dim + i];
+            }
+            states[t] = norm("embeddings.LayerNorm", states[t]);
+        }
+        for (int layer = 0; layer < TinyModel.LAYERS; layer++) {
+            states = block("encoder.layer." + layer + ".", states);
+        }
+        return states;
+    }
+
+    private double[][] block(String layer, double[][] x) {
+        double[][] context = attention(layer + "attention.self.", x);
+        double[][] y = new double[x.length][];
+        for (int t = 0; t < x.length; t++) {
+            double[] attended = linear(layer + "attention.output.dense", context[t]);
+            double[] middle = norm(layer + "attention.output.LayerNorm", sum(attended, x[t]));
+            double[] inner = linear(layer + "intermediate.dense", middle);
+            for (int i = 0; i < inner.length; i++) {
+                inner[i] = ReferenceActivation.gelu(inner[i]);
+            }
+            y[t] = norm(layer + "output.LayerNorm", sum(linear(layer + "output.dense", inner), middle));
+        }
+        return y;
+    }
+
+    private double[][] attention(String layer, double[][] x) {
+        int headDim = TinyModel.DIM / TinyModel.HEADS;
+        double[][] context = new double[x.length][TinyModel.DIM];
+        for (int head = 0; head < TinyModel.HEADS; head++) {
+            for (int t = 0; t < x.length; t++) {
+                double[] query = linear(layer + "query", x[t]);
+                double[] scores = new double[x.length];
+                for (int key = 0; key < x.length; key++) {
+                    double[] k = linear(layer + "key", x[key]);
+                    for (int i = head * headDim; i < (head + 1) * headDim; i++) {
+                        scores[key] += query[i] * k[i] / Math.sqrt(headDim);
+                    }
+                }
+                double[] probabilities = ReferenceSoftmax.row(scores);
+                for (int key = 0; key < x.length; key++) {
+                    double[] v = linear(layer + "value", x[key]);
+                    for (int i = head * headDim; i < (head + 1) * headDim; i++) {
+                        context[t][i] += probabilities[key] * v[i];
+                    }
+                }
+            }
+        }
+        return context;
+    }
+
+    private double[] linear(String name, double[] x) {
+        double[] bias = values(name + ".bias");
+        return ReferenceLinear.forward(x, values(name + ".weight"), bias, bias.length, x.length);
+    }
+
+    private double[] norm(String name, double[] x) {
+        return ReferenceNorm.forward(x, values(name + ".weight"), values(name + ".bias"), TinyModel.EPSILON, true);
+    }
+
+    private static double[] sum(double[] a, double[] b) {
+        double[] result = a.clone();
+        for (int i = 0; i < a.length; i++) {
+            result[i] += b[i];
+        }
+        return result;
+    }
+
+    private double[] values(String name) {
+        float[] values = weights.get(name).toArray();
+        double[] result = new double[values.length];
+        for (int i = 0; i < result.length; i++) {
+            result[i] = values[i];
+        }
+        return result;
+    }
+}

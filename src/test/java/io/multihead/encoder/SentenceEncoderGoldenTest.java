@@ -1,0 +1,112 @@
+package io.multihead.encoder;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.sun.management.ThreadMXBean;
+import io.multihead.compute.Compute;
+import io.multihead.support.Golden;
+import io.multihead.support.Promises;
+import io.multihead.tensor.Tensor;
+import io.multihead.text.GoldenTexts;
+import io.multihead.text.Models;
+import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Locale;
+import java.util.Random;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** MiniLM's vectors are those of ONNX Runtime, which {@code src/it/golden} wrote, and have the same bits however they are computed. */
+class SentenceEncoderGoldenTest {
+    /** How long C2 may take until no vector is an object. */
+    private static final long PATIENCE_NANOS = 60_000_000_000L;
+
+    private static final Compute SERIAL = Compute.serial();
+    private static final SentenceEncoder ENCODER = MiniLm.load(SERIAL);
+    private static final List<String> TEXTS = GoldenTexts.sentences(Models.paragraph());
+
+    @AfterAll
+    static void close() {
+        ENCODER.close();
+    }
+
+    @ParameterizedTest
+    @EnumSource(Pooling.class)
+    void vectorsAreThoseOfTheReference(Pooling pooling) {
+        Tensor expected = Golden.open("encoder/minilm").tensor(pooling.name().toLowerCase(Locale.ROOT));
+        float[][] actual = ENCODER.withPooling(pooling).embed(TEXTS);
+        assertEquals(expected.dim(0), actual.length);
+        // sums of 384 and 1536 products, rounded in another order in each of 6 layers: two f32 encoders are some 1e-7
+        // apart
+        double worst = 0;
+        for (int text = 0; text < actual.length; text++) {
+            for (int i = 0; i < actual[text].length; i++) {
+                worst = Math.max(worst, Math.abs(actual[text][i] - expected.get(text, i)));
+            }
+        }
+        Promises.EMBEDDINGS.record(worst);
+        assertTrue(worst <= Promises.EMBEDDINGS.limit(), "differ by " + worst);
+    }
+
+    @Test
+    void textsHaveTwoToFiveHundredTokens() {
+        int[] counts = TEXTS.stream().mapToInt(ENCODER.tokenizer()::count).toArray();
+        assertEquals(2, Arrays.stream(counts).min().orElseThrow());
+        assertTrue(Arrays.stream(counts).max().orElseThrow() > 512);
+        assertEquals(512, ENCODER.maxTokens());
+    }
+
+    @Test
+    void bitsDoNotDependOnTheBatch() {
+        float[][] all = ENCODER.embed(TEXTS);
+        List<Integer> order =
+                new ArrayList<>(IntStream.range(0, TEXTS.size()).boxed().toList());
+        Collections.shuffle(order, new Random(1));
+        float[][] shuffled = ENCODER.embed(order.stream().map(TEXTS::get).toList());
+        for (int i = 0; i < all.length; i++) {
+            assertArrayEquals(all[i], ENCODER.embed(TEXTS.get(i)), "alone: " + i);
+            assertArrayEquals(all[order.get(i)], shuffled[i], "in another order: " + order.get(i));
+        }
+    }
+
+    @Test
+    void bitsDoNotDependOnThreads() {
+        float[][] expected = ENCODER.embed(TEXTS);
+        try (Compute threads = Compute.threads(3);
+                SentenceEncoder encoder = MiniLm.load(threads)) {
+            assertArrayEquals(expected, encoder.embed(TEXTS));
+        }
+    }
+
+    /** 22.6 million weights in f32, and no second copy of any beside the packed one. */
+    @Test
+    void weightsAreHeldOnce() {
+        long weights = 4L * 22_565_376;
+        assertTrue(ENCODER.heapBytes() >= weights, ENCODER.heapBytes() + " bytes");
+        assertTrue(ENCODER.heapBytes() <= 1.15 * weights, ENCODER.heapBytes() + " bytes");
+    }
+
+    /** Results, and what describes a batch. */
+    @Test
+    void warmCallsAllocateTheirResults() {
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        List<String> texts = TEXTS.subList(0, 16);
+        long results = texts.size() * (384L * Float.BYTES + 32);
+        long limit = results + 2048;
+        long bytes = Long.MAX_VALUE;
+        for (long start = System.nanoTime(); bytes > limit && System.nanoTime() - start < PATIENCE_NANOS; ) {
+            long before = threads.getCurrentThreadAllocatedBytes();
+            ENCODER.embed(texts);
+            bytes = threads.getCurrentThreadAllocatedBytes() - before;
+        }
+        assertTrue(bytes <= limit, bytes + " bytes for results of " + results);
+    }
+}

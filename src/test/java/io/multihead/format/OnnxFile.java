@@ -1,0 +1,89 @@
+package io.multihead.format;
+
+import java.io.ByteArrayOutputStream;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+
+/** Writes messages of ONNX's format for tests. */
+public final class OnnxFile {
+    private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+
+    /** An empty message. */
+    public OnnxFile() {}
+
+    /** A model whose graph is a message. */
+    public static byte[] model(OnnxFile graph) {
+        return new OnnxFile().integer(1, 6).text(2, "test").message(7, graph).bytes();
+    }
+
+    /** A dense tensor of f32, its elements as raw bytes. */
+    public static OnnxFile tensor(String name, float[] values, long... dims) {
+        OnnxFile tensor = new OnnxFile();
+        for (long dim : dims) {
+            tensor.integer(1, dim);
+        }
+        return tensor.integer(2, 1).text(8, name).raw(9, little(values));
+    }
+
+    /** A node. */
+    public static OnnxFile node(String name, String operation, String output, String... inputs) {
+        OnnxFile node = new OnnxFile();
+        for (String input : inputs) {
+            node.text(1, input);
+        }
+        return node.text(2, output).text(3, name).text(4, operation);
+    }
+
+    /** A node that makes a constant. */
+    public static OnnxFile constant(String output, float value) {
+        return node(output, "Constant", output)
+                .message(5, new OnnxFile().text(1, "value").message(5, tensor("", new float[] {value})));
+    }
+
+    static byte[] little(float[] values) {
+        ByteBuffer buffer = ByteBuffer.allocate(4 * values.length).order(ByteOrder.LITTLE_ENDIAN);
+        buffer.asFloatBuffer().put(values);
+        return buffer.array();
+    }
+
+    public OnnxFile integer(int field, long value) {
+        varint((long) field << 3);
+        varint(value);
+        return this;
+    }
+
+    public OnnxFile text(int field, String value) {
+        return raw(field, value.getBytes(StandardCharsets.UTF_8));
+    }
+
+    public OnnxFile message(int field, OnnxFile value) {
+        return raw(field, value.bytes());
+    }
+
+    public OnnxFile raw(int field, byte[] value) {
+        length(field, value.length);
+        bytes.writeBytes(value);
+        return this;
+    }
+
+    /** The start of a field of {@code length} bytes. */
+    public OnnxFile length(int field, long length) {
+        varint((long) field << 3 | 2);
+        varint(length);
+        return this;
+    }
+
+    public byte[] bytes() {
+        return bytes.toByteArray();
+    }
+
+    private void varint(long value) {
+        long rest = value;
+        while ((rest & ~0x7fL) != 0) {
+            bytes.write((int) (rest & 0x7f | 0x80));
+            rest >>>= 7;
+        }
+        bytes.write((int) rest);
+    }
+}

@@ -1,0 +1,113 @@
+package io.multihead.langchain4j;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.langchain4j.data.message.AiMessage;
+import dev.langchain4j.data.message.SystemMessage;
+import dev.langchain4j.data.message.UserMessage;
+import dev.langchain4j.data.segment.TextSegment;
+import dev.langchain4j.model.TokenCountEstimator;
+import dev.langchain4j.model.embedding.request.EmbeddingInputType;
+import dev.langchain4j.model.embedding.request.EmbeddingRequest;
+import dev.langchain4j.model.embedding.response.EmbeddingResponse;
+import io.multihead.compute.Compute;
+import io.multihead.encoder.LongTexts;
+import io.multihead.encoder.Pooling;
+import java.io.UncheckedIOException;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The adapter to langchain4j on MiniLM's own jar: prompts, token counts, options and errors. */
+class MultiheadEmbeddingModelTest {
+    private static final Compute CPU = Compute.serial();
+    private static final MultiheadEmbeddingModel MODEL = MultiheadEmbeddingModel.allMiniLmL6V2()
+            .queryPrefix("query: ")
+            .compute(CPU)
+            .build();
+
+    @AfterAll
+    static void close() {
+        MODEL.close();
+    }
+
+    @Test
+    void textsBecomeTheEncodersVectors() {
+        List<TextSegment> texts = List.of(TextSegment.from("Hello, World!"), TextSegment.from("unaffable"));
+        var response = MODEL.embedAll(texts);
+        assertEquals(2, response.content().size());
+        assertArrayEquals(
+                MODEL.encoder().embed("Hello, World!"),
+                response.content().get(0).vector());
+        assertArrayEquals(
+                MODEL.encoder().embed("unaffable"), response.content().get(1).vector());
+        assertEquals(4 + 3, response.tokenUsage().inputTokenCount());
+        assertArrayEquals(
+                MODEL.encoder().embed("unaffable"),
+                MODEL.embed("unaffable").content().vector());
+        assertEquals(384, MODEL.dimension());
+        assertEquals("all-minilm-l6-v2", MODEL.modelName());
+    }
+
+    @Test
+    void inputTypesChoosePrompts() {
+        EmbeddingRequest.Builder request = EmbeddingRequest.builder().inputs("abc");
+        assertArrayEquals(
+                MODEL.encoder().embed("query: abc"),
+                vector(MODEL.embed(request.inputType(EmbeddingInputType.QUERY).build())));
+        assertArrayEquals(
+                MODEL.encoder().embed("abc"),
+                vector(MODEL.embed(
+                        request.inputType(EmbeddingInputType.DOCUMENT).build())));
+    }
+
+    private static float[] vector(EmbeddingResponse response) {
+        return response.embeddings().get(0).vector();
+    }
+
+    @Test
+    void tokensThatAreCutOffAreNotCounted() {
+        String text = "word ".repeat(300);
+        assertEquals(254, MODEL.embed(text).tokenUsage().inputTokenCount());
+        try (MultiheadEmbeddingModel split = MultiheadEmbeddingModel.allMiniLmL6V2()
+                .longTexts(LongTexts.SPLIT_AND_AVERAGE)
+                .maxTokens(128)
+                .threads(2)
+                .modelName("split")
+                .build()) {
+            assertEquals(300, split.embed(text).tokenUsage().inputTokenCount());
+            assertEquals("split", split.modelName());
+        }
+    }
+
+    @Test
+    void tokensAreCounted() {
+        TokenCountEstimator estimator = MODEL.tokenCountEstimator();
+        assertEquals(4, estimator.estimateTokenCountInText("Hello, World!"));
+        assertEquals(0, estimator.estimateTokenCountInText(""));
+        assertEquals(
+                4 + 1 + 2,
+                estimator.estimateTokenCountInMessages(List.of(
+                        UserMessage.from("Hello, World!"), SystemMessage.from("word"), AiMessage.from("two words"))));
+    }
+
+    @Test
+    void aMissingModelIsNamed(@TempDir Path folder) {
+        UncheckedIOException missing = assertThrows(UncheckedIOException.class, () -> MultiheadEmbeddingModel.builder()
+                .resources("none.onnx", "none.json", Pooling.CLS)
+                .build());
+        assertTrue(missing.getMessage().contains("resource none.onnx: not on the class path"), missing.getMessage());
+        assertThrows(
+                UncheckedIOException.class,
+                () -> MultiheadEmbeddingModel.builder().directory(folder).build());
+        IllegalArgumentException neither =
+                assertThrows(IllegalArgumentException.class, () -> MultiheadEmbeddingModel.builder()
+                        .build());
+        assertEquals("model: neither directory nor resources; expected one of them", neither.getMessage());
+    }
+}

@@ -1,0 +1,45 @@
+package io.multihead.text;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+
+/** The model of the test class path. */
+public final class Models {
+    /** Its two files, as resources. */
+    public static final String MINILM = "/all-minilm-l6-v2.onnx";
+
+    public static final String MINILM_TOKENIZER = "/all-minilm-l6-v2-tokenizer.json";
+
+    private Models() {}
+
+    /** Opens a resource. */
+    public static InputStream open(String resource) {
+        InputStream in = Models.class.getResourceAsStream(resource);
+        if (in == null) {
+            throw new IllegalStateException("no resource " + resource);
+        }
+        return in;
+    }
+
+    /** The tokenizer of MiniLM, bge and e5. */
+    public static WordPiece tokenizer() {
+        try (InputStream in = open(MINILM_TOKENIZER)) {
+            return WordPiece.ofTokenizerJson(in.readAllBytes());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** The paragraph that the golden texts are made of, which is the last golden text. */
+    public static String paragraph() {
+        try (InputStream in = open("/golden/text/wordpiece.json")) {
+            JsonNode texts = new ObjectMapper().readTree(in).get("texts");
+            return texts.get(texts.size() - 1).get("text").asText();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}

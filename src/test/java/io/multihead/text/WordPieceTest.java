@@ -1,0 +1,201 @@
+package io.multihead.text;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.sun.management.ThreadMXBean;
+import java.lang.management.ManagementFactory;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.OptionalInt;
+import java.util.stream.IntStream;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The tokenizer's interface: files, offsets, special tokens, truncation, errors. Its tokens are in {@link WordPieceGoldenTest}. */
+class WordPieceTest {
+    private static final List<String> VOCABULARY = List.of(
+            "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "un", "##able", "##aff", "cafe", "!", "[", "]", "mask");
+    private static final WordPiece SMALL = WordPiece.ofVocabulary(VOCABULARY, TextNormalization.UNCASED);
+    private static final WordPiece MINILM = Models.tokenizer();
+    private static final String JSON = """
+            {"added_tokens": [{"id": 1, "content": "[UNK]", "normalized": false}],
+             "normalizer": {"type": "BertNormalizer"}, "pre_tokenizer": {"type": "BertPreTokenizer"},
+             "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]},
+             "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+                       "max_input_chars_per_word": 100,
+                       "vocab": {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "un": 4}}}
+            """;
+
+    @TempDir
+    Path folder;
+
+    @Test
+    void wordsBecomeTheLongestPieces() {
+        assertArrayEquals(new int[] {2, 5, 7, 6, 9, 3}, SMALL.encode("Unaffable!"));
+        assertArrayEquals(new int[] {2, 1, 3}, SMALL.encode("unknown"));
+        assertArrayEquals(new int[] {2, 3}, SMALL.encode(" \t\n"));
+        assertEquals("##aff", SMALL.token(7));
+        assertEquals(13, SMALL.vocabularySize());
+    }
+
+    @Test
+    void offsetsAreThoseOfTheGivenText() {
+        TokenBuffer buffer = new TokenBuffer();
+        SMALL.append("\ud83d\ude00 Cafe\u0301 [MASK]!", buffer);
+        assertArrayEquals(new int[] {1, 8, 4, 9}, buffer.ids());
+        assertArrayEquals(new int[] {0, 3, 9, 15}, all(buffer, true));
+        assertArrayEquals(new int[] {2, 7, 15, 16}, all(buffer, false));
+    }
+
+    @Test
+    void aContinuedWordIsMarked() {
+        TokenBuffer buffer = new TokenBuffer();
+        SMALL.append("un unable unx", buffer);
+        assertArrayEquals(new int[] {5, 5, 6, 1}, buffer.ids());
+        assertTrue(buffer.continuesWord(2));
+        assertEquals(1, IntStream.range(0, 4).filter(buffer::continuesWord).count());
+        assertThrows(IllegalArgumentException.class, () -> buffer.id(4));
+        buffer.clear();
+        assertThrows(IllegalArgumentException.class, () -> buffer.id(0));
+    }
+
+    @Test
+    void specialTokensMayBePlainText() {
+        assertArrayEquals(new int[] {2, 4, 3}, SMALL.encode("[MASK]"));
+        WordPiece plain = SMALL.withSpecialTokensInText(false);
+        assertArrayEquals(new int[] {2, 10, 12, 11, 3}, plain.encode("[MASK]"));
+        assertArrayEquals(
+                new int[] {2, 4, 3}, plain.withSpecialTokensInText(true).encode("[MASK]"));
+    }
+
+    @Test
+    void textIsTruncatedOnRequestOnly() {
+        String text = "un ".repeat(300);
+        assertEquals(302, MINILM.encode(text).length);
+        assertEquals(302, MINILM.count(text));
+        assertEquals(OptionalInt.of(128), MINILM.truncation());
+        int[] cut = MINILM.encode(text, 128);
+        assertEquals(128, cut.length);
+        assertEquals(MINILM.firstToken(), cut[0]);
+        assertEquals(MINILM.lastToken(), cut[127]);
+        assertArrayEquals(new int[] {2, 3}, SMALL.encode("un un", 2));
+        assertThrows(IllegalArgumentException.class, () -> SMALL.encode("un", 1));
+    }
+
+    /** Whatever the text, offsets rise and stay inside it, and tokens do not depend on the text before or after white space. */
+    @Property(tries = 300)
+    void tokensOfPartsAreThoseOfTheWhole(@ForAll String left, @ForAll String right) {
+        int[] first = MINILM.encode(left);
+        int[] second = MINILM.encode(right);
+        int[] joined = Arrays.copyOf(first, first.length + second.length - 2);
+        System.arraycopy(second, 1, joined, first.length - 1, second.length - 1);
+        String whole = left + " " + right;
+        assertArrayEquals(joined, MINILM.encode(whole));
+        TokenBuffer buffer = new TokenBuffer();
+        MINILM.append(whole, buffer);
+        for (int i = 0; i < buffer.size(); i++) {
+            assertTrue(buffer.start(i) < buffer.end(i) && buffer.end(i) <= whole.length());
+            assertTrue(i == 0 || buffer.start(i) >= buffer.start(i - 1));
+        }
+    }
+
+    @Test
+    void unpairedSurrogatesAreIgnored() {
+        assertArrayEquals(SMALL.encode("cafe"), SMALL.encode("ca\ud83dfe\udc00"));
+    }
+
+    @Test
+    void aFolderMayHaveAVocabularyAlone() throws Exception {
+        Files.writeString(folder.resolve("vocab.txt"), String.join("\r\n", VOCABULARY) + "\r\n");
+        assertArrayEquals(SMALL.encode("CAFE\u0301!"), WordPiece.load(folder).encode("CAFE\u0301!"));
+        Files.writeString(folder.resolve("tokenizer_config.json"), "{\"do_lower_case\": false}");
+        assertArrayEquals(new int[] {2, 1, 8, 3}, WordPiece.load(folder).encode("Cafe cafe"));
+        Files.writeString(folder.resolve("tokenizer.json"), JSON);
+        assertEquals(5, WordPiece.load(folder).vocabularySize());
+        Files.writeString(folder.resolve("tokenizer.json"), "{}");
+        IllegalArgumentException wrong = assertThrows(IllegalArgumentException.class, () -> WordPiece.load(folder));
+        assertTrue(wrong.getMessage().startsWith(folder.resolve("tokenizer.json") + ": "), wrong.getMessage());
+        assertThrows(NoSuchFileException.class, () -> WordPiece.load(folder.resolve("none")));
+    }
+
+    /** A part of the file, its replacement, and what the message says. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "\"BertNormalizer\" | \"NFC\" | tokenizer.normalizer.type: NFC; expected BertNormalizer",
+                "\"BertPreTokenizer\" | \"Whitespace\" | tokenizer.pre_tokenizer.type: Whitespace; expected BertPreTokenizer",
+                "\"WordPiece\" | \"BPE\" | tokenizer.model.type: BPE; expected WordPiece",
+                "\"BertProcessing\" | \"RobertaProcessing\" | tokenizer.post_processor.type: RobertaProcessing",
+                "\"un\": 4 | \"un\": 3 | expected each id from 0 to 4 once",
+                "\"un\": 4 | \"un\": 5 | token \"un\" has id 5; expected each id from 0 to 4 once",
+                "\"un\": 4 | \"un\": \"4\" | tokenizer.model.vocab.un: 4; expected an integer",
+                "\"id\": 1 | \"id\": 2 | added token \"[UNK]\": id 2; expected 1, as in the vocabulary",
+                "\"normalized\": false | \"normalized\": true | tokenizer.added_tokens.normalized: true; expected false",
+                "\"normalized\": false | \"lstrip\": true | tokenizer.added_tokens.lstrip: true; expected false",
+                "[\"[CLS]\", 2] | [\"<s>\", 2] | vocabulary: no token \"<s>\"; expected one",
+                "\"##\" | \"@@\" | tokenizer.model.continuing_subword_prefix: @@; expected ##",
+                "100 | 200 | tokenizer.model.max_input_chars_per_word: 200; expected 100",
+                "\"normalizer\" | \"normaliser\" | tokenizer.normalizer: null; expected an object",
+            })
+    void anotherTokenizerIsNamed(String part, String instead, String message) {
+        assertEquals(
+                5,
+                WordPiece.ofTokenizerJson(JSON.getBytes(StandardCharsets.UTF_8)).vocabularySize());
+        String json = JSON.replace(part, instead);
+        IllegalArgumentException wrong = assertThrows(
+                IllegalArgumentException.class, () -> WordPiece.ofTokenizerJson(json.getBytes(StandardCharsets.UTF_8)));
+        assertTrue(wrong.getMessage().contains(message), wrong.getMessage());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"[UNK]", "[CLS]", "[SEP]"})
+    void aVocabularyNeedsItsSpecialTokens(String token) {
+        List<String> others = VOCABULARY.stream().filter(t -> !t.equals(token)).toList();
+        IllegalArgumentException wrong = assertThrows(
+                IllegalArgumentException.class, () -> WordPiece.ofVocabulary(others, TextNormalization.UNCASED));
+        assertEquals("vocabulary: no token \"" + token + "\"; expected one", wrong.getMessage());
+    }
+
+    @Test
+    void aRepeatedTokenIsNamed() {
+        IllegalArgumentException wrong = assertThrows(
+                IllegalArgumentException.class,
+                () -> WordPiece.ofVocabulary(List.of("a", "b", "a"), TextNormalization.UNCASED));
+        assertEquals("vocabulary: token \"a\" has ids 0 and 2; expected unique tokens", wrong.getMessage());
+    }
+
+    @Test
+    void warmCallsAllocateNothing() {
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        String text = Models.paragraph();
+        TokenBuffer buffer = new TokenBuffer();
+        long bytes = -1;
+        for (int i = 0; i < 1000 && bytes != 0; i++) {
+            long before = threads.getCurrentThreadAllocatedBytes();
+            buffer.clear();
+            MINILM.append(text, buffer);
+            bytes = threads.getCurrentThreadAllocatedBytes() - before;
+        }
+        assertEquals(0, bytes);
+    }
+
+    private static int[] all(TokenBuffer buffer, boolean starts) {
+        return IntStream.range(0, buffer.size())
+                .map(i -> starts ? buffer.start(i) : buffer.end(i))
+                .toArray();
+    }
+}
