@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Scaled dot-product attention, {@code softmax(scale * Q K^T + mask) V} (Vaswani et al. 2017, equation 1).
  *
- * <p>Shapes, which any strides may lay out, so that {@code (batch, tokens, heads, dim)} is a {@link Tensor#permute} away:
+ * <p>Shapes, with any strides, so that {@code (batch, tokens, heads, dim)} is a {@link Tensor#permute} away:
  *
  * <ul>
  *   <li>query {@code [batch, queryHeads, queries, headDim]}
@@ -29,11 +29,12 @@ import org.jspecify.annotations.Nullable;
  * {@code h / (queryHeads / keyHeads)} (grouped-query attention, Ainslie et al. 2023). Any element type may store any tensor;
  * scores, probabilities and sums are f32.
  *
- * <p>Without weights, keys pass in tiles under an online softmax (Dao et al. 2022) and no {@code queries x keys} matrix
- * exists: scratch is about 1.5 MiB a thread and up to 16 MiB of packed keys and values. With weights, two multiplications and a softmax between.
+ * <p>Without weights, keys are processed in blocks with an online softmax (Dao et al. 2022) and no {@code queries x keys} matrix
+ * exists: scratch is about 1.5 MiB per thread and up to 16 MiB of packed keys and values. With weights, all scores of up to 192
+ * query rows are held between two matrix multiplications.
  *
  * <p>Thread-safe. Results have the same bits for any number of threads, whatever else is in the batch, however the queries are
- * divided over calls, and wherever the memory lies. A warm call allocates nothing.
+ * divided over calls, and wherever the memory is. A warm call allocates nothing.
  */
 public final class Attention {
     private static final ScratchKey<ModifiableForward> FORWARD = ScratchKey.ofWorker(ModifiableForward::new);
@@ -95,7 +96,7 @@ public final class Attention {
     }
 
     /**
-     * The same for any number of new tokens per sequence, packed one after another.
+     * Computes attention for any number of new tokens per sequence, packed one after another.
      *
      * @param cpu threads and scratch
      * @param query {@code [1, queryHeads, tokens, headDim]}
@@ -118,11 +119,11 @@ public final class Attention {
     }
 
     /**
-     * Goes back through a call of forward, recomputing the weights from log-sum-exp tile by tile (Dao 2023, algorithm 2): no
-     * {@code queries x keys} matrix exists, scratch is linear in the length.
+     * Computes the gradients of a call of forward, recomputing the weights from log-sum-exp tile by tile (Dao 2023, algorithm 2):
+     * no {@code queries x keys} matrix exists, scratch is linear in the length.
      *
      * @param cpu threads and scratch
-     * @param pass what forward read and wrote
+     * @param pass the tensors that forward read and wrote
      * @param outputGradient {@code [batch, queryHeads, queries, valueDim]}: the loss's gradient with respect to the output
      * @param gradients where the gradients go, written
      * @throws IllegalArgumentException if shapes do not fit, or a gradient overlaps anything; nothing has been written then
@@ -132,17 +133,17 @@ public final class Attention {
     }
 
     /**
-     * Goes back through a call of forward whose log-sum-exp or weights, too, the loss depends on.
+     * Computes the gradients of a call of forward where the loss depends on log-sum-exp or weights, too.
      *
      * <p>A score that the mask hides has gradient 0, whatever its key and value hold; so has a query that sees no key. Results
      * have the same bits for any number of threads. A warm call without bias gradient allocates little and nothing that grows
-     * with the shapes; each thread's scratch holds a group's queries, output gradients and query gradients,
+     * with the shapes; each thread's scratch holds the queries, output gradients and query gradients of a head group,
      * about {@code 16 headDim + 8 valueDim} bytes per query row, headDim and valueDim rounded up to 32.
      *
      * @param cpu threads and scratch
-     * @param pass what forward read and wrote; with the weights if their gradient is given
+     * @param pass the tensors that forward read and wrote; with the weights if their gradient is given
      * @param outputGradients the loss's gradients with respect to output, log-sum-exp and weights; the last two may be null,
-     *     which stands for 0
+     *     which means 0
      * @param gradients where the gradients go, written
      * @throws IllegalArgumentException if shapes do not fit, or a gradient overlaps anything; nothing has been written then
      */

@@ -3,7 +3,7 @@ package io.multihead.attention;
 import io.multihead.internal.Checks;
 
 /**
- * Dropout of attention weights: each weight is dropped with probability {@code rate}, the others are multiplied with
+ * Dropout of attention weights: each weight is dropped with probability {@code rate}, the others are multiplied by
  * {@code 1 / (1 - rate)} (Srivastava et al. 2014; Vaswani et al. 2017, section 5.4 and its code).
  *
  * <p>Nothing is stored: whether the weight of (batch, head, query, key) is dropped follows from the seed by a counter-based
@@ -14,7 +14,7 @@ import io.multihead.internal.Checks;
  * @param seed any number; another one for every training step
  */
 public record AttentionDropout(double rate, long seed) {
-    /** Nothing is dropped. */
+    /** No dropout. */
     public static final AttentionDropout NONE = new AttentionDropout(0, 0);
 
     /**

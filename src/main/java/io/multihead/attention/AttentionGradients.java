@@ -4,8 +4,8 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where {@link Attention#backward} writes gradients. The caller owns all memory; element types are floating, strides free, and
- * no two tensors may overlap. What is null is not computed.
+ * The tensors to which {@link Attention#backward} writes gradients. The caller owns all memory; element types are floating, any
+ * strides, and no two tensors may overlap. A gradient that is null is not computed.
  *
  * @param query {@code [batch, queryHeads, queries, headDim]}
  * @param key {@code [batch, keyHeads, keys, headDim]}
@@ -19,19 +19,19 @@ public record AttentionGradients(
         @Nullable Tensor value,
         @Nullable Tensor bias) {
     /**
-     * Gradients of query, key and value.
+     * Returns gradients of query, key and value.
      *
      * @param query {@code [batch, queryHeads, queries, headDim]}
      * @param key {@code [batch, keyHeads, keys, headDim]}
      * @param value {@code [batch, keyHeads, keys, valueDim]}
-     * @return where they go
+     * @return gradients without that of a bias
      */
     public static AttentionGradients of(@Nullable Tensor query, @Nullable Tensor key, @Nullable Tensor value) {
         return new AttentionGradients(query, key, value, null);
     }
 
     /**
-     * These gradients and that of a bias of the mask.
+     * Returns these gradients and that of a bias of the mask.
      *
      * @param tensor of the bias's shape
      * @return changed gradients

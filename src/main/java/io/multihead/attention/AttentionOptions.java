@@ -4,10 +4,10 @@ import io.multihead.internal.Checks;
 import java.util.OptionalDouble;
 
 /**
- * How scores are scaled, which of them count, and which weights are dropped. Immutable and thread-safe.
+ * Options of one call: mask, scale, dropout, and changes of scores. Immutable and thread-safe.
  *
- * @param mask which keys a query sees, and what is added to their scores
- * @param scale what scores are multiplied with; empty means {@code 1 / sqrt(headDim)} (Vaswani et al. 2017, section 3.2.1)
+ * @param mask the keys that a query may attend to, and biases of their scores
+ * @param scale the factor of all scores; empty means {@code 1 / sqrt(headDim)} (Vaswani et al. 2017, section 3.2.1)
  * @param dropout which weights are dropped; log-sum-exp and weights are those before dropout
  * @param scores soft-cap, linear biases, sinks, and changes of single scores
  */
@@ -39,7 +39,7 @@ public record AttentionOptions(Mask mask, OptionalDouble scale, AttentionDropout
     }
 
     /**
-     * These options with another mask.
+     * Returns these options with another mask.
      *
      * @param newMask the mask
      * @return changed options
@@ -49,9 +49,9 @@ public record AttentionOptions(Mask mask, OptionalDouble scale, AttentionDropout
     }
 
     /**
-     * These options with another scale.
+     * Returns these options with another scale.
      *
-     * @param newScale what scores are multiplied with
+     * @param newScale the factor of all scores
      * @return changed options
      * @throws IllegalArgumentException if the scale is not finite in f32
      */
@@ -60,7 +60,7 @@ public record AttentionOptions(Mask mask, OptionalDouble scale, AttentionDropout
     }
 
     /**
-     * These options with dropout of attention weights.
+     * Returns these options with dropout of attention weights.
      *
      * @param newDropout rate and seed
      * @return changed options
@@ -70,7 +70,7 @@ public record AttentionOptions(Mask mask, OptionalDouble scale, AttentionDropout
     }
 
     /**
-     * These options with what models do to scores.
+     * Returns these options with changes of scores.
      *
      * @param newScores soft-cap, linear biases, sinks, and changes of single scores
      * @return changed options
@@ -80,7 +80,7 @@ public record AttentionOptions(Mask mask, OptionalDouble scale, AttentionDropout
     }
 
     /**
-     * The scale for a head of this size.
+     * Returns the scale for a head of this size.
      *
      * @param headDim elements of one query
      * @return the explicit scale, or {@code 1 / sqrt(headDim)}

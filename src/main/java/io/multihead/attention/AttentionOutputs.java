@@ -5,13 +5,13 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where attention writes its results. The caller owns all memory; no two of the tensors may overlap.
+ * The tensors to which attention writes its results. The caller owns all memory; no two of the tensors may overlap.
  *
  * @param output {@code [batch, queryHeads, queries, valueDim]}
  * @param logSumExp {@code [batch, queryHeads, queries]}: the natural logarithm of the softmax denominator, minus infinity
  *     for a query that sees no key; null when not wanted
- * @param weights {@code [batch, queryHeads, queries, keys]}: the softmax itself, which makes attention take the
- *     materialising path; where sequences differ in length, keys are {@link KeyValueView#maxKeys} and those beyond a sequence
+ * @param weights {@code [batch, queryHeads, queries, keys]}: the softmax itself, which makes attention hold
+ *     all scores of a task at once; where sequences differ in length, keys are {@link KeyValueView#maxKeys} and those beyond a sequence
  *     have weight 0; null when not wanted
  */
 public record AttentionOutputs(
@@ -22,7 +22,7 @@ public record AttentionOutputs(
     }
 
     /**
-     * The attention output alone.
+     * Returns the attention output alone.
      *
      * @param output {@code [batch, queryHeads, queries, valueDim]}
      * @return outputs without log-sum-exp and weights
@@ -32,7 +32,7 @@ public record AttentionOutputs(
     }
 
     /**
-     * These outputs with log-sum-exp.
+     * Returns these outputs with log-sum-exp.
      *
      * @param tensor {@code [batch, queryHeads, queries]}, or null for none
      * @return changed outputs
@@ -42,7 +42,7 @@ public record AttentionOutputs(
     }
 
     /**
-     * These outputs with attention weights.
+     * Returns these outputs with attention weights.
      *
      * @param tensor {@code [batch, queryHeads, queries, keys]}, or null for none
      * @return changed outputs

@@ -4,21 +4,21 @@ import io.multihead.internal.Checks;
 import io.multihead.tensor.Tensor;
 
 /**
- * What a call of {@link Attention#forward(io.multihead.compute.Compute, Tensor, Tensor, Tensor, AttentionOutputs,
- * AttentionOptions)} read and wrote: what {@link Attention#backward} goes back through. Tensors are shared, not copied, and
- * must hold what they held after forward.
+ * The tensors that backward needs: those that a call of {@link Attention#forward(io.multihead.compute.Compute, Tensor, Tensor, Tensor, AttentionOutputs,
+ * AttentionOptions)} read and wrote. Tensors are shared, not copied, and must hold the same values as after forward when
+ * {@link Attention#backward} reads them.
  *
  * @param query {@code [batch, queryHeads, queries, headDim]}
  * @param key {@code [batch, keyHeads, keys, headDim]}
  * @param value {@code [batch, keyHeads, keys, valueDim]}
- * @param outputs what forward wrote: output and log-sum-exp, in f32 or f64 for full accuracy; and the weights if their
- *     gradient is to be taken back
+ * @param outputs the results of forward: output and log-sum-exp, in f32 or f64 for full accuracy; and the weights if
+ *     their gradient is given
  * @param options the options of forward, dropout included
  */
 public record AttentionPass(
         Tensor query, Tensor key, Tensor value, AttentionOutputs outputs, AttentionOptions options) {
     /**
-     * Checks that everything is there.
+     * Checks that nothing is missing.
      *
      * @throws IllegalArgumentException if something is null, or the outputs have no log-sum-exp
      */

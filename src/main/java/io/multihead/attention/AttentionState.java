@@ -9,15 +9,15 @@ import io.multihead.internal.exec.ScratchKey;
 import io.multihead.tensor.Tensor;
 
 /**
- * Attention over a part of the keys: the normalised output and the log-sum-exp say all that is needed to merge it with
+ * Attention over a part of the keys: the normalised output and the log-sum-exp are all that is needed to merge it with
  * attention of the same queries over other keys. So a shared prefix is computed once (cascade inference), or a cache is
- * divided over machines.
+ * distributed over machines.
  *
  * <p>Merging is associative and commutative but for rounding. The caller owns the memory.
  *
  * @param output {@code [batch, queryHeads, queries, valueDim]}
- * @param logSumExp {@code [batch, queryHeads, queries]}; minus infinity where no key was seen, and the output then does not
- *     count. F64 loses nothing; F32 loses what rounding a logarithm of this size does
+ * @param logSumExp {@code [batch, queryHeads, queries]}; minus infinity where no key was seen, and the output is then
+ *     ignored. F64 loses nothing; F32 adds the rounding error of a logarithm of this size
  */
 public record AttentionState(Tensor output, Tensor logSumExp) {
     private static final ScratchKey<StateMerge> CALL = ScratchKey.of(StateMerge::new);
@@ -43,7 +43,7 @@ public record AttentionState(Tensor output, Tensor logSumExp) {
     }
 
     /**
-     * Where attention writes this state.
+     * Returns the outputs with which attention writes this state.
      *
      * @return outputs without weights
      */
@@ -53,7 +53,7 @@ public record AttentionState(Tensor output, Tensor logSumExp) {
 
     /**
      * Merges two states: {@code l = log(e^l1 + e^l2)}, {@code o = o1 e^(l1 - l) + o2 e^(l2 - l)} (Ye et al. 2025, section 2.2).
-     * A state that saw no key leaves the other's bits alone.
+     * A state that saw no key does not change the other's bits.
      *
      * @param cpu threads and scratch
      * @param left over some keys

@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * Which keys a query sees, and what is added to its scores. Immutable; tensors given to it are shared, not copied, and
+ * The keys that each query may attend to ("sees"), and biases of its scores. Immutable; tensors given to it are shared, not copied, and
  * must stay unchanged while attention runs.
  *
  * <p>Polarity is in the name: {@link #keep} keeps where the tensor is not zero, {@link #drop} drops there. Masks combine
@@ -59,7 +59,7 @@ public final class Mask {
     }
 
     /**
-     * Keeps a score where the tensor is not zero, as a boolean {@code attn_mask} of PyTorch's
+     * Returns a mask that keeps a score where the tensor is not zero, as a boolean {@code attn_mask} of PyTorch's
      * {@code scaled_dot_product_attention}.
      *
      * @param tensor I8, broadcast over (batch, queryHeads, queries, keys)
@@ -71,7 +71,7 @@ public final class Mask {
     }
 
     /**
-     * Drops a score where the tensor is not zero, as the boolean masks of PyTorch's {@code nn.MultiheadAttention}.
+     * Returns a mask that drops a score where the tensor is not zero, as the boolean masks of PyTorch's {@code nn.MultiheadAttention}.
      *
      * @param tensor I8, broadcast over (batch, queryHeads, queries, keys)
      * @return the mask
@@ -82,7 +82,7 @@ public final class Mask {
     }
 
     /**
-     * Adds to the scaled scores; minus infinity drops a key.
+     * Returns a mask that adds a tensor to the scaled scores; minus infinity drops a key.
      *
      * @param tensor any floating type, broadcast over (batch, queryHeads, queries, keys)
      * @return the mask
@@ -96,8 +96,8 @@ public final class Mask {
     }
 
     /**
-     * Key padding: batch {@code b} has {@code lengths[b]} keys, and the rest of its keys does not exist. The sequence ends
-     * there, so positions follow (see above): the last query is at the last of these keys.
+     * Returns a mask for key padding: batch {@code b} has {@code lengths[b]} keys, and the rest of its keys does not
+     * exist. The sequence ends there, so positions follow (see above): the last query is at the last of these keys.
      *
      * @param lengths one per batch, or a single one for all
      * @return the mask
@@ -111,7 +111,7 @@ public final class Mask {
     }
 
     /**
-     * Sliding window: a query at position p (see above) sees the keys {@code p - left} to {@code p + right}, both included. A
+     * Returns a sliding window: a query at position p (see above) sees the keys {@code p - left} to {@code p + right}, both included. A
      * model's window of W tokens, the query's own among them, is
      * {@code window(W - 1, 0)}.
      *
@@ -127,7 +127,7 @@ public final class Mask {
     }
 
     /**
-     * Puts the queries at explicit positions: query {@code i} of batch {@code b} is at position {@code i + offsets[b]}, instead of
+     * Returns a mask that sets the positions of the queries: query {@code i} of batch {@code b} is at position {@code i + offsets[b]}, instead of
      * bottom-right. By itself it hides nothing; {@link #CAUSAL}, {@link #window} and linear biases that it is combined with, in
      * any order, measure from there, in any tensor, view or cache. The offset of a prompt is the number of tokens before it
      * ({@code past_sequence_length} of the ONNX operator Attention); 0 is top-left alignment. Key lengths then say which keys
@@ -163,8 +163,8 @@ public final class Mask {
     }
 
     /**
-     * Block-sparse attention: blocks of scores that are not kept do not exist, and tiles of nothing but such blocks cost
-     * nothing.
+     * Returns a block-sparse mask: blocks of scores that are not kept do not exist, and tiles that consist of such blocks
+     * are skipped.
      *
      * @param kept I8, broadcast over (batch, queryHeads, ceil(queries / blockSize), ceil(keys / blockSize)); not zero keeps
      * @param blockSize queries and keys of one block, a multiple of 32 up to 256 that divides 256
@@ -179,7 +179,7 @@ public final class Mask {
     }
 
     /**
-     * Both masks: a key must pass both, biases add up.
+     * Returns the combination of both masks: a key must pass both, biases add up.
      *
      * @param other another mask
      * @return the combination

@@ -5,7 +5,7 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What models do to scores beside masks. All of it combines, in this order: the scaled score is capped, the linear bias is
+ * Changes of scores besides masks. They combine in this order: the scaled score is capped, the linear bias is
  * added, then the biases of the mask; the modifier comes last. Sinks enter the denominator alone. Forward only: backward
  * refuses them.
  *
@@ -22,7 +22,7 @@ public record ScoreOptions(
         float @Nullable [] slopes,
         float @Nullable [] sinks,
         @Nullable ScoreModifier modifier) {
-    /** Scores stay as they are. */
+    /** No changes. */
     public static final ScoreOptions NONE = new ScoreOptions(0, null, null, null);
 
     /**
@@ -42,7 +42,7 @@ public record ScoreOptions(
     }
 
     /**
-     * The linear biases.
+     * Returns the linear biases.
      *
      * @return a copy, or null
      */
@@ -52,7 +52,7 @@ public record ScoreOptions(
     }
 
     /**
-     * The sinks.
+     * Returns the sinks.
      *
      * @return a copy, or null
      */
@@ -62,7 +62,7 @@ public record ScoreOptions(
     }
 
     /**
-     * These options with a cap.
+     * Returns these options with a cap.
      *
      * @param newSoftCap the largest absolute score; 0 for none
      * @return changed options
@@ -72,7 +72,7 @@ public record ScoreOptions(
     }
 
     /**
-     * These options with linear biases.
+     * Returns these options with linear biases.
      *
      * @param newSlopes one per query head, as of {@code io.multihead.position.Alibi}
      * @return changed options
@@ -82,7 +82,7 @@ public record ScoreOptions(
     }
 
     /**
-     * These options with sinks.
+     * Returns these options with sinks.
      *
      * @param newSinks one per query head
      * @return changed options
@@ -92,7 +92,7 @@ public record ScoreOptions(
     }
 
     /**
-     * These options with a modifier.
+     * Returns these options with a modifier.
      *
      * @param newModifier changes single scores; null for none
      * @return changed options
@@ -101,7 +101,7 @@ public record ScoreOptions(
         return new ScoreOptions(softCap, slopes, sinks, newModifier);
     }
 
-    /** The array itself, which nobody may change. */
+    /** Returns the array itself, which nobody may change. */
     float @Nullable [] sharedSlopes() {
         return slopes;
     }
@@ -110,7 +110,7 @@ public record ScoreOptions(
         return sinks;
     }
 
-    /** Whether anything but the denominator changes. */
+    /** Returns whether anything but the denominator changes. */
     boolean changesScores() {
         return softCap != 0 || slopes != null || modifier != null;
     }

@@ -15,8 +15,8 @@ import org.jspecify.annotations.Nullable;
  * {@code s = scale * scores + bias} and {@code m = max s}.
  *
  * <p>Scores have one to four axes, aligned from the right with {@code (batch, heads, queries, keys)}, any strides and element
- * types; arithmetic is f32. Masked scores do not exist, whatever they hold; a row without any gives 0, its logarithm and
- * log-sum-exp are minus infinity. The default scale is 1.
+ * types; arithmetic is f32. Masked scores do not exist, whatever they hold; a row without unmasked scores becomes 0, its logarithm
+ * and log-sum-exp are minus infinity. The default scale is 1.
  *
  * <p>Thread-safe; same bits for any number of threads; a warm call allocates nothing.
  */

@@ -1,4 +1,4 @@
-/** Scaled dot-product attention: tiled and materialising, with masks, grouped heads and log-sum-exp. */
+/** Scaled dot-product attention with masks, grouped heads, log-sum-exp, gradients, and sequences of any lengths. */
 @NullMarked
 package io.multihead.attention;
 
