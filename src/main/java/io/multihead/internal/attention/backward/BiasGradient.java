@@ -1,11 +1,9 @@
 package io.multihead.internal.attention.backward;
 
-import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
 import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.attention.HeadGroup;
-import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.Packer;
 import io.multihead.internal.kernel.Scratch;
 import io.multihead.tensor.Tensor;
@@ -49,7 +47,7 @@ final class BiasGradient {
                 }
             }
         }
-        write(schedule, part, to, staging.packer());
+        write(schedule, part, to);
         group.release();
     }
 
@@ -78,14 +76,13 @@ final class BiasGradient {
         }
     }
 
-    private void write(BiasGradientSchedule schedule, BiasGradientSchedule.Part part, Tensor to, Packer packer) {
-        float[] row = new float[Lanes.roundUp(part.columns(), PANEL)];
+    /** Writes the sums, each rounded once from double to the gradient's element type. */
+    private void write(BiasGradientSchedule schedule, BiasGradientSchedule.Part part, Tensor to) {
         for (int r = 0; r < part.rows(); r++) {
-            for (int c = 0; c < part.columns(); c++) {
-                row[c] = (float) sums[r * part.columns() + c];
-            }
             long at = schedule.position(to, part, r);
-            packer.write(row, 0, 0, 1, part.columns(), to, at, 0, schedule.keyStride());
+            for (int c = 0; c < part.columns(); c++) {
+                to.setAt(at + c * schedule.keyStride(), sums[r * part.columns() + c]);
+            }
         }
     }
 }
