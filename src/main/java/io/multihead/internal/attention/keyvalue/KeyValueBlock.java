@@ -41,6 +41,8 @@ public final class KeyValueBlock {
     private int sequence;
     private int head;
     private long tag;
+    private int headDim;
+    private int valueDim;
     private long firstKey = NOTHING;
     private int count;
     /** Keys of one span of panels. */
@@ -59,7 +61,9 @@ public final class KeyValueBlock {
     }
 
     /** Sets the head whose keys {@link #locate} names. */
-    void bind(KeyValueSource newSource, int newSequence, int newHead, long newTag) {
+    void bind(KeyValueSource newSource, int newSequence, int newHead, long newTag, int newHeadDim, int newValueDim) {
+        headDim = newHeadDim;
+        valueDim = newValueDim;
         source = newSource;
         sequence = newSequence;
         head = newHead;
@@ -95,7 +99,7 @@ public final class KeyValueBlock {
     }
 
     private void setValueRuns() {
-        int width = Lanes.roundUp(source().valueDim(), PANEL);
+        int width = Lanes.roundUp(valueDim, PANEL);
         for (int key = 0; key < count; key += Product.CHAIN) {
             KeyValueSpan span = spans[key / spanKeys];
             int at = span.value().panel + key % spanKeys * width;
@@ -111,7 +115,6 @@ public final class KeyValueBlock {
         if (inPlace || packedKeys.holds(tag, count)) {
             return;
         }
-        int headDim = source().headDim();
         float[] panels = packedKeys.reserve(memory, Panels.size(Blocking.KEY_BLOCK, Math.max(1, headDim)));
         for (int d = 0; d < headDim; d += DEPTH) {
             int depth = Math.min(DEPTH, headDim - d);
@@ -132,7 +135,6 @@ public final class KeyValueBlock {
         if (inPlace || packedValues.holds(tag, count)) {
             return;
         }
-        int valueDim = source().valueDim();
         float[] panels = packedValues.reserve(memory, Panels.size(Math.max(1, valueDim), Blocking.KEY_BLOCK));
         if (spans[0].isPanels()) {
             widenValues(panels);
@@ -172,7 +174,7 @@ public final class KeyValueBlock {
 
     /** Widens values into panels of all keys, one run of 64 keys with all its dims after another: one stream from memory. */
     private void widenValues(float[] to) {
-        int width = Lanes.roundUp(source().valueDim(), PANEL);
+        int width = Lanes.roundUp(valueDim, PANEL);
         for (int key = 0; key < count; key += Product.CHAIN) {
             int rows = Math.min(Product.CHAIN, count - key);
             for (int d = 0; d < width; d += PANEL) {
@@ -188,7 +190,6 @@ public final class KeyValueBlock {
      */
     public void multiplyKeys(
             Product product, float[] queries, int q0, int chunk, int rows, int keys, float[] scores, int at) {
-        int headDim = source().headDim();
         int step = inPlace ? spanKeys : Blocking.KEY_BLOCK;
         for (int d = 0; d < headDim; d += DEPTH) {
             int depth = Math.min(DEPTH, headDim - d);
@@ -236,7 +237,7 @@ public final class KeyValueBlock {
         } else {
             product.right(packedValues.panels(), 0, packedValues.count() * PANEL);
         }
-        product.into(output, at, stride).accumulate(rows, source().valueDim(), keys, Product.CHAIN, compensation);
+        product.into(output, at, stride).accumulate(rows, valueDim, keys, Product.CHAIN, compensation);
     }
 
     /** Returns the non-finite elements of V, which {@link #multiplyValues} leaves out. */

@@ -15,6 +15,8 @@ public final class PackedBlocks {
     private int sequence;
     private int head;
     private long tag;
+    private int headDim;
+    private int valueDim;
     private int rows;
     private boolean keepsAll;
 
@@ -35,6 +37,8 @@ public final class PackedBlocks {
         sequence = group.sequence();
         head = group.keyValueHead();
         tag = group.tag();
+        headDim = newSource.headDim();
+        valueDim = newSource.valueDim();
         rows = newRows;
         keepsAll = newKeepsAll;
     }
@@ -52,7 +56,7 @@ public final class PackedBlocks {
         } else if (!block.isAt(firstKey)) {
             block.clear();
         }
-        block.bind(Checks.notNull(source, "source"), sequence, head, tag);
+        block.bind(Checks.notNull(source, "source"), sequence, head, tag, headDim, valueDim);
         block.locate(firstKey, count, rows);
         return block;
     }
