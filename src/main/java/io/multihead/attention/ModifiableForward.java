@@ -3,7 +3,7 @@ package io.multihead.attention;
 import io.multihead.internal.Checks;
 import io.multihead.internal.attention.ScoreFunction;
 import io.multihead.internal.attention.forward.ForwardCall;
-import io.multihead.internal.kernel.Scratch;
+import io.multihead.internal.layout.Scratch;
 import org.jspecify.annotations.Nullable;
 
 /** A call of forward that adapts the caller's modifier to the engine: an object of its own per call would cost garbage. */

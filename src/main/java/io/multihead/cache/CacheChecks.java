@@ -3,22 +3,19 @@ package io.multihead.cache;
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
 import io.multihead.internal.call.Operation;
-import io.multihead.internal.kernel.Lanes;
-import io.multihead.internal.kernel.Quads;
 import io.multihead.position.Rope;
-import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import java.util.List;
 
-/** What must hold before a cache changes. */
+/** Checks arguments before a cache changes. */
 final class CacheChecks {
     private CacheChecks() {}
 
-    static void requireTokens(KeyValueCache.Config config, Compute cpu, Tensor key, Tensor value) {
+    static void requireTokens(PageLayout layout, Compute cpu, Tensor key, Tensor value) {
         Checks.notNull(cpu, "cpu");
-        requireShape(key, "key", config.heads(), config.headDim());
-        requireShape(value, "value", config.heads(), config.valueDim());
+        requireShape(key, "key", layout.heads(), layout.headDim());
+        requireShape(value, "value", layout.heads(), layout.valueDim());
         if (value.dim(0) != key.dim(0) || value.dim(2) != key.dim(2)) {
             throw Checks.fail(
                     "value", "shape " + value.shape(), "expected the batches and tokens of key " + key.shape());
@@ -59,38 +56,28 @@ final class CacheChecks {
         }
     }
 
-    /** Returns the elements of one token of one head: a key, and a value padded to whole panels. */
-    static long elements(DType dtype, int headDim, int valueDim) {
-        long step = dtype == DType.I8 ? Quads.ROWS : 1;
-        return Math.ceilDiv(headDim, step) * step + Math.ceilDiv(valueDim, (long) Lanes.PANEL) * Lanes.PANEL;
-    }
-
     /** Fails unless a page of all layers and heads fits one Java array. */
-    private static void requirePageFits(KeyValueCache.Config config, int pageTokens) {
-        long elements = elements(config.dtype(), config.headDim(), config.valueDim());
-        requirePageFits(config.layers(), config.heads(), elements, pageTokens);
-    }
-
-    static void requirePageFits(int layers, int heads, long elements, int pageTokens) {
+    static void requirePageFits(PageLayout layout, int pageTokens) {
         long most = Integer.MAX_VALUE / pageTokens;
-        // compared by division: the product of all three may pass 2^63
-        if ((long) layers * heads > most / elements) {
+        // compared by division: the product of all three may exceed 2^63
+        if ((long) layout.layers() * layout.heads() > most / layout.elements()) {
             throw Checks.fail(
                     "config",
-                    layers + " layers x " + heads + " heads x " + elements + " elements of a key and a padded value",
+                    layout.layers() + " layers x " + layout.heads() + " heads x " + layout.elements()
+                            + " elements of a key and a padded value",
                     "expected at most " + most + " elements per token, of which " + pageTokens + " fill one array");
         }
     }
 
     /** Fails if the tokens of a contiguous cache fill no array, or need more memory than the JVM can ever have. */
-    static void requireHeap(KeyValueCache.Config config, int sequences, long pages, long tokens) {
-        requirePageFits(config, Lanes.DEPTH);
-        long most = Runtime.getRuntime().maxMemory() / PagePool.bytesPerToken(config) / Lanes.DEPTH;
+    static void requireHeap(PageLayout layout, int sequences, long pages, long tokens) {
+        requirePageFits(layout, PagePool.CONTIGUOUS_PAGE);
+        long most = Runtime.getRuntime().maxMemory() / layout.bytesPerToken() / PagePool.CONTIGUOUS_PAGE;
         if (pages > most / sequences) {
             throw Checks.fail(
                     "tokens",
                     tokens + " in each of " + sequences + " sequences",
-                    "expected at most " + most * Lanes.DEPTH + " in all, " + PagePool.bytesPerToken(config)
+                    "expected at most " + most * PagePool.CONTIGUOUS_PAGE + " in all, " + layout.bytesPerToken()
                             + " bytes each, in a heap of "
                             + Runtime.getRuntime().maxMemory() + " (-Xmx)");
         }

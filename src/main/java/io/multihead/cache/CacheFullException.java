@@ -1,6 +1,6 @@
 package io.multihead.cache;
 
-/** A cache has no page left, or a sequence no room; nothing has changed. */
+/** Thrown when a cache has no free page, or a sequence has reached its maximum; nothing has changed then. */
 public final class CacheFullException extends IllegalStateException {
     private static final long serialVersionUID = 1L;
 

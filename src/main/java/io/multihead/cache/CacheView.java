@@ -6,14 +6,16 @@ import io.multihead.internal.attention.keyvalue.KeyValueSource;
 import io.multihead.internal.attention.keyvalue.KeyValueSpan;
 import io.multihead.tensor.Tensor;
 
-/** Some sequences of one layer, as long as they are when attention asks. */
+/** A view of some sequences of one layer, with the length that they have when attention reads them. */
 final class CacheView implements KeyValueSource {
-    private final KeyValueCache cache;
+    private final PagePool pool;
+    private final Sequences open;
     private final int layer;
     private final int[] sequences;
 
-    CacheView(KeyValueCache cache, int layer, int[] sequences) {
-        this.cache = cache;
+    CacheView(PagePool pool, Sequences open, int layer, int[] sequences) {
+        this.pool = pool;
+        this.open = open;
         this.layer = layer;
         this.sequences = sequences;
     }
@@ -25,27 +27,27 @@ final class CacheView implements KeyValueSource {
 
     @Override
     public int heads() {
-        return cache.config().heads();
+        return pool.layout.heads();
     }
 
     @Override
     public int headDim() {
-        return cache.config().headDim();
+        return pool.layout.headDim();
     }
 
     @Override
     public int valueDim() {
-        return cache.config().valueDim();
+        return pool.layout.valueDim();
     }
 
     @Override
     public long keys(int sequence) {
-        return cache.length(layer, sequence(sequence));
+        return open.get(sequence(sequence)).lengths[layer];
     }
 
     @Override
     public long firstKey(int sequence) {
-        return cache.firstKey(sequence(sequence));
+        return open.get(sequence(sequence)).firstKey;
     }
 
     private int sequence(int index) {
@@ -54,12 +56,10 @@ final class CacheView implements KeyValueSource {
 
     @Override
     public void locate(int sequence, int head, long key, KeyValueSpan to) {
-        PagePool pool = cache.pool();
-        int page = cache.page(sequences[sequence], key);
+        int page = open.page(sequences[sequence], key);
         to.keys(pool.pageTokens)
                 .panels(
                         pool.slab(page),
-                        pool.config.dtype(),
                         pool.keyAt(page, layer, head),
                         pool.valueAt(page, layer, head),
                         pool.isFinite(page, layer, head));
@@ -67,7 +67,7 @@ final class CacheView implements KeyValueSource {
         to.scales(pool.scales(page), scaleAt, scaleAt + pool.pageTokens);
     }
 
-    /** Its memory is the cache's own, on the heap. */
+    /** Needs no check of memory: pages are Java arrays of the cache. */
     @Override
     public void requireUsable(Compute cpu, Tensor written, String argument) {}
 }

@@ -3,11 +3,12 @@ package io.multihead.cache;
 import io.multihead.attention.KeyValueView;
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
+import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.attention.keyvalue.KeyValueAccess;
 import io.multihead.internal.attention.keyvalue.KeyValueSpan;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.ScratchKey;
-import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.layout.PanelFormat;
 import io.multihead.position.Rope;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
@@ -17,11 +18,11 @@ import org.jspecify.annotations.Nullable;
 /**
  * Keys and values of many sequences and all layers, kept between steps in the layout that attention reads in place.
  *
- * <p>Memory is pages of some tokens with all layers and heads (Kwon et al. 2023, section 4). Sequences that were forked share
- * pages until one of them writes. {@link #contiguous} has all its memory at once and never fails up to the length it was made
- * for; {@link #paged} takes pages as they are needed, within a hard budget. Both hold Java arrays, which count towards the
- * JVM's heap ({@code -Xmx}); {@link #bytesPerToken} says how much. What is not a whole page is rounded up, 64 tokens in a paged
- * cache and 256 in a contiguous one. Memory once taken is kept for later sequences until the cache itself is garbage.
+ * <p>Memory is divided into pages, each with some tokens of all layers and heads (Kwon et al. 2023, section 4). Sequences that were forked share
+ * pages until one of them writes. {@link #contiguous} allocates all its memory at once and never fails up to the length that it was
+ * created for; {@link #paged} takes pages as they are needed, within a hard budget. Both hold Java arrays, which count towards the
+ * JVM's heap ({@code -Xmx}); {@link #bytesPerToken} says how much. Lengths are rounded up to whole pages, 64 tokens in a paged
+ * cache and 256 in a contiguous one. Memory once allocated is kept for later sequences until the cache itself is garbage.
  *
  * <p>A token is narrowed once, when it is appended: f32 as it is, bf16 and f16 to nearest even, i8 with one f32 scale per token,
  * head and side (largest absolute element over 127). Attention over a narrow cache equals attention over its widened content.
@@ -31,21 +32,24 @@ import org.jspecify.annotations.Nullable;
  */
 public final class KeyValueCache {
     private static final ScratchKey<AppendCall> CALL = ScratchKey.of(AppendCall::new);
+    /** Tokens that {@link #slide} frees at a time: the keys that attention reads at a time, of which none may be missing. */
+    private static final int SLIDE_STEP = Blocking.KEY_BLOCK;
 
+    private final Config config;
     private final PagePool pool;
     private final Sequences sequences;
     private final int[] one = new int[1];
 
     /**
-     * What a cache holds.
+     * Sizes and element type of a cache.
      *
      * @param layers number of layers, at least 1
      * @param heads key/value heads, at least 1
      * @param headDim elements of a key, at least 1
      * @param valueDim elements of a value, at least 1
      * @param dtype F32, BF16, F16 or I8
-     * @param ropes what rotates keys on their way in, by their position in the sequence: none, one for all layers, or one per
-     *     layer. Queries are the caller's to rotate
+     * @param ropes rotary embeddings that are applied to keys as they are appended, by their position in the sequence: none, one for all layers, or one per
+     *     layer. The caller rotates queries
      */
     public record Config(int layers, int heads, int headDim, int valueDim, DType dtype, List<Rope> ropes) {
         /**
@@ -64,12 +68,12 @@ public final class KeyValueCache {
             }
             ropes = Checks.noNulls(ropes, "ropes");
             CacheChecks.requireRopes(ropes, layers, headDim);
-            CacheChecks.requirePageFits(
-                    layers, heads, CacheChecks.elements(dtype, headDim, valueDim), KeyValueSpan.MIN_PANEL_KEYS);
+            PageLayout layout = new PageLayout(layers, heads, headDim, valueDim, PanelFormat.of(dtype));
+            CacheChecks.requirePageFits(layout, KeyValueSpan.MIN_PANEL_KEYS);
         }
 
         /**
-         * Keys and values of the same size, in f32.
+         * Returns a configuration with keys and values of the same size, in f32.
          *
          * @param layers number of layers
          * @param heads key/value heads
@@ -81,7 +85,7 @@ public final class KeyValueCache {
         }
 
         /**
-         * This configuration with another element type.
+         * Returns this configuration with another element type.
          *
          * @param newDtype F32, BF16, F16 or I8
          * @return the changed configuration
@@ -91,7 +95,7 @@ public final class KeyValueCache {
         }
 
         /**
-         * This configuration with values of another size, as latent attention has them.
+         * Returns this configuration with values of another size, as latent attention has them.
          *
          * @param newValueDim elements of a value
          * @return the changed configuration
@@ -101,7 +105,7 @@ public final class KeyValueCache {
         }
 
         /**
-         * This configuration with keys that are rotated as they are appended, which saves a pass over them.
+         * Returns this configuration with keys that are rotated as they are appended, which saves a pass over them.
          *
          * @param newRopes one for all layers, or one per layer; none to append keys as they are
          * @return the changed configuration
@@ -110,23 +114,28 @@ public final class KeyValueCache {
             return new Config(layers, heads, headDim, valueDim, dtype, List.of(Checks.noNulls(newRopes, "ropes")));
         }
 
+        PageLayout layout() {
+            return new PageLayout(layers, heads, headDim, valueDim, PanelFormat.of(dtype));
+        }
+
         @Nullable
         Rope rope(int layer) {
             return ropes.isEmpty() ? null : ropes.get(ropes.size() == 1 ? 0 : layer);
         }
     }
 
-    private KeyValueCache(PagePool pool, long quota) {
+    private KeyValueCache(Config config, PagePool pool, long quota) {
+        this.config = config;
         this.pool = pool;
         sequences = new Sequences(pool, quota);
     }
 
     /**
-     * A cache that has room for so many sequences of so many tokens, all of it taken now. Sequences 0 to {@code sequences - 1}
-     * are open.
+     * Creates a contiguous cache, allocated now, for {@code sequences} sequences of up to {@code tokens} tokens each. Sequences 0 to
+     * {@code sequences - 1} are open.
      *
-     * @param config what it holds
-     * @param sequences how many
+     * @param config sizes and element type
+     * @param sequences number of sequences
      * @param tokens most tokens of each, counted from the first that still exists; rounded up to 256
      * @return the cache
      * @throws IllegalArgumentException if a number is less than 1, or all tokens need more than the JVM's largest heap
@@ -134,10 +143,11 @@ public final class KeyValueCache {
     public static KeyValueCache contiguous(Config config, int sequences, long tokens) {
         Checks.notNull(config, "config");
         Checks.atLeast(sequences, 1, "sequences");
-        long quota = Math.ceilDiv(Checks.atLeast(tokens, 1, "tokens"), (long) Lanes.DEPTH);
-        CacheChecks.requireHeap(config, sequences, quota, tokens);
+        long quota = Math.ceilDiv(Checks.atLeast(tokens, 1, "tokens"), (long) PagePool.CONTIGUOUS_PAGE);
+        CacheChecks.requireHeap(config.layout(), sequences, quota, tokens);
         long pages = quota * sequences;
-        KeyValueCache cache = new KeyValueCache(new PagePool(config, Lanes.DEPTH, pages, 1), quota);
+        KeyValueCache cache =
+                new KeyValueCache(config, new PagePool(config.layout(), PagePool.CONTIGUOUS_PAGE, pages, 1), quota);
         for (int page = 0; page < pages; page++) {
             cache.pool.reserve(page);
         }
@@ -148,44 +158,44 @@ public final class KeyValueCache {
     }
 
     /**
-     * A cache of pages of 64 tokens, which are taken as sequences grow. No sequence is open. Memory comes from the heap in
-     * steps of 64 MiB or a sixteenth of the budget, whichever is more, and is kept.
+     * Creates a cache of pages of 64 tokens, which are taken as sequences grow. No sequence is open. Memory is allocated in steps of
+     * 64 MiB or a sixteenth of the budget, whichever is more, and is kept.
      *
-     * @param config what it holds
+     * @param config sizes and element type
      * @param budgetBytes most bytes of all pages together
      * @return the cache
      * @throws IllegalArgumentException if the budget does not hold one page, or exceeds the JVM's largest heap
      */
     public static KeyValueCache paged(Config config, long budgetBytes) {
-        long page = PagePool.bytesPerToken(Checks.notNull(config, "config")) * KeyValueSpan.MIN_PANEL_KEYS;
+        long page = Checks.notNull(config, "config").layout().bytesPerToken() * KeyValueSpan.MIN_PANEL_KEYS;
         if (budgetBytes < page) {
             throw Checks.fail("budgetBytes", String.valueOf(budgetBytes), "expected at least one page of " + page);
         }
         CacheChecks.requireHeap(budgetBytes);
-        PagePool pool = new PagePool(config, KeyValueSpan.MIN_PANEL_KEYS, budgetBytes / page, PagePool.STEPS);
-        return new KeyValueCache(pool, Long.MAX_VALUE);
+        PagePool pool = new PagePool(config.layout(), KeyValueSpan.MIN_PANEL_KEYS, budgetBytes / page, PagePool.STEPS);
+        return new KeyValueCache(config, pool, Long.MAX_VALUE);
     }
 
     /**
-     * What this cache holds.
+     * Returns the sizes and the element type.
      *
      * @return the configuration
      */
     public Config config() {
-        return pool.config;
+        return config;
     }
 
     /**
-     * Bytes of one token in all layers.
+     * Returns the bytes of one token in all layers.
      *
      * @return keys, values and, for i8, their scales; values padded to a multiple of 32 elements
      */
     public long bytesPerToken() {
-        return PagePool.bytesPerToken(pool.config);
+        return pool.layout.bytesPerToken();
     }
 
     /**
-     * Bytes of the pages that sequences hold; a shared page counts once.
+     * Returns the bytes of the pages that sequences hold; a shared page counts once.
      *
      * @return at most the budget
      */
@@ -194,7 +204,7 @@ public final class KeyValueCache {
     }
 
     /**
-     * Tokens that still fit, all sequences together, in pages that nobody holds.
+     * Returns how many tokens still fit, of all sequences together, in pages that no sequence holds.
      *
      * @return a multiple of the page size
      */
@@ -208,11 +218,11 @@ public final class KeyValueCache {
      * @return its number, the smallest that is not in use
      */
     public int open() {
-        return sequences.put(new Sequence(pool.config.layers()));
+        return sequences.put(new Sequence(config.layers()));
     }
 
     /**
-     * Opens a sequence with the same tokens, which shares all pages; whoever writes to a shared page first copies it.
+     * Opens a sequence with the same tokens, which shares all pages; a shared page is copied before one of its sequences writes to it.
      *
      * @param sequence an open sequence
      * @return the new sequence's number
@@ -239,29 +249,29 @@ public final class KeyValueCache {
     }
 
     /**
-     * The position of a sequence's next token in one layer: how many were appended, less those truncated.
+     * Returns the position of a sequence's next token in one layer: how many were appended, less those truncated.
      *
      * @param layer from 0
      * @param sequence an open sequence
      * @return at least 0
      */
     public long length(int layer, int sequence) {
-        Checks.index(layer, pool.config.layers(), "layer");
+        Checks.index(layer, config.layers(), "layer");
         return sequences.get(sequence).lengths[layer];
     }
 
     /**
-     * The first token that still exists.
+     * Returns the first token that still exists.
      *
      * @param sequence an open sequence
-     * @return 0 unless {@link #slide} gave up older ones
+     * @return 0 unless {@link #slide} dropped older ones
      */
     public long firstKey(int sequence) {
         return sequences.get(sequence).firstKey;
     }
 
     /**
-     * Appends as many tokens to each sequence.
+     * Appends the same number of tokens to each sequence.
      *
      * @param cpu threads and scratch
      * @param layer from 0
@@ -272,7 +282,7 @@ public final class KeyValueCache {
      * @throws CacheFullException if there is no room; nothing has changed then
      */
     public void append(Compute cpu, int layer, int[] to, Tensor key, Tensor value) {
-        CacheChecks.requireTokens(pool.config, cpu, key, value);
+        CacheChecks.requireTokens(pool.layout, cpu, key, value);
         if (key.dim(0) != Checks.notNull(to, "to").length) {
             throw Checks.fail(
                     "key", "shape " + key.shape(), "expected a batch for each of " + to.length + " sequences");
@@ -309,18 +319,18 @@ public final class KeyValueCache {
      * @throws CacheFullException if there is no room; nothing has changed then
      */
     public void appendPacked(Compute cpu, int layer, int[] to, long[] offsets, Tensor key, Tensor value) {
-        CacheChecks.requireTokens(pool.config, cpu, key, value);
+        CacheChecks.requireTokens(pool.layout, cpu, key, value);
         CacheChecks.requireOffsets(Checks.notNull(to, "to"), offsets, key);
         append(cpu, layer, to, offsets, key, value);
     }
 
     private void append(Compute cpu, int layer, int[] to, long @Nullable [] offsets, Tensor key, Tensor value) {
-        Checks.index(layer, pool.config.layers(), "layer");
+        Checks.index(layer, config.layers(), "layer");
         sequences.requireDistinct(to);
-        try (AppendCall call = Operation.open(cpu, CALL)) { // first, since a closed Compute must not cost pages
+        try (AppendCall call = Operation.open(cpu, CALL)) { // first, so that a closed Compute costs no pages
             sequences.makeRoom(layer, to, offsets, key.dim(2));
-            call.bind(this, layer, to, offsets);
-            call.bindTensors(key, value);
+            call.bind(pool, sequences, config.rope(layer), layer);
+            call.bindTokens(to, offsets, key, value);
             call.run();
             sequences.advance(layer, to, offsets, key.dim(2));
         } finally {
@@ -329,11 +339,11 @@ public final class KeyValueCache {
     }
 
     /**
-     * Forgets the tokens from a position on, in all layers: after speculation that failed, or to rewind.
+     * Drops the tokens from a position on, in all layers: after speculation that failed, or to rewind.
      *
      * @param sequence an open sequence
      * @param length how many tokens stay at most, from the very first
-     * @throws IllegalArgumentException if tokens that were given up would have to come back
+     * @throws IllegalArgumentException if tokens that were dropped by {@link #slide} would have to come back
      */
     public void truncate(int sequence, long length) {
         Sequence shorter = sequences.get(sequence);
@@ -348,12 +358,12 @@ public final class KeyValueCache {
     }
 
     /**
-     * Gives up the tokens before a position, in all layers; whole blocks of 256 of them make room for new tokens. Positions
-     * stay what they were, so that a sequence with a window may grow for ever in constant memory.
+     * Drops the tokens before a position, in all layers; whole blocks of 256 of them are freed for new tokens. Positions do not
+     * change, so a sequence with a window may grow without limit in constant memory.
      *
      * @param sequence an open sequence
      * @param firstKey the first token that stays; at most the length of every layer
-     * @throws IllegalArgumentException if a layer has not come so far, or the tokens are given up already
+     * @throws IllegalArgumentException if a layer is shorter, or the tokens have been dropped already
      */
     public void slide(int sequence, long firstKey) {
         Sequence slid = sequences.get(sequence);
@@ -365,7 +375,7 @@ public final class KeyValueCache {
         }
         slid.firstKey = firstKey;
         // attention reads whole blocks of 256
-        long page = firstKey / Lanes.DEPTH * (Lanes.DEPTH / pool.pageTokens);
+        long page = firstKey / SLIDE_STEP * (SLIDE_STEP / pool.pageTokens);
         while (slid.pageCount > 0 && slid.dropped < page) {
             pool.release(slid.removeFirst());
         }
@@ -373,26 +383,21 @@ public final class KeyValueCache {
     }
 
     /**
-     * Sequences of one layer, for attention. The view stays good while they are open and always shows what is there.
+     * Returns a view of some sequences of one layer, for attention. It is valid while they are open and shows their current tokens.
      *
      * @param layer from 0
      * @param of open sequences
      * @return a view of them
      */
     public KeyValueView view(int layer, int... of) {
-        Checks.index(layer, pool.config.layers(), "layer");
+        Checks.index(layer, config.layers(), "layer");
         for (int sequence : Checks.notNull(of, "of")) {
             sequences.get(sequence);
         }
-        return KeyValueAccess.view(new CacheView(this, layer, of.clone()), KeyValueView.class);
+        return KeyValueAccess.view(new CacheView(pool, sequences, layer, of.clone()), KeyValueView.class);
     }
 
     PagePool pool() {
         return pool;
-    }
-
-    /** The page of a token. */
-    int page(int sequence, long position) {
-        return sequences.get(sequence).page(position / pool.pageTokens);
     }
 }

@@ -2,11 +2,11 @@ package io.multihead.cache;
 
 import java.util.Arrays;
 
-/** One sequence: its pages, from the first that still exists, and how far each layer has come. */
+/** One sequence: its pages, from the first that still exists, and its length in each layer. */
 final class Sequence {
     final long[] lengths;
     long firstKey;
-    /** Number of pages given up before the first in {@link #pages}. */
+    /** Number of pages that were dropped before the first in {@link #pages}. */
     long dropped;
 
     int pageCount;
@@ -48,7 +48,7 @@ final class Sequence {
         return page;
     }
 
-    /** Another sequence of the same pages. */
+    /** Returns another sequence with the same pages. */
     Sequence fork() {
         Sequence other = new Sequence(lengths.length);
         System.arraycopy(lengths, 0, other.lengths, 0, lengths.length);

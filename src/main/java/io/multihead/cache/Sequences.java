@@ -4,7 +4,7 @@ import io.multihead.internal.Checks;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
-/** The open sequences of a cache by their numbers, and who may take pages. */
+/** The open sequences of a cache by number, and the pages that they take. */
 final class Sequences {
     private final PagePool pool;
     /** Most pages of one sequence. */
@@ -17,13 +17,18 @@ final class Sequences {
         this.quota = quota;
     }
 
-    /** An open sequence. */
+    /** Returns an open sequence. */
     Sequence get(int number) {
         Sequence sequence = number < 0 || number >= sequences.length ? null : sequences[number];
         if (sequence == null) {
             throw Checks.fail("sequence", String.valueOf(number), "expected an open sequence");
         }
         return sequence;
+    }
+
+    /** Returns the page that holds a token. */
+    int page(int number, long position) {
+        return get(number).page(position / pool.pageTokens);
     }
 
     /** Fails unless all are open and no two the same. */
@@ -38,7 +43,7 @@ final class Sequences {
         }
     }
 
-    /** Closes a number. */
+    /** Frees the number of a closed sequence. */
     void remove(int number) {
         sequences[number] = null;
     }
@@ -54,12 +59,12 @@ final class Sequences {
         return number;
     }
 
-    /** New tokens of one of several sequences. */
+    /** Returns the new tokens of one of several sequences. */
     static long count(long @Nullable [] offsets, int index, long all) {
         return offsets == null ? all : offsets[index + 1] - offsets[index];
     }
 
-    /** Takes the pages that the new tokens need, and copies shared ones that they will be written to; all or none. */
+    /** Takes the pages that the new tokens need, and copies the shared ones that will be written; all or none. */
     void makeRoom(int layer, int[] to, long @Nullable [] offsets, long all) {
         long wanted = 0;
         for (int i = 0; i < to.length; i++) {
@@ -84,7 +89,7 @@ final class Sequences {
         }
     }
 
-    /** Returns how many pages must be copied: of those who share a page and all write to it, the last one may keep it. */
+    /** Returns how many pages must be copied; if all that share a page write to it, the last one keeps it. */
     private long copies(int layer, int[] to, long @Nullable [] offsets, long all) {
         long copies = 0;
         for (int i = 0; i < to.length; i++) {
@@ -104,13 +109,13 @@ final class Sequences {
         return copies;
     }
 
-    /** Returns the last page that exists already and that the new tokens are written to; less than the first if there is none. */
+    /** Returns the last existing page that new tokens are written to; less than the first if there is none. */
     private long lastWritten(Sequence sequence, int layer, long count) {
         long pages = Math.ceilDiv(sequence.lengths[layer] + count, (long) pool.pageTokens);
         return count == 0 ? -1 : Math.min(pages, sequence.dropped + sequence.pageCount) - 1;
     }
 
-    /** Counts the new tokens, which have been written. */
+    /** Adds the new tokens, which have been written, to the lengths. */
     void advance(int layer, int[] to, long @Nullable [] offsets, long all) {
         for (int i = 0; i < to.length; i++) {
             get(to[i]).lengths[layer] += count(offsets, i, all);

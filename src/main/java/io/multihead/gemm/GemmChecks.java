@@ -6,7 +6,7 @@ import io.multihead.internal.call.Operation;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/** What must hold before a multiplication writes anything. */
+/** Checks the arguments of a multiplication before anything is written. */
 final class GemmChecks {
     private GemmChecks() {}
 
@@ -72,7 +72,7 @@ final class GemmChecks {
         }
     }
 
-    /** Leading axes must broadcast to those of C. */
+    /** Requires that the leading axes broadcast to those of C. */
     private static void requireBatch(Tensor operand, Tensor c, String argument) {
         int missing = c.rank() - operand.rank();
         for (int axis = 0; axis < operand.rank() - 2; axis++) {

@@ -1,5 +1,6 @@
 package io.multihead.gemm;
 
+import io.multihead.internal.gemm.GemmProblem;
 import jdk.jfr.Category;
 import jdk.jfr.Enabled;
 import jdk.jfr.Event;
@@ -9,7 +10,7 @@ import jdk.jfr.Name;
 import jdk.jfr.StackTrace;
 import org.jspecify.annotations.Nullable;
 
-/** One matrix product in a flight recording; off unless the recording asks for {@code io.multihead.Gemm}. */
+/** One matrix multiplication in a flight recording; off unless the recording asks for {@code io.multihead.Gemm}. */
 @Name("io.multihead.Gemm")
 @Label("Matrix product")
 @Category("Multihead")
@@ -36,7 +37,7 @@ final class GemmEvent extends Event {
     @Label("Units of work")
     long units;
 
-    /** An event that has begun, or null while nobody records: nothing is allocated then. */
+    /** Returns an event that has begun, or null, without allocation, unless a recording asks for it. */
     static @Nullable GemmEvent start() {
         if (!TYPE.isEnabled()) {
             return null;
@@ -46,13 +47,13 @@ final class GemmEvent extends Event {
         return event;
     }
 
-    /** Says what the call was and how many units it took. */
-    void finish(GemmCall call, long newUnits) {
-        batches = call.batches;
-        rows = call.rows;
-        columns = call.columns;
-        depth = call.depth;
-        packed = call.packed() != null;
+    /** Records the sizes of the call and how many tasks it took. */
+    void finish(GemmProblem problem, long newUnits) {
+        batches = problem.batches();
+        rows = problem.m();
+        columns = problem.n();
+        depth = problem.k();
+        packed = problem.isPacked();
         units = newUnits;
         commit();
     }

@@ -5,12 +5,12 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The rest of {@code C = alpha * op(A) * op(B) + beta * C + bias}. Immutable and thread-safe.
+ * Transposes, factors and bias of {@code C = alpha * op(A) * op(B) + beta * C + bias}. Immutable and thread-safe.
  *
  * @param transposeA whether the last two axes of A are swapped first
  * @param transposeB whether the last two axes of B are swapped first
  * @param alpha factor of the product
- * @param beta factor of what C held before; 0 means that C is not read, so it may hold NaN
+ * @param beta factor of the earlier contents of C; 0 means that C is not read, so it may hold NaN
  * @param bias {@code [columns]}, added to every row; null for none
  */
 public record GemmOptions(
@@ -30,7 +30,7 @@ public record GemmOptions(
     }
 
     /**
-     * These options with the last two axes of A swapped first, or not.
+     * Returns these options with the last two axes of A swapped first, or not.
      *
      * @param transposed whether to swap
      * @return changed options
@@ -40,7 +40,7 @@ public record GemmOptions(
     }
 
     /**
-     * These options with the last two axes of B swapped first, or not.
+     * Returns these options with the last two axes of B swapped first, or not.
      *
      * @param transposed whether to swap
      * @return changed options
@@ -50,7 +50,7 @@ public record GemmOptions(
     }
 
     /**
-     * These options with other factors.
+     * Returns these options with other factors.
      *
      * @param newAlpha factor of the product
      * @param newBeta factor of what C held before
@@ -61,7 +61,7 @@ public record GemmOptions(
     }
 
     /**
-     * These options with a bias for every row.
+     * Returns these options with a bias that is added to every row.
      *
      * @param newBias {@code [columns]}, or null for none
      * @return changed options

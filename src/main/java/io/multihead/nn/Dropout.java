@@ -2,7 +2,7 @@ package io.multihead.nn;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
-import io.multihead.internal.kernel.Philox;
+import io.multihead.internal.random.Philox;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Map;

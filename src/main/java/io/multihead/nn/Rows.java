@@ -3,7 +3,7 @@ package io.multihead.nn;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import io.multihead.internal.kernel.Lanes;
-import io.multihead.internal.kernel.Packer;
+import io.multihead.internal.layout.Packer;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 

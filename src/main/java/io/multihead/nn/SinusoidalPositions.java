@@ -3,9 +3,9 @@ package io.multihead.nn;
 import io.multihead.internal.Checks;
 import io.multihead.internal.Gate;
 import io.multihead.internal.kernel.Lanes;
-import io.multihead.internal.kernel.Packer;
 import io.multihead.internal.kernel.RowOps;
-import io.multihead.internal.kernel.Scratch;
+import io.multihead.internal.layout.Packer;
+import io.multihead.internal.layout.Scratch;
 import io.multihead.tensor.Tensor;
 
 /**

@@ -6,7 +6,7 @@ import io.multihead.internal.Checks;
 import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.Lanes;
-import io.multihead.internal.kernel.Packer;
+import io.multihead.internal.layout.Packer;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;

@@ -18,6 +18,7 @@ import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.KeyValueView;
 import io.multihead.attention.Mask;
 import io.multihead.compute.Compute;
+import io.multihead.internal.layout.PanelMemory;
 import io.multihead.reference.ReferenceAttention;
 import io.multihead.reference.ScoreRule;
 import io.multihead.reference.Tolerance;
@@ -223,7 +224,13 @@ class CachedAttentionTest {
             attend(cpu, tokens(query, KEYS - 1, 1), cache.view(0, 0), AttentionOptions.CAUSAL);
             attend(cpu, query, cache.view(0, 0), AttentionOptions.CAUSAL);
         }
-        return new WeakReference<>(cache.pool().slab(0));
+        PanelMemory slab = cache.pool().slab(0);
+        return new WeakReference<>(
+                switch (slab.format()) {
+                    case F32 -> slab.floats();
+                    case BF16, F16 -> slab.words();
+                    case INT8 -> slab.bytes();
+                });
     }
 
     /** Simultaneous callers have the bits of one alone. */

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.layout.Panels;
 import io.multihead.support.Golden;
 import io.multihead.support.Numbers;
 import io.multihead.tensor.DType;
@@ -110,7 +111,9 @@ class GemmTest {
     private static WeakReference<float[]> used() {
         PackedWeights weights = PackedWeights.of(matrix(3, 4));
         Gemm.multiply(CPU, matrix(2, 3), weights, matrix(2, 4), GemmOptions.DEFAULT);
-        return new WeakReference<>(weights.block(0));
+        Panels panels = new Panels();
+        weights.matrix().block(0, 3, 0, panels);
+        return new WeakReference<>(panels.floats());
     }
 
     @Test

@@ -29,10 +29,11 @@ import java.util.stream.Stream;
 final class House {
     /** Floors from the ground up; rooms on one floor are neighbours that do not know each other. */
     private static final List<List<String>> FLOORS = List.of(
-            List.of("internal"),
+            List.of("internal", "internal.random"),
             List.of("tensor"),
             List.of("internal.kernel", "reference", "format", "text"),
-            List.of("internal.exec"),
+            List.of("internal.layout"),
+            List.of("internal.exec", "internal.gemm"),
             List.of("compute"),
             List.of("internal.call"),
             List.of("internal.attention"),
@@ -158,6 +159,19 @@ final class House {
                 .map(JavaClass::getName)
                 .filter(target -> target.startsWith("jdk.incubator.vector."))
                 .filter(target -> !mayImport(type.getPackageName() + ".", target)));
+    }
+
+    /** Loops, packing and bookkeeping have floors of their own. */
+    ArchRule kernelsUseVectors() {
+        return rule("keep files without vectors out of internal.kernel", type -> {
+            boolean kernel = room(type.getPackageName() + ".")
+                    .filter("internal.kernel"::equals)
+                    .isPresent();
+            boolean counts =
+                    kernel && type.isTopLevelClass() && !type.getSimpleName().equals("package-info");
+            boolean uses = targets(type).anyMatch(target -> target.getName().startsWith("jdk.incubator.vector."));
+            return counts && !uses ? Stream.of("no vectors") : Stream.empty();
+        });
     }
 
     /** Where C2 compiles much at once it leaves methods out, and a vector that is passed to one becomes an object. */

@@ -1,6 +1,6 @@
 package io.multihead.internal.attention;
 
-import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.MicroKernel;
 
 /** All block sizes of attention, each with its reason. No result depends on those of forward's tasks and tiles, as they say. */
 public final class Blocking {
@@ -8,7 +8,13 @@ public final class Blocking {
     public static final int QUERY_TILE = 48;
 
     /** Keys of one block, aligned at key 0: the largest depth of one matrix multiplication, here of P V. */
-    public static final int KEY_BLOCK = Lanes.DEPTH;
+    public static final int KEY_BLOCK = MicroKernel.MAX_DEPTH;
+
+    /** Elements of a query, key or value that are multiplied at a time, the largest depth again, and kept as one chunk of panels. */
+    public static final int DIM_CHUNK = MicroKernel.MAX_DEPTH;
+
+    /** Keys of one chain of P V. One chain of 256 was off by up to 32 bounds for values with a mean, chains of 64 by up to 13. */
+    public static final int VALUE_CHAIN = io.multihead.internal.gemm.Blocking.CHAIN;
 
     /**
      * Keys of one split. Each split is a softmax of its own and the states are merged in order, in every call: so the bits

@@ -1,6 +1,6 @@
 package io.multihead.internal.exec;
 
-import io.multihead.internal.kernel.Scratch;
+import io.multihead.internal.layout.Scratch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import java.util.function.Supplier;

@@ -1,7 +1,7 @@
 package io.multihead.internal.exec;
 
-import io.multihead.internal.kernel.Packer;
-import io.multihead.internal.kernel.Scratch;
+import io.multihead.internal.layout.Packer;
+import io.multihead.internal.layout.Scratch;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 

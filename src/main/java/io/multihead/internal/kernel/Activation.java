@@ -12,16 +12,16 @@ import jdk.incubator.vector.VectorOperators;
  * GELU, ReLU and their derivatives on rows of scratch whose lengths are multiples of 32.
  *
  * <p>Both GELUs are {@code max(x, 0) - t s(t)} with {@code t = |x|} and a sigmoid's left half {@code s}, which is computed
- * with a small relative error as far as f32 reaches. So negative x lose nothing to cancellation, positive ones at most a
- * factor of 2. The derivative is {@code 1 + c} or {@code -c} with {@code c = -(t s)'}.
+ * with a small relative error as far as f32 reaches. So there is no cancellation for negative x, and for positive x it at most
+ * doubles the error. The derivative is {@code 1 + c} or {@code -c} with {@code c = -(t s)'}.
  *
  * <p>For erf, {@code s(t) = Phi(-t) = e^(-t^2/2) P(t) / Q(t)}: a minimax fit of relative error 6e-9 on [0, 14], all of whose
  * coefficients are positive, so that no sum cancels. For tanh, {@code s(t) = 1 / (1 + e^w)} with
- * {@code w = 2 sqrt(2 / pi) (t + 0.044715 t^3)}. What the exponents' roundings lose is multiplied in afterwards: a rounding of
+ * {@code w = 2 sqrt(2 / pi) (t + 0.044715 t^3)}. The rounding errors of the exponents are multiplied in afterwards: a rounding of
  * 80 is worth 64 ulp of the exponential.
  *
- * <p>Three passes, since C2 could not inline all of one: exponents, {@link Exp}, and the rest. For the same reason no vector
- * is handed from method to method.
+ * <p>There are three passes, because C2 could not inline all of one: exponents, {@link Exp}, and the rest. For the same reason no
+ * vector is passed from method to method.
  */
 public final class Activation {
     /** Beyond this, {@code e^(-t^2/2)} is 0. */
@@ -58,7 +58,7 @@ public final class Activation {
         }
     }
 
-    /** {@code dy = 0} where x is not more than 0. */
+    /** Sets {@code dy = 0} where x is not greater than 0. */
     public static void reluGradient(float[] x, float[] dy, int length) {
         for (int i = 0; i < length; i += COUNT) {
             VectorMask<Float> off = FloatVector.fromArray(FLOATS, x, i).compare(VectorOperators.LE, 0f);
@@ -66,7 +66,7 @@ public final class Activation {
         }
     }
 
-    /** {@code row = row Phi(row)} with the normal distribution's Phi; needs room for {@link #room} floats. */
+    /** {@code row = row Phi(row)} with the normal distribution's Phi; needs a buffer of {@link #room} floats. */
     public static void gelu(float[] row, int length, float[] room) {
         gauss(row, length, room);
         Exp.shifted(room, 0, length, 1f, 0f, room, 2 * length, 0f);
@@ -94,12 +94,12 @@ public final class Activation {
         geluGradientOfLogistic(x, dy, length, room);
     }
 
-    /** Floats of room for a row: exponents, what their rounding lost, and sums that nobody needs. */
+    /** Returns the floats of buffer for a row: exponents, their rounding errors, and an unused output of {@link Exp#shifted}. */
     public static int room(int length) {
         return 2 * length + PANEL;
     }
 
-    /** The exponent {@code -t^2/2}, and what it lost. */
+    /** Computes the exponent {@code -t^2/2} and its rounding error. */
     private static void gauss(float[] x, int length, float[] room) {
         for (int i = 0; i < length; i += COUNT) {
             FloatVector t = FloatVector.fromArray(FLOATS, x, i).abs();
@@ -110,7 +110,7 @@ public final class Activation {
         }
     }
 
-    /** The exponent {@code -w(t)}, {@code w = t (linear + cubic t^2)}, and what it lost. */
+    /** Computes the exponent {@code -w(t)}, {@code w = t (linear + cubic t^2)}, and its rounding error. */
     private static void logistic(float[] x, int length, float[] room) {
         for (int i = 0; i < length; i += COUNT) {
             FloatVector t = FloatVector.fromArray(FLOATS, x, i).abs();

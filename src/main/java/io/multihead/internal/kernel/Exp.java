@@ -10,9 +10,9 @@ import jdk.incubator.vector.VectorOperators;
 /**
  * The exponential of the softmax.
  *
- * <p>{@code e^x = 2^n * e^r} with {@code n = round(x / ln 2)} and {@code |r| <= ln 2 / 2} (Cody and Waite's reduction in two
- * parts), {@code e^r} by a minimax polynomial of degree 6. Error at most 1 ulp on {@code [-87.33, 0]}, {@code e^0 = 1};
- * below, where the result would be subnormal, 0. NaN stays NaN.
+ * <p>It uses {@code e^x = 2^n * e^r} with {@code n = round(x / ln 2)} and {@code |r| <= ln 2 / 2} (Cody and Waite's reduction in two
+ * parts), {@code e^r} by a minimax polynomial of degree 6. The error is at most 1 ulp on {@code [-87.33, 0]}, and {@code e^0 = 1};
+ * below, where the result would be subnormal, it is 0. NaN stays NaN.
  */
 public final class Exp {
     /** Below this, {@code e^x} is not a normal f32 and becomes 0. */
@@ -33,10 +33,10 @@ public final class Exp {
     private Exp() {}
 
     /**
-     * {@code row[i] = e^(scale * (row[i] - shift))} in place, and the sums of the results by position modulo 32.
+     * Sets {@code row[i] = e^(scale * (row[i] - shift))}, and sums the results by position modulo 32.
      *
-     * <p>The exponential stands in the loop and not in a method of its own: where C2 compiles much at once it stops inlining
-     * methods that it is not told to inline, and a vector that is passed to one or returned becomes an object.
+     * <p>The exponential is part of the loop and not a method of its own: in a large compilation C2 stops inlining methods that it
+     * is not forced to inline, and a vector that is passed to such a method or returned by it is boxed.
      *
      * <p>The 32 partial sums make the order of additions the same for every lane width. They are replaced by
      * {@code partial * keep + sum}.
@@ -44,7 +44,7 @@ public final class Exp {
      * @param length a multiple of 32
      * @param scale more than 0
      * @param shift at least every element that is not NaN
-     * @param keep factor of what the partial sums held before
+     * @param keep factor of the partial sums' earlier contents
      */
     public static void shifted(
             float[] row, int at, int length, float scale, float shift, float[] partial, int p0, float keep) {

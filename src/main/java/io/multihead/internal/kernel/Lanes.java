@@ -5,7 +5,7 @@ import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorShape;
 import jdk.incubator.vector.VectorSpecies;
 
-/** The one vector width of this JVM, and the sizes that follow from it. */
+/** The one vector width of this JVM, and the sizes of rows and panels that all kernels share. */
 public final class Lanes {
     /** Overrides the preferred width, in bits (128, 256 or 512), so that tests cover machines they do not run on. */
     public static final String PROPERTY = Gate.LANES;
@@ -19,30 +19,27 @@ public final class Lanes {
     /** Columns of one panel: two vectors of 16 lanes, four of 8, eight of 4. */
     public static final int PANEL = 32;
 
-    /** Columns from the first vector of a tile to its second: half a panel, so that both may come from one vector of halves. */
-    static final int HALF = PANEL / 2;
-
-    /** Largest depth of one multiplication: keys of one block, or columns of A that are multiplied at a time. */
-    public static final int DEPTH = 256;
+    /** Columns from the first vector of a tile to its second: half a panel, so that both may come from one vector of 16-bit elements. */
+    public static final int HALF = PANEL / 2;
 
     /**
-     * Floats from one row of the left operand to the next. A constant, so that C2 addresses all rows of a tile from one
-     * register; more than {@link #DEPTH}, so that the rows do not fall into the same cache sets.
+     * Floats from one row of the left operand to the next (LDA). A constant, so that C2 addresses all rows of a tile from one
+     * register; more than {@link MicroKernel#MAX_DEPTH}, so that the rows do not fall into the same cache sets.
      */
     public static final int ROW = 288;
 
-    /** What scratch rows are padded to, so that the last tile of a product may run over. */
+    /** The row count of scratch matrices is rounded up to a multiple of this, so that the last tile may overrun. */
     public static final int ROW_STEP = 8;
 
     private Lanes() {}
 
-    /** The smallest multiple of {@code step}, a power of two or not, that holds {@code size}. */
+    /** Returns the smallest multiple of {@code step}, a power of two or not, that is at least {@code size}. */
     public static int roundUp(int size, int step) {
         return (size + step - 1) / step * step;
     }
 
-    /** The column after {@code column} at which a tile starts: it covers that vector and the one half a panel further. */
-    static int nextTile(int column) {
+    /** Returns where the tile after the one at {@code column} starts; a tile covers two vectors, half a panel apart. */
+    public static int nextTile(int column) {
         int next = column + COUNT;
         return next % HALF == 0 ? next + HALF : next;
     }

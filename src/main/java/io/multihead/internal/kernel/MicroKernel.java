@@ -12,33 +12,36 @@ import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorOperators;
 
 /**
- * The one multiplication: rows of A times panels of B, as outer products.
+ * The micro-kernel: rows of A times panels of B, as a sum of outer products.
  *
- * <p>A lies row by row, {@link Lanes#ROW} floats apart; each element is broadcast. B lies in panels
+ * <p>A is stored row by row, {@link Lanes#ROW} floats apart; each element is broadcast. B is stored in panels
  * {@code [panel][k][32]}. A tile keeps two vectors of C per row, half a panel apart, in registers, so every element of C is a sum
- * of chains of fused multiply-adds in ascending {@code k}, whichever tile computes it: results do not depend on tile shape, neighbours or lane
- * width.
+ * of chains of fused multiply-adds in ascending {@code k}, whichever tile computes it: results do not depend on tile
+ * shape, neighbours or lane width.
  *
  * <p>The tiles are unrolled by hand because C2 keeps accumulators in registers only as named locals. Six rows take 12
- * accumulators, which leaves 16 registers one for A and two for B; the sums of chains wait elsewhere meanwhile. With one chain
+ * accumulators, which leaves one of 16 registers for A and two for B; the sums of chains are kept elsewhere meanwhile. With one chain
  * and no sums, C2 unrolls the loop itself, spills, and reaches 46 of 118 GFLOP/s on 16 registers instead of 105 (measured).
  * A tile stores and does no more: with an addition to C at the end, C2 reaches its limit of nodes before it has inlined every
  * vector operation, boxes the rest and runs at 1/15 of the speed (measured, 12 rows).
  */
-final class MicroKernel {
-    /** Rows of the tile for everything but a remainder. */
-    static final int HIGH = 6;
+public final class MicroKernel {
+    /** Rows of A in a tile. */
+    public static final int MR = 6;
 
-    /** Rows of the tile for remainders, and for a few queries that share a head. */
-    static final int LOW = 4;
+    /** Rows of A in the tile for remainders, and for a few queries that share a head. */
+    public static final int MR_SMALL = 4;
+
+    /** Largest k of a tile: A's rows are {@link Lanes#ROW} floats apart, which is more. */
+    public static final int MAX_DEPTH = 256;
 
     private MicroKernel() {}
 
     /**
-     * C = A * B for six rows of A and two vectors of one panel, summed in chains of {@code chain} products: 12 accumulators and as
-     * many sums.
+     * Computes C = A * B for six rows of A and two vectors of one panel, summed in chains of {@code chain} multiply-adds: 12
+     * accumulators and as many sums.
      */
-    static void tile6(float[] a, int a0, float[] b, int b0, int depth, int chain, float[] c, int c0, int ldc) {
+    public static void tile6(float[] a, int a0, float[] b, int b0, int depth, int chain, float[] c, int c0, int ldc) {
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector s00 = zero, s01 = zero;
         FloatVector s10 = zero, s11 = zero;
@@ -103,8 +106,8 @@ final class MicroKernel {
         s51.intoArray(c, c0 + 5 * ldc + HALF);
     }
 
-    /** The same for four rows: 8 accumulators. */
-    static void tile4(float[] a, int a0, float[] b, int b0, int depth, int chain, float[] c, int c0, int ldc) {
+    /** Does the same for four rows: 8 accumulators. */
+    public static void tile4(float[] a, int a0, float[] b, int b0, int depth, int chain, float[] c, int c0, int ldc) {
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector s00 = zero, s01 = zero;
         FloatVector s10 = zero, s11 = zero;
@@ -152,10 +155,10 @@ final class MicroKernel {
     }
 
     /**
-     * The same for one row. Three instructions per cache line of B keep many lines in flight: a single query is read at the speed
-     * of memory, where a tile of four rows waits for it.
+     * Does the same for one row. One row is bandwidth-bound: three instructions per cache line of B keep many loads in flight, where
+     * a tile of four rows is bound by their latency.
      */
-    static void tile1(float[] a, int a0, float[] b, int b0, int depth, int chain, float[] c, int c0) {
+    public static void tile1(float[] a, int a0, float[] b, int b0, int depth, int chain, float[] c, int c0) {
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector s0 = zero, s1 = zero;
         for (int first = 0; first < depth; first += chain) {
@@ -174,10 +177,10 @@ final class MicroKernel {
     }
 
     /**
-     * The same for one row, in one chain, and two panels {@code next} floats apart, whose results lie {@link Lanes#PANEL} floats
-     * apart.
+     * Does the same for one row, in one chain, and two panels {@code next} floats apart, whose results are stored
+     * {@link Lanes#PANEL} floats apart.
      */
-    static void tilePair(float[] a, int a0, float[] b, int b0, int next, int depth, float[] c, int c0) {
+    public static void tilePair(float[] a, int a0, float[] b, int b0, int next, int depth, float[] c, int c0) {
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector v0 = zero, v1 = zero, v2 = zero, v3 = zero;
         for (int k = 0; k < depth; k++) {
@@ -187,7 +190,7 @@ final class MicroKernel {
             v2 = x.fma(FloatVector.fromArray(FLOATS, b, b0 + next + k * PANEL), v2);
             v3 = x.fma(FloatVector.fromArray(FLOATS, b, b0 + next + HALF + k * PANEL), v3);
         }
-        // as the other tiles, which add their chain to zero: -0 becomes +0
+        // as in the other tiles, which add their chain to zero: -0 becomes +0
         v0.add(zero).intoArray(c, c0);
         v1.add(zero).intoArray(c, c0 + HALF);
         v2.add(zero).intoArray(c, c0 + PANEL);
@@ -195,10 +198,11 @@ final class MicroKernel {
     }
 
     /**
-     * The same for up to four rows, in one chain, whose panel holds {@link Halves}: it is widened in registers, so that memory is
-     * read while the products are summed. Widened into an array first, decode took twice the time.
+     * Does the same for up to four rows, in one chain, with a panel of {@link HalfPanels}, which is widened in registers: loads from
+     * memory overlap with multiply-adds. With panels widened to an array first, decode took twice the time.
      */
-    static void halves4(float[] a, int a0, int[] b, int b0, Halves type, int depth, float[] c, int c0, int ldc) {
+    public static void halves4(
+            float[] a, int a0, int[] b, int b0, HalfPanels type, int depth, float[] c, int c0, int ldc) {
         int shift = type.shift;
         IntVector mask = IntVector.broadcast(INTS, type.mask);
         FloatVector factor = FloatVector.broadcast(FLOATS, type.factor);
@@ -238,8 +242,8 @@ final class MicroKernel {
         c31.add(zero).intoArray(c, c0 + 3 * ldc + HALF);
     }
 
-    /** The same for one row. */
-    static void halves1(float[] a, int a0, int[] b, int b0, Halves type, int depth, float[] c, int c0) {
+    /** Does the same for one row. */
+    public static void halves1(float[] a, int a0, int[] b, int b0, HalfPanels type, int depth, float[] c, int c0) {
         int shift = type.shift;
         IntVector mask = IntVector.broadcast(INTS, type.mask);
         FloatVector factor = FloatVector.broadcast(FLOATS, type.factor);
@@ -260,24 +264,24 @@ final class MicroKernel {
     }
 
     /**
-     * The same for up to four rows, in one chain, whose panel holds {@link Quads}, each row of it to be multiplied with its own
+     * Does the same for up to four rows, in one chain, with a panel of {@link Int8Panels}, each row of which is multiplied by its own
      * scale first.
      */
-    static void quads4(
+    public static void quads4(
             float[] a, int a0, byte[] b, int b0, float[] scales, int s0, int depth, float[] c, int c0, int ldc) {
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector c00 = zero, c01 = zero;
         FloatVector c10 = zero, c11 = zero;
         FloatVector c20 = zero, c21 = zero;
         FloatVector c30 = zero, c31 = zero;
-        for (int quad = 0; quad < depth; quad += Quads.ROWS) {
+        for (int quad = 0; quad < depth; quad += Int8Panels.ROWS) {
             int from = b0 + quad * PANEL;
-            IntVector left = ByteVector.fromArray(Quads.BYTES, b, from).reinterpretAsInts();
-            IntVector right = ByteVector.fromArray(Quads.BYTES, b, from + HALF * Quads.ROWS)
+            IntVector left = ByteVector.fromArray(Int8Panels.BYTES, b, from).reinterpretAsInts();
+            IntVector right = ByteVector.fromArray(Int8Panels.BYTES, b, from + HALF * Int8Panels.ROWS)
                     .reinterpretAsInts();
-            for (int row = 0; row < Quads.ROWS; row++) {
+            for (int row = 0; row < Int8Panels.ROWS; row++) {
                 int k = quad + row;
-                int up = 8 * (Quads.ROWS - 1 - row);
+                int up = 8 * (Int8Panels.ROWS - 1 - row);
                 FloatVector scale = FloatVector.broadcast(FLOATS, scales[s0 + k]);
                 IntVector l = left.lanewise(VectorOperators.LSHL, up).lanewise(VectorOperators.ASHR, 24);
                 FloatVector b0k = ((FloatVector) l.convertShape(VectorOperators.I2F, FLOATS, 0)).mul(scale);
@@ -307,8 +311,8 @@ final class MicroKernel {
         c31.add(zero).intoArray(c, c0 + 3 * ldc + HALF);
     }
 
-    /** C += T for a tile T of rows that are one panel apart. */
-    static void add(float[] t, float[] c, int c0, int ldc, int rows) {
+    /** Adds a tile T, whose rows are one panel apart: C += T. */
+    public static void add(float[] t, float[] c, int c0, int ldc, int rows) {
         for (int row = 0; row < rows; row++) {
             for (int lane = 0; lane < PANEL; lane += HALF) {
                 int at = c0 + row * ldc + lane;
@@ -319,9 +323,10 @@ final class MicroKernel {
     }
 
     /**
-     * C += T as {@link #add}, with what rounding loses kept {@code lost} floats behind and added the next time (Kahan 1965).
+     * Adds a tile as {@link #add} does, with compensation (Kahan 1965): the rounding error of each element is stored {@code lost}
+     * floats after it and added the next time.
      */
-    static void addCompensated(float[] t, int t0, float[] c, int c0, int ldc, int lost, int rows) {
+    public static void addCompensated(float[] t, int t0, float[] c, int c0, int ldc, int lost, int rows) {
         for (int row = 0; row < rows; row++) {
             int at = c0 + row * ldc;
             FloatVector left = FloatVector.fromArray(FLOATS, c, at);

@@ -35,7 +35,7 @@ public final class Norm {
         return (float) (1 / Math.sqrt(squares / length + epsilon));
     }
 
-    /** The sum of a row. */
+    /** Returns the sum of a row. */
     public static float sum(float[] row, int length, float[] partial) {
         for (int slot = 0; slot < PANEL; slot += COUNT) {
             FloatVector sum = FloatVector.zero(FLOATS);
@@ -47,7 +47,7 @@ public final class Norm {
         return RowOps.total(partial, 0);
     }
 
-    /** {@code row -= by}, and the sum of the results. */
+    /** {@code row -= by}; returns the sum of the results. */
     public static float shift(float[] row, int length, float by, float[] partial) {
         for (int slot = 0; slot < PANEL; slot += COUNT) {
             FloatVector sum = FloatVector.zero(FLOATS);
@@ -61,7 +61,7 @@ public final class Norm {
         return RowOps.total(partial, 0);
     }
 
-    /** {@code row -= by}, and the sum of the results' squares. */
+    /** {@code row -= by}; returns the sum of the results' squares. */
     public static float shiftForSquares(float[] row, int length, float by, float[] partial) {
         for (int slot = 0; slot < PANEL; slot += COUNT) {
             FloatVector sum = FloatVector.zero(FLOATS);
@@ -85,7 +85,7 @@ public final class Norm {
         }
     }
 
-    /** {@code gradient *= weight}, and the sum of {@code gradient * row} of the weighted gradient. */
+    /** {@code gradient *= weight}; returns the dot product of the weighted gradient and the row. */
     public static float weigh(float[] gradient, float[] weight, float[] row, int length, float[] partial) {
         for (int slot = 0; slot < PANEL; slot += COUNT) {
             FloatVector sum = FloatVector.zero(FLOATS);

@@ -7,8 +7,8 @@ import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorShuffle;
 
 /**
- * Plane rotations of one row of scratch. Every product and sum rounds once, so vectors, their tails and both layouts of pairs give
- * the same bits.
+ * Plane rotations of one row of scratch. Every multiplication and addition rounds once, so vectors, their tails and both layouts of
+ * pairs give the same bits.
  */
 public final class Rotation {
     private static final VectorShuffle<Float> PARTNERS = VectorShuffle.fromOp(FLOATS, lane -> lane ^ 1);
@@ -39,7 +39,7 @@ public final class Rotation {
     }
 
     /**
-     * The same with {@code a} and {@code b} side by side.
+     * Does the same with {@code a} and {@code b} interleaved.
      *
      * @param angles every cosine twice from {@code at}; {@code 2 pairs} further every sine twice, the first one negated
      * @param direction 1, or -1 for the inverse
@@ -59,7 +59,7 @@ public final class Rotation {
         }
     }
 
-    /** One pair. */
+    /** Rotates one pair. */
     public static void pair(float[] row, int first, int second, float cos, float sin) {
         float a = row[first];
         float b = row[second];

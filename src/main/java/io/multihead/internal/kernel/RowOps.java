@@ -15,7 +15,7 @@ import jdk.incubator.vector.VectorOperators;
 public final class RowOps {
     private RowOps() {}
 
-    /** The largest element; NaN is passed over, and a row of nothing but NaN gives minus infinity. */
+    /** Returns the largest element; NaN is skipped, and a row of NaN alone gives minus infinity. */
     public static float max(float[] row, int at, int length) {
         FloatVector low = FloatVector.broadcast(FLOATS, Float.NEGATIVE_INFINITY);
         FloatVector high = low;
@@ -38,8 +38,8 @@ public final class RowOps {
     }
 
     /**
-     * {@code maximum' = max(maximum, row)}, and {@code row = maximum - maximum'}, 0 where it was or stays minus infinity: nothing was
-     * summed under it that would have to be scaled.
+     * Updates {@code maximum' = max(maximum, row)}, and sets {@code row = maximum - maximum'}, but 0 where the maximum was or stays
+     * minus infinity: no visible key has been seen there, so the accumulator needs no rescaling.
      *
      * @param length a multiple of {@link Lanes#COUNT}
      */
@@ -71,7 +71,7 @@ public final class RowOps {
         }
     }
 
-    /** {@code row = (row + rest) / divisor} with the rest {@code lost} floats behind, and -0 becomes +0. */
+    /** {@code row = (row + c) / divisor} with the compensation c stored {@code lost} floats after each element; -0 becomes +0. */
     public static void divide(float[] row, int at, int lost, int length, float divisor) {
         for (int i = 0; i < length; i += COUNT) {
             FloatVector sum =
@@ -105,7 +105,7 @@ public final class RowOps {
         }
     }
 
-    /** Minus infinity where {@code flags} is zero, or where it is not zero with {@code dropSet}. */
+    /** Sets minus infinity where {@code flags} is zero; with {@code dropSet}, where it is not. */
     public static void mask(float[] row, int at, int length, float[] flags, int f0, boolean dropSet) {
         for (int i = 0; i < length; i += COUNT) {
             VectorMask<Float> set = FloatVector.fromArray(FLOATS, flags, f0 + i).compare(VectorOperators.NE, 0f);
@@ -116,7 +116,7 @@ public final class RowOps {
         }
     }
 
-    /** {@code row += bias}; a bias of minus infinity masks whatever the row holds, NaN too. */
+    /** {@code row += bias}; a bias of minus infinity hides any score, NaN included. */
     public static void addBias(float[] row, int at, int length, float[] bias, int b0) {
         for (int i = 0; i < length; i += COUNT) {
             FloatVector b = FloatVector.fromArray(FLOATS, bias, b0 + i);
@@ -127,7 +127,7 @@ public final class RowOps {
         }
     }
 
-    /** Sum of 32 partial sums, always by the same tree. */
+    /** Returns the sum of 32 partial sums, always added by the same tree. */
     public static float total(float[] partial, int p0) {
         for (int width = PANEL / 2; width > 0; width /= 2) {
             for (int i = 0; i < width; i++) {

@@ -9,7 +9,7 @@ import jdk.incubator.vector.VectorMask;
 import jdk.incubator.vector.VectorOperators;
 
 /**
- * The element-wise passes of attention's backward, on rows that each belong to one key and whose columns are queries. Every
+ * Element-wise passes of attention's backward. Scores are transposed: a row belongs to one key, its columns are queries. Every
  * length is a multiple of 32.
  */
 public final class ScoreGradient {
@@ -19,19 +19,18 @@ public final class ScoreGradient {
     private ScoreGradient() {}
 
     /**
-     * From a row of scores s and of weight gradients dP: {@code P = e^(scale s - lse)} over the scores and
-     * {@code dS = P (dP - D)} over dP. Where the score is minus infinity, both are
-     * 0, whatever else is there.
+     * Overwrites a row of scores s with {@code P = e^(scale s - lse)}, and a row of weight gradients dP with
+     * {@code dS = P (dP - D)}. Where the score is minus infinity, both become 0, whatever else the row holds.
      *
-     * <p>A difference of 6, as between equal scores and the log-sum-exp of 400 keys, rounds to 4 units of roundoff, and so
-     * would P. What it loses is found exactly (Fast2Sum, Dekker 1971) and multiplied in.
+     * <p>A difference of 6, as between equal scores and the log-sum-exp of 400 keys, rounds by up to 4 units of roundoff, and P
+     * would be off by as much. The rounding error is computed exactly (Fast2Sum, Dekker 1971) and multiplied in.
      *
      * @param score the row of s, becomes P
-     * @param gradient the row of dP, becomes dS; lies at the same place
-     * @param rows per column, {@code stride} floats apart: log-sum-exp ({@link #NO_KEYS} for columns without keys), what its
-     *     rounding to f32 lost, and D
+     * @param gradient the row of dP, becomes dS; begins at the same index
+     * @param rows per column, {@code stride} floats apart: log-sum-exp ({@link #NO_KEYS} for columns without keys), the
+     *     rounding error of its conversion to f32, and D
      * @param q0 the first column
-     * @param room {@code length + 32} floats
+     * @param room buffer of {@code length + 32} floats
      */
     public static void of(
             float[] score,
@@ -48,7 +47,7 @@ public final class ScoreGradient {
         weigh(score, gradient, at, length, rows, q0 + 2 * stride, room);
     }
 
-    /** {@code score = scale s - lse}, and what that loses; minus infinity marks a hidden score there. */
+    /** {@code score = scale s - lse}, and its rounding error, which is minus infinity where the score is hidden. */
     private static void exponents(
             float[] score, int at, int length, float scale, float[] rows, int stride, int q0, float[] lost) {
         FloatVector factor = FloatVector.broadcast(FLOATS, scale);
@@ -57,7 +56,7 @@ public final class ScoreGradient {
             FloatVector s = FloatVector.fromArray(FLOATS, score, at + i).mul(factor);
             FloatVector x = s.sub(lse);
             x.intoArray(score, at + i);
-            // exact while |s| <= |lse|, and otherwise no larger than what rounding s has lost
+            // exact while |s| <= |lse|, and otherwise no larger than the rounding error of s
             s.sub(x.add(lse))
                     .sub(FloatVector.fromArray(FLOATS, rows, q0 + i + stride))
                     .blend(Float.NEGATIVE_INFINITY, s.compare(VectorOperators.EQ, Float.NEGATIVE_INFINITY))
@@ -65,7 +64,7 @@ public final class ScoreGradient {
         }
     }
 
-    /** {@code P = p (1 + lost)} and {@code dS = P (dP - D)}, 0 where hidden, though log-sum-exp or dP be NaN. */
+    /** {@code P = p (1 + lost)} and {@code dS = P (dP - D)}, 0 where hidden, even if log-sum-exp or dP is NaN. */
     private static void weigh(
             float[] score, float[] gradient, int at, int length, float[] rows, int d0, float[] losses) {
         for (int i = 0; i < length; i += COUNT) {
@@ -90,7 +89,7 @@ public final class ScoreGradient {
         }
     }
 
-    /** Zeros in row {@code k} of panels {@code [panel][k][32]}. */
+    /** Zeros row {@code k} of panels {@code [panel][k][32]}. */
     public static void zeroPanels(int length, float[] panels, int p0, int stride) {
         FloatVector zero = FloatVector.zero(FLOATS);
         for (int i = 0; i < length; i += PANEL) {
@@ -100,7 +99,7 @@ public final class ScoreGradient {
         }
     }
 
-    /** Minus infinity in the columns that do not see key {@code key}: those whose limit is not above it. */
+    /** Sets minus infinity in the columns to which key {@code key} is hidden: those whose limit is not above it. */
     public static void limit(float[] score, int at, int length, float[] limits, int q0, float key) {
         for (int i = 0; i < length; i += COUNT) {
             FloatVector seen = FloatVector.fromArray(FLOATS, limits, q0 + i);
@@ -110,7 +109,7 @@ public final class ScoreGradient {
         }
     }
 
-    /** {@code row = (row + rest) * factor} with the rest {@code lost} floats behind, and -0 becomes +0. */
+    /** {@code row = (row + c) * factor} with the compensation c stored {@code lost} floats after each element; -0 becomes +0. */
     public static void fold(float[] row, int at, int lost, int length, float factor) {
         for (int i = 0; i < length; i += COUNT) {
             FloatVector.fromArray(FLOATS, row, at + i)
@@ -121,7 +120,7 @@ public final class ScoreGradient {
         }
     }
 
-    /** {@code sum a b} over rows, always by the same tree. */
+    /** Returns the dot product of two rows, always summed by the same tree. */
     public static float dot(float[] a, int a0, float[] b, int b0, int length, float[] partial) {
         for (int slot = 0; slot < PANEL; slot += COUNT) {
             FloatVector sum = FloatVector.zero(FLOATS);
@@ -133,7 +132,7 @@ public final class ScoreGradient {
         return RowOps.total(partial, 0);
     }
 
-    /** Sets elements that are not finite to 0 and returns whether there were any. */
+    /** Sets non-finite elements to 0 and returns whether there were any. */
     public static boolean dropStrays(float[] row, int at, int length) {
         boolean found = false;
         for (int i = 0; i < length; i += COUNT) {

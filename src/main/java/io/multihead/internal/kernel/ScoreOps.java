@@ -7,9 +7,9 @@ import static io.multihead.internal.kernel.Lanes.PANEL;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorOperators;
 
-/** What changes a row of scores before the softmax. */
+/** Operations on a row of scores before the softmax, and on its sums after. */
 public final class ScoreOps {
-    /** From here on {@code tanh x} is 1 in f32. */
+    /** From this argument on, {@code tanh x} is 1 in f32. */
     private static final float TANH_LIMIT = 9.02f;
 
     // tanh x = x P(x^2) / Q(x^2) for |x| <= 9.02: relative error 2.1e-8 before rounding, 2.9 ulp after
@@ -57,8 +57,8 @@ public final class ScoreOps {
     }
 
     /**
-     * Merges two unnormalised sums: {@code total = total keep + (part + lost) factor}, with what rounding loses of the total
-     * kept {@code lost} floats behind, as it is behind the part.
+     * Merges two unnormalised sums: {@code total = total keep + (part + c) factor}. The compensation c of either is stored
+     * {@code lost} floats after its element, and that of the total is updated.
      */
     public static void merge(float[] total, int t0, float keep, float[] part, int p0, float factor, int lost) {
         for (int i = 0; i < lost; i += COUNT) {

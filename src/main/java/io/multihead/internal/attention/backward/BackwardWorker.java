@@ -1,17 +1,17 @@
 package io.multihead.internal.attention.backward;
 
-import static io.multihead.internal.kernel.Lanes.DEPTH;
+import static io.multihead.internal.attention.Blocking.DIM_CHUNK;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
 import io.multihead.internal.attention.AttentionProblem;
 import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.attention.HeadGroup;
+import io.multihead.internal.gemm.MacroKernel;
 import io.multihead.internal.kernel.Lanes;
-import io.multihead.internal.kernel.Packer;
-import io.multihead.internal.kernel.Product;
 import io.multihead.internal.kernel.ScoreGradient;
-import io.multihead.internal.kernel.Scratch;
+import io.multihead.internal.layout.Packer;
+import io.multihead.internal.layout.Scratch;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
@@ -26,7 +26,7 @@ final class BackwardWorker {
 
     private final Staging staging = new Staging();
     private final Scratch memory;
-    private final Product product;
+    private final MacroKernel product;
     private final HeadGroup group = new HeadGroup();
     private final ScoreGradientTile tile;
     private final PackedKeys keys;
@@ -43,7 +43,7 @@ final class BackwardWorker {
 
     BackwardWorker(Scratch memory) {
         this.memory = memory;
-        product = new Product(memory);
+        product = new MacroKernel(memory);
         tile = new ScoreGradientTile(memory);
         keys = new PackedKeys(memory);
         bias = new BiasGradient(memory);
@@ -219,8 +219,8 @@ final class BackwardWorker {
             ScoreGradient.fold(
                     sum, d * PackedQueries.SUM_ROW, Blocking.BACKWARD_QUERIES, Blocking.BACKWARD_QUERIES, factor);
         }
-        for (int d = 0; d < headDim; d += DEPTH) {
-            int depth = Math.min(DEPTH, headDim - d);
+        for (int d = 0; d < headDim; d += DIM_CHUNK) {
+            int depth = Math.min(DIM_CHUNK, headDim - d);
             for (int i = 0; i < depth; i++) {
                 for (int q = 0; q < queries.count; q++) {
                     staging.rows[q * ROW + i] = sum[(d + i) * PackedQueries.SUM_ROW + q];

@@ -4,8 +4,8 @@ import static io.multihead.internal.kernel.Lanes.ROW;
 
 import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.attention.HeadGroup;
-import io.multihead.internal.kernel.Packer;
-import io.multihead.internal.kernel.Scratch;
+import io.multihead.internal.layout.Packer;
+import io.multihead.internal.layout.Scratch;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 

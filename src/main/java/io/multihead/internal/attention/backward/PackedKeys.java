@@ -1,15 +1,15 @@
 package io.multihead.internal.attention.backward;
 
-import static io.multihead.internal.kernel.Lanes.DEPTH;
+import static io.multihead.internal.attention.Blocking.DIM_CHUNK;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
 import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.attention.HeadGroup;
 import io.multihead.internal.kernel.Lanes;
-import io.multihead.internal.kernel.Packer;
 import io.multihead.internal.kernel.ScoreGradient;
-import io.multihead.internal.kernel.Scratch;
+import io.multihead.internal.layout.Packer;
+import io.multihead.internal.layout.Scratch;
 import io.multihead.tensor.Tensor;
 
 /** Up to 128 keys and values of one head, packed as left operands. Belongs to one thread. */
@@ -47,10 +47,10 @@ final class PackedKeys {
     }
 
     private float[] rows(Packer packer, Tensor tensor, HeadGroup group, int dim, float[] held) {
-        float[] rows = memory.atLeast(held, Math.ceilDiv(Math.max(1, dim), DEPTH) * Blocking.BACKWARD_KEYS * ROW);
-        for (int d = 0; d < dim; d += DEPTH) {
-            int depth = Math.min(DEPTH, dim - d);
-            int to = d / DEPTH * Blocking.BACKWARD_KEYS * ROW;
+        float[] rows = memory.atLeast(held, Math.ceilDiv(Math.max(1, dim), DIM_CHUNK) * Blocking.BACKWARD_KEYS * ROW);
+        for (int d = 0; d < dim; d += DIM_CHUNK) {
+            int depth = Math.min(DIM_CHUNK, dim - d);
+            int to = d / DIM_CHUNK * Blocking.BACKWARD_KEYS * ROW;
             long at = group.keyPosition(tensor, firstKey) + d * tensor.stride(3);
             packer.read(tensor, at, tensor.stride(2), tensor.stride(3), count, depth, rows, to, ROW);
         }

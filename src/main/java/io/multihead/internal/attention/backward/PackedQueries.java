@@ -1,6 +1,6 @@
 package io.multihead.internal.attention.backward;
 
-import static io.multihead.internal.kernel.Lanes.DEPTH;
+import static io.multihead.internal.attention.Blocking.DIM_CHUNK;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
@@ -8,12 +8,12 @@ import io.multihead.internal.Checks;
 import io.multihead.internal.attention.AttentionProblem;
 import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.attention.HeadGroup;
+import io.multihead.internal.kernel.F32Panels;
 import io.multihead.internal.kernel.Lanes;
-import io.multihead.internal.kernel.Packer;
-import io.multihead.internal.kernel.Panels;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.kernel.ScoreGradient;
-import io.multihead.internal.kernel.Scratch;
+import io.multihead.internal.layout.Packer;
+import io.multihead.internal.layout.Scratch;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 
@@ -109,31 +109,31 @@ final class PackedQueries {
     private void packQuery(BackwardArguments call, Staging staging, HeadGroup group) {
         int headDim = call.problem.headDim();
         float factor = call.problem.scores().queryFactor();
-        queryColumns = memory.atLeast(queryColumns, Panels.size(MAX_ROWS, Math.max(1, headDim)));
-        queryRows = memory.atLeast(queryRows, Panels.size(Math.max(1, headDim), MAX_ROWS));
-        for (int d = 0; d < headDim; d += DEPTH) {
-            int depth = Math.min(DEPTH, headDim - d);
+        queryColumns = memory.atLeast(queryColumns, F32Panels.size(MAX_ROWS, Math.max(1, headDim)));
+        queryRows = memory.atLeast(queryRows, F32Panels.size(Math.max(1, headDim), MAX_ROWS));
+        for (int d = 0; d < headDim; d += DIM_CHUNK) {
+            int depth = Math.min(DIM_CHUNK, headDim - d);
             read(staging, call.saved.query(), group, d, depth, staging.rows);
             for (int r = 0; factor != 1f && r < count; r++) {
                 RowOps.scale(staging.rows, r * ROW, Lanes.roundUp(depth, PANEL), factor);
             }
-            Panels.fromColumns(staging.rows, depth, count, queryColumns, d * MAX_ROWS);
-            if (!Panels.fromRows(staging.rows, ROW, count, depth, queryRows, d * count, count)) {
+            F32Panels.fromColumns(staging.rows, depth, count, queryColumns, d * MAX_ROWS);
+            if (!F32Panels.fromRows(staging.rows, ROW, count, depth, queryRows, d * count, count)) {
                 for (int r = 0; r < count; r++) {
                     ScoreGradient.dropStrays(staging.rows, r * ROW, Lanes.roundUp(depth, PANEL));
                 }
-                Panels.fromRows(staging.rows, ROW, count, depth, queryRows, d * count, count);
+                F32Panels.fromRows(staging.rows, ROW, count, depth, queryRows, d * count, count);
             }
         }
     }
 
     private void packGradient(BackwardArguments call, Staging staging, HeadGroup group) {
         int valueDim = call.problem.valueDim();
-        gradientColumns = memory.atLeast(gradientColumns, Panels.size(MAX_ROWS, Math.max(1, valueDim)));
-        gradientRows = memory.atLeast(gradientRows, Panels.size(Math.max(1, valueDim), MAX_ROWS));
+        gradientColumns = memory.atLeast(gradientColumns, F32Panels.size(MAX_ROWS, Math.max(1, valueDim)));
+        gradientRows = memory.atLeast(gradientRows, F32Panels.size(Math.max(1, valueDim), MAX_ROWS));
         nonFiniteCount = 0;
-        for (int d = 0; d < valueDim; d += DEPTH) {
-            int depth = Math.min(DEPTH, valueDim - d);
+        for (int d = 0; d < valueDim; d += DIM_CHUNK) {
+            int depth = Math.min(DIM_CHUNK, valueDim - d);
             int padded = Lanes.roundUp(depth, PANEL);
             read(staging, call.saved.output(), group, d, depth, staging.other);
             read(staging, call.gradients.output(), group, d, depth, staging.rows);
@@ -141,10 +141,10 @@ final class PackedQueries {
                 statistics[MEAN + r] +=
                         ScoreGradient.dot(staging.rows, r * ROW, staging.other, r * ROW, padded, staging.partial);
             }
-            Panels.fromColumns(staging.rows, depth, count, gradientColumns, d * MAX_ROWS);
-            if (!Panels.fromRows(staging.rows, ROW, count, depth, gradientRows, d * count, count)) {
+            F32Panels.fromColumns(staging.rows, depth, count, gradientColumns, d * MAX_ROWS);
+            if (!F32Panels.fromRows(staging.rows, ROW, count, depth, gradientRows, d * count, count)) {
                 moveNonFinite(staging, valueDim, d, depth);
-                Panels.fromRows(staging.rows, ROW, count, depth, gradientRows, d * count, count);
+                F32Panels.fromRows(staging.rows, ROW, count, depth, gradientRows, d * count, count);
             }
         }
     }
@@ -212,8 +212,8 @@ final class PackedQueries {
         Packer packer = staging.packer();
         long keys = group.problem().keys();
         float result = 0f;
-        for (long key = 0; key < keys; key += DEPTH) {
-            int width = (int) Math.min(DEPTH, keys - key);
+        for (long key = 0; key < keys; key += DIM_CHUNK) {
+            int width = (int) Math.min(DIM_CHUNK, keys - key);
             long from = group.position(weights, row) + key * weights.stride(3);
             packer.read(weights, from, 0, weights.stride(3), 1, width, staging.rows, 0, ROW);
             from = group.position(gradient, row) + key * gradient.stride(3);

@@ -1,6 +1,6 @@
 package io.multihead.internal.attention.backward;
 
-import static io.multihead.internal.kernel.Lanes.DEPTH;
+import static io.multihead.internal.attention.Blocking.DIM_CHUNK;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
@@ -8,13 +8,13 @@ import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.attention.HeadGroup;
 import io.multihead.internal.attention.ScoreRule;
 import io.multihead.internal.attention.mask.ScoreIndex;
+import io.multihead.internal.gemm.MacroKernel;
 import io.multihead.internal.kernel.Lanes;
-import io.multihead.internal.kernel.Packer;
-import io.multihead.internal.kernel.Philox;
-import io.multihead.internal.kernel.Product;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.kernel.ScoreGradient;
-import io.multihead.internal.kernel.Scratch;
+import io.multihead.internal.layout.Packer;
+import io.multihead.internal.layout.Scratch;
+import io.multihead.internal.random.Philox;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 
@@ -27,7 +27,7 @@ final class ScoreGradientTile {
     private static final int KEYS = Blocking.BACKWARD_KEY_TILE;
 
     private final Scratch memory;
-    private final Product product;
+    private final MacroKernel product;
     /** {@code [key][ROW]}: S after {@link #compute}, then {@code M o P}. */
     private final float[] sThenP = new float[KEYS * ROW];
     /** {@code [key][ROW]}: dP after {@link #compute}, then dS. */
@@ -54,7 +54,7 @@ final class ScoreGradientTile {
 
     ScoreGradientTile(Scratch memory) {
         this.memory = memory;
-        product = new Product(memory);
+        product = new MacroKernel(memory);
     }
 
     /**
@@ -143,9 +143,9 @@ final class ScoreGradientTile {
         if (dim == 0) {
             Arrays.fill(to, 0f);
         }
-        for (int d = 0; d < dim; d += DEPTH) {
-            int depth = Math.min(DEPTH, dim - d);
-            product.left(rows, (d / DEPTH * Blocking.BACKWARD_KEYS + first) * ROW)
+        for (int d = 0; d < dim; d += DIM_CHUNK) {
+            int depth = Math.min(DIM_CHUNK, dim - d);
+            product.left(rows, (d / DIM_CHUNK * Blocking.BACKWARD_KEYS + first) * ROW)
                     .right(panels, d * Blocking.BACKWARD_QUERIES + column * depth, depth * PANEL)
                     .into(to, column, ROW)
                     .multiply(count, width, depth, d > 0);

@@ -5,7 +5,7 @@ import static io.multihead.internal.kernel.Lanes.ROW;
 
 import io.multihead.internal.Checks;
 import io.multihead.internal.attention.Blocking;
-import io.multihead.internal.kernel.Packer;
+import io.multihead.internal.layout.Packer;
 import org.jspecify.annotations.Nullable;
 
 /** Buffers through which blocks are packed: two of 256 rows; and the thread's reader and writer of user memory. */

@@ -11,7 +11,7 @@ import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.ScratchKey;
 import io.multihead.internal.exec.Workspace;
-import io.multihead.internal.kernel.Scratch;
+import io.multihead.internal.layout.Scratch;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 

@@ -6,8 +6,8 @@ import io.multihead.internal.attention.AttentionProblem;
 import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.attention.keyvalue.KeyValueBlock;
 import io.multihead.internal.attention.keyvalue.PackedBlocks;
-import io.multihead.internal.kernel.Packer;
-import io.multihead.internal.kernel.Scratch;
+import io.multihead.internal.layout.Packer;
+import io.multihead.internal.layout.Scratch;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 

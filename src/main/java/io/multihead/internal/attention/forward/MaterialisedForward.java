@@ -10,8 +10,8 @@ import io.multihead.internal.attention.keyvalue.KeyValueBlock;
 import io.multihead.internal.attention.keyvalue.KeyValueSource;
 import io.multihead.internal.attention.keyvalue.PackedBlocks;
 import io.multihead.internal.kernel.Lanes;
-import io.multihead.internal.kernel.Packer;
 import io.multihead.internal.kernel.RowOps;
+import io.multihead.internal.layout.Packer;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 

@@ -9,7 +9,7 @@ import io.multihead.internal.kernel.Exp;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.kernel.ScoreOps;
-import io.multihead.internal.kernel.Scratch;
+import io.multihead.internal.layout.Scratch;
 import java.util.Arrays;
 
 /**

@@ -1,8 +1,8 @@
 package io.multihead.internal.attention.forward;
 
 import io.multihead.internal.attention.ScoreRule;
-import io.multihead.internal.kernel.Packer;
-import io.multihead.internal.kernel.Scratch;
+import io.multihead.internal.layout.Packer;
+import io.multihead.internal.layout.Scratch;
 import io.multihead.tensor.Tensor;
 
 /** Writes the results of a task: {@code O / l} and log-sum-exp. Belongs to one thread. */

@@ -1,6 +1,6 @@
 package io.multihead.internal.attention.forward;
 
-import static io.multihead.internal.kernel.Lanes.DEPTH;
+import static io.multihead.internal.attention.Blocking.DIM_CHUNK;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 import static io.multihead.internal.kernel.Lanes.ROW_STEP;
@@ -9,9 +9,9 @@ import io.multihead.internal.attention.AttentionProblem;
 import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.attention.HeadGroup;
 import io.multihead.internal.kernel.Lanes;
-import io.multihead.internal.kernel.Packer;
 import io.multihead.internal.kernel.RowOps;
-import io.multihead.internal.kernel.Scratch;
+import io.multihead.internal.layout.Packer;
+import io.multihead.internal.layout.Scratch;
 import io.multihead.tensor.Tensor;
 
 /** The query rows of one task: which they are, and Q packed as a left operand. Belongs to one thread. */
@@ -43,13 +43,13 @@ final class QueryTile {
         int headDim = group.problem().headDim();
         float factor = group.problem().scores().queryFactor();
         paddedRows = Lanes.roundUp(rows, ROW_STEP) + ROW_STEP;
-        packed = memory.atLeast(packed, Math.ceilDiv(Math.max(1, headDim), DEPTH) * paddedRows * ROW);
+        packed = memory.atLeast(packed, Math.ceilDiv(Math.max(1, headDim), DIM_CHUNK) * paddedRows * ROW);
         for (int row = 0; row < rows; ) {
             int run = rowsOfHead(row);
             long at = position(query, row);
-            for (int d = 0; d < headDim; d += DEPTH) {
-                int depth = Math.min(DEPTH, headDim - d);
-                int to = (d / DEPTH * paddedRows + row) * ROW;
+            for (int d = 0; d < headDim; d += DIM_CHUNK) {
+                int depth = Math.min(DIM_CHUNK, headDim - d);
+                int to = (d / DIM_CHUNK * paddedRows + row) * ROW;
                 long from = at + d * query.stride(3);
                 packer.read(query, from, query.stride(2), query.stride(3), run, depth, packed, to, ROW);
                 for (int r = 0; factor != 1f && r < run; r++) {

@@ -9,11 +9,11 @@ import io.multihead.internal.attention.keyvalue.KeyValueBlock;
 import io.multihead.internal.attention.keyvalue.NonFiniteValues;
 import io.multihead.internal.attention.mask.BoundMask;
 import io.multihead.internal.attention.mask.ScoreTransform;
+import io.multihead.internal.gemm.MacroKernel;
 import io.multihead.internal.kernel.Lanes;
-import io.multihead.internal.kernel.Packer;
-import io.multihead.internal.kernel.Philox;
-import io.multihead.internal.kernel.Product;
-import io.multihead.internal.kernel.Scratch;
+import io.multihead.internal.layout.Packer;
+import io.multihead.internal.layout.Scratch;
+import io.multihead.internal.random.Philox;
 import java.util.Arrays;
 
 /**
@@ -24,7 +24,7 @@ final class ScoreTile {
     private static final int TILE_FLOATS = Blocking.QUERY_TILE * ROW;
 
     private final Scratch memory;
-    private final Product product;
+    private final MacroKernel product;
     private final QueryTile queries;
     private final VisibleKeys visible;
     private final ScoreTransform transform = new ScoreTransform();
@@ -36,7 +36,7 @@ final class ScoreTile {
         this.memory = memory;
         this.queries = queries;
         this.visible = visible;
-        product = new Product(memory);
+        product = new MacroKernel(memory);
     }
 
     /** Reserves the scores of one tile and one key block. */

@@ -1,20 +1,20 @@
 package io.multihead.internal.attention.keyvalue;
 
-import static io.multihead.internal.kernel.Lanes.DEPTH;
+import static io.multihead.internal.attention.Blocking.DIM_CHUNK;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
 import io.multihead.internal.Checks;
 import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.gemm.MacroKernel;
+import io.multihead.internal.gemm.SegmentedPanels;
+import io.multihead.internal.kernel.F32Panels;
 import io.multihead.internal.kernel.Lanes;
-import io.multihead.internal.kernel.Packer;
-import io.multihead.internal.kernel.PanelStore;
-import io.multihead.internal.kernel.Panels;
-import io.multihead.internal.kernel.Product;
 import io.multihead.internal.kernel.RowOps;
-import io.multihead.internal.kernel.Scratch;
-import io.multihead.internal.kernel.Widen;
-import io.multihead.tensor.DType;
+import io.multihead.internal.layout.Packer;
+import io.multihead.internal.layout.PanelMemory;
+import io.multihead.internal.layout.Panels;
+import io.multihead.internal.layout.Scratch;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
@@ -32,7 +32,8 @@ public final class KeyValueBlock {
 
     private final Scratch memory;
     private final KeyValueSpan[] spans = new KeyValueSpan[MAX_SPANS];
-    private final Product.Runs valueRuns = new Product.Runs();
+    private final Panels keyPanels = new Panels();
+    private final SegmentedPanels valueRuns = new SegmentedPanels();
     private final PackedPanels packedKeys = new PackedPanels();
     private final PackedPanels packedValues = new PackedPanels();
     private final NonFiniteValues nonFinite;
@@ -90,7 +91,7 @@ public final class KeyValueBlock {
                 from.locate(sequence, head, newFirstKey + key, span);
                 finite &= span.isFinite();
             }
-            inPlace = finite && (spans[0].dtype() == DType.F32 || rows <= Product.FEW);
+            inPlace = finite && rows <= spans[0].panels().format().maxRowsInRegisters();
             setValueRuns();
         }
         if (inPlace) {
@@ -100,13 +101,12 @@ public final class KeyValueBlock {
 
     private void setValueRuns() {
         int width = Lanes.roundUp(valueDim, PANEL);
-        for (int key = 0; key < count; key += Product.CHAIN) {
+        for (int key = 0; key < count; key += Blocking.VALUE_CHAIN) {
             KeyValueSpan span = spans[key / spanKeys];
             int at = span.value().panel + key % spanKeys * width;
-            valueRuns.set(key / Product.CHAIN, span.storage(), span.dtype(), at);
-            if (span.dtype() == DType.I8) {
-                valueRuns.scale(key / Product.CHAIN, span.scales(), span.value().scale + key % spanKeys);
-            }
+            valueRuns
+                    .set(key / Blocking.VALUE_CHAIN, span.panels(), at)
+                    .scale(span.scales(), span.value().scale + key % spanKeys);
         }
     }
 
@@ -115,16 +115,16 @@ public final class KeyValueBlock {
         if (inPlace || packedKeys.holds(tag, count)) {
             return;
         }
-        float[] panels = packedKeys.reserve(memory, Panels.size(Blocking.KEY_BLOCK, Math.max(1, headDim)));
-        for (int d = 0; d < headDim; d += DEPTH) {
-            int depth = Math.min(DEPTH, headDim - d);
+        float[] panels = packedKeys.reserve(memory, F32Panels.size(Blocking.KEY_BLOCK, Math.max(1, headDim)));
+        for (int d = 0; d < headDim; d += DIM_CHUNK) {
+            int depth = Math.min(DIM_CHUNK, headDim - d);
             if (spans[0].isPanels()) {
                 for (int key = 0; key < count; key += PANEL) {
                     widenKeys(d, depth, key, panels, d * Blocking.KEY_BLOCK + key * depth);
                 }
             } else {
                 readRows(true, packer, d, depth, staging);
-                Panels.fromColumns(staging, depth, count, panels, d * Blocking.KEY_BLOCK);
+                F32Panels.fromColumns(staging, depth, count, panels, d * Blocking.KEY_BLOCK);
             }
         }
         packedKeys.packed(tag, count);
@@ -135,14 +135,14 @@ public final class KeyValueBlock {
         if (inPlace || packedValues.holds(tag, count)) {
             return;
         }
-        float[] panels = packedValues.reserve(memory, Panels.size(Math.max(1, valueDim), Blocking.KEY_BLOCK));
+        float[] panels = packedValues.reserve(memory, F32Panels.size(Math.max(1, valueDim), Blocking.KEY_BLOCK));
         if (spans[0].isPanels()) {
             widenValues(panels);
         } else {
-            for (int d = 0; d < valueDim; d += DEPTH) {
-                int depth = Math.min(DEPTH, valueDim - d);
+            for (int d = 0; d < valueDim; d += DIM_CHUNK) {
+                int depth = Math.min(DIM_CHUNK, valueDim - d);
                 readRows(false, packer, d, depth, staging);
-                finite &= Panels.fromRows(staging, ROW, count, depth, panels, d * count, count);
+                finite &= F32Panels.fromRows(staging, ROW, count, depth, panels, d * count, count);
             }
         }
         nonFinite.clear();
@@ -168,17 +168,20 @@ public final class KeyValueBlock {
     /** Widens one panel of narrow keys, without the scales of i8. */
     private void widenKeys(int d, int depth, int key, float[] to, int at) {
         KeyValueSpan span = spans[key / spanKeys];
-        int from = span.key().panel + d * spanKeys + key % spanKeys * PanelStore.depth(span.dtype(), depth);
-        Widen.panel(span.storage(), span.dtype(), from, depth, to, at);
+        PanelMemory panels = span.panels();
+        int from = span.key().panel
+                + d * spanKeys
+                + key % spanKeys * panels.format().rows(depth);
+        panels.widen(from, depth, to, at);
     }
 
     /** Widens values into panels of all keys, one run of 64 keys with all its dims after another: one stream from memory. */
     private void widenValues(float[] to) {
         int width = Lanes.roundUp(valueDim, PANEL);
-        for (int key = 0; key < count; key += Product.CHAIN) {
-            int rows = Math.min(Product.CHAIN, count - key);
+        for (int key = 0; key < count; key += Blocking.VALUE_CHAIN) {
+            int rows = Math.min(Blocking.VALUE_CHAIN, count - key);
             for (int d = 0; d < width; d += PANEL) {
-                valueRuns.widen(key / Product.CHAIN, d / PANEL, rows, to, d * count + key * PANEL);
+                valueRuns.get(key / Blocking.VALUE_CHAIN).widen(d / PANEL, rows, to, d * count + key * PANEL);
             }
         }
     }
@@ -189,23 +192,23 @@ public final class KeyValueBlock {
      * @param q0 index of the first query; each further chunk of 256 of its elements is {@code chunk} floats further
      */
     public void multiplyKeys(
-            Product product, float[] queries, int q0, int chunk, int rows, int keys, float[] scores, int at) {
+            MacroKernel product, float[] queries, int q0, int chunk, int rows, int keys, float[] scores, int at) {
         int step = inPlace ? spanKeys : Blocking.KEY_BLOCK;
-        for (int d = 0; d < headDim; d += DEPTH) {
-            int depth = Math.min(DEPTH, headDim - d);
-            product.left(queries, q0 + d / DEPTH * chunk);
+        for (int d = 0; d < headDim; d += DIM_CHUNK) {
+            int depth = Math.min(DIM_CHUNK, headDim - d);
+            product.left(queries, q0 + d / DIM_CHUNK * chunk);
             for (int key = 0; key < keys; key += step) {
                 if (inPlace) {
                     KeyValueSpan span = spans[key / spanKeys];
-                    int stride = PanelStore.depth(span.dtype(), depth) * PANEL;
-                    product.right(span.storage(), span.dtype(), span.key().panel + d * spanKeys, stride);
+                    int stride = span.panels().format().panelSize(depth);
+                    product.right(keyPanels.set(span.panels(), span.key().panel + d * spanKeys, stride));
                 } else {
                     product.right(packedKeys.panels(), d * Blocking.KEY_BLOCK, depth * PANEL);
                 }
                 product.into(scores, at + key, ROW).multiply(rows, Math.min(step, keys - key), depth, d > 0);
             }
         }
-        if (spans[0].isPanels() && spans[0].dtype() == DType.I8) {
+        if (spans[0].isPanels() && spans[0].panels().format().isScaled()) {
             scaleScores(rows, keys, scores, at);
         }
         for (int r = 0; headDim == 0 && r < rows; r++) {
@@ -231,13 +234,13 @@ public final class KeyValueBlock {
      * @param compensation distance from an element of O to its compensation term, in floats
      */
     public void multiplyValues(
-            Product product, int rows, int keys, float[] output, int at, int stride, int compensation) {
+            MacroKernel product, int rows, int keys, float[] output, int at, int stride, int compensation) {
         if (inPlace) {
             product.right(valueRuns);
         } else {
             product.right(packedValues.panels(), 0, packedValues.count() * PANEL);
         }
-        product.into(output, at, stride).accumulate(rows, valueDim, keys, Product.CHAIN, compensation);
+        product.into(output, at, stride).accumulate(rows, valueDim, keys, Blocking.VALUE_CHAIN, compensation);
     }
 
     /** Returns the non-finite elements of V, which {@link #multiplyValues} leaves out. */
@@ -259,6 +262,7 @@ public final class KeyValueBlock {
     /** Drops every reference to the caller's memory; packed panels stay. */
     void release() {
         source = null;
+        keyPanels.clear();
         valueRuns.clear();
         for (KeyValueSpan span : spans) {
             span.clear();

@@ -1,8 +1,9 @@
 package io.multihead.internal.attention.keyvalue;
 
 import io.multihead.internal.Checks;
-import io.multihead.internal.kernel.Product;
-import io.multihead.tensor.DType;
+import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.layout.PanelMemory;
+import io.multihead.internal.layout.Panels;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -25,16 +26,13 @@ import org.jspecify.annotations.Nullable;
  */
 public final class KeyValueSpan {
     /** The fewest keys of a span of panels: one chain of P V. */
-    public static final int MIN_PANEL_KEYS = Product.CHAIN;
-
-    private static final float[] NO_SCALES = {};
+    public static final int MIN_PANEL_KEYS = Blocking.VALUE_CHAIN;
 
     private final Side key = new Side();
     private final Side value = new Side();
     private long keys;
-    private @Nullable Object storage;
-    private DType dtype = DType.F32;
-    private float[] scales = NO_SCALES;
+    private @Nullable PanelMemory panels;
+    private float[] scales = Panels.UNSCALED;
     private boolean finite;
 
     /** The keys of a span, or its values. */
@@ -72,14 +70,14 @@ public final class KeyValueSpan {
 
     /** Sets the keys to rows of a tensor: position of the located key's first element, and strides, in elements. */
     public KeyValueSpan keyRows(Tensor tensor, long position, long rowStride, long columnStride) {
-        storage = null;
+        panels = null;
         key.setRows(tensor, position, rowStride, columnStride);
         return this;
     }
 
     /** Sets the values to rows of a tensor: position of the located value's first element, and strides, in elements. */
     public KeyValueSpan valueRows(Tensor tensor, long position, long rowStride, long columnStride) {
-        storage = null;
+        panels = null;
         value.setRows(tensor, position, rowStride, columnStride);
         return this;
     }
@@ -87,14 +85,13 @@ public final class KeyValueSpan {
     /**
      * Sets keys and values to panels.
      *
-     * @param array {@code float[]}, {@code int[]} for BF16 and F16, {@code byte[]} for I8
+     * @param memory the panels, in any format
      * @param keyAt index of the span's first key element, counted in elements, of which a word of BF16 or F16 holds two
      * @param valueAt index of the span's first value element, likewise
      * @param allFinite whether no value is infinite or NaN, and no key of F16
      */
-    public KeyValueSpan panels(Object array, DType type, int keyAt, int valueAt, boolean allFinite) {
-        storage = Checks.notNull(array, "array");
-        dtype = type;
+    public KeyValueSpan panels(PanelMemory memory, int keyAt, int valueAt, boolean allFinite) {
+        panels = Checks.notNull(memory, "memory");
         key.panel = keyAt;
         value.panel = valueAt;
         finite = allFinite;
@@ -122,15 +119,11 @@ public final class KeyValueSpan {
     }
 
     boolean isPanels() {
-        return storage != null;
+        return panels != null;
     }
 
-    Object storage() {
-        return Checks.notNull(storage, "storage");
-    }
-
-    DType dtype() {
-        return dtype;
+    PanelMemory panels() {
+        return Checks.notNull(panels, "panels");
     }
 
     float[] scales() {
@@ -145,7 +138,7 @@ public final class KeyValueSpan {
     void clear() {
         key.tensor = null;
         value.tensor = null;
-        storage = null;
-        scales = NO_SCALES;
+        panels = null;
+        scales = Panels.UNSCALED;
     }
 }

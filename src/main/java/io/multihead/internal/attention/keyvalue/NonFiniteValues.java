@@ -3,7 +3,7 @@ package io.multihead.internal.attention.keyvalue;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import io.multihead.internal.attention.Blocking;
-import io.multihead.internal.kernel.Scratch;
+import io.multihead.internal.layout.Scratch;
 
 /**
  * The elements of V of one block that are infinite or NaN. They would contaminate rows that do not see their key, since

@@ -1,6 +1,6 @@
 package io.multihead.internal.attention.keyvalue;
 
-import io.multihead.internal.kernel.Scratch;
+import io.multihead.internal.layout.Scratch;
 
 /** The packed keys, or the packed values, of one block, and whose they are. Belongs to one thread. */
 final class PackedPanels {

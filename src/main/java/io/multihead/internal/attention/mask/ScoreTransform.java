@@ -6,9 +6,9 @@ import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.attention.ScoreFunction;
 import io.multihead.internal.attention.ScoreRule;
 import io.multihead.internal.kernel.Lanes;
-import io.multihead.internal.kernel.Packer;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.kernel.ScoreOps;
+import io.multihead.internal.layout.Packer;
 
 /**
  * Transforms a row of scores between Q K^T and the softmax: scale, soft-cap, linear bias, tensors and blocks of the mask,

@@ -1,8 +1,8 @@
-package io.multihead.internal.kernel;
+package io.multihead.internal.random;
 
 /**
- * The counter-based generator Philox4x32 with ten rounds (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"):
- * numbers that depend on seed and place alone, so that backward draws what forward drew.
+ * The counter-based generator Philox4x32 with ten rounds (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3").
+ * Its numbers depend on seed and counter alone, so backward draws the numbers of forward again instead of storing them.
  */
 public final class Philox {
     private static final int ROUNDS = 10;
@@ -14,7 +14,7 @@ public final class Philox {
 
     private Philox() {}
 
-    /** The four words at one counter, whose first two words are in {@code low} and last two in {@code high}. */
+    /** Writes the four words of one counter, whose first two words are in {@code low} and last two in {@code high}. */
     public static void draw(long seed, long low, long high, int[] words) {
         int x0 = (int) low;
         int x1 = (int) (low >>> 32);
@@ -38,28 +38,28 @@ public final class Philox {
         words[3] = x3;
     }
 
-    /** What a drawn word is compared with, unsigned: below it, an element is dropped. */
+    /** Returns the threshold of a rate: an element is dropped if its word, unsigned, is below it. */
     public static long threshold(double rate) {
         return Math.round(rate * 0x1p32);
     }
 
-    /** What an element that is kept is multiplied with: {@code 1 / (1 - rate)}; 0 if everything is dropped. */
+    /** Returns the factor of the elements that are kept: {@code 1 / (1 - rate)}; 0 if all are dropped. */
     public static float kept(double rate) {
         return rate >= 1 ? 0f : (float) (1 / (1 - rate));
     }
 
-    /** Whether the element of a word is dropped. */
+    /** Returns whether the element with this word is dropped. */
     public static boolean drops(int word, long threshold) {
         return (word & LOW) < threshold;
     }
 
     /**
-     * Multiplies consecutive elements with their dropout factor, 0 or {@link #kept}. Element {@code e} takes word
-     * {@code e % 4} at the counter {@code e / 4}.
+     * Multiplies consecutive elements by their dropout factor, 0 or {@link #kept}. Element {@code e} uses word
+     * {@code e % 4} of the counter {@code e / 4}.
      *
      * @param first index of the first element
      * @param high the counter's last two words
-     * @param words room for four words
+     * @param words buffer for four words
      */
     public static void drop(
             float[] row, int at, int length, long first, long high, long seed, double rate, int[] words) {

@@ -11,20 +11,20 @@ import jdk.incubator.vector.VectorOperators;
 import jdk.incubator.vector.VectorSpecies;
 
 /**
- * Panels of bytes, four rows beside each other: {@code [k / 4][32 columns][k % 4]}. So one vector of bytes, taken as words, becomes
- * a vector of f32 for each of four rows, by two shifts and a conversion. The rows of a panel are a multiple of four; those beyond
- * its depth may hold anything, since they are multiplied with zeros.
+ * Panels of int8 with four interleaved rows, as VNNI has them: {@code [k / 4][32 columns][k % 4]}. So one vector of bytes, taken
+ * as words, becomes a vector of f32 for each of four rows, by two shifts and a conversion. The stored rows of a panel are a
+ * multiple of four; those beyond its depth may hold anything, since they are multiplied by zeros.
  */
-public final class Quads {
-    /** Rows beside each other. */
+public final class Int8Panels {
+    /** Rows that are interleaved. */
     public static final int ROWS = 4;
 
     static final VectorSpecies<Byte> BYTES = FLOATS.withLanes(byte.class);
 
-    private Quads() {}
+    private Int8Panels() {}
 
-    /** Rows to f32. */
-    static void widen(byte[] bytes, int from, int rows, float[] to, int at) {
+    /** Widens {@code rows} rows to f32, without scales. */
+    public static void widen(byte[] bytes, int from, int rows, float[] to, int at) {
         for (int quad = 0; quad < rows; quad += ROWS) {
             for (int lane = 0; lane < PANEL; lane += COUNT) {
                 int start = from + quad * PANEL + lane * ROWS;
@@ -39,8 +39,8 @@ public final class Quads {
         }
     }
 
-    /** Writes {@code length} integers of a byte to a row from the column on that {@code at}, counted row by row, names. */
-    static void narrow(float[] from, int start, int length, byte[] bytes, int at) {
+    /** Stores {@code length} int8 values in one row, from row-major element index {@code at} on. */
+    public static void narrow(float[] from, int start, int length, byte[] bytes, int at) {
         int row = at / PANEL;
         for (int i = 0; i < length; i++) {
             int column = at % PANEL + i;

@@ -1,4 +1,4 @@
-package io.multihead.internal.kernel;
+package io.multihead.internal.random;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;

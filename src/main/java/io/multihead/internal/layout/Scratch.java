@@ -1,13 +1,13 @@
-package io.multihead.internal.kernel;
+package io.multihead.internal.layout;
 
 /**
  * Allocates the scratch arrays of one thread and counts their bytes. Arrays grow and are kept, so that a warm call allocates
- * nothing. One thread allocates; any thread may ask for the count.
+ * nothing. One thread allocates; any thread may read the count.
  */
 public final class Scratch {
     private volatile long bytes;
 
-    /** Begins with nothing allocated. */
+    /** Creates an allocator without arrays. */
     public Scratch() {}
 
     /** Returns the bytes of all arrays that were allocated here and not replaced by longer ones. */
@@ -15,7 +15,7 @@ public final class Scratch {
         return bytes;
     }
 
-    /** Returns {@code array} if it holds {@code length} elements, else a new array that does and takes its place. */
+    /** Returns {@code array} if it holds {@code length} elements, else a new, longer array that replaces it. */
     public float[] atLeast(float[] array, int length) {
         if (array.length >= length) {
             return array;
@@ -25,7 +25,7 @@ public final class Scratch {
         return longer;
     }
 
-    /** Returns {@code array} if it holds {@code length} elements, else a new array that does and takes its place. */
+    /** Returns {@code array} if it holds {@code length} elements, else a new, longer array that replaces it. */
     public double[] atLeast(double[] array, int length) {
         if (array.length >= length) {
             return array;
@@ -35,7 +35,7 @@ public final class Scratch {
         return longer;
     }
 
-    /** Returns {@code array} if it holds {@code length} elements, else a new array that does and takes its place. */
+    /** Returns {@code array} if it holds {@code length} elements, else a new, longer array that replaces it. */
     public short[] atLeast(short[] array, int length) {
         if (array.length >= length) {
             return array;
@@ -45,7 +45,7 @@ public final class Scratch {
         return longer;
     }
 
-    /** Returns {@code array} if it holds {@code length} elements, else a new array that does and takes its place. */
+    /** Returns {@code array} if it holds {@code length} elements, else a new, longer array that replaces it. */
     public byte[] atLeast(byte[] array, int length) {
         if (array.length >= length) {
             return array;
@@ -53,6 +53,12 @@ public final class Scratch {
         byte[] longer = new byte[length];
         count(length - array.length, Byte.BYTES);
         return longer;
+    }
+
+    /** Returns {@code panels} if it holds {@code elements} elements, else new, longer F32 memory that replaces it. */
+    public PanelMemory atLeast(PanelMemory panels, int elements) {
+        float[] floats = atLeast(panels.floats(), elements);
+        return floats == panels.floats() ? panels : PanelMemory.of(floats);
     }
 
     @SuppressWarnings("NonAtomicVolatileUpdate") // only the owning thread writes

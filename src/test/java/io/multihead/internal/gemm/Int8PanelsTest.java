@@ -1,17 +1,22 @@
-package io.multihead.internal.kernel;
+package io.multihead.internal.gemm;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import io.multihead.tensor.DType;
+import io.multihead.internal.kernel.Int8Panels;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.layout.PanelFormat;
+import io.multihead.internal.layout.PanelMemory;
+import io.multihead.internal.layout.Panels;
+import io.multihead.internal.layout.Scratch;
 import java.util.Arrays;
 import java.util.Random;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Panels of bytes, four rows beside each other. */
+/** Panels of int8, four rows interleaved. */
 @Tag("lanes")
-class QuadsTest {
+class Int8PanelsTest {
     @Test
     void writingKeepsTheNeighbours() {
         byte[] bytes = new byte[8 * Lanes.PANEL];
@@ -24,24 +29,24 @@ class QuadsTest {
             for (int j = 0; j < row.length; j++) {
                 row[j] = expected[at + j] = random.nextInt(256) - 128;
             }
-            Quads.narrow(row, 0, row.length, bytes, at);
+            Int8Panels.narrow(row, 0, row.length, bytes, at);
         }
         for (int rows = 1; rows <= 8; rows++) {
             float[] actual = new float[rows * Lanes.PANEL];
-            Quads.widen(bytes, 0, rows, actual, 0);
+            Int8Panels.widen(bytes, 0, rows, actual, 0);
             assertArrayEquals(Arrays.copyOf(expected, actual.length), actual);
         }
     }
 
-    /** A few rows read quads in passing and have the bits of rows that read them widened and scaled, for any number of values. */
+    /** A few rows that widen int8 in registers have the bits of rows whose panels are widened and scaled first, for any depth. */
     @Test
     void sumsAreThoseOfWidenedPanels() {
         int wide = 96;
         Random random = new Random(2);
         float[] left = new float[16 * Lanes.ROW];
-        byte[] bytes = new byte[Lanes.DEPTH * wide];
-        float[] scales = new float[Lanes.DEPTH];
-        random.nextBytes(bytes);
+        PanelMemory bytes = PanelMemory.allocate(PanelFormat.INT8, Blocking.KC * wide);
+        float[] scales = new float[Blocking.KC];
+        random.nextBytes(bytes.bytes());
         for (int i = 0; i < scales.length; i++) {
             scales[i] = random.nextFloat();
         }
@@ -51,46 +56,45 @@ class QuadsTest {
                     left[row * Lanes.ROW + k] = k < depth ? (float) random.nextGaussian() : 0f;
                 }
             }
-            Product.Runs narrow = new Product.Runs();
-            Product.Runs widened = new Product.Runs();
-            for (int run = 0; run * Product.CHAIN < depth; run++) {
-                int at = run * Product.CHAIN * wide;
-                narrow.set(run, bytes, DType.I8, at);
-                narrow.scale(run, scales, run * Product.CHAIN);
-                float[] floats = new float[Product.CHAIN * wide];
+            SegmentedPanels narrow = new SegmentedPanels();
+            SegmentedPanels widened = new SegmentedPanels();
+            for (int run = 0; run * Blocking.CHAIN < depth; run++) {
+                int at = run * Blocking.CHAIN * wide;
+                narrow.set(run, bytes, at).scale(scales, run * Blocking.CHAIN);
+                float[] floats = new float[Blocking.CHAIN * wide];
                 for (int panel = 0; panel < wide / Lanes.PANEL; panel++) {
-                    narrow.widen(run, panel, Product.CHAIN, floats, panel * Product.CHAIN * Lanes.PANEL);
+                    narrow.get(run).widen(panel, Blocking.CHAIN, floats, panel * Blocking.CHAIN * Lanes.PANEL);
                 }
-                widened.set(run, floats, DType.F32, 0);
+                widened.set(run, PanelMemory.of(floats), 0);
             }
-            for (int rows = 1; rows <= Product.FEW; rows++) {
+            for (int rows = 1; rows <= Blocking.FEW_ROWS; rows++) {
                 assertArrayEquals(
                         sums(left, widened, rows, depth), sums(left, narrow, rows, depth), rows + " " + depth);
             }
         }
     }
 
-    private static float[] sums(float[] left, Product.Runs right, int rows, int depth) {
+    private static float[] sums(float[] left, SegmentedPanels right, int rows, int depth) {
         float[] sums = new float[8 * 2 * 96];
-        new Product(new Scratch())
+        new MacroKernel(new Scratch())
                 .left(left, 0)
                 .right(right)
                 .into(sums, 0, 2 * 96)
-                .accumulate(rows, 80, depth, Product.CHAIN, 96);
+                .accumulate(rows, 80, depth, Blocking.CHAIN, 96);
         return Arrays.copyOf(sums, rows * 2 * 96);
     }
 
-    /** Products with panels of a depth that is no multiple of four. */
+    /** MacroKernels with panels of a depth that is no multiple of four. */
     @Test
     void productsAreThoseOfWidenedPanels() {
         Random random = new Random(3);
         for (int depth : new int[] {1, 30, 128, 256}) {
-            int stored = PanelStore.depth(DType.I8, depth);
-            byte[] bytes = new byte[stored * 64];
-            random.nextBytes(bytes);
+            int stride = PanelFormat.INT8.panelSize(depth);
+            PanelMemory bytes = PanelMemory.allocate(PanelFormat.INT8, 2 * stride);
+            random.nextBytes(bytes.bytes());
             float[] panels = new float[depth * 64];
             for (int panel = 0; panel < 2; panel++) {
-                Widen.panel(bytes, DType.I8, panel * stored * 32, depth, panels, panel * depth * 32);
+                bytes.widen(panel * stride, depth, panels, panel * depth * 32);
             }
             float[] left = new float[16 * Lanes.ROW];
             for (int row = 0; row < 16; row++) {
@@ -98,12 +102,12 @@ class QuadsTest {
                     left[row * Lanes.ROW + k] = (float) random.nextGaussian();
                 }
             }
-            for (int rows = 1; rows <= Product.FEW; rows++) {
+            for (int rows = 1; rows <= Blocking.FEW_ROWS; rows++) {
                 float[] expected = new float[8 * 64];
                 float[] actual = new float[8 * 64];
-                Product product = new Product(new Scratch()).left(left, 0);
+                MacroKernel product = new MacroKernel(new Scratch()).left(left, 0);
                 product.right(panels, 0, depth * 32).into(expected, 0, 64).multiply(rows, 50, depth, false);
-                product.right(bytes, DType.I8, 0, stored * 32)
+                product.right(new Panels().set(bytes, 0, stride))
                         .into(actual, 0, 64)
                         .multiply(rows, 50, depth, false);
                 for (int i = 0; i < rows * 64; i++) {

@@ -9,24 +9,24 @@ import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorOperators;
 
 /**
- * The right operand of {@link MicroKernel}: panels {@code [panel][k][32]}, padded with zeros to whole panels.
- *
- * <p>The source is packed rows as {@link Packer} leaves them.
+ * Packs rows of f32 into f32 panels, the right operand of {@link MicroKernel}: {@code [panel][k][32]}, padded with zeros to whole
+ * panels.
  */
-public final class Panels {
-    private Panels() {}
+public final class F32Panels {
+    private F32Panels() {}
 
-    /** Floats that {@code columns} columns of depth {@code depth} take in panels. */
+    /** Returns the floats of {@code columns} columns of depth {@code depth}, in whole panels. */
     public static int size(int columns, int depth) {
         return Lanes.roundUp(columns, PANEL) * depth;
     }
 
     /**
-     * Rows of B become rows of panels: {@code panels[j / 32][k][j % 32] = rows[k][j]}. The rows must be zero from
+     * Copies rows of B to rows of panels: {@code panels[j / 32][k][j % 32] = rows[k][j]}. The rows must be zero from
      * {@code columns} to the next whole panel.
      *
      * @param ld floats from row to row
-     * @param depth rows of the panels, of which these may be some; the first one's place in the first panel is {@code p0}
+     * @param p0 index of the first row in the first panel
+     * @param depth rows of each panel, of which {@code count} are written
      * @return whether every element is finite
      */
     public static boolean fromRows(float[] rows, int ld, int count, int columns, float[] panels, int p0, int depth) {
@@ -47,7 +47,7 @@ public final class Panels {
     }
 
     /**
-     * Rows of the transposed B, {@link Lanes#ROW} floats apart, become columns of panels:
+     * Transposes rows of B^T, {@link Lanes#ROW} floats apart, into columns of panels:
      * {@code panels[j / 32][k][j % 32] = rows[j][k]}. Columns from {@code columns} to the next whole panel become zero.
      */
     public static void fromColumns(float[] rows, int depth, int columns, float[] panels, int p0) {

@@ -1,9 +1,15 @@
-package io.multihead.internal.kernel;
+package io.multihead.internal.gemm;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import io.multihead.tensor.DType;
+import io.multihead.internal.kernel.F32Panels;
+import io.multihead.internal.kernel.HalfPanels;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.layout.PanelFormat;
+import io.multihead.internal.layout.PanelMemory;
+import io.multihead.internal.layout.Panels;
+import io.multihead.internal.layout.Scratch;
 import java.util.Random;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -11,20 +17,20 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /** Panels of 16-bit elements, two to a word. */
 @Tag("lanes")
-class HalvesTest {
+class HalfPanelsTest {
     private static final int ROWS = (1 << 16) / Lanes.PANEL;
 
     @ParameterizedTest
     @EnumSource(
-            value = DType.class,
+            value = PanelFormat.class,
             names = {"BF16", "F16"})
-    void everyElementComesBack(DType dtype) {
+    void everyElementComesBack(PanelFormat format) {
         float[] all = new float[1 << 16];
         for (int bits = 0; bits < all.length; bits++) {
-            all[bits] = widened(dtype, bits);
+            all[bits] = widened(format, bits);
         }
         int[] words = new int[all.length / 2];
-        Halves halves = Halves.of(dtype);
+        HalfPanels halves = format.halves();
         halves.narrow(all, 0, all.length, words, 0);
         float[] back = new float[all.length + 3];
         halves.widen(words, 0, ROWS, back, 3);
@@ -41,10 +47,10 @@ class HalvesTest {
     /** Elements are written one by one as tokens come, from any column on. */
     @ParameterizedTest
     @EnumSource(
-            value = DType.class,
+            value = PanelFormat.class,
             names = {"BF16", "F16"})
-    void writingKeepsTheNeighbours(DType dtype) {
-        Halves halves = Halves.of(dtype);
+    void writingKeepsTheNeighbours(PanelFormat format) {
+        HalfPanels halves = format.halves();
         int[] words = new int[3 * Lanes.PANEL / 2];
         float[] expected = new float[3 * Lanes.PANEL];
         Random random = new Random(1);
@@ -62,12 +68,12 @@ class HalvesTest {
         assertArrayEquals(expected, actual);
     }
 
-    /** A few rows read halves in passing and have the bits of rows that read them widened, subnormal elements too. */
+    /** A few rows that widen 16-bit elements in registers have the bits of rows whose panels are widened first, subnormal elements too. */
     @ParameterizedTest
     @EnumSource(
-            value = DType.class,
+            value = PanelFormat.class,
             names = {"BF16", "F16"})
-    void productsAreThoseOfWidenedPanels(DType dtype) {
+    void productsAreThoseOfWidenedPanels(PanelFormat format) {
         int depth = 128;
         int columns = 80;
         Random random = new Random(2);
@@ -75,22 +81,22 @@ class HalvesTest {
         for (int i = 0; i < left.length; i++) {
             left[i] = (float) random.nextGaussian();
         }
-        float[] panels = new float[Panels.size(columns, depth)];
-        int[] words = new int[panels.length / 2];
+        float[] panels = new float[F32Panels.size(columns, depth)];
+        PanelMemory memory = PanelMemory.allocate(format, panels.length);
         for (int i = 0; i < panels.length; i++) {
             panels[i] = (float) random.nextGaussian() * (i % 7 == 0 ? 1e-6f : 1f);
         }
-        Halves.of(dtype).narrow(panels, 0, panels.length, words, 0);
-        Halves.of(dtype).widen(words, 0, panels.length / Lanes.PANEL, panels, 0);
-        for (int rows = 1; rows <= Product.FEW; rows++) {
+        memory.storeRow(panels, 0, panels.length, 0);
+        memory.widen(0, panels.length / Lanes.PANEL, panels, 0);
+        for (int rows = 1; rows <= Blocking.FEW_ROWS; rows++) {
             for (boolean add : new boolean[] {false, true}) {
                 float[] expected = new float[8 * 96];
                 float[] actual = new float[8 * 96];
-                Product product = new Product(new Scratch()).left(left, 0);
+                MacroKernel product = new MacroKernel(new Scratch()).left(left, 0);
                 product.right(panels, 0, depth * Lanes.PANEL)
                         .into(expected, 0, 96)
                         .multiply(rows, columns, depth, add);
-                product.right(words, dtype, 0, depth * Lanes.PANEL)
+                product.right(new Panels().set(memory, 0, depth * Lanes.PANEL))
                         .into(actual, 0, 96)
                         .multiply(rows, columns, depth, add);
                 for (int i = 0; i < rows * 96; i++) {
@@ -100,7 +106,7 @@ class HalvesTest {
         }
     }
 
-    private static float widened(DType dtype, int bits) {
-        return dtype == DType.BF16 ? Float.intBitsToFloat(bits << 16) : Float.float16ToFloat((short) bits);
+    private static float widened(PanelFormat format, int bits) {
+        return format == PanelFormat.BF16 ? Float.intBitsToFloat(bits << 16) : Float.float16ToFloat((short) bits);
     }
 }

@@ -14,48 +14,37 @@ import jdk.incubator.vector.VectorOperators;
 
 /**
  * Panels of 16-bit elements, two to a word: a row of 32 columns is 16 words, column l the high half of word l and column l + 16
- * its low half. So one vector of words becomes two vectors of f32, for either type by the same instructions: shift, mask,
- * multiply with a power of two.
+ * its low half. So one vector of words becomes two vectors of f32, for bf16 and f16 by the same instructions: shift, mask,
+ * multiply by a power of two.
  *
- * <p>An f16 of sign s, exponent e and fraction f is the f32 of the same three times {@code 2^(15 - 127)}, subnormal or not;
- * exact, but infinity and NaN would become finite. Callers who read panels in passing keep those out; {@link #widen} does not
- * mind them.
+ * <p>The bits of an f16, moved to the fields of an f32, are its value times {@code 2^(15 - 127)}, for subnormal elements too. The
+ * multiplication is exact, but turns infinity and NaN into finite numbers. So panels that tiles widen in registers must be
+ * finite in f16; {@link #widen} handles infinity and NaN.
  */
-public final class Halves {
+public final class HalfPanels {
     private static final int EXPONENT = 0x7f800000;
 
-    /** Loses nothing, so that a bit which the mask clears is special. */
-    private static final Halves BF16 = new Halves(DType.BF16, 0, 0xffff0000, 1f, 1);
+    /** Panels of bf16. No exponent is special: the bit named so is one that the mask clears. */
+    public static final HalfPanels BF16 = new HalfPanels(0, 0xffff0000, 1f, 1);
 
-    private static final Halves F16 = new Halves(DType.F16, 3, 0x8fffe000, 0x1p112f, 0x0f800000);
+    /** Panels of f16. */
+    public static final HalfPanels F16 = new HalfPanels(3, 0x8fffe000, 0x1p112f, 0x0f800000);
 
-    private final DType dtype;
     final int shift;
     final int mask;
     final float factor;
-    /** The exponent that infinity and NaN have after shift and mask, where the factor would make them finite. */
+    /** Exponent of infinity and NaN after shift and mask, which the factor would make finite. */
     private final int special;
 
-    private Halves(DType dtype, int shift, int mask, float factor, int special) {
-        this.dtype = dtype;
+    private HalfPanels(int shift, int mask, float factor, int special) {
         this.shift = shift;
         this.mask = mask;
         this.factor = factor;
         this.special = special;
     }
 
-    /** Whether panels of the type are halves in {@code int[]}. */
-    public static boolean holds(DType dtype) {
-        return dtype == DType.BF16 || dtype == DType.F16;
-    }
-
-    /** The type's; it must be one that {@link #holds}. */
-    static Halves of(DType dtype) {
-        return dtype == DType.BF16 ? BF16 : F16;
-    }
-
-    /** Rows to f32, also what is not finite; {@code from} counts elements. */
-    void widen(int[] words, int from, int rows, float[] to, int at) {
+    /** Widens {@code rows} rows to f32, infinity and NaN included; {@code from} counts elements. */
+    public void widen(int[] words, int from, int rows, float[] to, int at) {
         IntVector masks = IntVector.broadcast(INTS, mask);
         FloatVector factors = FloatVector.broadcast(FLOATS, factor);
         for (int row = 0; row < rows; row++) {
@@ -75,11 +64,10 @@ public final class Halves {
         }
     }
 
-    /** Rounds {@code length} floats to elements from {@code at} on, which counts elements; they may end within a row. */
-    void narrow(float[] from, int start, int length, int[] words, int at) {
+    /** Rounds {@code length} floats to the elements from row-major index {@code at} on; they may begin and end within a row. */
+    public void narrow(float[] from, int start, int length, int[] words, int at) {
         for (int i = 0; i < length; i++) {
-            short bits =
-                    dtype == DType.BF16 ? DType.floatToBf16(from[start + i]) : Float.floatToFloat16(from[start + i]);
+            short bits = this == BF16 ? DType.floatToBf16(from[start + i]) : Float.floatToFloat16(from[start + i]);
             int column = (at + i) % PANEL;
             int word = (at + i) / PANEL * HALF + column % HALF;
             int up = column < HALF ? 16 : 0;

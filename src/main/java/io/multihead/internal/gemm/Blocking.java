@@ -1,0 +1,59 @@
+package io.multihead.internal.gemm;
+
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.MicroKernel;
+
+/**
+ * Block sizes of the matrix multiplication {@code C[m, n] += A[m, k] B[k, n]} and why they are what they are, in the letters of
+ * Goto and van de Geijn (2008) and BLIS. {@link LoopNest} has the loops.
+ *
+ * <p>No size depends on the machine, so that no result does. They suit an L1 of 32 KiB and an L2 of 1 MiB or more per core.
+ */
+public final class Blocking {
+    /** Rows of C in a tile: 12 accumulators, two vectors of B and one of A fill 16 vector registers. */
+    public static final int MR = MicroKernel.MR;
+
+    /**
+     * At most this many rows of A are bound by memory, not by multiplications: one tile holds them all, and segments of B are
+     * traversed in memory order.
+     */
+    public static final int FEW_ROWS = MicroKernel.MR_SMALL;
+
+    /** Columns of one panel of B: two vectors of 16 lanes, four of 8, eight of 4. */
+    public static final int NR = Lanes.PANEL;
+
+    /**
+     * Depth of a block. A panel of B takes 32 KiB, and every element of C is a sum of chains of so many multiplications, so results
+     * depend on it. Less than the distance of A's rows, {@link Lanes#ROW}, which keeps them out of the same cache sets.
+     */
+    public static final int KC = MicroKernel.MAX_DEPTH;
+
+    /** Rows of A packed at a time: 108 KiB, which L2 holds beside the panels in use. */
+    public static final int MC = 96;
+
+    /** Columns of a task. A is read once for so many; reading it twice for 1024 columns costs 3 %. */
+    public static final int NC = 1024;
+
+    /** Columns below which reading A more often costs more than packing B more often. */
+    public static final int NC_MIN = 256;
+
+    /** Rows of a task, two blocks of A: its sums, 816 KiB, stay in L2 or close by from depth to depth. */
+    public static final int TASK_ROWS = 192;
+
+    /** Elements of packed B that a thread keeps from task to task: 16 MiB. */
+    public static final long KEPT_B = 1L << 22;
+
+    /** Tasks that each thread should find at least, so that one that is late leaves work to the others. */
+    public static final int TASKS_PER_THREAD = 2;
+
+    /**
+     * Multiplications in one chain where sums of chains are compensated, as in {@code P V}. One chain of 256 was off by up to 32
+     * bounds for values with a mean, chains of 64 by up to 13.
+     */
+    public static final int CHAIN = 64;
+
+    /** Depth of panels of which one row of A reads two at a time: 32 KiB each. */
+    public static final int PAIR_DEPTH = 256;
+
+    private Blocking() {}
+}

@@ -1,0 +1,128 @@
+package io.multihead.internal.gemm;
+
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Tensor;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The operands and sizes of one multiplication {@code C = alpha A B + beta C + bias}, in batches: A {@code [m, k]}, B
+ * {@code [k, n]}, C {@code [m, n]} in the last two axes. Bound by one thread, then read by all that work on it.
+ */
+public final class GemmProblem {
+    private static final AtomicLong CALLS = new AtomicLong();
+
+    /** Unique number of the call: the key under which threads keep packed columns of B. */
+    long call;
+
+    long batches;
+    long m;
+    long n;
+    long k;
+    float alpha;
+    float beta;
+    private @Nullable Tensor a;
+    private @Nullable Tensor b;
+    private @Nullable PackedMatrix packed;
+    private @Nullable Tensor c;
+    private @Nullable Tensor bias;
+
+    /** Creates a problem without operands. */
+    public GemmProblem() {}
+
+    /** Binds checked operands; B is either a tensor or packed. */
+    public void bind(Tensor newA, @Nullable Tensor newB, @Nullable PackedMatrix newPacked, Tensor newC) {
+        call = CALLS.incrementAndGet();
+        a = newA;
+        b = newB;
+        packed = newPacked;
+        c = newC;
+        m = newC.dim(-2);
+        n = newC.dim(-1);
+        k = newA.dim(-1);
+        batches = 1;
+        for (int axis = 0; axis < newC.rank() - 2; axis++) {
+            batches *= newC.dim(axis);
+        }
+    }
+
+    /** Binds the factors, and the bias that is added to every row. */
+    public void bindFactors(float newAlpha, float newBeta, @Nullable Tensor newBias) {
+        alpha = newAlpha;
+        beta = newBeta;
+        bias = newBias;
+    }
+
+    /** Releases the caller's tensors. */
+    public void release() {
+        a = null;
+        b = null;
+        packed = null;
+        c = null;
+        bias = null;
+    }
+
+    /** Returns the number of batches. */
+    public long batches() {
+        return batches;
+    }
+
+    /** Returns the rows of A and C. */
+    public long m() {
+        return m;
+    }
+
+    /** Returns the columns of B and C. */
+    public long n() {
+        return n;
+    }
+
+    /** Returns the columns of A, rows of B. */
+    public long k() {
+        return k;
+    }
+
+    /** Returns whether B was packed before the call. */
+    public boolean isPacked() {
+        return packed != null;
+    }
+
+    Tensor a() {
+        return Checks.notNull(a, "a");
+    }
+
+    Tensor b() {
+        return Checks.notNull(b, "b");
+    }
+
+    /** Returns B, packed before the call, or null when it is a tensor. */
+    @Nullable
+    PackedMatrix packed() {
+        return packed;
+    }
+
+    Tensor c() {
+        return Checks.notNull(c, "c");
+    }
+
+    @Nullable
+    Tensor bias() {
+        return bias;
+    }
+
+    /** Returns the position of the first element of one batch; a matrix without batch axes serves every batch. */
+    long start(Tensor matrix, long batch) {
+        long at = matrix.offset();
+        long rest = batch;
+        Tensor result = c();
+        for (int axis = result.rank() - 3; axis >= 0; axis--) {
+            long index = rest % result.dim(axis);
+            rest /= result.dim(axis);
+            int own = axis - (result.rank() - matrix.rank());
+            if (own >= 0 && matrix.dim(own) != 1) {
+                at += index * matrix.stride(own);
+            }
+        }
+        return at;
+    }
+}

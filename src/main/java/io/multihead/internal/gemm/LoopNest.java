@@ -1,0 +1,172 @@
+package io.multihead.internal.gemm;
+
+import static io.multihead.internal.gemm.Blocking.KC;
+import static io.multihead.internal.gemm.Blocking.MC;
+import static io.multihead.internal.gemm.Blocking.NR;
+import static io.multihead.internal.kernel.Lanes.ROW;
+import static io.multihead.internal.kernel.Lanes.ROW_STEP;
+
+import io.multihead.internal.kernel.F32Panels;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.RowOps;
+import io.multihead.internal.layout.Packer;
+import io.multihead.internal.layout.PanelFormat;
+import io.multihead.internal.layout.PanelMemory;
+import io.multihead.internal.layout.PanelPacker;
+import io.multihead.internal.layout.Panels;
+import io.multihead.internal.layout.Scratch;
+import io.multihead.internal.layout.StridedBlock;
+import io.multihead.tensor.Tensor;
+import java.util.Arrays;
+
+/**
+ * The five loops of the matrix multiplication (Goto and van de Geijn 2008) around {@link io.multihead.internal.kernel.MicroKernel},
+ * as one thread runs them; {@link Blocking} has the block sizes.
+ *
+ * <pre>
+ *  loop 5   jc over n by NC            columns of C: a strip, first those of this thread
+ *           ic over m by TASK_ROWS     tasks of the strip, in all batches, shared with other threads
+ *  loop 4     pc over k by KC            B~ = panels of B[pc.., jc..], kept from task to task where they fit
+ *  loop 3       ir over rows by MC         A~ = rows of A[ic + ir.., pc..]
+ *  loop 2         jr over columns by NR      {@link MacroKernel#multiply}
+ *  loop 1           ir over MC by MR           one tile: k multiplications for each element of C, in ascending order
+ * </pre>
+ *
+ * <p>C stays in f32 scratch until its sum is complete, so a narrow C is rounded once. Belongs to one thread.
+ */
+public final class LoopNest {
+    private static final long NO_CALL = -1;
+
+    private final Scratch memory;
+    private final MacroKernel macroKernel;
+    private final PanelPacker panelPacker;
+    private final StridedBlock block = new StridedBlock();
+    private final Panels right = new Panels();
+    private float[] packedA = new float[0];
+    private PanelMemory packedB = PanelMemory.NONE;
+    /**
+     * Key of {@link #packedB} while it holds all depth blocks of some columns: the call, where in B's memory they begin, and how
+     * many they are, because columns of stride 0 all begin at one place.
+     */
+    private long packedCall = NO_CALL;
+
+    private long packedStart;
+    private int packedColumns;
+    /** C of one task, rows {@link #ldc} apart. */
+    private float[] sums = new float[0];
+
+    private float[] other = new float[0];
+    private int ldc;
+
+    /** Allocates its buffers from {@code memory} on first use. */
+    public LoopNest(Scratch memory) {
+        this.memory = memory;
+        macroKernel = new MacroKernel(memory);
+        panelPacker = new PanelPacker(memory);
+    }
+
+    /** Computes tasks until no thread has any left to take. */
+    public void run(GemmProblem p, TaskGrid grid, Packer packer, long thread) {
+        for (int turn = 0; turn < grid.strips(); turn++) { // loop 5
+            int strip = grid.strip(thread, turn);
+            long jc = grid.firstColumn(strip);
+            int n = grid.columns(p, jc);
+            for (long task = grid.take(strip); task >= 0; task = grid.take(strip)) {
+                long batch = grid.batch(task);
+                long ic = grid.firstRow(task);
+                int m = grid.rows(p, ic);
+                long a = p.start(p.a(), batch);
+                begin(m, n, p.k);
+                for (long pc = 0; pc < p.k; pc += KC) { // loop 4
+                    int kc = (int) Math.min(KC, p.k - pc);
+                    packB(p, grid, packer, batch, pc, kc, jc, n);
+                    for (int ir = 0; ir < m; ir += MC) { // loop 3
+                        int mc = Math.min(MC, m - ir);
+                        packer.read(block.matrix(p.a(), a, ic + ir, pc), mc, kc, packedA, 0, ROW);
+                        macroKernel.left(packedA, 0).right(right).into(sums, ir * ldc, ldc);
+                        macroKernel.multiply(mc, n, kc, pc > 0); // loops 2 and 1
+                    }
+                }
+                finish(p, packer, batch, ic, jc, m, n);
+            }
+        }
+        macroKernel.release();
+        right.clear();
+        block.clear();
+    }
+
+    private void begin(int m, int n, long k) {
+        // one panel more than needed, so that rows do not fall into the same cache sets
+        ldc = Lanes.roundUp(n, NR) + NR;
+        packedA = memory.atLeast(packedA, Lanes.roundUp(Math.min(m, MC), ROW_STEP) * ROW);
+        sums = memory.atLeast(sums, Lanes.roundUp(m, ROW_STEP) * ldc);
+        if (k == 0) {
+            Arrays.fill(sums, 0, m * ldc, 0f);
+        }
+    }
+
+    /** Sets the right operand of a depth block: packed before the call, kept from an earlier task, or packed now. */
+    private void packB(GemmProblem p, TaskGrid grid, Packer packer, long batch, long pc, int kc, long jc, int n) {
+        PackedMatrix packed = p.packed();
+        if (packed != null) {
+            packed.block(pc, kc, jc, right);
+            return;
+        }
+        int stride = PanelFormat.F32.panelSize(kc);
+        if (!grid.keepsPackedB()) {
+            packedCall = NO_CALL;
+            packedB = memory.atLeast(packedB, F32Panels.size(n, KC));
+            packBlock(p, packer, batch, pc, kc, jc, n, 0);
+            right.set(packedB, 0, stride);
+            return;
+        }
+        if (pc == 0) {
+            packAll(p, packer, batch, jc, n);
+        }
+        right.set(packedB, (int) pc * Lanes.roundUp(n, NR), stride);
+    }
+
+    /** Packs all depth blocks of a task's columns of B, unless this thread packed them for an earlier task. */
+    private void packAll(GemmProblem p, Packer packer, long batch, long jc, int n) {
+        long start = block.matrix(p.b(), p.start(p.b(), batch), 0, jc).at();
+        if (packedCall == p.call && packedStart == start && packedColumns == n) {
+            return;
+        }
+        packedCall = NO_CALL;
+        packedB = memory.atLeast(packedB, F32Panels.size(n, (int) p.k));
+        for (long pc = 0; pc < p.k; pc += KC) {
+            packBlock(p, packer, batch, pc, (int) Math.min(KC, p.k - pc), jc, n, (int) pc * Lanes.roundUp(n, NR));
+        }
+        packedCall = p.call;
+        packedStart = start;
+        packedColumns = n;
+    }
+
+    private void packBlock(GemmProblem p, Packer packer, long batch, long pc, int kc, long jc, int n, int to) {
+        block.matrix(p.b(), p.start(p.b(), batch), pc, jc);
+        panelPacker.pack(packer, block, kc, n, packedB, to);
+    }
+
+    /** {@code C = alpha sums + beta C + bias}. */
+    private void finish(GemmProblem p, Packer packer, long batch, long ic, long jc, int m, int n) {
+        int padded = Lanes.roundUp(n, NR);
+        other = memory.atLeast(other, padded);
+        for (int row = 0; p.alpha != 1f && row < m; row++) {
+            RowOps.scale(sums, row * ldc, padded, p.alpha);
+        }
+        long start = p.start(p.c(), batch);
+        for (int row = 0; p.beta != 0f && row < m; row++) {
+            packer.read(block.matrix(p.c(), start, ic + row, jc), 1, n, other, 0, padded);
+            RowOps.addScaled(sums, row * ldc, padded, other, p.beta);
+        }
+        Tensor bias = p.bias();
+        if (bias != null) {
+            long step = bias.stride(0);
+            packer.read(block.set(bias, bias.offset() + jc * step, 0, step), 1, n, other, 0, padded);
+            for (int row = 0; row < m; row++) {
+                RowOps.addScaled(sums, row * ldc, padded, other, 1f);
+            }
+        }
+        packer.write(sums, 0, ldc, m, n, block.matrix(p.c(), start, ic, jc));
+    }
+}

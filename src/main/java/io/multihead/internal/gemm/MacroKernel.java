@@ -1,0 +1,232 @@
+package io.multihead.internal.gemm;
+
+import static io.multihead.internal.gemm.Blocking.CHAIN;
+import static io.multihead.internal.gemm.Blocking.FEW_ROWS;
+import static io.multihead.internal.gemm.Blocking.MR;
+import static io.multihead.internal.gemm.Blocking.PAIR_DEPTH;
+import static io.multihead.internal.kernel.Lanes.COUNT;
+import static io.multihead.internal.kernel.Lanes.HALF;
+import static io.multihead.internal.kernel.Lanes.PANEL;
+import static io.multihead.internal.kernel.Lanes.ROW;
+import static io.multihead.internal.kernel.MicroKernel.MR_SMALL;
+
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.MicroKernel;
+import io.multihead.internal.layout.PanelFormat;
+import io.multihead.internal.layout.Panels;
+import io.multihead.internal.layout.Scratch;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Loops 2 and 1 of the matrix multiplication: {@code C = A B} or {@code C += A B} for one packed block of each, covered with tiles
+ * of {@link MicroKernel}. One instance per thread; its three operands are set before each use.
+ *
+ * <p>It works on whole tiles: A and C must have room up to the next multiple of {@link Lanes#ROW_STEP} rows, and C up to the
+ * next multiple of {@link Lanes#PANEL} columns. The contents of A's spare rows reach only spare rows of C.
+ */
+public final class MacroKernel {
+    private static final float[] NONE = {};
+    /** Scales of panels that have none. */
+    private static final float[] ONES = ones();
+
+    private final Scratch memory;
+    private final float[] sum = new float[MR * PANEL];
+    private final float[] part = new float[MR * PANEL];
+    private final Panels plain = new Panels();
+
+    private float[] sums = NONE;
+    private float[] a = NONE;
+    private int a0;
+
+    private Panels b = plain;
+    private @Nullable SegmentedPanels segments;
+    private float[] c = NONE;
+    private int c0;
+    private int ldc;
+
+    /** Creates a macro-kernel without operands. */
+    public MacroKernel(Scratch memory) {
+        this.memory = memory;
+    }
+
+    private static float[] ones() {
+        float[] ones = new float[MicroKernel.MAX_DEPTH];
+        Arrays.fill(ones, 1f);
+        return ones;
+    }
+
+    /** Sets A: rows {@link Lanes#ROW} floats apart. */
+    public MacroKernel left(float[] rows, int at) {
+        a = rows;
+        a0 = at;
+        return this;
+    }
+
+    /** Sets B, which must not change before it is multiplied. Formats other than F32 are for at most {@link PanelFormat#maxRowsInRegisters} rows of A. */
+    public MacroKernel right(Panels panels) {
+        segments = null;
+        b = panels;
+        return this;
+    }
+
+    /** Sets B: F32 panels, {@code stride} floats apart. */
+    public MacroKernel right(float[] panels, int at, int stride) {
+        return right(plain.setFloats(panels, at, stride));
+    }
+
+    /** Sets B in segments, for {@link #accumulate} alone. */
+    public MacroKernel right(SegmentedPanels panels) {
+        segments = panels;
+        return this;
+    }
+
+    /** Sets C: rows {@code stride} floats apart. */
+    public MacroKernel into(float[] rows, int at, int stride) {
+        c = rows;
+        c0 = at;
+        ldc = stride;
+        return this;
+    }
+
+    /** Releases the operands, so that their memory is not kept alive. */
+    public void release() {
+        left(NONE, 0).right(NONE, 0, 0).into(NONE, 0, 0);
+    }
+
+    /**
+     * {@code C = A B}, or {@code C += A B} with {@code accumulate}.
+     *
+     * @param m rows of A and C
+     * @param n columns of C; B has as many, rounded up to whole panels
+     * @param k columns of A, rows of B
+     */
+    public void multiply(int m, int n, int k, boolean accumulate) {
+        int paired = m == 1 && k == PAIR_DEPTH && b.format() == PanelFormat.F32 ? multiplyPairs(n, accumulate) : 0;
+        for (int jr = paired; jr < n; jr = Lanes.nextTile(jr)) { // loop 2: two vectors of each panel of NR columns
+            int panel = b.tileIndex(jr);
+            for (int ir = 0; ir < m; ) { // loop 1: MR rows of A
+                int mr = tileRows(m - ir);
+                int to = c0 + ir * ldc + jr;
+                if (accumulate) {
+                    tile(mr, a0 + ir * ROW, panel, k, k, sum, 0, PANEL);
+                    MicroKernel.add(sum, c, to, ldc, mr);
+                } else {
+                    tile(mr, a0 + ir * ROW, panel, k, k, c, to, ldc);
+                }
+                ir += mr;
+            }
+        }
+    }
+
+    /**
+     * Multiplies one row by two panels at a time, except the last of an odd number: 80 instead of 57 GB/s from L3, 24 instead of 20
+     * from memory. With panels of less than 32 KiB two streams end too soon to gain, and lose a quarter.
+     *
+     * @return how many columns are done
+     */
+    private int multiplyPairs(int n, boolean accumulate) {
+        int done = Math.ceilDiv(n, PANEL) / 2 * 2 * PANEL;
+        for (int pair = 0; pair < done; pair += 2 * PANEL) {
+            for (int column = pair; column < pair + HALF; column += COUNT) {
+                if (accumulate) {
+                    MicroKernel.tilePair(a, a0, b.floats(), b.tileIndex(column), b.stride(), PAIR_DEPTH, sum, 0);
+                    MicroKernel.add(sum, c, c0 + column, PANEL, 2);
+                } else {
+                    MicroKernel.tilePair(
+                            a, a0, b.floats(), b.tileIndex(column), b.stride(), PAIR_DEPTH, c, c0 + column);
+                }
+            }
+        }
+        return done;
+    }
+
+    /**
+     * {@code C += A B} in chains of multiplications, with a compensated sum of the chains: with chains of {@link Blocking#CHAIN} the error
+     * stays that of short chains, however many follow each other; one chain is a little faster.
+     *
+     * @param m rows of A and C
+     * @param n columns of C
+     * @param k columns of A, rows of B
+     * @param chain multiplications in one chain; {@link Blocking#CHAIN} where B is in segments
+     * @param compensation distance in floats from an element of C to its compensation term
+     */
+    public void accumulate(int m, int n, int k, int chain, int compensation) {
+        if (segments != null && m <= FEW_ROWS) {
+            accumulateInMemoryOrder(segments, m, n, k, compensation);
+            return;
+        }
+        for (int jr = 0; jr < n; jr = Lanes.nextTile(jr)) {
+            for (int ir = 0; ir < m; ) {
+                int mr = tileRows(m - ir);
+                if (segments == null) {
+                    tile(mr, a0 + ir * ROW, b.tileIndex(jr), k, chain, sum, 0, PANEL);
+                } else {
+                    for (int pc = 0; pc < k; pc += CHAIN) {
+                        addChain(segments, mr, a0 + ir * ROW, jr, pc, k, sum, 0);
+                    }
+                }
+                MicroKernel.addCompensated(sum, 0, c, c0 + ir * ldc + jr, ldc, compensation, mr);
+                ir += mr;
+            }
+        }
+    }
+
+    /**
+     * The same for a few rows, which are bound by memory: segment after segment of B, in memory order. Decode with four
+     * queries a head is read at 19 instead of 8 GB/s.
+     */
+    private void accumulateInMemoryOrder(SegmentedPanels panels, int m, int n, int k, int compensation) {
+        int mr = tileRows(m);
+        int step = FEW_ROWS * PANEL;
+        sums = memory.atLeast(sums, Math.ceilDiv(n, PANEL) * step);
+        for (int pc = 0; pc < k; pc += CHAIN) {
+            for (int jr = 0; jr < n; jr = Lanes.nextTile(jr)) {
+                addChain(panels, mr, a0, jr, pc, k, sums, jr / PANEL * step + jr % PANEL);
+            }
+        }
+        for (int jr = 0; jr < n; jr = Lanes.nextTile(jr)) {
+            MicroKernel.addCompensated(sums, jr / PANEL * step + jr % PANEL, c, c0 + jr, ldc, compensation, mr);
+        }
+    }
+
+    /** Adds one chain of a tile, whose part of B is a segment of its own, to {@code to}; the first one overwrites it. */
+    private void addChain(SegmentedPanels panels, int mr, int from, int jr, int pc, int k, float[] to, int at) {
+        int kc = Math.min(CHAIN, k - pc);
+        b = panels.get(pc / CHAIN);
+        int panel = b.tileIndex(jr);
+        if (pc == 0) {
+            tile(mr, from, panel, kc, CHAIN, to, at, PANEL);
+        } else {
+            tile(mr, from + pc, panel, kc, CHAIN, part, 0, PANEL);
+            MicroKernel.add(part, to, at, PANEL, mr);
+        }
+    }
+
+    /** Returns the rows of the next tile; its spare rows never pass the next multiple of {@link Lanes#ROW_STEP}. */
+    private static int tileRows(int rows) {
+        if (rows == 1) {
+            return 1;
+        }
+        return rows <= MR_SMALL || rows == 2 * MR_SMALL ? MR_SMALL : MR;
+    }
+
+    /** Computes one tile. From here on B is an array and an index. */
+    private void tile(int mr, int from, int panel, int k, int chain, float[] to, int t0, int stride) {
+        PanelFormat format = b.format();
+        if (format == PanelFormat.INT8) {
+            float[] scales = b.isScaled() ? b.scales() : ONES;
+            MicroKernel.quads4(a, from, b.bytes(), panel, scales, b.scaleAt(), k, to, t0, stride);
+        } else if (format != PanelFormat.F32 && mr == 1) {
+            MicroKernel.halves1(a, from, b.words(), panel, format.halves(), k, to, t0);
+        } else if (format != PanelFormat.F32) {
+            MicroKernel.halves4(a, from, b.words(), panel, format.halves(), k, to, t0, stride);
+        } else if (mr == MR) {
+            MicroKernel.tile6(a, from, b.floats(), panel, k, chain, to, t0, stride);
+        } else if (mr == 1) {
+            MicroKernel.tile1(a, from, b.floats(), panel, k, chain, to, t0);
+        } else {
+            MicroKernel.tile4(a, from, b.floats(), panel, k, chain, to, t0, stride);
+        }
+    }
+}

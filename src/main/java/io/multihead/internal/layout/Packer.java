@@ -1,0 +1,127 @@
+package io.multihead.internal.layout;
+
+import static io.multihead.internal.kernel.Lanes.PANEL;
+
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.tensor.Tensor;
+import java.util.Arrays;
+
+/**
+ * Copies matrices between user memory and rows of f32 scratch: element type and strides end here ({@link DTypeCodec} converts).
+ * One instance per thread, because it stages elements in arrays of its own.
+ *
+ * <p>A matrix of user memory is named by its tensor, the position of its first element and the strides of its rows and
+ * columns, in elements. All access is checked by the segment.
+ */
+public final class Packer {
+    /** Rows of a staging block: 256 of 32 columns take 32 KiB. */
+    private static final int TRANSPOSED_ROWS = 256;
+
+    private final Scratch scratch;
+    private final DTypeCodec codec;
+    private float[] transposed = new float[0];
+
+    /** Allocates its staging arrays from {@code scratch} on first use. */
+    public Packer(Scratch scratch) {
+        this.scratch = scratch;
+        codec = new DTypeCodec(scratch);
+    }
+
+    /**
+     * Reads {@code rows x columns} elements into rows of {@code to}, {@code ld} apart, and zeros from there to the next
+     * multiple of 32 columns.
+     *
+     * @param at position of the first element in the tensor's memory
+     */
+    public void read(
+            Tensor from,
+            long at,
+            long rowStride,
+            long columnStride,
+            int rows,
+            int columns,
+            float[] to,
+            int t0,
+            int ld) {
+        if (columnStride != 1 && rowStride == 1 && columns > 1 && rows > 1) {
+            readTransposed(from, at, columnStride, rows, columns, to, t0, ld);
+        } else {
+            for (int row = 0; row < rows; row++) {
+                readRow(from, at + row * rowStride, columnStride, columns, to, t0 + row * ld);
+            }
+        }
+        int padded = Lanes.roundUp(columns, PANEL);
+        if (padded != columns) {
+            for (int row = 0; row < rows; row++) {
+                Arrays.fill(to, t0 + row * ld + columns, t0 + row * ld + padded, 0f);
+            }
+        }
+    }
+
+    /** Reads {@code rows x columns} elements from the beginning of a block on, as the other {@code read} does. */
+    public void read(StridedBlock from, int rows, int columns, float[] to, int t0, int ld) {
+        read(from.tensor(), from.at(), from.rowStride(), from.columnStride(), rows, columns, to, t0, ld);
+    }
+
+    /** Writes rows of scratch, {@code ld} apart, to a block of user memory, rounding to its element type. */
+    public void write(float[] from, int f0, int ld, int rows, int columns, StridedBlock to) {
+        write(from, f0, ld, rows, columns, to.tensor(), to.at(), to.rowStride(), to.columnStride());
+    }
+
+    /** Writes rows of scratch, {@code ld} apart, to user memory, rounding to its element type. */
+    public void write(
+            float[] from,
+            int f0,
+            int ld,
+            int rows,
+            int columns,
+            Tensor to,
+            long at,
+            long rowStride,
+            long columnStride) {
+        for (int row = 0; row < rows; row++) {
+            if (columnStride == 1) {
+                codec.write(from, f0 + row * ld, columns, to, at + row * rowStride);
+            } else {
+                for (int column = 0; column < columns; column++) {
+                    codec.write(from, f0 + row * ld + column, 1, to, at + row * rowStride + column * columnStride);
+                }
+            }
+        }
+    }
+
+    /** Reads columns, which are contiguous in memory, as rows of a staging block, and transposes it. */
+    private void readTransposed(
+            Tensor from, long at, long columnStride, int rows, int columns, float[] to, int t0, int ld) {
+        int block = Math.min(rows, TRANSPOSED_ROWS);
+        transposed = scratch.atLeast(transposed, block * PANEL);
+        for (int row = 0; row < rows; row += block) {
+            int high = Math.min(block, rows - row);
+            for (int column = 0; column < columns; column += PANEL) {
+                int wide = Math.min(PANEL, columns - column);
+                for (int c = 0; c < wide; c++) {
+                    codec.read(from, at + row + (column + c) * columnStride, high, transposed, c * block);
+                }
+                for (int r = 0; r < high; r++) {
+                    int target = t0 + (row + r) * ld + column;
+                    for (int c = 0; c < wide; c++) {
+                        to[target + c] = transposed[c * block + r];
+                    }
+                }
+            }
+        }
+    }
+
+    private void readRow(Tensor from, long at, long stride, int columns, float[] to, int t0) {
+        if (stride == 1) {
+            codec.read(from, at, columns, to, t0);
+        } else if (stride == 0 && columns > 0) {
+            codec.read(from, at, 1, to, t0);
+            Arrays.fill(to, t0, t0 + columns, to[t0]);
+        } else {
+            for (int column = 0; column < columns; column++) {
+                codec.read(from, at + column * stride, 1, to, t0 + column);
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+package io.multihead.internal.layout;
+
+import static io.multihead.internal.kernel.Lanes.PANEL;
+
+import io.multihead.internal.kernel.HalfPanels;
+import io.multihead.internal.kernel.Int8Panels;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.MicroKernel;
+import io.multihead.tensor.DType;
+
+/**
+ * How the elements of panels are stored. Positions and sizes count elements, row by row, whatever their size: {@code [panel][k][32]}.
+ *
+ * <p>A new format is a constant here, its memory in {@link PanelMemory} and, if few rows are to read it at the speed of memory, a tile
+ * that widens it in registers.
+ */
+public enum PanelFormat {
+    /** f32, as every tile reads it. */
+    F32(Float.BYTES, 0, 1),
+    /** bf16 as in {@link HalfPanels}. */
+    BF16(Short.BYTES, 1, 1),
+    /** f16 as in {@link HalfPanels}. */
+    F16(Short.BYTES, 1, 1),
+    /** int8 as in {@link Int8Panels}, with an f32 scale per row that is kept beside the panels. */
+    INT8(Byte.BYTES, 0, Int8Panels.ROWS);
+
+    private static final float MOST_BYTE = 127f;
+
+    private final int bytes;
+    /** Logarithm of the elements in one element of the array. */
+    private final int wordShift;
+    /** Rows that are interleaved. */
+    private final int rowStep;
+
+    PanelFormat(int bytes, int wordShift, int rowStep) {
+        this.bytes = bytes;
+        this.wordShift = wordShift;
+        this.rowStep = rowStep;
+    }
+
+    /** Returns the format that stores elements of a type, F64 excepted, without losing anything. */
+    public static PanelFormat of(DType dtype) {
+        return switch (dtype) {
+            case F32 -> F32;
+            case BF16 -> BF16;
+            case F16 -> F16;
+            case I8 -> INT8;
+            case F64 -> throw new IllegalArgumentException("dtype: " + dtype + "; expected f32 or narrower");
+        };
+    }
+
+    /** Returns the bytes of one element. */
+    public int bytes() {
+        return bytes;
+    }
+
+    /** Returns the rows that a panel of depth {@code depth} stores: INT8 rounds up to whole groups of interleaved rows. */
+    public int rows(int depth) {
+        return Lanes.roundUp(depth, rowStep);
+    }
+
+    /** Returns {@link #rows} of a depth that was not checked yet. */
+    public long rowsOf(long depth) {
+        return Math.ceilDiv(depth, (long) rowStep) * rowStep;
+    }
+
+    /** Returns the elements of one panel of depth {@code depth}, which is the distance from panel to panel. */
+    public int panelSize(int depth) {
+        return rows(depth) * PANEL;
+    }
+
+    /** Returns whether each row is divided by a scale of its own before it is stored. */
+    public boolean isScaled() {
+        return this == INT8;
+    }
+
+    /** Returns how many rows of A can read panels as they are; more need panels widened to F32. */
+    public int maxRowsInRegisters() {
+        return this == F32 ? Integer.MAX_VALUE : MicroKernel.MR_SMALL;
+    }
+
+    /** Returns whether tiles that widen elements in registers need them to be finite. */
+    public boolean needsFinite() {
+        return this == F16;
+    }
+
+    /** Returns whether every element stays finite when it is stored. */
+    public boolean isFinite(float[] row, int at, int length) {
+        float most = this == F16 ? 65504f : this == BF16 ? 0x1.fep127f : Float.MAX_VALUE;
+        boolean finite = true;
+        for (int i = 0; i < length; i++) {
+            finite &= Math.abs(row[at + i]) <= most;
+        }
+        return finite;
+    }
+
+    /**
+     * Divides a row by its scale and rounds it to integers of a byte, in place.
+     *
+     * @return the scale: the largest absolute element over 127; NaN if an element is not finite
+     */
+    public static float quantise(float[] row, int at, int length) {
+        float largest = 0f;
+        for (int i = 0; i < length; i++) {
+            largest = Math.max(largest, Math.abs(row[at + i]));
+        }
+        float scale = largest / MOST_BYTE;
+        boolean usable = scale > 0f && scale <= Float.MAX_VALUE;
+        for (int i = 0; i < length; i++) {
+            row[at + i] = usable ? (float) Math.clamp(Math.rint(row[at + i] / scale), -MOST_BYTE, MOST_BYTE) : 0f;
+        }
+        return scale <= Float.MAX_VALUE ? scale : Float.NaN;
+    }
+
+    /**
+     * Returns the index in the array of {@link PanelMemory} at which a tile reads the first of its two vectors.
+     *
+     * @param panelAt the panel's first element
+     * @param column the tile's first column in the panel, less than 16
+     */
+    public int tileIndex(int panelAt, int column) {
+        return (panelAt >> wordShift) + column * rowStep;
+    }
+
+    /** Returns the 16-bit layout of BF16 or F16. */
+    public HalfPanels halves() {
+        return this == BF16 ? HalfPanels.BF16 : HalfPanels.F16;
+    }
+}

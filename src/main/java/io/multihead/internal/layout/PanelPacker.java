@@ -1,0 +1,57 @@
+package io.multihead.internal.layout;
+
+import static io.multihead.internal.kernel.Lanes.PANEL;
+import static io.multihead.internal.kernel.Lanes.ROW;
+
+/** Packs a block of B into F32 panels, reading along whichever axis is contiguous in memory. Belongs to one thread. */
+public final class PanelPacker {
+    /** Columns that are read at a time: long runs, because each run begins with a wait for its first cache line. */
+    private static final int RUN_COLUMNS = 512;
+
+    /** Rows of such runs that are packed at a time: they are still in L1 then, and push nothing out of L2. */
+    private static final int RUN_ROWS = 16;
+
+    /** Columns that are read at a time where columns are contiguous, and transposed. */
+    private static final int TRANSPOSED_COLUMNS = 256;
+
+    private final Scratch memory;
+    private float[] rows = new float[0];
+
+    /** Allocates its buffer from {@code memory} on first use. */
+    public PanelPacker(Scratch memory) {
+        this.memory = memory;
+    }
+
+    /**
+     * Packs {@code depth} rows and {@code columns} columns into F32 panels {@code [panel][depth][32]}, as they are stored from
+     * element {@code p0} on.
+     *
+     * @param depth at most 256
+     */
+    public void pack(Packer packer, StridedBlock b, int depth, int columns, PanelMemory panels, int p0) {
+        rows = memory.atLeast(rows, TRANSPOSED_COLUMNS * ROW);
+        if (b.rowStride() == 1 && b.columnStride() != 1) {
+            for (int column = 0; column < columns; column += TRANSPOSED_COLUMNS) {
+                int count = Math.min(TRANSPOSED_COLUMNS, columns - column);
+                long from = b.at() + column * b.columnStride();
+                packer.read(b.tensor(), from, b.columnStride(), 1, count, depth, rows, 0, ROW);
+                panels.packColumns(rows, depth, count, p0 + column * depth);
+            }
+        } else {
+            for (int column = 0; column < columns; column += RUN_COLUMNS) {
+                int count = Math.min(RUN_COLUMNS, columns - column);
+                packRuns(packer, b, column, depth, count, panels, p0 + column * depth);
+            }
+        }
+    }
+
+    private void packRuns(
+            Packer packer, StridedBlock b, int column, int depth, int columns, PanelMemory panels, int p0) {
+        for (int k = 0; k < depth; k += RUN_ROWS) {
+            int count = Math.min(RUN_ROWS, depth - k);
+            long from = b.at() + k * b.rowStride() + column * b.columnStride();
+            packer.read(b.tensor(), from, b.rowStride(), b.columnStride(), count, columns, rows, 0, RUN_COLUMNS);
+            panels.packRows(rows, RUN_COLUMNS, count, columns, p0 + k * PANEL, depth);
+        }
+    }
+}
