@@ -102,7 +102,8 @@ public final class Tensor {
      * @throws IllegalArgumentException if the array is shorter than the shape
      */
     public static Tensor of(double[] values, long... dims) {
-        Shape shape = dims.length == 0 ? Shape.of(values.length) : Shape.of(dims);
+        int length = Checks.notNull(values, "values").length;
+        Shape shape = Checks.notNull(dims, "dims").length == 0 ? Shape.of(length) : Shape.of(dims);
         return view(MemorySegment.ofArray(values), DType.F64, shape);
     }
 
@@ -116,7 +117,8 @@ public final class Tensor {
      * @throws IllegalArgumentException if there are fewer flags than elements
      */
     public static Tensor of(boolean[] flags, long... dims) {
-        Shape shape = dims.length == 0 ? Shape.of(flags.length) : Shape.of(dims);
+        int length = Checks.notNull(flags, "flags").length;
+        Shape shape = Checks.notNull(dims, "dims").length == 0 ? Shape.of(length) : Shape.of(dims);
         byte[] bytes = new byte[flags.length];
         for (int i = 0; i < flags.length; i++) {
             bytes[i] = (byte) (flags[i] ? 1 : 0);

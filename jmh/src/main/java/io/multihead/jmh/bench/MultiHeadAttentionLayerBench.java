@@ -1,13 +1,8 @@
 package io.multihead.jmh.bench;
 
 import io.multihead.compute.Compute;
-import io.multihead.jmh.data.Data;
-import io.multihead.jmh.data.LayerWeights;
-import io.multihead.jmh.peer.GemmLayer;
-import io.multihead.jmh.peer.Onnx;
-import io.multihead.jmh.peer.Peer;
-import io.multihead.jmh.peer.Torch;
-import io.multihead.nn.MultiHeadAttention;
+import io.multihead.nn.attention.MultiHeadAttention;
+import io.multihead.nn.attention.MultiHeadConfig;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -17,7 +12,6 @@ import java.util.Arrays;
 import java.util.function.Supplier;
 import org.bytedeco.pytorch.TensorOptional;
 import org.bytedeco.pytorch.TensorVector;
-import org.bytedeco.pytorch.global.torch;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
@@ -92,7 +86,7 @@ public class MultiHeadAttentionLayerBench extends Comparison {
     /** The first call packs the weights. */
     private Runnable ours(LayerWeights weights, FloatBuffer x, FloatBuffer y) {
         MultiHeadAttention layer =
-                MultiHeadAttention.of(MultiHeadAttention.Config.of(features, heads), weights::tensor);
+                MultiHeadAttention.of(MultiHeadConfig.of(features, heads), weights::tensor);
         Tensor input = view(x);
         Tensor output = view(y);
         return () -> layer.forward(cpu, input, output);
