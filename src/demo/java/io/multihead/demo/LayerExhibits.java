@@ -52,9 +52,7 @@ final class LayerExhibits {
         table.add(List.of(
                 "attention, h = 1, d_k = " + WIDE,
                 "",
-                format(
-                        "%,d",
-                        MultiHeadConfig.of(WIDE, 1).withBias(false).parameterCount()),
+                format("%,d", MultiHeadConfig.of(WIDE, 1).withBias(false).parameterCount()),
                 format("%,d", single)));
         long hidden = 4L * WIDE;
         table.add(List.of(

@@ -39,7 +39,6 @@ public final class KeyValueCache {
     /** Boundaries of the packed sequences of the last call, kept so that a warm call allocates nothing. */
     private long[] offsets = new long[1];
 
-
     /**
      * What a cache holds.
      *

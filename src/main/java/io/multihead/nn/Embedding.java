@@ -9,7 +9,6 @@ import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.nn.InitialTensors;
 import io.multihead.internal.nn.RowView;
-import io.multihead.internal.nn.SplitMix64;
 import io.multihead.internal.nn.TensorChecks;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;

@@ -3,7 +3,6 @@ package io.multihead.nn;
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
 import io.multihead.internal.nn.InitialTensors;
-import io.multihead.internal.nn.SplitMix64;
 import io.multihead.internal.nn.TensorChecks;
 import io.multihead.nn.Sequence.Part;
 import io.multihead.tensor.Shape;

@@ -6,7 +6,6 @@ import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.internal.Checks;
 import io.multihead.internal.nn.InitialTensors;
-import io.multihead.internal.nn.SplitMix64;
 import io.multihead.internal.nn.TensorArena;
 import io.multihead.internal.nn.TensorChecks;
 import io.multihead.internal.nn.Views;

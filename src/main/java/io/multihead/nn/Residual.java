@@ -70,8 +70,7 @@ public final class Residual implements Layer {
             @Override
             void differentiate(Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {
                 try (TensorArena arena = new TensorArena(cpu)) {
-                    Tensor through =
-                            dx == null ? null : arena.f32(x.shape().toArray());
+                    Tensor through = dx == null ? null : arena.f32(x.shape().toArray());
                     pass.backward(dy, through, gradients);
                     if (dx != null) {
                         TensorMath.add(cpu, dy, through, dx);

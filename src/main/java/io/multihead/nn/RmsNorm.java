@@ -3,7 +3,6 @@ package io.multihead.nn;
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
 import io.multihead.internal.nn.InitialTensors;
-import io.multihead.internal.nn.Normalisation;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;

@@ -92,7 +92,9 @@ class PackedSequencesTest {
         Attention.forward(
                 Compute.serial(), zeros, zeros, value, output, AttentionOptions.DEFAULT.withMask(all.and(Mask.CAUSAL)));
         assertArrayEquals(new float[] {1, 1, 3, 3}, output.toArray());
-        fails("keyPadding: F32 [2]; expected I8 of [batch, keys] or [keys]", () -> Mask.keyPadding(Tensor.of(new float[2])));
+        fails(
+                "keyPadding: F32 [2]; expected I8 of [batch, keys] or [keys]",
+                () -> Mask.keyPadding(Tensor.of(new float[2])));
         assertEquals(List.of(), Mask.CAUSAL.tensors());
     }
 

@@ -1,6 +1,5 @@
 package io.multihead.bits;
 
-import io.multihead.attention.Attention;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.Mask;
 import io.multihead.attention.ScoreOptions;
@@ -39,7 +38,10 @@ final class MultiHeadBits {
             plain.withBias(false).withKeyValueHeads(2),
             plain.withKeyValueBias(true),
             plain.withZeroKey(true).withKeyValueHeads(1).withDropout(0.25),
-            MultiHeadConfig.of(EMBED, 4, 9).withValueDim(5).withKeyValueBias(true).withZeroKey(true),
+            MultiHeadConfig.of(EMBED, 4, 9)
+                    .withValueDim(5)
+                    .withKeyValueBias(true)
+                    .withZeroKey(true),
             plain.withInputDims(13, 40).withOutputShape(3, 7),
             plain.withOptions(AttentionOptions.CAUSAL.withScale(0.3)).withDropout(0.1),
             plain.withBatchFirst(false)
@@ -80,7 +82,8 @@ final class MultiHeadBits {
     private static Mask mask(Bits bits, int masks, int queries, int keys) {
         return switch (masks) {
             case 1 -> Mask.keyPadding(bits.flags(0.3, BATCH, keys));
-            case 2 -> Mask.bias(bits.bias(0.2, DType.F32, keys)).and(Mask.drop(bits.flags(0.3, BATCH, 4, queries, keys)));
+            case 2 ->
+                Mask.bias(bits.bias(0.2, DType.F32, keys)).and(Mask.drop(bits.flags(0.3, BATCH, 4, queries, keys)));
             case 3 -> Mask.bias(bits.bias(0.2, DType.F32, BATCH, 4, queries, keys));
             case 4 -> Mask.CAUSAL_TOP_LEFT.and(Mask.bias(bits.normal(queries, keys)));
             case 5 -> drop(bits.flags(0.3, queries, keys), keys);

@@ -161,8 +161,7 @@ final class ValidCalls {
     }
 
     private static List<Maker> layers() {
-        MultiHeadAttention attention =
-                MultiHeadAttention.initialise(MultiHeadConfig.of(4, 2), 1, Arena.ofAuto());
+        MultiHeadAttention attention = MultiHeadAttention.initialise(MultiHeadConfig.of(4, 2), 1, Arena.ofAuto());
         TransformerBlock block = TransformerBlock.initialise(TransformerBlock.Config.of(4, 2, 6), 1, Arena.ofAuto());
         return List.of(
                 m -> ValidCall.on(attention, "forward", CPU, x(m), x(m)),

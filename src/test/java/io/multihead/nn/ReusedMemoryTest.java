@@ -30,7 +30,8 @@ class ReusedMemoryTest {
     void blocksNeverSeeWhatArraysHeld() {
         List<TransformerBlock> stack = new ArrayList<>();
         for (int i = 0; i < 3; i++) {
-            MultiHeadConfig attention = MultiHeadConfig.of(12, 3).withKeyValueBias(true).withZeroKey(true);
+            MultiHeadConfig attention =
+                    MultiHeadConfig.of(12, 3).withKeyValueBias(true).withZeroKey(true);
             TransformerBlock.Config config = TransformerBlock.Config.of(12, 3, 20)
                     .withAttention(attention)
                     .withNormFirst(i == 1);

@@ -97,9 +97,7 @@ public final class LayerCase {
         MultiHeadInputs drawn = switches.self
                 ? MultiHeadInputs.of(query)
                 : MultiHeadInputs.of(
-                        query,
-                        tokens(sizes.keys, config.keyInputDim()),
-                        tokens(sizes.keys, config.valueInputDim()));
+                        query, tokens(sizes.keys, config.keyInputDim()), tokens(sizes.keys, config.valueInputDim()));
         long heads = (long) sizes.batch * config.queryHeads();
         padding = switch (masks.padding) {
             case NONE -> null;

@@ -1,6 +1,5 @@
 package io.multihead.support;
 
-import io.multihead.attention.Softmax;
 import io.multihead.nn.attention.MultiHeadConfig;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
@@ -60,14 +59,12 @@ public final class NaiveLayer {
         int heads = config.queryHeads();
         int queryRows = Math.toIntExact(heads * config.headDim());
         int keyRows = Math.toIntExact(config.keyValueHeads() * config.headDim());
-        int valueRows =
-                Math.toIntExact(config.keyValueHeads() * config.valueDim());
+        int valueRows = Math.toIntExact(config.keyValueHeads() * config.valueDim());
         for (int b = 0; b < query.length; b++) {
             Numbers q = project(query[b], "q_proj_weight", 0, queryRows);
             Numbers k = extend(project(key[b], "k_proj_weight", queryRows, keyRows), "bias_k", keyRows);
             Numbers v = extend(project(value[b], "v_proj_weight", queryRows + keyRows, valueRows), "bias_v", valueRows);
-            Numbers concatenated = new Numbers(
-                    query[b].length, Math.toIntExact(heads * config.valueDim()));
+            Numbers concatenated = new Numbers(query[b].length, Math.toIntExact(heads * config.valueDim()));
             List<Numbers> weights = new ArrayList<>();
             for (int h = 0; h < heads; h++) {
                 Numbers scores = scores(q, k, h);
@@ -185,8 +182,7 @@ public final class NaiveLayer {
     private Numbers extend(Numbers tokens, String biasName, int features) {
         Tensor bias = parameters.get(biasName);
         int projected = tokens.value.length;
-        Numbers all = new Numbers(
-                projected + (bias == null ? 0 : 1) + (config.zeroKey() ? 1 : 0), features);
+        Numbers all = new Numbers(projected + (bias == null ? 0 : 1) + (config.zeroKey() ? 1 : 0), features);
         System.arraycopy(tokens.value, 0, all.value, 0, projected);
         System.arraycopy(tokens.error, 0, all.error, 0, projected);
         for (int d = 0; d < features && bias != null; d++) {

@@ -24,8 +24,6 @@ public final class PyTorchMasks {
 
     /** {@code [batch, heads, queries, keys]} of {@code [batch * heads, queries, keys]}. */
     public static Tensor perHead(Tensor scores, long heads) {
-        return scores.rank() == 2
-                ? scores
-                : scores.reshape(scores.dim(0) / heads, heads, scores.dim(1), scores.dim(2));
+        return scores.rank() == 2 ? scores : scores.reshape(scores.dim(0) / heads, heads, scores.dim(1), scores.dim(2));
     }
 }

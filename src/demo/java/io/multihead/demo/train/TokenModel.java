@@ -1,6 +1,5 @@
 package io.multihead.demo.train;
 
-import io.multihead.attention.Attention;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.compute.Compute;
 import io.multihead.nn.CrossEntropy;

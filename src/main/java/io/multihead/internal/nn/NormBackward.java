@@ -46,8 +46,7 @@ public final class NormBackward implements LoopBody {
     private final long rowsPerUnit;
     private float[] sums = new float[0];
 
-    private NormBackward(
-            Normalisation norm, Tensor x, Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {
+    private NormBackward(Normalisation norm, Tensor x, Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {
         this.norm = norm;
         this.x = norm.rows(x);
         this.dy = norm.rows(dy);
@@ -67,12 +66,7 @@ public final class NormBackward implements LoopBody {
      * @param gradients of {@link Normalisation#WEIGHT} and {@link Normalisation#BIAS}, added to where they are given
      */
     public static void run(
-            Compute cpu,
-            Normalisation norm,
-            Tensor x,
-            Tensor dy,
-            @Nullable Tensor dx,
-            Map<String, Tensor> gradients) {
+            Compute cpu, Normalisation norm, Tensor x, Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {
         NormBackward call = new NormBackward(norm, x, dy, dx, gradients);
         try (SingleCall running = SingleCall.open(cpu)) {
             call.bind(running.workspace());

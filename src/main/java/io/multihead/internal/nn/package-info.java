@@ -6,4 +6,3 @@
 package io.multihead.internal.nn;
 
 import org.jspecify.annotations.NullMarked;
-

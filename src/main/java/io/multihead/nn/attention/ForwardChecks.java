@@ -58,8 +58,7 @@ final class ForwardChecks {
     }
 
     private void inputs(MultiHeadInputs inputs) {
-        requireShape(
-                "query", inputs.query(), withFeatures(query, config.embedDim()));
+        requireShape("query", inputs.query(), withFeatures(query, config.embedDim()));
         if (key.rank() != query.rank()) {
             throw Checks.fail("key", "shape " + key, "expected as many axes as query " + query);
         }
@@ -104,11 +103,9 @@ final class ForwardChecks {
 
     private void outputs(MultiHeadOutputs outputs, MultiHeadInputs.@Nullable Sequences sequences) {
         long[] lead = Arrays.copyOf(query.toArray(), query.rank() - 1);
-        requireShape(
-                "output",
-                outputs.output(),
-                join(lead, config.outputShape().toArray()));
-        long keys = config.extraKeys() + (sequences == null ? axes.tokens(key) : sequences.keys().maxLength());
+        requireShape("output", outputs.output(), join(lead, config.outputShape().toArray()));
+        long keys = config.extraKeys()
+                + (sequences == null ? axes.tokens(key) : sequences.keys().maxLength());
         long[] batch = axes.batch().isEmpty() ? new long[0] : new long[] {axes.batch(query)};
         Map<String, Tensor> written = new LinkedHashMap<>();
         written.put("output", outputs.output());

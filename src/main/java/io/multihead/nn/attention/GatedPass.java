@@ -38,11 +38,7 @@ public final class GatedPass implements Pass {
         Tensor middle = likeInput(kept);
         norm = parts.attentionNorm().record(cpu, inputs.query(), normalised);
         attention = parts.attention()
-                .record(
-                        cpu,
-                        inputs.withQuery(normalised),
-                        MultiHeadOutputs.of(attended),
-                        SplitMix64.seedOf(seed, 0));
+                .record(cpu, inputs.withQuery(normalised), MultiHeadOutputs.of(attended), SplitMix64.seedOf(seed, 0));
         TensorMath.addScaled(cpu, inputs.query(), attended, parts.attentionFactor(), middle);
         feedForward = parts.feedForward().record(cpu, middle, transformed, SplitMix64.seedOf(seed, 1));
         TensorMath.addScaled(cpu, middle, transformed, parts.feedForwardFactor(), y);

@@ -20,8 +20,7 @@ final class HeadExtraction {
             throw Checks.fail(
                     "heads",
                     Arrays.toString(heads),
-                    "expected a layer whose heads share no keys; " + all + " heads share "
-                            + config.keyValueHeads());
+                    "expected a layer whose heads share no keys; " + all + " heads share " + config.keyValueHeads());
         }
         if (heads.length == 0 || Arrays.stream(heads).distinct().count() < heads.length) {
             throw Checks.fail("heads", Arrays.toString(heads), "expected at least one, none repeated");
@@ -33,7 +32,8 @@ final class HeadExtraction {
         return LayerParameters.of(smaller, copies(layer, smaller, arena, heads)::get);
     }
 
-    private static Map<String, Tensor> copies(LayerParameters layer, MultiHeadConfig smaller, Arena arena, int... heads) {
+    private static Map<String, Tensor> copies(
+            LayerParameters layer, MultiHeadConfig smaller, Arena arena, int... heads) {
         MultiHeadConfig config = layer.config();
         boolean fused = layer.byName().containsKey(LayerParameters.FUSED_WEIGHT);
         Map<String, Tensor> copies = new LinkedHashMap<>();

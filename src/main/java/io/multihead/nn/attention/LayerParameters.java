@@ -30,7 +30,8 @@ record LayerParameters(MultiHeadConfig config, Map<String, Tensor> byName) {
                 && (source.apply(FUSED_WEIGHT) != null || source.apply(Projection.QUERY.weightName()) == null);
         Map<String, Shape> shapes = shapes(config, fused);
         Map<String, Tensor> found = new LinkedHashMap<>();
-        shapes.forEach((name, shape) -> found.put(name, TensorChecks.requireParameter(name, source.apply(name), shape)));
+        shapes.forEach(
+                (name, shape) -> found.put(name, TensorChecks.requireParameter(name, source.apply(name), shape)));
         for (String name : new String[] {INPUT_BIAS, KEY_BIAS, VALUE_BIAS, OUTPUT_BIAS}) {
             Tensor surplus = shapes.containsKey(name) ? null : source.apply(name);
             if (surplus != null) {
@@ -59,9 +60,7 @@ record LayerParameters(MultiHeadConfig config, Map<String, Tensor> byName) {
             shapes.put(VALUE_BIAS, Shape.of(1, 1, Projection.VALUE.outputs(config)));
         }
         long outputs = config.outputShape().elements();
-        shapes.put(
-                OUTPUT_WEIGHT,
-                Shape.of(outputs, config.queryHeads() * config.valueDim()));
+        shapes.put(OUTPUT_WEIGHT, Shape.of(outputs, config.queryHeads() * config.valueDim()));
         if (config.bias()) {
             shapes.put(OUTPUT_BIAS, Shape.of(outputs));
         }

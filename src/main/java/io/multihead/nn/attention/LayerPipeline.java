@@ -4,7 +4,6 @@ import io.multihead.attention.AttentionDropout;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.AttentionOutputs;
 import io.multihead.compute.Compute;
-import io.multihead.internal.Checks;
 import io.multihead.internal.nn.TensorArena;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
@@ -21,8 +20,7 @@ final class LayerPipeline {
     private final boolean recorded;
     private final AttentionDropout dropout;
 
-    private LayerPipeline(
-            LayerParameters parameters, Projector projector, boolean recorded, AttentionDropout dropout) {
+    private LayerPipeline(LayerParameters parameters, Projector projector, boolean recorded, AttentionDropout dropout) {
         this.parameters = parameters;
         this.config = parameters.config();
         this.projector = projector;

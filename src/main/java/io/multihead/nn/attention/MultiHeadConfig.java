@@ -149,8 +149,7 @@ public final class MultiHeadConfig {
      * @return changed configuration
      */
     public MultiHeadConfig withInputDims(long keyInputDim, long valueInputDim) {
-        return new MultiHeadConfig(
-                options.with(new Features(embedDim(), keyInputDim, valueInputDim, outputShape())));
+        return new MultiHeadConfig(options.with(new Features(embedDim(), keyInputDim, valueInputDim, outputShape())));
     }
 
     /**
@@ -214,7 +213,8 @@ public final class MultiHeadConfig {
      * @throws IllegalArgumentException if an axis is negative or repeated, or batch does not come first
      */
     public MultiHeadConfig withAttentionAxes(int... axes) {
-        List<Integer> list = IntStream.of(Checks.notNull(axes, "attentionAxes")).boxed().toList();
+        List<Integer> list =
+                IntStream.of(Checks.notNull(axes, "attentionAxes")).boxed().toList();
         return new MultiHeadConfig(new Options(
                 options.features, options.heads, options.extras, options.batchFirst, list, options.attention));
     }
@@ -383,8 +383,10 @@ public final class MultiHeadConfig {
         long key = keyValueHeads() * headDim();
         long value = keyValueHeads() * valueDim();
         long outputs = outputShape().elements();
-        long weights =
-                query * embedDim() + key * keyInputDim() + value * valueInputDim() + outputs * queryHeads() * valueDim();
+        long weights = query * embedDim()
+                + key * keyInputDim()
+                + value * valueInputDim()
+                + outputs * queryHeads() * valueDim();
         long biases = bias() ? query + key + value + outputs : 0;
         return weights + biases + (keyValueBias() ? key + value : 0);
     }

@@ -34,8 +34,7 @@ enum Projection {
 
     /** Returns how many features the result has, over all heads. */
     long outputs(MultiHeadConfig config) {
-        return heads(config)
-                * (this == VALUE ? config.valueDim() : config.headDim());
+        return heads(config) * (this == VALUE ? config.valueDim() : config.headDim());
     }
 
     /** Returns how many features the results have, of all three projections together. */

@@ -53,8 +53,8 @@ final class RecordedProjector implements Projector {
 
     @Override
     public void projectOutput(Compute cpu, TensorArena arena, Tensor attended, Tensor result) {
-        Linear linear = Linear.of(
-                parameters.get(LayerParameters.OUTPUT_WEIGHT), parameters.find(LayerParameters.OUTPUT_BIAS));
+        Linear linear =
+                Linear.of(parameters.get(LayerParameters.OUTPUT_WEIGHT), parameters.find(LayerParameters.OUTPUT_BIAS));
         Tensor dense = allocate(arena, attended, result.dim(2));
         output = linear.record(cpu, attended, dense, 0);
         dense.copyTo(result);
@@ -96,9 +96,7 @@ final class RecordedProjector implements Projector {
      * @param heads views of them
      */
     record HeadGradients(
-            Map<Projection, Tensor> separate,
-            @Nullable Tensor fused,
-            ProjectedHeads heads) {}
+            Map<Projection, Tensor> separate, @Nullable Tensor fused, ProjectedHeads heads) {}
 
     /**
      * Goes back through the input projections: adds the gradients of parameters.

@@ -23,8 +23,7 @@ record SelfAttention(
         MultiHeadAttention attention,
         Mask mask,
         @Nullable Tensor headMask,
-        @Nullable PackedSequences sequences)
-        implements Layer {
+        @Nullable PackedSequences sequences) implements Layer {
     private static final String HEAD_MASK = "head_mask";
 
     private MultiHeadInputs inputs(Tensor x) {

@@ -274,12 +274,7 @@ public final class TransformerBlock implements Layer {
          */
         public static Config of(long embedDim, int heads, long feedForward) {
             return new Config(
-                    MultiHeadConfig.of(embedDim, heads),
-                    feedForward,
-                    FeedForward.Activation.RELU,
-                    false,
-                    0,
-                    1e-5);
+                    MultiHeadConfig.of(embedDim, heads), feedForward, FeedForward.Activation.RELU, false, 0, 1e-5);
         }
 
         /**

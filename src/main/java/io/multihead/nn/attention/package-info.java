@@ -6,4 +6,3 @@
 package io.multihead.nn.attention;
 
 import org.jspecify.annotations.NullMarked;
-

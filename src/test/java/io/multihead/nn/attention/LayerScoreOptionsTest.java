@@ -26,8 +26,8 @@ class LayerScoreOptionsTest {
     void sinksCountOnceBesideExtraKeys() {
         MultiHeadConfig sinks = MultiHeadConfig.of(12, 3).withOptions(options(0f, 0f, 0f));
         MultiHeadConfig both = sinks.withZeroKey(true);
-        MultiHeadConfig two =
-                MultiHeadConfig.of(12, 3).withOptions(options((float) Math.log(2), (float) Math.log(2), (float) Math.log(2)));
+        MultiHeadConfig two = MultiHeadConfig.of(12, 3)
+                .withOptions(options((float) Math.log(2), (float) Math.log(2), (float) Math.log(2)));
         Tensor x = TestTensors.random(new Random(1), 2, 7, 12);
         Tensor expected = run(two, x);
         Tensor actual = run(both, x);
@@ -50,8 +50,8 @@ class LayerScoreOptionsTest {
 
     @Test
     void backwardSaysWhatItLacks() {
-        MultiHeadConfig windowed =
-                MultiHeadConfig.of(12, 3).withOptions(AttentionOptions.CAUSAL.withMask(Mask.CAUSAL.and(Mask.window(3, 0))));
+        MultiHeadConfig windowed = MultiHeadConfig.of(12, 3)
+                .withOptions(AttentionOptions.CAUSAL.withMask(Mask.CAUSAL.and(Mask.window(3, 0))));
         Tensor x = TestTensors.random(new Random(1), 2, 7, 12);
         Tensor y = TestTensors.zeros(DType.F32, 2, 7, 12);
         Map<String, Tensor> gradients = new LinkedHashMap<>();

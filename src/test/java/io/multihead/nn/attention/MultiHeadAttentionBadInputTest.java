@@ -71,7 +71,8 @@ class MultiHeadAttentionBadInputTest {
         fails("heads: 3; expected a divisor of embedDim 8, or a head dim of its own", () -> MultiHeadConfig.of(8, 3));
         fails("headDim: 0; expected at least 1", () -> MultiHeadConfig.of(8, 2, 0));
         fails("keyValueHeads: 0; expected at least 1", () -> CONFIG.withKeyValueHeads(0));
-        fails("keyValueHeads: 3; expected a divisor of heads 4", () -> MultiHeadConfig.of(8, 4).withKeyValueHeads(3));
+        fails("keyValueHeads: 3; expected a divisor of heads 4", () -> MultiHeadConfig.of(8, 4)
+                .withKeyValueHeads(3));
         fails("valueDim: 0; expected at least 1", () -> CONFIG.withValueDim(0));
         fails("keyInputDim: 0; expected at least 1", () -> CONFIG.withInputDims(0, 1));
         fails("valueInputDim: -2; expected at least 1", () -> CONFIG.withInputDims(1, -2));

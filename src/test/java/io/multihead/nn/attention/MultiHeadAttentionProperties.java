@@ -1,13 +1,13 @@
 package io.multihead.nn.attention;
 
 import io.multihead.compute.Compute;
+import io.multihead.support.LayerCase;
 import io.multihead.support.LayerCase.Causal;
 import io.multihead.support.LayerCase.Masks;
 import io.multihead.support.LayerCase.Padding;
 import io.multihead.support.LayerCase.Scores;
 import io.multihead.support.LayerCase.Sizes;
 import io.multihead.support.LayerCase.Switches;
-import io.multihead.support.LayerCase;
 import io.multihead.support.NaiveLayer;
 import io.multihead.support.TestTensors;
 import io.multihead.tensor.DType;
@@ -76,9 +76,7 @@ class MultiHeadAttentionProperties {
                 TestTensors.assertClose(
                         expected.averageWeights(b), outputs.averageWeights().select(0, b));
             }
-            for (int h = 0;
-                    outputs.headWeights() != null && h < tried.config.queryHeads();
-                    h++) {
+            for (int h = 0; outputs.headWeights() != null && h < tried.config.queryHeads(); h++) {
                 Tensor weights = outputs.headWeights().select(0, b).select(0, h);
                 TestTensors.assertClose(expected.weights().get(b).get(h), weights);
             }

@@ -11,7 +11,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.Mask;
 import io.multihead.compute.Compute;
-import io.multihead.internal.nn.SplitMix64;
 import io.multihead.support.PyTorchMasks;
 import io.multihead.support.TestTensors;
 import io.multihead.tensor.DType;
@@ -147,7 +146,8 @@ class MultiHeadAttentionTest {
     @Test
     void inputWithoutBatchEqualsBatchOfOne() {
         for (boolean batchFirst : new boolean[] {true, false}) {
-            MultiHeadConfig config = MultiHeadConfig.of(6, 2).withBatchFirst(batchFirst).withZeroKey(true);
+            MultiHeadConfig config =
+                    MultiHeadConfig.of(6, 2).withBatchFirst(batchFirst).withZeroKey(true);
             MultiHeadAttention layer = layer(config);
             Tensor x = random(random, 4, 6);
             Tensor batched = batchFirst ? x.reshape(1, 4, 6) : x.reshape(4, 1, 6);
@@ -216,7 +216,8 @@ class MultiHeadAttentionTest {
 
     @Test
     void keysMayHaveOtherTokenAxesThanQueries() {
-        MultiHeadConfig config = MultiHeadConfig.of(6, 2).withAttentionAxes(1, 2).withOutputShape(3, 2);
+        MultiHeadConfig config =
+                MultiHeadConfig.of(6, 2).withAttentionAxes(1, 2).withOutputShape(3, 2);
         MultiHeadAttention layer = layer(config);
         Tensor query = random(random, 2, 3, 4, 6);
         Tensor memory = random(random, 2, 5, 1, 6);
@@ -295,7 +296,8 @@ class MultiHeadAttentionTest {
     @Test
     void nanReachesExactlyTheRowsThatSeeIt() {
         for (boolean extras : new boolean[] {false, true}) {
-            MultiHeadAttention layer = layer(MultiHeadConfig.of(8, 2).withZeroKey(extras).withKeyValueBias(extras));
+            MultiHeadAttention layer =
+                    layer(MultiHeadConfig.of(8, 2).withZeroKey(extras).withKeyValueBias(extras));
             Tensor query = random(random, 2, 3, 8);
             Tensor key = random(random, 2, 4, 8);
             query.set(Double.NaN, 0, 1, 5);
@@ -388,7 +390,9 @@ class MultiHeadAttentionTest {
 
     @Test
     void configurationsCompareByValue() {
-        assertEquals(MultiHeadConfig.of(8, 2).withZeroKey(true), MultiHeadConfig.of(8, 2, 4).withZeroKey(true));
+        assertEquals(
+                MultiHeadConfig.of(8, 2).withZeroKey(true),
+                MultiHeadConfig.of(8, 2, 4).withZeroKey(true));
         assertNotEquals(MultiHeadConfig.of(8, 2), MultiHeadConfig.of(8, 4));
         assertEquals(Shape.of(8), MultiHeadConfig.of(8, 2).outputShape());
     }

@@ -1,6 +1,12 @@
 package io.multihead.jmh.bench;
 
 import io.multihead.compute.Compute;
+import io.multihead.jmh.data.Data;
+import io.multihead.jmh.data.LayerWeights;
+import io.multihead.jmh.peer.GemmLayer;
+import io.multihead.jmh.peer.Onnx;
+import io.multihead.jmh.peer.Peer;
+import io.multihead.jmh.peer.Torch;
 import io.multihead.nn.attention.MultiHeadAttention;
 import io.multihead.nn.attention.MultiHeadConfig;
 import io.multihead.tensor.DType;
@@ -12,6 +18,7 @@ import java.util.Arrays;
 import java.util.function.Supplier;
 import org.bytedeco.pytorch.TensorOptional;
 import org.bytedeco.pytorch.TensorVector;
+import org.bytedeco.pytorch.global.torch;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;

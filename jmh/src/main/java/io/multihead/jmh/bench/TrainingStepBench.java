@@ -21,6 +21,7 @@ import java.util.Map;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.TransformerEncoderLayerImpl;
 import org.bytedeco.pytorch.TransformerEncoderLayerOptions;
+import org.bytedeco.pytorch.kGELU;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
