@@ -8,13 +8,17 @@ import io.multihead.attention.Mask;
 import io.multihead.attention.ScoreOptions;
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
+import io.multihead.internal.exec.FloatsKey;
+import io.multihead.internal.exec.Workspace;
+import io.multihead.internal.kernel.WideRows;
+import io.multihead.internal.nn.ElementwiseCall;
+import io.multihead.internal.nn.RowLoop;
+import io.multihead.internal.nn.RowView;
 import io.multihead.internal.nn.TensorArena;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,6 +30,9 @@ import org.jspecify.annotations.Nullable;
  * mask needs to be known or copied for that.
  */
 final class ExtraKeys {
+    private static final FloatsKey ROW = new FloatsKey();
+    private static final FloatsKey OWN = new FloatsKey();
+
     private final AttentionOptions options;
     private final Tensor keys;
     private final Tensor values;
@@ -94,23 +101,60 @@ final class ExtraKeys {
                 values(batch),
                 extraWeights == null ? own : own.withWeights(extraWeights),
                 options(dropout));
-        Tensor logSum = Checks.notNull(others.logSumExp(), "logSumExp");
-        for (long b = 0; b < batch; b++) {
-            for (long h = 0; h < output.dim(1); h++) {
-                for (long i = 0; i < output.dim(2); i++) {
-                    double first = logSum.get(b, h, i);
-                    double second = ownLogSum.get(b, h, i);
-                    double share = share(first, second);
-                    double ownShare = share(second, first);
-                    double larger = Math.max(first, second);
-                    logSum.set(larger + Math.log(Math.exp(first - larger) + Math.exp(second - larger)), b, h, i);
-                    mix(row(output, b, h, i), share, row(ownOutput, b, h, i), ownShare);
-                    if (extraWeights != null) {
-                        scale(row(Checks.notNull(others.weights(), "weights"), b, h, i), share);
-                        scale(row(extraWeights, b, h, i), ownShare);
-                    }
-                }
+        Merge merge = new Merge(others, own, extraWeights);
+        RowLoop.run(cpu, batch * output.dim(1) * output.dim(2), merge::row);
+    }
+
+    /** Two results of attention over different keys, merged row by row into the first. */
+    private static final class Merge {
+        private final Tensor logSum;
+        private final Tensor ownLogSum;
+        private final RowView output;
+        private final RowView ownOutput;
+        private final @Nullable RowView weights;
+        private final @Nullable RowView ownWeights;
+
+        Merge(AttentionOutputs others, AttentionOutputs own, @Nullable Tensor extraWeights) {
+            logSum = Checks.notNull(others.logSumExp(), "logSumExp");
+            ownLogSum = Checks.notNull(own.logSumExp(), "logSumExp");
+            output = RowView.of(others.output(), 1);
+            ownOutput = RowView.of(own.output(), 1);
+            boolean weighed = extraWeights != null;
+            weights = weighed ? RowView.of(Checks.notNull(others.weights(), "weights"), 1) : null;
+            ownWeights = weighed ? RowView.of(extraWeights, 1) : null;
+        }
+
+        void row(long row, Workspace scratch) {
+            long queries = logSum.dim(2);
+            long heads = logSum.dim(1);
+            long i = row % queries;
+            long h = row / queries % heads;
+            long b = row / queries / heads;
+            double first = logSum.get(b, h, i);
+            double second = ownLogSum.get(b, h, i);
+            double share = share(first, second);
+            double ownShare = share(second, first);
+            double larger = Math.max(first, second);
+            logSum.set(larger + Math.log(Math.exp(first - larger) + Math.exp(second - larger)), b, h, i);
+            int length = (int) output.length();
+            float[] values = scratch.floats(ROW, RowView.room(length));
+            float[] others = scratch.floats(OWN, RowView.room(length));
+            output.read(scratch.packer(), row, values);
+            ownOutput.read(scratch.packer(), row, others);
+            WideRows.mix(values, share, others, ownShare, ElementwiseCall.padded(length));
+            output.write(scratch.packer(), row, values);
+            if (weights != null && ownWeights != null) {
+                scale(weights, row, share, scratch);
+                scale(ownWeights, row, ownShare, scratch);
             }
+        }
+
+        private static void scale(RowView rows, long row, double share, Workspace scratch) {
+            int length = (int) rows.length();
+            float[] values = scratch.floats(ROW, RowView.room(length));
+            rows.read(scratch.packer(), row, values);
+            WideRows.scale(values, ElementwiseCall.padded(length), share);
+            rows.write(scratch.packer(), row, values);
         }
     }
 
@@ -135,24 +179,5 @@ final class ExtraKeys {
     /** Returns the share of the softmax that one set of keys has beside another, from the log-sum-exp of both. */
     private static double share(double logSum, double otherLogSum) {
         return logSum == Double.NEGATIVE_INFINITY ? 0 : 1 / (1 + Math.exp(otherLogSum - logSum));
-    }
-
-    private static MemorySegment row(Tensor tensor, long b, long h, long i) {
-        long at = tensor.offset() + b * tensor.stride(0) + h * tensor.stride(1) + i * tensor.stride(2);
-        return tensor.memory().asSlice(at * Float.BYTES, tensor.dim(3) * Float.BYTES);
-    }
-
-    private static void mix(MemorySegment row, double share, MemorySegment other, double otherShare) {
-        for (long d = 0; d < row.byteSize() / Float.BYTES; d++) {
-            double sum = share * row.getAtIndex(ValueLayout.JAVA_FLOAT, d)
-                    + otherShare * other.getAtIndex(ValueLayout.JAVA_FLOAT, d);
-            row.setAtIndex(ValueLayout.JAVA_FLOAT, d, (float) sum);
-        }
-    }
-
-    private static void scale(MemorySegment row, double share) {
-        for (long j = 0; j < row.byteSize() / Float.BYTES; j++) {
-            row.setAtIndex(ValueLayout.JAVA_FLOAT, j, (float) (share * row.getAtIndex(ValueLayout.JAVA_FLOAT, j)));
-        }
     }
 }

@@ -1,66 +1,63 @@
 package io.multihead.nn.attention;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.exec.FloatsKey;
+import io.multihead.internal.kernel.WideRows;
+import io.multihead.internal.nn.RowLoop;
+import io.multihead.internal.nn.RowView;
+import io.multihead.internal.nn.TensorMath;
 import io.multihead.tensor.Tensor;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 
-/** Factors of heads (Michel et al. 2019, equation 1), on f32 arena {@code [batch, heads, tokens, valueDim]}. */
+/** Factors of heads (Michel et al. 2019, equation 1), on f32 temporaries {@code [batch, heads, tokens, valueDim]}. */
 final class HeadMask {
+    private static final FloatsKey HEAD = new FloatsKey();
+    private static final FloatsKey UPSTREAM = new FloatsKey();
+
     private HeadMask() {}
 
     /** Multiplies every head with its factor. */
     static void apply(Compute cpu, Tensor heads, Tensor mask) {
-        for (long b = 0; b < heads.dim(0); b++) {
-            for (long h = 0; h < heads.dim(1); h++) {
-                float factor = (float) factor(mask, b, h);
-                for (long i = 0; i < heads.dim(2); i++) {
-                    MemorySegment row = row(heads, b, h, i);
-                    for (long d = 0; d < heads.dim(3); d++) {
-                        float product = factor * row.getAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, d);
-                        row.setAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, d, product);
-                    }
-                }
-            }
-        }
+        long count = heads.dim(1);
+        long tokens = heads.dim(2);
+        boolean perBatch = mask.rank() == 2;
+        TensorMath.scaleRows(cpu, heads, row -> {
+            long head = row / tokens % count;
+            return perBatch ? mask.get(row / tokens / count, head) : mask.get(head);
+        });
     }
 
     /** Writes the gradient of the factors: {@code sum att_h o dAtt_h}, over the batch too when the mask has no batch. */
-    static void gradient(Tensor heads, Tensor upstream, Tensor gradient) {
-        boolean perBatch = gradient.rank() == 2;
-        for (long h = 0; h < heads.dim(1); h++) {
+    static void gradient(Compute cpu, Tensor heads, Tensor upstream, Tensor gradient) {
+        long batch = heads.dim(0);
+        long count = heads.dim(1);
+        double[] sums = new double[(int) (batch * count)];
+        RowView values = RowView.of(heads, 1);
+        RowView gradients = RowView.of(upstream, 1);
+        int length = (int) values.length();
+        long tokens = heads.dim(2);
+        RowLoop.run(cpu, sums.length, (index, scratch) -> {
+            float[] head = scratch.floats(HEAD, RowView.room(length));
+            float[] up = scratch.floats(UPSTREAM, RowView.room(length));
+            double sum = 0;
+            for (long row = index * tokens; row < (index + 1) * tokens; row++) {
+                values.read(scratch.packer(), row, head);
+                gradients.read(scratch.packer(), row, up);
+                sum += WideRows.dotInOrder(head, up, length);
+            }
+            sums[(int) index] = sum;
+        });
+        for (int h = 0; h < count; h++) {
             double all = 0;
-            for (long b = 0; b < heads.dim(0); b++) {
-                double sum = 0;
-                for (long i = 0; i < heads.dim(2); i++) {
-                    sum += dot(row(heads, b, h, i), row(upstream, b, h, i), heads.dim(3));
-                }
+            for (int b = 0; b < batch; b++) {
+                double sum = sums[(int) (b * count) + h];
                 all += sum;
-                if (perBatch) {
+                if (gradient.rank() == 2) {
                     gradient.set(sum, b, h);
                 }
             }
-            if (!perBatch) {
+            if (gradient.rank() == 1) {
                 gradient.set(all, h);
             }
         }
-    }
-
-    private static double factor(Tensor mask, long b, long h) {
-        return mask.rank() == 2 ? mask.get(b, h) : mask.get(h);
-    }
-
-    private static double dot(MemorySegment a, MemorySegment b, long length) {
-        double sum = 0;
-        for (long d = 0; d < length; d++) {
-            sum += (double) a.getAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, d)
-                    * b.getAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, d);
-        }
-        return sum;
-    }
-
-    private static MemorySegment row(Tensor tensor, long b, long h, long i) {
-        long at = tensor.offset() + b * tensor.stride(0) + h * tensor.stride(1) + i * tensor.stride(2);
-        return tensor.memory().asSlice(at * Float.BYTES, tensor.dim(3) * Float.BYTES);
     }
 }

@@ -2,9 +2,8 @@ package io.multihead.nn.attention;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.nn.TensorArena;
+import io.multihead.internal.nn.TensorMath;
 import io.multihead.tensor.Tensor;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -52,32 +51,23 @@ record HeadWeights(@Nullable Tensor all, boolean isTemporary, int extraKeys) {
             return;
         }
         if (outputs.averageWeights() != null) {
-            average(arena, all).copyTo(batched(outputs.averageWeights(), 3));
+            average(cpu, arena, all).copyTo(batched(outputs.averageWeights(), 3));
         }
         if (outputs.headWeights() != null) {
             all.copyTo(batched(outputs.headWeights(), 4));
         }
     }
 
-    /** The mean over heads of a dense temporary. */
-    private static Tensor average(TensorArena arena, Tensor all) {
-        long heads = all.dim(1);
-        long matrix = all.dim(2) * all.dim(3);
+    /** Returns the mean over heads of a dense temporary. */
+    private static Tensor average(Compute cpu, TensorArena arena, Tensor all) {
         Tensor mean = arena.f32(all.dim(0), all.dim(2), all.dim(3));
-        MemorySegment from = all.memory();
         for (long b = 0; b < all.dim(0); b++) {
-            for (long i = 0; i < matrix; i++) {
-                double sum = 0;
-                for (long h = 0; h < heads; h++) {
-                    sum += from.getAtIndex(ValueLayout.JAVA_FLOAT, (b * heads + h) * matrix + i);
-                }
-                mean.memory().setAtIndex(ValueLayout.JAVA_FLOAT, b * matrix + i, (float) (sum / heads));
-            }
+            TensorMath.meanOverFirstAxis(cpu, all.select(0, b), mean.select(0, b));
         }
         return mean;
     }
 
-    /** The tensor with a batch axis of 1 in front if it has none. */
+    /** Returns the tensor with a batch axis of 1 in front if it has none. */
     private static Tensor batched(Tensor tensor, int rank) {
         long[] dims = new long[rank];
         dims[0] = 1;

@@ -98,7 +98,7 @@ public final class MultiHeadPass implements Pass {
         projector.backwardOutput(denseGradient(scratch, outputGradient), upstream, gradients);
         Tensor heads = ProjectedHeads.split(upstream, parameters.config().queryHeads());
         if (inputGradients.headMask() != null) {
-            HeadMask.gradient(saved.attention().output(), heads, inputGradients.headMask());
+            HeadMask.gradient(cpu, saved.attention().output(), heads, inputGradients.headMask());
         }
         if (inputs.headMask() != null) {
             HeadMask.apply(cpu, heads, inputs.headMask());
@@ -176,7 +176,7 @@ public final class MultiHeadPass implements Pass {
     private void addOverBatch(Tensor part, @Nullable Tensor gradient) {
         if (gradient != null) {
             Tensor flat = gradient.reshape(part.dim(1), part.dim(3));
-            TensorMath.addOverFirstAxis(part.select(2, 0), flat);
+            TensorMath.addOverFirstAxis(cpu, part.select(2, 0), flat);
         }
     }
 
