@@ -30,7 +30,6 @@ class RoomsTest {
             "io.multihead.encoder",
             "io.multihead.gemm",
             "io.multihead.langchain4j",
-            "io.multihead.nn",
             "io.multihead.position",
             "io.multihead.tensor",
             "io.multihead.text");

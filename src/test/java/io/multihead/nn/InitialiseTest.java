@@ -30,7 +30,8 @@ class InitialiseTest {
         assertEquals(Shape.of(400, 100), drawn.get("weight").shape());
         assertUniform(drawn.get("weight"), 0.1);
         assertUniform(drawn.get("bias"), 0.1);
-        Map<String, Tensor> without = Linear.initialise(100, 400, false, 1, arena).parameters();
+        Map<String, Tensor> without =
+                Linear.initialise(100, 400, false, 1, arena).parameters();
         assertNull(without.get("bias"));
         assertArrayEquals(drawn.get("weight").toArray(), without.get("weight").toArray());
         Map<String, Tensor> other = Linear.initialise(100, 400, 2, arena).parameters();
@@ -49,18 +50,25 @@ class InitialiseTest {
 
     @Test
     void normalisationsBeginAsSuch() {
-        Map<String, Tensor> layer = LayerNorm.initialise(Shape.of(2, 3), 1e-5, arena).parameters();
+        Map<String, Tensor> layer =
+                LayerNorm.initialise(Shape.of(2, 3), 1e-5, arena).parameters();
         assertArrayEquals(new float[] {1, 1, 1, 1, 1, 1}, layer.get("weight").toArray());
         assertArrayEquals(new float[6], layer.get("bias").toArray());
         assertArrayEquals(
                 new float[] {1, 1},
-                RmsNorm.initialise(Shape.of(2), 1e-6, arena).parameters().get("weight").toArray());
+                RmsNorm.initialise(Shape.of(2), 1e-6, arena)
+                        .parameters()
+                        .get("weight")
+                        .toArray());
     }
 
     /** The mean of n normal numbers is within 5 / sqrt(n), their variance within 5 sqrt(2 / n) of 1, but once in a million. */
     @Test
     void embeddingsAreNormal() {
-        float[] table = Embedding.initialise(100, 100, 7, arena).parameters().get("weight").toArray();
+        float[] table = Embedding.initialise(100, 100, 7, arena)
+                .parameters()
+                .get("weight")
+                .toArray();
         double sum = 0;
         double squares = 0;
         for (float element : table) {

@@ -43,8 +43,8 @@ public final class WideRows {
                     (DoubleVector) FloatVector.fromArray(FLOATS, row, i).convertShape(VectorOperators.F2D, DOUBLES, 0);
             DoubleVector b = (DoubleVector)
                     FloatVector.fromArray(FLOATS, other, i).convertShape(VectorOperators.F2D, DOUBLES, 0);
-            FloatVector sum = (FloatVector)
-                    a.mul(factor).add(b.mul(otherFactor)).convertShape(VectorOperators.D2F, FLOATS, 0);
+            FloatVector sum =
+                    (FloatVector) a.mul(factor).add(b.mul(otherFactor)).convertShape(VectorOperators.D2F, FLOATS, 0);
             sum.intoArray(row, i);
         }
     }
@@ -61,9 +61,8 @@ public final class WideRows {
     /** Computes {@code row = (float) (sums / divisor)}. */
     public static void divide(double[] sums, double divisor, float[] row, int length) {
         for (int i = 0; i < length; i += COUNT) {
-            FloatVector quotient = (FloatVector) DoubleVector.fromArray(DOUBLES, sums, i)
-                    .div(divisor)
-                    .convertShape(VectorOperators.D2F, FLOATS, 0);
+            FloatVector quotient = (FloatVector)
+                    DoubleVector.fromArray(DOUBLES, sums, i).div(divisor).convertShape(VectorOperators.D2F, FLOATS, 0);
             quotient.intoArray(row, i);
         }
     }

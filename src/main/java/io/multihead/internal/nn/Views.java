@@ -2,9 +2,14 @@ package io.multihead.internal.nn;
 
 import io.multihead.tensor.Tensor;
 
-/** Which axes of a tensor can be seen as one. Stateless. */
+/** Views of tensors: axes seen as one, features as heads. Stateless. */
 public final class Views {
     private Views() {}
+
+    /** Returns the heads {@code [batch, heads, tokens, features / heads]} in {@code [batch, tokens, features]}. */
+    public static Tensor splitHeads(Tensor x, long heads) {
+        return x.reshape(x.dim(0), x.dim(1), heads, x.dim(2) / heads).transpose(1, 2);
+    }
 
     /** Returns whether the axes {@code from} to {@code to - 1} can be seen as one. */
     public static boolean collapses(Tensor x, int from, int to) {

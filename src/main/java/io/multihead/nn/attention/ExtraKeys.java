@@ -15,6 +15,7 @@ import io.multihead.internal.nn.ElementwiseCall;
 import io.multihead.internal.nn.RowLoop;
 import io.multihead.internal.nn.RowView;
 import io.multihead.internal.nn.TensorArena;
+import io.multihead.internal.nn.Views;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -69,7 +70,7 @@ final class ExtraKeys {
         if (bias != null) {
             bias.copyTo(all.slice(1, 0, 1));
         }
-        return ProjectedHeads.split(all, projection.heads(config));
+        return Views.splitHeads(all, projection.heads(config));
     }
 
     /**

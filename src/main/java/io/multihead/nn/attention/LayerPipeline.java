@@ -5,6 +5,7 @@ import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.AttentionOutputs;
 import io.multihead.compute.Compute;
 import io.multihead.internal.nn.TensorArena;
+import io.multihead.internal.nn.Views;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -77,7 +78,7 @@ final class LayerPipeline {
                 masked = arena.f32(attended.shape().toArray());
                 attended.copyTo(masked);
             }
-            HeadMask.apply(cpu, ProjectedHeads.split(masked, config.queryHeads()), inputs.headMask());
+            HeadMask.apply(cpu, Views.splitHeads(masked, config.queryHeads()), inputs.headMask());
         }
         writeOutput(cpu, arena, axes, masked, outputs.output());
         return new Saved(axes, heads, attended, attention, options, extraKeys);
@@ -91,7 +92,7 @@ final class LayerPipeline {
             AttentionOptions options,
             MultiHeadInputs inputs,
             MultiHeadOutputs outputs) {
-        Tensor output = ProjectedHeads.split(attended, config.queryHeads());
+        Tensor output = Views.splitHeads(attended, config.queryHeads());
         AttentionOutputs kept = AttentionOutputs.of(output);
         if (recorded || extraKeys != null) {
             kept = kept.withLogSumExp(arena.f64(output.dim(0), output.dim(1), output.dim(2)));

@@ -10,6 +10,7 @@ import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.Execution;
 import io.multihead.internal.nn.TensorArena;
 import io.multihead.internal.nn.TensorMath;
+import io.multihead.internal.nn.Views;
 import io.multihead.nn.Pass;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
@@ -96,7 +97,7 @@ public final class MultiHeadPass implements Pass {
             Map<String, Tensor> gradients) {
         Tensor upstream = scratch.f32(saved.attended().shape().toArray());
         projector.backwardOutput(denseGradient(scratch, outputGradient), upstream, gradients);
-        Tensor heads = ProjectedHeads.split(upstream, parameters.config().queryHeads());
+        Tensor heads = Views.splitHeads(upstream, parameters.config().queryHeads());
         if (inputGradients.headMask() != null) {
             HeadMask.gradient(cpu, saved.attention().output(), heads, inputGradients.headMask());
         }

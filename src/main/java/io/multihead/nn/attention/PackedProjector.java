@@ -52,7 +52,7 @@ final class PackedProjector implements Projector {
         Tensor result = arena.f32Like(input, projection.outputs(config));
         PackedWeights weight = separate().get(projection);
         multiply(cpu, input, weight, parameters.bias(projection), result);
-        return ProjectedHeads.split(result, projection.heads(config));
+        return Views.splitHeads(result, projection.heads(config));
     }
 
     @Override

@@ -10,11 +10,6 @@ import io.multihead.tensor.Tensor;
  * @param value {@code [batch, keyValueHeads, keys, valueDim]}
  */
 record ProjectedHeads(Tensor query, Tensor key, Tensor value) {
-    /** Returns the heads {@code [batch, heads, tokens, features / heads]} in {@code [batch, tokens, features]}. */
-    static Tensor split(Tensor x, long heads) {
-        return x.reshape(x.dim(0), x.dim(1), heads, x.dim(2) / heads).transpose(1, 2);
-    }
-
     /** Returns the heads in one tensor {@code [batch, tokens, queries, keys and values]}, the result of a fused projection. */
     static ProjectedHeads ofFused(MultiHeadConfig config, Tensor all) {
         return new ProjectedHeads(

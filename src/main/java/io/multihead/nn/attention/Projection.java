@@ -1,5 +1,6 @@
 package io.multihead.nn.attention;
 
+import io.multihead.internal.nn.Views;
 import io.multihead.tensor.Tensor;
 
 /** The three input projections, in the order of their rows in a fused weight. */
@@ -53,7 +54,7 @@ enum Projection {
 
     /** Returns this projection's heads {@code [batch, heads, tokens, features]} in a fused result {@code [batch, tokens, all]}. */
     Tensor heads(MultiHeadConfig config, Tensor fused) {
-        return ProjectedHeads.split(slice(config, fused, 2), heads(config));
+        return Views.splitHeads(slice(config, fused, 2), heads(config));
     }
 
     private Tensor slice(MultiHeadConfig config, Tensor fused, int axis) {

@@ -4,6 +4,7 @@ import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
 import io.multihead.internal.nn.TensorArena;
 import io.multihead.internal.nn.TensorMath;
+import io.multihead.internal.nn.Views;
 import io.multihead.nn.Linear;
 import io.multihead.nn.Pass;
 import io.multihead.tensor.Tensor;
@@ -157,9 +158,9 @@ final class RecordedProjector implements Projector {
 
     private ProjectedHeads separate(java.util.function.Function<Projection, Tensor> results) {
         return new ProjectedHeads(
-                ProjectedHeads.split(results.apply(Projection.QUERY), Projection.QUERY.heads(config)),
-                ProjectedHeads.split(results.apply(Projection.KEY), Projection.KEY.heads(config)),
-                ProjectedHeads.split(results.apply(Projection.VALUE), Projection.VALUE.heads(config)));
+                Views.splitHeads(results.apply(Projection.QUERY), Projection.QUERY.heads(config)),
+                Views.splitHeads(results.apply(Projection.KEY), Projection.KEY.heads(config)),
+                Views.splitHeads(results.apply(Projection.VALUE), Projection.VALUE.heads(config)));
     }
 
     private static void putIfPresent(Map<String, Tensor> gradients, String name, @Nullable Tensor tensor) {

@@ -33,8 +33,9 @@ class WideRowsProperties {
         for (int i = 0; i < length; i++) {
             assertEquals((float) (factor * row[i]), scaled[i]);
             assertEquals((float) (factor * row[i] + otherFactor * other[i]), mixed[i]);
-            assertEquals((double) row[i] + other[i], sums[i]);
-            assertEquals((float) (((double) row[i] + other[i]) / 3), means[i]);
+            double sum = 0.0 + row[i] + other[i]; // sums begin with 0, so two -0 give 0
+            assertEquals(sum, sums[i]);
+            assertEquals((float) (sum / 3), means[i]);
             dot += (double) row[i] * other[i];
         }
         assertEquals(dot, WideRows.dotInOrder(row, other, length));

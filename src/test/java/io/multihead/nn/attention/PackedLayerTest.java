@@ -108,9 +108,10 @@ class PackedLayerTest {
             }
             TestTensors.assertSame(alone, part(dx, LENGTHS, s));
         }
-        // two orders of a sum of 74 addends: at most 2 * 74 roundings of the sum of absolute addends, which is below 74 * 16
-        sums.forEach((name, sum) -> assertArrayEquals(
-                sum.toArray(), gradients.get(name).toArray(), 2 * 74 * 74 * 16 * 0x1p-24f, name));
+        // two orders of a sum of 74 addends: at most 2 * 74 roundings of the sum of absolute addends, which is below 74
+        // * 16
+        sums.forEach((name, sum) ->
+                assertArrayEquals(sum.toArray(), gradients.get(name).toArray(), 2 * 74 * 74 * 16 * 0x1p-24f, name));
     }
 
     @Test

@@ -92,8 +92,7 @@ public class MultiHeadAttentionLayerBench extends Comparison {
 
     /** The first call packs the weights. */
     private Runnable ours(LayerWeights weights, FloatBuffer x, FloatBuffer y) {
-        MultiHeadAttention layer =
-                MultiHeadAttention.of(MultiHeadConfig.of(features, heads), weights::tensor);
+        MultiHeadAttention layer = MultiHeadAttention.of(MultiHeadConfig.of(features, heads), weights::tensor);
         Tensor input = view(x);
         Tensor output = view(y);
         return () -> layer.forward(cpu, input, output);
