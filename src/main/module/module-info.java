@@ -14,6 +14,7 @@ module io.multihead {
     exports io.multihead.gemm;
     exports io.multihead.langchain4j;
     exports io.multihead.nn;
+    exports io.multihead.nn.attention;
     exports io.multihead.position;
     exports io.multihead.reference;
     exports io.multihead.tensor;

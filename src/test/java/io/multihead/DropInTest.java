@@ -7,7 +7,8 @@ import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.KeyValueView;
 import io.multihead.compute.Compute;
-import io.multihead.nn.MultiHeadAttention;
+import io.multihead.nn.attention.MultiHeadAttention;
+import io.multihead.nn.attention.MultiHeadConfig;
 import io.multihead.reference.ReferenceAttention;
 import io.multihead.reference.ScoreRule;
 import io.multihead.reference.Tolerance;
@@ -155,7 +156,7 @@ class DropInTest {
     @Test
     void nestedArrays() {
         try (Arena arena = Arena.ofConfined()) {
-            MultiHeadAttention layer = MultiHeadAttention.initialise(MultiHeadAttention.Config.of(24, 3), 1, arena);
+            MultiHeadAttention layer = MultiHeadAttention.initialise(MultiHeadConfig.of(24, 3), 1, arena);
             float[][][] x = new float[2][5][];
             Tensor flat = Tensor.of(new float[2 * 5 * 24], 2, 5, 24);
             for (int i = 0; i < 10; i++) {

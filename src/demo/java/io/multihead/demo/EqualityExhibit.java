@@ -2,8 +2,8 @@ package io.multihead.demo;
 
 import static io.multihead.demo.HeadExhibits.format;
 
-import io.multihead.nn.MultiHeadAttention;
 import io.multihead.nn.Pass;
+import io.multihead.nn.attention.MultiHeadAttention;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.awt.BasicStroke;

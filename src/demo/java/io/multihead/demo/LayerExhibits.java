@@ -6,8 +6,9 @@ import io.multihead.analysis.AttentionCost;
 import io.multihead.analysis.AttentionCost.Component;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.compute.Compute;
-import io.multihead.nn.MultiHeadAttention;
 import io.multihead.nn.Pass;
+import io.multihead.nn.attention.MultiHeadAttention;
+import io.multihead.nn.attention.MultiHeadConfig;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -47,13 +48,11 @@ final class LayerExhibits {
                 "",
                 format("%,d", cost.parameters(false)),
                 format("%,d", cost.parameters(true))));
-        long single = MultiHeadAttention.Config.of(WIDE, 1).parameterCount();
+        long single = MultiHeadConfig.of(WIDE, 1).parameterCount();
         table.add(List.of(
                 "attention, h = 1, d_k = " + WIDE,
                 "",
-                format(
-                        "%,d",
-                        MultiHeadAttention.Config.of(WIDE, 1).withBias(false).parameterCount()),
+                format("%,d", MultiHeadConfig.of(WIDE, 1).withBias(false).parameterCount()),
                 format("%,d", single)));
         long hidden = 4L * WIDE;
         table.add(List.of(
@@ -153,7 +152,7 @@ final class LayerExhibits {
     /** Median milliseconds of recording and of backward. */
     private static double[] times(Compute cpu, int embedDim, int heads, long length, int repeats) {
         MultiHeadAttention layer = MultiHeadAttention.initialise(
-                MultiHeadAttention.Config.of(embedDim, heads).withOptions(AttentionOptions.DEFAULT), 1, Arena.ofAuto());
+                MultiHeadConfig.of(embedDim, heads).withOptions(AttentionOptions.DEFAULT), 1, Arena.ofAuto());
         try (Arena arena = Arena.ofShared()) {
             Tensor x = Tensor.allocate(arena, DType.F32, Shape.of(1, length, embedDim));
             SplittableRandom random = new SplittableRandom(1);

@@ -2,9 +2,10 @@ package io.multihead.demo;
 
 import io.multihead.attention.Mask;
 import io.multihead.compute.Compute;
-import io.multihead.nn.MultiHeadAttention;
-import io.multihead.nn.MultiHeadInputs;
-import io.multihead.nn.MultiHeadOutputs;
+import io.multihead.nn.attention.MultiHeadAttention;
+import io.multihead.nn.attention.MultiHeadConfig;
+import io.multihead.nn.attention.MultiHeadInputs;
+import io.multihead.nn.attention.MultiHeadOutputs;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -86,7 +87,7 @@ final class Subject {
 
     /** A layer with this number of heads, its weights drawn from the study's seed. */
     MultiHeadAttention layer(int heads) {
-        return MultiHeadAttention.initialise(MultiHeadAttention.Config.of(EMBED_DIM, heads), seed, Arena.ofAuto());
+        return MultiHeadAttention.initialise(MultiHeadConfig.of(EMBED_DIM, heads), seed, Arena.ofAuto());
     }
 
     /** The attention weights of every head, {@code [heads, tokens, tokens]}. */

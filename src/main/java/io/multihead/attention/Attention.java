@@ -119,6 +119,29 @@ public final class Attention {
     }
 
     /**
+     * Computes attention over packed sequences, with any number of new tokens for each.
+     *
+     * @param cpu threads and scratch
+     * @param query {@code [1, queryHeads, tokens, headDim]}
+     * @param queries which of the tokens are whose
+     * @param keyValues keys and values of as many sequences
+     * @param outputs {@code [1, queryHeads, tokens, ...]}, written; weights have {@link KeyValueView#maxKeys} keys
+     * @param options mask and scale; tensors of the mask must broadcast over queries, and have {@link KeyValueView#maxKeys} keys
+     *     or 1
+     * @throws IllegalArgumentException if shapes do not fit, the sequences have another number of tokens, a mask does not
+     *     broadcast, or an output overlaps an input or another output; nothing has been written then
+     */
+    public static void forward(
+            Compute cpu,
+            Tensor query,
+            PackedSequences queries,
+            KeyValueView keyValues,
+            AttentionOutputs outputs,
+            AttentionOptions options) {
+        forwardView(cpu, query, Checks.notNull(queries, "queries").sharedOffsets(), keyValues, outputs, options);
+    }
+
+    /**
      * Computes the gradients of a call of forward, recomputing the weights from log-sum-exp tile by tile (Dao 2023, algorithm 2):
      * no {@code queries x keys} matrix exists, scratch is linear in the length.
      *

@@ -141,6 +141,19 @@ public final class KeyValueView {
     }
 
     /**
+     * Views packed sequences.
+     *
+     * @param key {@code [1, keyHeads, tokens, headDim]}, any strides and element type
+     * @param value {@code [1, keyHeads, tokens, valueDim]}
+     * @param sequences which of the tokens are whose
+     * @return a view of their memory
+     * @throws IllegalArgumentException if the shapes do not fit, or the sequences have another number of tokens
+     */
+    public static KeyValueView packed(Tensor key, Tensor value, PackedSequences sequences) {
+        return packed(key, value, Checks.notNull(sequences, "sequences").sharedOffsets());
+    }
+
+    /**
      * Views one sequence in pages of equal size, such as direct buffers or mapped files.
      *
      * @param keys one {@code [keyHeads, pageTokens, headDim]} per page, any strides and element types

@@ -5,6 +5,7 @@ import io.multihead.internal.attention.mask.MaskPart;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.util.List;
+import java.util.Objects;
 import java.util.stream.Stream;
 
 /**
@@ -111,6 +112,22 @@ public final class Mask {
     }
 
     /**
+     * Returns a mask that hides the keys which are padding, as a boolean {@code key_padding_mask} of PyTorch's
+     * {@code nn.MultiheadAttention}. The keys exist: positions do not move, as they do with {@link #keyLengths}. For a padding
+     * that is added to the scores: {@code Mask.bias(padding.reshape(batch, 1, 1, keys))}.
+     *
+     * @param padding I8, not zero where a key is padding; {@code [batch, keys]}, or {@code [keys]} for all of the batch
+     * @return the mask, which shares the memory
+     * @throws IllegalArgumentException if the tensor is not I8 or has other axes
+     */
+    public static Mask keyPadding(Tensor padding) {
+        if (Checks.notNull(padding, "keyPadding").dtype() != DType.I8 || padding.rank() < 1 || padding.rank() > 2) {
+            throw Checks.fail("keyPadding", padding.toString(), "expected I8 of [batch, keys] or [keys]");
+        }
+        return drop(padding.rank() == 1 ? padding : padding.reshape(padding.dim(0), 1, 1, padding.dim(1)));
+    }
+
+    /**
      * Returns a sliding window: a query at position p (see above) sees the keys {@code p - left} to {@code p + right}, both included. A
      * model's window of W tokens, the query's own among them, is
      * {@code window(W - 1, 0)}.
@@ -188,6 +205,15 @@ public final class Mask {
         return new Mask(Stream.concat(parts.stream(), Checks.notNull(other, "other").parts.stream())
                 .distinct()
                 .toList());
+    }
+
+    /**
+     * Returns the tensors that this mask reads, to be kept alive and apart from what a call writes.
+     *
+     * @return an unmodifiable list of the very tensors, or of views of them
+     */
+    public List<Tensor> tensors() {
+        return parts.stream().map(MaskPart::tensor).filter(Objects::nonNull).toList();
     }
 
     List<MaskPart> parts() {

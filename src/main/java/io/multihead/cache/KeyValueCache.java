@@ -1,6 +1,7 @@
 package io.multihead.cache;
 
 import io.multihead.attention.KeyValueView;
+import io.multihead.attention.PackedSequences;
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
 import io.multihead.internal.attention.Blocking;
@@ -39,6 +40,8 @@ public final class KeyValueCache {
     private final PagePool pool;
     private final Sequences sequences;
     private final int[] one = new int[1];
+    /** Boundaries of the packed sequences of the last call, kept so that a warm call allocates nothing. */
+    private long[] offsets = new long[1];
 
     /**
      * Sizes and element type of a cache.
@@ -287,7 +290,7 @@ public final class KeyValueCache {
             throw Checks.fail(
                     "key", "shape " + key.shape(), "expected a batch for each of " + to.length + " sequences");
         }
-        append(cpu, layer, to, null, key, value);
+        appendAll(cpu, layer, to, null, key, value);
     }
 
     /**
@@ -321,10 +324,32 @@ public final class KeyValueCache {
     public void appendPacked(Compute cpu, int layer, int[] to, long[] offsets, Tensor key, Tensor value) {
         CacheChecks.requireTokens(pool.layout, cpu, key, value);
         CacheChecks.requireOffsets(Checks.notNull(to, "to"), offsets, key);
-        append(cpu, layer, to, offsets, key, value);
+        appendAll(cpu, layer, to, offsets, key, value);
     }
 
-    private void append(Compute cpu, int layer, int[] to, long @Nullable [] offsets, Tensor key, Tensor value) {
+    /**
+     * Appends tokens of several sequences, packed one after another.
+     *
+     * @param cpu threads and scratch
+     * @param layer from 0
+     * @param to one open sequence per packed one, no two the same
+     * @param tokens which of the tokens are whose
+     * @param key {@code [1, heads, tokens, headDim]}, any strides and element type
+     * @param value {@code [1, heads, tokens, valueDim]}
+     * @throws IllegalArgumentException if shapes do not fit, or there are more or fewer sequences or tokens
+     * @throws CacheFullException if there is no room; nothing has changed then
+     */
+    public void append(Compute cpu, int layer, int[] to, PackedSequences tokens, Tensor key, Tensor value) {
+        if (Checks.notNull(tokens, "tokens").count() + 1 != offsets.length) {
+            offsets = new long[tokens.count() + 1];
+        }
+        for (int sequence = 0; sequence < tokens.count(); sequence++) {
+            offsets[sequence + 1] = tokens.end(sequence);
+        }
+        appendPacked(cpu, layer, to, offsets, key, value);
+    }
+
+    private void appendAll(Compute cpu, int layer, int[] to, long @Nullable [] offsets, Tensor key, Tensor value) {
         Checks.index(layer, config.layers(), "layer");
         sequences.requireDistinct(to);
         try (AppendCall call = Operation.open(cpu, CALL)) { // first, so that a closed Compute costs no pages

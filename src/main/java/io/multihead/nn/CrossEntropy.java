@@ -3,6 +3,8 @@ package io.multihead.nn;
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
 import io.multihead.internal.call.SingleCall;
+import io.multihead.internal.nn.CrossEntropyCall;
+import io.multihead.internal.nn.TensorChecks;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
@@ -26,7 +28,7 @@ public final class CrossEntropy {
     }
 
     /**
-     * The loss that ignores rows with target -100, as PyTorch's does.
+     * Returns the loss that ignores rows with target -100, as PyTorch's does.
      *
      * @return the loss
      */
@@ -35,7 +37,7 @@ public final class CrossEntropy {
     }
 
     /**
-     * The loss that ignores rows of another target.
+     * Returns the loss that ignores rows of another target.
      *
      * @param target which one; it may also be a class
      * @return the loss
@@ -72,18 +74,18 @@ public final class CrossEntropy {
      */
     public double backward(Compute cpu, Tensor logits, int[] targets, Tensor gradient) {
         int[] rows = Checks.notNull(targets, "targets").clone(); // or a caller could change them after the check
-        CallTensors tensors = check(cpu, logits, rows);
+        TensorChecks tensors = check(cpu, logits, rows);
         Shape shape = logits.shape();
         if (gradient == logits) {
-            new CallTensors(cpu).writes("gradient", gradient, shape);
+            new TensorChecks(cpu).writes("gradient", gradient, shape);
         } else {
             tensors.writes("gradient", gradient, shape);
         }
         return run(cpu, logits, rows, gradient);
     }
 
-    private CallTensors check(Compute cpu, Tensor logits, int[] targets) {
-        CallTensors tensors = new CallTensors(cpu)
+    private TensorChecks check(Compute cpu, Tensor logits, int[] targets) {
+        TensorChecks tensors = new TensorChecks(cpu)
                 .reads("logits", logits, Checks.notNull(logits, "logits").shape());
         if (logits.rank() < 1 || logits.dim(-1) < 1) {
             throw Checks.fail("logits", "shape " + logits.shape(), "expected [..., classes] with one class or more");

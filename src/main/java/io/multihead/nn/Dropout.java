@@ -2,6 +2,7 @@ package io.multihead.nn;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
+import io.multihead.internal.nn.ElementwiseCall;
 import io.multihead.internal.random.Philox;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -24,7 +25,7 @@ public final class Dropout implements Layer {
     }
 
     /**
-     * A layer of this rate.
+     * Returns a layer of this rate.
      *
      * @param rate the probability of dropping an element, 0 to 1
      * @return the layer
@@ -49,13 +50,13 @@ public final class Dropout implements Layer {
 
     @Override
     public void forward(Compute cpu, Tensor x, Tensor y) {
-        CallTensors.forward(cpu, this, x, y);
+        LayerChecks.forward(cpu, this, x, y);
         x.copyTo(y);
     }
 
     @Override
     public Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
-        CallTensors.forward(cpu, this, x, y);
+        LayerChecks.forward(cpu, this, x, y);
         drop(cpu, x, y, seed);
         return new RecordedPass(this, cpu, x, y) {
             @Override
@@ -72,8 +73,8 @@ public final class Dropout implements Layer {
             from.copyTo(to);
             return;
         }
-        ElementCall.Function function = (values, inputs, room, columns, first) ->
+        ElementwiseCall.Function function = (values, inputs, room, columns, first) ->
                 Philox.drop(values, 0, columns, first, 0, seed, rate, new int[4]);
-        ElementCall.run(cpu, function, from, null, to);
+        ElementwiseCall.run(cpu, function, from, null, to);
     }
 }

@@ -7,8 +7,12 @@ import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.RowOps;
+import io.multihead.internal.nn.InitialTensors;
+import io.multihead.internal.nn.RowView;
+import io.multihead.internal.nn.TensorChecks;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
 import java.util.Map;
 
 /**
@@ -30,14 +34,14 @@ public final class Embedding {
     }
 
     /**
-     * An embedding by this table.
+     * Returns an embedding by this table.
      *
      * @param weight {@code [vocabulary, dim]}, any floating type and strides
      * @return the embedding, which reads the table and does not own it
      * @throws IllegalArgumentException if the shape or element type does not fit
      */
     public static Embedding of(Tensor weight) {
-        CallTensors.requireFloating(WEIGHT, weight);
+        TensorChecks.requireFloating(WEIGHT, weight);
         if (weight.rank() != 2) {
             throw Checks.fail(WEIGHT, "shape " + weight.shape(), "expected [vocabulary, dim]");
         }
@@ -46,7 +50,24 @@ public final class Embedding {
     }
 
     /**
-     * The table by PyTorch's name.
+     * Returns an embedding by a fresh f32 table from PyTorch's distribution: standard normal numbers, drawn with SplitMix64.
+     *
+     * @param vocabulary how many ids there are
+     * @param dim elements of a row
+     * @param seed any number; the same one gives the same table
+     * @param arena owns the table; must stay open while the embedding is used
+     * @return the embedding
+     * @throws IllegalArgumentException if a size is below 1
+     */
+    public static Embedding initialise(long vocabulary, long dim, long seed, Arena arena) {
+        Checks.atLeast(vocabulary, 1, "vocabulary");
+        Checks.atLeast(dim, 1, "dim");
+        InitialTensors random = new InitialTensors(seed, Checks.notNull(arena, "arena"));
+        return of(random.normal(1, Shape.of(vocabulary, dim)));
+    }
+
+    /**
+     * Returns the table by PyTorch's name.
      *
      * @return an unmodifiable map of {@code weight}, the very tensor that was given
      */
@@ -63,12 +84,12 @@ public final class Embedding {
      */
     public void forward(int[] ids, Tensor y) {
         int[] rows = require(ids, y, "y");
-        new CallTensors(here).reads(WEIGHT, weight, weight.shape()).writes("y", y, y.shape());
-        Rows from = Rows.of(weight, 1);
-        Rows to = Rows.of(y, 1);
+        new TensorChecks(here).reads(WEIGHT, weight, weight.shape()).writes("y", y, y.shape());
+        RowView from = RowView.of(weight, 1);
+        RowView to = RowView.of(y, 1);
         try (SingleCall call = SingleCall.open(here)) {
             Workspace scratch = call.workspace();
-            float[] row = scratch.floats(ROW, Rows.room((int) from.length()));
+            float[] row = scratch.floats(ROW, RowView.room((int) from.length()));
             for (int i = 0; i < rows.length; i++) {
                 from.read(scratch.packer(), rows[i], row);
                 to.write(scratch.packer(), i, row);
@@ -87,17 +108,17 @@ public final class Embedding {
      */
     public void backward(int[] ids, Tensor outputGradient, Tensor weightGradient) {
         int[] rows = require(ids, outputGradient, "outputGradient");
-        new CallTensors(here)
+        new TensorChecks(here)
                 .reads(WEIGHT, weight, weight.shape())
                 .reads("outputGradient", outputGradient, outputGradient.shape())
                 .writes("weightGradient", weightGradient, weight.shape());
-        Rows from = Rows.of(outputGradient, 1);
-        Rows to = Rows.of(weightGradient, 1);
+        RowView from = RowView.of(outputGradient, 1);
+        RowView to = RowView.of(weightGradient, 1);
         int length = (int) from.length();
         try (SingleCall call = SingleCall.open(here)) {
             Workspace scratch = call.workspace();
-            float[] row = scratch.floats(ROW, Rows.room(length));
-            float[] added = scratch.floats(ADDED, Rows.room(length));
+            float[] row = scratch.floats(ROW, RowView.room(length));
+            float[] added = scratch.floats(ADDED, RowView.room(length));
             for (int i = 0; i < rows.length; i++) {
                 to.read(scratch.packer(), rows[i], row);
                 from.read(scratch.packer(), i, added);

@@ -1,9 +1,14 @@
 package io.multihead.nn;
 
+import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
+import io.multihead.internal.nn.InitialTensors;
+import io.multihead.internal.nn.TensorChecks;
 import io.multihead.nn.Sequence.Part;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.util.Map;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -12,8 +17,8 @@ import org.jspecify.annotations.Nullable;
  * {@code linear1.weight} {@code [hidden, embedDim]}, {@code linear1.bias}, {@code linear2.weight} {@code [embedDim, hidden]} and
  * {@code linear2.bias}. Thread-safe in inference.
  */
-public final class FeedForward extends Composite {
-    /** What stands between the two linear layers. */
+public final class FeedForward implements Layer {
+    /** The function between the two linear layers. */
     public enum Activation {
         /** {@code max(x, 0)}. */
         RELU,
@@ -31,16 +36,18 @@ public final class FeedForward extends Composite {
         }
     }
 
-    private FeedForward(Sequence whole) {
-        super(whole);
+    private final Sequence layers;
+
+    private FeedForward(Sequence layers) {
+        this.layers = layers;
     }
 
     /**
-     * A network with given parameters.
+     * Returns a network with given parameters.
      *
      * @param embedDim features that come in and go out
      * @param hidden features in between
-     * @param activation what stands between the linear layers
+     * @param activation the function between the linear layers
      * @param dropout rate behind the activation, in training
      * @param parameters gives the tensor of a name; shared, not copied
      * @return the network
@@ -66,12 +73,58 @@ public final class FeedForward extends Composite {
                         : Sequence.of(first, middle, second));
     }
 
+    /**
+     * Returns a network with fresh f32 parameters from PyTorch's distribution: each linear layer uniform within
+     * {@code 1 / sqrt(inputs)}, biases too, drawn with SplitMix64.
+     *
+     * @param embedDim features that come in and go out
+     * @param hidden features in between
+     * @param activation the function between the linear layers
+     * @param dropout rate behind the activation, in training
+     * @param seed any number; the same one gives the same parameters
+     * @param arena owns the parameters; must stay open while the network is used
+     * @return the network
+     * @throws IllegalArgumentException if a size is below 1 or the rate is no probability
+     */
+    public static FeedForward initialise(
+            long embedDim, long hidden, Activation activation, double dropout, long seed, Arena arena) {
+        Checks.atLeast(embedDim, 1, "embedDim");
+        Checks.atLeast(hidden, 1, "hidden");
+        InitialTensors random = new InitialTensors(seed, Checks.notNull(arena, "arena"));
+        return of(embedDim, hidden, activation, dropout, random.feedForward(embedDim, hidden)::get);
+    }
+
     private static Linear linear(
             String prefix, long outputs, long inputs, Function<String, @Nullable Tensor> parameters) {
         String weight = prefix + "weight";
         String bias = prefix + "bias";
         return Linear.of(
-                CallTensors.requireParameter(weight, parameters.apply(weight), Shape.of(outputs, inputs)),
-                CallTensors.requireParameter(bias, parameters.apply(bias), Shape.of(outputs)));
+                TensorChecks.requireParameter(weight, parameters.apply(weight), Shape.of(outputs, inputs)),
+                TensorChecks.requireParameter(bias, parameters.apply(bias), Shape.of(outputs)));
+    }
+
+    @Override
+    public Map<String, Tensor> parameters() {
+        return layers.parameters();
+    }
+
+    @Override
+    public Shape outputShape(Shape input) {
+        return layers.outputShape(input);
+    }
+
+    @Override
+    public void forward(Compute cpu, Tensor x, Tensor y) {
+        layers.forward(cpu, x, y);
+    }
+
+    @Override
+    public Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
+        return layers.record(cpu, x, y, seed);
+    }
+
+    @Override
+    public void parametersChanged() {
+        layers.parametersChanged();
     }
 }

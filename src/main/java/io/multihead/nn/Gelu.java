@@ -1,6 +1,6 @@
 package io.multihead.nn;
 
-import static io.multihead.nn.ElementCall.padded;
+import static io.multihead.internal.nn.ElementwiseCall.padded;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
@@ -25,7 +25,7 @@ public final class Gelu implements Layer {
     }
 
     /**
-     * The exact form, {@code x Phi(x)} with {@code Phi(x) = (1 + erf(x / sqrt 2)) / 2}.
+     * Returns the exact form, {@code x Phi(x)} with {@code Phi(x) = (1 + erf(x / sqrt 2)) / 2}.
      *
      * @return the layer
      */
@@ -37,7 +37,7 @@ public final class Gelu implements Layer {
     }
 
     /**
-     * The approximation {@code x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))}.
+     * Returns the approximation {@code x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))}.
      *
      * @return the layer
      */

@@ -13,7 +13,7 @@ public final class Gradients {
     private Gradients() {}
 
     /**
-     * Room for the gradient of every parameter.
+     * Returns room for the gradient of every parameter.
      *
      * @param layer whose parameters
      * @param arena owns the memory
@@ -29,7 +29,7 @@ public final class Gradients {
     }
 
     /**
-     * The gradients of a part of a layer.
+     * Returns the gradients of a part of a layer.
      *
      * @param prefix what the part's names start with, its dot included, for example {@code "linear1."}
      * @param gradients by name

@@ -6,24 +6,24 @@ import io.multihead.tensor.Tensor;
 import java.util.Map;
 
 /**
- * Something with parameters that turns one tensor into another and can be trained.
+ * A function of one tensor, with parameters, that can be trained.
  *
  * <p>A layer owns no parameter: it reads the tensors it was given, which must stay alive. {@link #forward} is thread-safe;
  * whoever changes parameters does so while no call runs, and calls {@link #parametersChanged} before the next one.
  */
 public interface Layer {
     /**
-     * The parameters by PyTorch's names: the very tensors that the layer was given.
+     * Returns the parameters by PyTorch's names: the very tensors that the layer was given.
      *
      * @return an unmodifiable map in PyTorch's order, empty for a layer without parameters
      */
     Map<String, Tensor> parameters();
 
     /**
-     * What the layer makes of an input.
+     * Returns the shape of the output for an input.
      *
      * @param input the shape of an input
-     * @return the shape of the output
+     * @return the output's shape
      * @throws IllegalArgumentException if the layer cannot take this input
      */
     Shape outputShape(Shape input);

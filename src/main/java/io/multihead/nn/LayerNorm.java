@@ -1,8 +1,11 @@
 package io.multihead.nn;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.Checks;
+import io.multihead.internal.nn.InitialTensors;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -23,7 +26,7 @@ public final class LayerNorm implements Layer {
     }
 
     /**
-     * A layer of these parameters.
+     * Returns a layer of these parameters.
      *
      * @param normalized sizes of the last axes, which are normalised together
      * @param epsilon added to the variance; at least 0
@@ -36,9 +39,28 @@ public final class LayerNorm implements Layer {
         return new LayerNorm(new NormLayer(normalized, epsilon, true, weight, bias));
     }
 
+    /**
+     * Returns a layer with fresh f32 parameters, as PyTorch's: weight 1, bias 0.
+     *
+     * @param normalized sizes of the last axes, which are normalised together
+     * @param epsilon added to the variance; at least 0 (PyTorch's default is 1e-5)
+     * @param arena owns the parameters; must stay open while the layer is used
+     * @return the layer
+     * @throws IllegalArgumentException if the shape or epsilon does not fit
+     */
+    public static LayerNorm initialise(Shape normalized, double epsilon, Arena arena) {
+        Checks.notNull(normalized, "normalized");
+        Checks.notNull(arena, "arena");
+        return of(
+                normalized,
+                epsilon,
+                InitialTensors.constant(1, normalized, arena),
+                InitialTensors.constant(0, normalized, arena));
+    }
+
     @Override
     public Map<String, Tensor> parameters() {
-        return norm.parameters;
+        return norm.parameters();
     }
 
     @Override

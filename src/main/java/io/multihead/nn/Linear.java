@@ -5,8 +5,13 @@ import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.internal.Checks;
+import io.multihead.internal.nn.InitialTensors;
+import io.multihead.internal.nn.TensorArena;
+import io.multihead.internal.nn.TensorChecks;
+import io.multihead.internal.nn.Views;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -42,7 +47,7 @@ public final class Linear implements Layer {
     }
 
     /**
-     * A layer of these parameters.
+     * Returns a layer of these parameters.
      *
      * @param weight {@code [outputs, inputs]}, any floating type and strides
      * @param bias {@code [outputs]}, or null for none
@@ -50,18 +55,53 @@ public final class Linear implements Layer {
      * @throws IllegalArgumentException if a shape or element type does not fit
      */
     public static Linear of(Tensor weight, @Nullable Tensor bias) {
-        CallTensors.requireFloating(WEIGHT, weight);
+        TensorChecks.requireFloating(WEIGHT, weight);
         if (weight.rank() != 2) {
             throw Checks.fail(WEIGHT, "shape " + weight.shape(), "expected [outputs, inputs]");
         }
         if (bias != null) {
-            CallTensors.requireFloating(BIAS, bias);
+            TensorChecks.requireFloating(BIAS, bias);
             if (bias.rank() != 1 || bias.dim(0) != weight.dim(0)) {
                 throw Checks.fail(
                         BIAS, "shape " + bias.shape(), "expected [" + weight.dim(0) + "], as weight " + weight.shape());
             }
         }
         return new Linear(weight, bias);
+    }
+
+    /**
+     * Returns a layer with fresh f32 parameters from PyTorch's distribution: weight and bias uniform within
+     * {@code 1 / sqrt(inputs)}, drawn with SplitMix64.
+     *
+     * @param inputs features of an input
+     * @param outputs features of an output
+     * @param seed any number; the same one gives the same parameters
+     * @param arena owns the parameters; must stay open while the layer is used
+     * @return the layer, with a bias
+     * @throws IllegalArgumentException if a size is below 1
+     */
+    public static Linear initialise(long inputs, long outputs, long seed, Arena arena) {
+        return initialise(inputs, outputs, true, seed, arena);
+    }
+
+    /**
+     * Returns a layer with fresh f32 parameters from PyTorch's distribution, with or without a bias; the weight is the same.
+     *
+     * @param inputs features of an input
+     * @param outputs features of an output
+     * @param bias whether there is a bias
+     * @param seed any number; the same one gives the same parameters
+     * @param arena owns the parameters; must stay open while the layer is used
+     * @return the layer
+     * @throws IllegalArgumentException if a size is below 1
+     */
+    public static Linear initialise(long inputs, long outputs, boolean bias, long seed, Arena arena) {
+        Checks.atLeast(inputs, 1, "inputs");
+        Checks.atLeast(outputs, 1, "outputs");
+        InitialTensors random = new InitialTensors(seed, Checks.notNull(arena, "arena"));
+        double bound = 1 / Math.sqrt(inputs);
+        Tensor weight = random.uniform(bound, Shape.of(outputs, inputs));
+        return of(weight, bias ? random.uniform(bound, Shape.of(outputs)) : null);
     }
 
     @Override
@@ -81,7 +121,7 @@ public final class Linear implements Layer {
 
     @Override
     public void forward(Compute cpu, Tensor x, Tensor y) {
-        CallTensors.forward(cpu, this, x, y);
+        LayerChecks.forward(cpu, this, x, y);
         PackedWeights weights = packed;
         if (weights == null) {
             weights = PackedWeights.of(weight.permute(1, 0));
@@ -93,7 +133,7 @@ public final class Linear implements Layer {
 
     @Override
     public Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
-        CallTensors.forward(cpu, this, x, y);
+        LayerChecks.forward(cpu, this, x, y);
         boolean flat = Views.flattens(x) && Views.flattens(y);
         GemmOptions options = GemmOptions.DEFAULT.withTransposeB(true).withBias(bias);
         Gemm.multiply(cpu, matrices(x, flat), weight, matrices(y, flat), options);
@@ -105,7 +145,7 @@ public final class Linear implements Layer {
         packed = null;
     }
 
-    /** As one matrix {@code [rows, features]}, or as the batch of matrices that it is. */
+    /** Returns the tensor as one matrix {@code [rows, features]}, or as the batch of matrices that it is. */
     private static Tensor matrices(Tensor tensor, boolean flat) {
         return flat ? Views.flattened(tensor) : tensor;
     }
@@ -126,18 +166,18 @@ public final class Linear implements Layer {
             if (weightGradient == null && biasGradient == null) {
                 return;
             }
-            try (Temporaries temporaries = new Temporaries(cpu)) {
-                addGradients(temporaries, dy, weightGradient, biasGradient);
+            try (TensorArena arena = new TensorArena(cpu)) {
+                addGradients(arena, dy, weightGradient, biasGradient);
             }
         }
 
         /** One product over all rows, so that the sums are the same whatever the strides. */
         private void addGradients(
-                Temporaries temporaries, Tensor dy, @Nullable Tensor weightGradient, @Nullable Tensor biasGradient) {
-            Tensor rows = asRows(temporaries, dy);
+                TensorArena arena, Tensor dy, @Nullable Tensor weightGradient, @Nullable Tensor biasGradient) {
+            Tensor rows = asRows(arena, dy);
             GemmOptions add = GemmOptions.DEFAULT.withFactors(1, 1);
             if (weightGradient != null) {
-                Gemm.multiply(cpu, rows, asRows(temporaries, x), weightGradient, add.withTransposeA(true));
+                Gemm.multiply(cpu, rows, asRows(arena, x), weightGradient, add.withTransposeA(true));
             }
             if (biasGradient != null) {
                 Tensor ones = ONE.broadcast(1, rows.dim(0));
@@ -145,11 +185,11 @@ public final class Linear implements Layer {
             }
         }
 
-        private static Tensor asRows(Temporaries temporaries, Tensor tensor) {
+        private static Tensor asRows(TensorArena arena, Tensor tensor) {
             if (Views.flattens(tensor)) {
                 return Views.flattened(tensor);
             }
-            Tensor dense = temporaries.f32(tensor.shape().toArray());
+            Tensor dense = arena.f32(tensor.shape().toArray());
             tensor.copyTo(dense);
             return Views.flattened(dense);
         }

@@ -2,7 +2,10 @@ package io.multihead.nn;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
-import io.multihead.internal.call.SingleCall;
+import io.multihead.internal.nn.NormBackward;
+import io.multihead.internal.nn.NormForward;
+import io.multihead.internal.nn.Normalisation;
+import io.multihead.internal.nn.TensorChecks;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
@@ -11,15 +14,10 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** What {@link LayerNorm} and {@link RmsNorm} have in common: all but whether the mean is subtracted. */
+/** The common part of {@link LayerNorm} and {@link RmsNorm}: everything but whether the mean is subtracted. */
 final class NormLayer {
-    static final String WEIGHT = "weight";
-    static final String BIAS = "bias";
-
-    final Shape normalized;
-    final double epsilon;
-    final boolean centred;
-    final Map<String, Tensor> parameters;
+    private final Normalisation norm;
+    private final Map<String, Tensor> parameters;
 
     NormLayer(Shape normalized, double epsilon, boolean centred, @Nullable Tensor weight, @Nullable Tensor bias) {
         Checks.notNull(normalized, "normalized");
@@ -29,12 +27,10 @@ final class NormLayer {
         if (!(epsilon >= 0 && epsilon < Double.POSITIVE_INFINITY)) {
             throw Checks.fail("epsilon", String.valueOf(epsilon), "expected a finite number of at least 0");
         }
-        this.normalized = normalized;
-        this.epsilon = epsilon;
-        this.centred = centred;
+        this.norm = new Normalisation(normalized, epsilon, centred, weight, bias);
         Map<String, Tensor> named = new LinkedHashMap<>();
-        put(named, WEIGHT, weight);
-        put(named, BIAS, bias);
+        put(named, Normalisation.WEIGHT, weight);
+        put(named, Normalisation.BIAS, bias);
         this.parameters = Collections.unmodifiableMap(named);
     }
 
@@ -42,14 +38,19 @@ final class NormLayer {
         if (tensor == null) {
             return;
         }
-        CallTensors.requireFloating(name, tensor);
-        if (!tensor.shape().equals(normalized)) {
-            throw Checks.fail(name, "shape " + tensor.shape(), "expected " + normalized);
+        TensorChecks.requireFloating(name, tensor);
+        if (!tensor.shape().equals(norm.shape())) {
+            throw Checks.fail(name, "shape " + tensor.shape(), "expected " + norm.shape());
         }
         named.put(name, tensor);
     }
 
+    Map<String, Tensor> parameters() {
+        return parameters;
+    }
+
     Shape outputShape(Shape input) {
+        Shape normalized = norm.shape();
         long[] dims = Checks.notNull(input, "input").toArray();
         int lead = dims.length - normalized.rank();
         if (lead < 0 || !Arrays.equals(dims, lead, dims.length, normalized.toArray(), 0, normalized.rank())) {
@@ -59,15 +60,9 @@ final class NormLayer {
         return input;
     }
 
-    /** The tensor's normalised axes as rows. */
-    Rows rows(Tensor tensor) {
-        return Rows.of(tensor, normalized.rank());
-    }
-
     void forward(Layer layer, Compute cpu, Tensor x, Tensor y) {
-        CallTensors.forward(cpu, layer, x, y);
-        NormForward call = new NormForward(this, x, y, cpu.parallelism());
-        SingleCall.run(cpu, call, call.units());
+        LayerChecks.forward(cpu, layer, x, y);
+        NormForward.run(cpu, norm, x, y);
     }
 
     Pass record(Layer layer, Compute cpu, Tensor x, Tensor y) {
@@ -75,12 +70,7 @@ final class NormLayer {
         return new RecordedPass(layer, cpu, x, y) {
             @Override
             void differentiate(Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {
-                NormBackward call = new NormBackward(NormLayer.this, x, dy, dx, gradients);
-                try (SingleCall running = SingleCall.open(cpu)) {
-                    call.bind(running.workspace());
-                    running.loop(call, call.units());
-                    call.addGradients(running.workspace());
-                }
+                NormBackward.run(cpu, norm, x, dy, dx, gradients);
             }
         };
     }

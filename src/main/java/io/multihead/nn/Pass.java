@@ -5,7 +5,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A forward call that remembers what its backward needs. For one thread at a time; parameters, input and output must not
+ * A recorded forward call: it keeps what its backward needs. For one thread at a time; parameters, input and output must not
  * change before it is closed.
  */
 public interface Pass extends AutoCloseable {
@@ -15,7 +15,7 @@ public interface Pass extends AutoCloseable {
      * @param outputGradient the loss's gradient with respect to the output, of the output's shape
      * @param inputGradient written: the gradient with respect to the input, of the input's shape; null when not wanted
      * @param gradients by the names of {@link Layer#parameters}, each of its parameter's shape: the parameters' gradients
-     *     are added to them. Parameters without a tensor here are left out; names of other layers are passed over
+     *     are added to them. Parameters without a tensor here and names of other layers are skipped
      * @throws IllegalArgumentException if a shape does not fit or tensors overlap, before anything is written
      * @throws IllegalStateException if the pass is closed
      */

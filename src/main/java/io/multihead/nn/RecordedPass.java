@@ -1,9 +1,9 @@
 package io.multihead.nn;
 
 import io.multihead.compute.Compute;
-import io.multihead.internal.Checks;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.Execution;
+import io.multihead.internal.nn.TensorChecks;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -32,8 +32,7 @@ abstract class RecordedPass implements Pass {
         if (closed) {
             throw new IllegalStateException("pass: closed; expected an open one");
         }
-        Checks.notNull(gradients, "gradients");
-        CallTensors tensors = new CallTensors(cpu)
+        TensorChecks tensors = new TensorChecks(cpu)
                 .reads("x", x, x.shape())
                 .reads("y", y, y.shape())
                 .reads(layer.parameters())
@@ -41,12 +40,7 @@ abstract class RecordedPass implements Pass {
         if (inputGradient != null) {
             tensors.writes("inputGradient", inputGradient, x.shape());
         }
-        layer.parameters().forEach((name, parameter) -> {
-            Tensor gradient = gradients.get(name);
-            if (gradient != null) {
-                tensors.writes("gradient of " + name, gradient, parameter.shape());
-            }
-        });
+        tensors.writesGradients(layer.parameters(), gradients);
         try (Execution.Running call = Operation.execution(cpu).begin()) {
             differentiate(outputGradient, inputGradient, gradients);
         }

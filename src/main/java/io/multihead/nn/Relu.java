@@ -1,6 +1,6 @@
 package io.multihead.nn;
 
-import static io.multihead.nn.ElementCall.padded;
+import static io.multihead.internal.nn.ElementwiseCall.padded;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
@@ -21,9 +21,9 @@ public final class Relu implements Layer {
     private Relu() {}
 
     /**
-     * The layer.
+     * Returns the layer, which has no options.
      *
-     * @return the layer
+     * @return a new layer
      */
     public static Relu of() {
         return new Relu();

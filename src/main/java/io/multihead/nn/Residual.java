@@ -4,7 +4,8 @@ import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.Execution;
-import io.multihead.internal.kernel.RowOps;
+import io.multihead.internal.nn.TensorArena;
+import io.multihead.internal.nn.TensorMath;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
@@ -21,7 +22,7 @@ public final class Residual implements Layer {
     }
 
     /**
-     * The sum of a layer's input and output.
+     * Returns the layer that adds its input to another layer's output.
      *
      * @param inner a layer whose output has its input's shape
      * @return the residual layer
@@ -46,34 +47,33 @@ public final class Residual implements Layer {
 
     @Override
     public void forward(Compute cpu, Tensor x, Tensor y) {
-        CallTensors.forward(cpu, this, x, y);
-        try (Temporaries temporaries = Temporaries.ofCall(cpu)) {
-            Tensor change = temporaries.f32(x.shape().toArray());
+        LayerChecks.forward(cpu, this, x, y);
+        try (TensorArena arena = TensorArena.ofCall(cpu)) {
+            Tensor change = arena.f32(x.shape().toArray());
             inner.forward(cpu, x, change);
-            sum(cpu, x, change, y);
+            TensorMath.add(cpu, x, change, y);
         }
     }
 
     @Override
     @SuppressWarnings("try") // the call ends with the block
     public Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
-        CallTensors.forward(cpu, this, x, y);
-        Temporaries kept = new Temporaries(cpu);
+        LayerChecks.forward(cpu, this, x, y);
+        TensorArena kept = new TensorArena(cpu);
         Tensor change = kept.f32(x.shape().toArray());
         Pass pass;
         try (Execution.Running call = Operation.execution(cpu).begin()) {
             pass = inner.record(cpu, x, change, seed);
-            sum(cpu, x, change, y);
+            TensorMath.add(cpu, x, change, y);
         }
         return new RecordedPass(this, cpu, x, y) {
             @Override
             void differentiate(Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {
-                try (Temporaries temporaries = new Temporaries(cpu)) {
-                    Tensor through =
-                            dx == null ? null : temporaries.f32(x.shape().toArray());
+                try (TensorArena arena = new TensorArena(cpu)) {
+                    Tensor through = dx == null ? null : arena.f32(x.shape().toArray());
                     pass.backward(dy, through, gradients);
                     if (dx != null) {
-                        sum(cpu, dy, through, dx);
+                        TensorMath.add(cpu, dy, through, dx);
                     }
                 }
             }
@@ -84,16 +84,6 @@ public final class Residual implements Layer {
                 kept.close();
             }
         };
-    }
-
-    /** {@code to = a + b}. */
-    static void sum(Compute cpu, Tensor a, Tensor b, Tensor to) {
-        ElementCall.run(
-                cpu,
-                (values, inputs, room, columns, first) -> RowOps.add(values, 0, ElementCall.padded(columns), inputs, 0),
-                a,
-                b,
-                to);
     }
 
     @Override

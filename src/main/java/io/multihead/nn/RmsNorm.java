@@ -1,8 +1,11 @@
 package io.multihead.nn;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.Checks;
+import io.multihead.internal.nn.InitialTensors;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -21,7 +24,7 @@ public final class RmsNorm implements Layer {
     }
 
     /**
-     * A layer of this parameter.
+     * Returns a layer of this parameter.
      *
      * @param normalized sizes of the last axes, which are normalised together
      * @param epsilon added to the mean square; at least 0
@@ -33,9 +36,23 @@ public final class RmsNorm implements Layer {
         return new RmsNorm(new NormLayer(normalized, epsilon, false, weight, null));
     }
 
+    /**
+     * Returns a layer with a fresh f32 parameter, as PyTorch's: weight 1.
+     *
+     * @param normalized sizes of the last axes, which are normalised together
+     * @param epsilon added to the mean square; at least 0
+     * @param arena owns the parameter; must stay open while the layer is used
+     * @return the layer
+     * @throws IllegalArgumentException if the shape or epsilon does not fit
+     */
+    public static RmsNorm initialise(Shape normalized, double epsilon, Arena arena) {
+        Checks.notNull(normalized, "normalized");
+        return of(normalized, epsilon, InitialTensors.constant(1, normalized, Checks.notNull(arena, "arena")));
+    }
+
     @Override
     public Map<String, Tensor> parameters() {
-        return norm.parameters;
+        return norm.parameters();
     }
 
     @Override

@@ -4,6 +4,8 @@ import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.Execution;
+import io.multihead.internal.nn.SplitMix64;
+import io.multihead.internal.nn.TensorArena;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
@@ -20,8 +22,6 @@ import org.jspecify.annotations.Nullable;
  * <p>Each layer draws its dropout from a seed of its own, made of the pass's seed and its place. As thread-safe as its layers.
  */
 public final class Sequence implements Layer {
-    private static final long GOLDEN = 0x9e3779b97f4a7c15L;
-
     private final List<Layer> layers;
     private final List<String> prefixes;
     private final Map<String, Tensor> parameters;
@@ -56,7 +56,7 @@ public final class Sequence implements Layer {
     }
 
     /**
-     * Layers with prefixes.
+     * Returns layers one after the other, with prefixes.
      *
      * @param parts the layers in order
      * @return the sequence
@@ -67,7 +67,7 @@ public final class Sequence implements Layer {
     }
 
     /**
-     * Layers numbered from 0.
+     * Returns layers one after the other, numbered from 0.
      *
      * @param prefix what every name begins with, such as {@code "layers."}
      * @param stack the layers in order
@@ -107,9 +107,9 @@ public final class Sequence implements Layer {
 
     @Override
     public void forward(Compute cpu, Tensor x, Tensor y) {
-        CallTensors.forward(cpu, this, x, y);
-        try (Temporaries even = Temporaries.ofCall(cpu);
-                Temporaries odd = new Temporaries(cpu)) {
+        LayerChecks.forward(cpu, this, x, y);
+        try (TensorArena even = TensorArena.ofCall(cpu);
+                TensorArena odd = new TensorArena(cpu)) {
             Tensor input = x;
             for (int i = 0; i < layers.size(); i++) {
                 Tensor output = output(fresh(i, even, odd), i, input, y);
@@ -119,9 +119,9 @@ public final class Sequence implements Layer {
         }
     }
 
-    /** Of two that take turns, the one whose tensors layer {@code i} no longer reads, emptied. */
-    private static Temporaries fresh(int i, Temporaries even, Temporaries odd) {
-        Temporaries next = i % 2 == 0 ? even : odd;
+    /** Double buffering: returns the arena that layer {@code i} does not read, emptied. */
+    private static TensorArena fresh(int i, TensorArena even, TensorArena odd) {
+        TensorArena next = i % 2 == 0 ? even : odd;
         next.clear();
         return next;
     }
@@ -129,15 +129,15 @@ public final class Sequence implements Layer {
     @Override
     @SuppressWarnings("try") // the call ends with the block
     public Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
-        CallTensors.forward(cpu, this, x, y);
-        Temporaries temporaries = new Temporaries(cpu);
+        LayerChecks.forward(cpu, this, x, y);
+        TensorArena arena = new TensorArena(cpu);
         List<Pass> passes = new ArrayList<>();
         List<Shape> inputs = new ArrayList<>();
         try (Execution.Running call = Operation.execution(cpu).begin()) {
             Tensor input = x;
             for (int i = 0; i < layers.size(); i++) {
-                Tensor output = output(temporaries, i, input, y);
-                passes.add(layers.get(i).record(cpu, input, output, seedOf(seed, i)));
+                Tensor output = output(arena, i, input, y);
+                passes.add(layers.get(i).record(cpu, input, output, SplitMix64.seedOf(seed, i)));
                 inputs.add(input.shape());
                 input = output;
             }
@@ -152,7 +152,7 @@ public final class Sequence implements Layer {
             void release() {
                 passes.forEach(Pass::close);
                 passes.clear();
-                temporaries.close();
+                arena.close();
             }
         };
     }
@@ -164,8 +164,8 @@ public final class Sequence implements Layer {
             Tensor dy,
             @Nullable Tensor dx,
             Map<String, Tensor> gradients) {
-        try (Temporaries even = Temporaries.ofCall(cpu);
-                Temporaries odd = new Temporaries(cpu)) {
+        try (TensorArena even = TensorArena.ofCall(cpu);
+                TensorArena odd = new TensorArena(cpu)) {
             Tensor upstream = dy;
             for (int i = layers.size() - 1; i >= 0; i--) {
                 Tensor down =
@@ -176,18 +176,10 @@ public final class Sequence implements Layer {
         }
     }
 
-    private Tensor output(Temporaries temporaries, int index, Tensor input, Tensor y) {
+    private Tensor output(TensorArena arena, int index, Tensor input, Tensor y) {
         return index == layers.size() - 1
                 ? y
-                : temporaries.f32(layers.get(index).outputShape(input.shape()).toArray());
-    }
-
-    /** Another seed for every place (SplitMix64's increment and finaliser). */
-    static long seedOf(long seed, int index) {
-        long mixed = seed + (index + 1) * GOLDEN;
-        mixed = (mixed ^ mixed >>> 30) * 0xbf58476d1ce4e5b9L;
-        mixed = (mixed ^ mixed >>> 27) * 0x94d049bb133111ebL;
-        return mixed ^ mixed >>> 31;
+                : arena.f32(layers.get(index).outputShape(input.shape()).toArray());
     }
 
     @Override

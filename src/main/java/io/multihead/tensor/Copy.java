@@ -3,7 +3,7 @@ package io.multihead.tensor;
 import io.multihead.internal.Checks;
 import java.lang.foreign.MemorySegment;
 
-/** Copies elements from view to view: at once where both are dense, else one by one. */
+/** Copies elements from view to view, or one number to all elements: at once where views are dense, else one by one. */
 final class Copy {
     private Copy() {}
 
@@ -35,6 +35,31 @@ final class Copy {
             return;
         }
         axis(from, to, 0, from.offset(), to.offset());
+    }
+
+    /** Stores one number in every element of a tensor that has some. */
+    static void fill(Tensor to, double value) {
+        int bytes = to.dtype().bytes();
+        if (!to.isDense()) {
+            fillAxis(to, value, 0, to.offset());
+            return;
+        }
+        long start = to.offset() * bytes;
+        long size = to.shape().elements() * bytes;
+        to.dtype().write(to.memory(), start, value);
+        for (long done = bytes; done < size; done *= 2) {
+            MemorySegment.copy(to.memory(), start, to.memory(), start + done, Math.min(done, size - done));
+        }
+    }
+
+    private static void fillAxis(Tensor to, double value, int axis, long at) {
+        if (axis == to.rank()) {
+            to.dtype().write(to.memory(), at * to.dtype().bytes(), value);
+            return;
+        }
+        for (long i = 0; i < to.dim(axis); i++) {
+            fillAxis(to, value, axis + 1, at + i * to.stride(axis));
+        }
     }
 
     private static void axis(Tensor from, Tensor to, int axis, long source, long target) {

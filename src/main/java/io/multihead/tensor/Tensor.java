@@ -94,6 +94,52 @@ public final class Tensor {
     }
 
     /**
+     * Returns a dense F64 view of a Java array, without a copy.
+     *
+     * @param values the elements, row-major
+     * @param dims the sizes; none means one axis as long as the array
+     * @return the view, which shares the array
+     * @throws IllegalArgumentException if the array is shorter than the shape
+     */
+    public static Tensor of(double[] values, long... dims) {
+        int length = Checks.notNull(values, "values").length;
+        Shape shape = Checks.notNull(dims, "dims").length == 0 ? Shape.of(length) : Shape.of(dims);
+        return view(MemorySegment.ofArray(values), DType.F64, shape);
+    }
+
+    /**
+     * Returns a dense I8 tensor of 1 for true and 0 for false, as masks take them. Java stores no boolean array that memory can be
+     * viewed through, so the flags are copied to an array that the tensor shares with nobody.
+     *
+     * @param flags the elements, row-major
+     * @param dims the sizes; none means one axis as long as the array
+     * @return the tensor, in an array of its own
+     * @throws IllegalArgumentException if there are fewer flags than elements
+     */
+    public static Tensor of(boolean[] flags, long... dims) {
+        int length = Checks.notNull(flags, "flags").length;
+        Shape shape = Checks.notNull(dims, "dims").length == 0 ? Shape.of(length) : Shape.of(dims);
+        byte[] bytes = new byte[flags.length];
+        for (int i = 0; i < flags.length; i++) {
+            bytes[i] = (byte) (flags[i] ? 1 : 0);
+        }
+        return view(MemorySegment.ofArray(bytes), DType.I8, shape);
+    }
+
+    /**
+     * Returns a new dense tensor of zeros, aligned to 64 bytes: {@link #allocate}, with the sizes as numbers.
+     *
+     * @param arena owns the memory; closing it ends the tensor
+     * @param dtype how one element is stored
+     * @param dims the sizes; none means a single number
+     * @return the tensor
+     * @throws IllegalArgumentException if a size is negative or the number of bytes overflows a {@code long}
+     */
+    public static Tensor zeros(Arena arena, DType dtype, long... dims) {
+        return allocate(arena, dtype, Shape.of(dims));
+    }
+
+    /**
      * A new dense tensor of zeros, aligned to 64 bytes.
      *
      * @param arena owns the memory; closing it ends the tensor
@@ -260,6 +306,25 @@ public final class Tensor {
     }
 
     /**
+     * Returns this tensor with two axes exchanged, such as {@code transpose(1, 2)} from {@code (batch, tokens, heads, dim)} to
+     * {@code (batch, heads, tokens, dim)}.
+     *
+     * @param first an axis; negative counts from the end
+     * @param second an axis; may be the first
+     * @return a view of the same memory
+     * @throws IllegalArgumentException if an axis does not exist
+     */
+    public Tensor transpose(int first, int second) {
+        int[] axes = new int[rank()];
+        Arrays.setAll(axes, axis -> axis);
+        int a = shape.axis(first);
+        int b = shape.axis(second);
+        axes[a] = b;
+        axes[b] = a;
+        return permute(axes);
+    }
+
+    /**
      * The part of this tensor with positions {@code from} to {@code to - 1} along one axis.
      *
      * @param axis the axis; negative counts from the end
@@ -333,6 +398,21 @@ public final class Tensor {
      */
     public void copyTo(Tensor target) {
         Copy.elements(this, Checks.notNull(target, "target"));
+    }
+
+    /**
+     * Stores one number in every element of this view, rounded to {@link #dtype()}; memory between the elements stays as it is.
+     *
+     * @param value the number
+     * @throws IllegalArgumentException if the memory is read-only
+     */
+    public void fill(double value) {
+        if (memory.isReadOnly()) {
+            throw Checks.fail("fill", "read-only memory", "expected memory that can be written");
+        }
+        if (shape.elements() > 0) {
+            Copy.fill(this, value);
+        }
     }
 
     /**

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.multihead.analysis.AttentionCost.Component;
-import io.multihead.nn.MultiHeadAttention;
+import io.multihead.nn.attention.MultiHeadConfig;
 import io.multihead.tensor.Tensor;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -83,7 +83,7 @@ class HeadPruningTest {
     void parametersAreThoseOfTheLayer() {
         for (int heads : new int[] {1, 8}) {
             AttentionCost cost = new AttentionCost(512, heads);
-            MultiHeadAttention.Config config = MultiHeadAttention.Config.of(512, heads);
+            MultiHeadConfig config = MultiHeadConfig.of(512, heads);
             assertEquals(config.parameterCount(), cost.parameters(true));
             assertEquals(config.withBias(false).parameterCount(), cost.parameters(false));
         }

@@ -7,17 +7,17 @@ import io.multihead.nn.CrossEntropy;
 import io.multihead.nn.Dropout;
 import io.multihead.nn.Embedding;
 import io.multihead.nn.FeedForward;
-import io.multihead.nn.GatedCrossAttention;
 import io.multihead.nn.Gelu;
 import io.multihead.nn.Layer;
 import io.multihead.nn.LayerNorm;
 import io.multihead.nn.Linear;
-import io.multihead.nn.MultiHeadMasks;
 import io.multihead.nn.Relu;
 import io.multihead.nn.Residual;
 import io.multihead.nn.RmsNorm;
 import io.multihead.nn.Sequence;
-import io.multihead.nn.TransformerBlock;
+import io.multihead.nn.attention.GatedCrossAttention;
+import io.multihead.nn.attention.MultiHeadInputs;
+import io.multihead.nn.attention.TransformerBlock;
 import io.multihead.support.Layout;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
@@ -120,8 +120,8 @@ final class LayerBits {
                 Tensor x = trainer.numbers(2, 11, 24);
                 trainer.layer("block " + kind, block, x);
                 Tensor padding = bits.flags(0.3, 2, 11);
-                MultiHeadMasks masks = new MultiHeadMasks(Mask.CAUSAL, padding, null, null);
-                trainer.layer("masked block " + kind, block.withMasks(masks), x);
+                Mask mask = Mask.CAUSAL.and(Mask.keyPadding(padding));
+                trainer.layer("masked block " + kind, block.withMask(mask), x);
                 trainer.layer("pruned block " + kind, block.keepHeads(bits.arena(), 3, 1), x);
                 kind++;
             }
@@ -136,10 +136,12 @@ final class LayerBits {
         GatedCrossAttention block = GatedCrossAttention.of(config, parameters::get);
         Tensor x = trainer.numbers(2, 7, 24);
         Tensor media = trainer.numbers(2, 30, 15);
-        trainer.crossAttention("gated", block, x, media, MultiHeadMasks.NONE);
-        MultiHeadMasks masks = new MultiHeadMasks(Mask.keep(bits.flags(0.6, 7, 30)), null, null, trainer.numbers(4));
+        trainer.crossAttention("gated", block, MultiHeadInputs.of(x, media));
+        MultiHeadInputs masked = MultiHeadInputs.of(x, media)
+                .withMask(Mask.keep(bits.flags(0.6, 7, 30)))
+                .withHeadMask(trainer.numbers(4));
         block.parametersChanged();
-        trainer.crossAttention("gated, masks", block, x, media, masks);
+        trainer.crossAttention("gated, masks", block, masked);
     }
 
     private static void shapes(Map<String, Tensor> parameters, Trainer trainer) {

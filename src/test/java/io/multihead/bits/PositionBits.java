@@ -1,9 +1,9 @@
 package io.multihead.bits;
 
-import io.multihead.nn.SinusoidalPositions;
 import io.multihead.position.Alibi;
 import io.multihead.position.Rope;
 import io.multihead.position.RopeScaling;
+import io.multihead.position.SinusoidalPositions;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 

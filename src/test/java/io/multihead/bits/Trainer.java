@@ -1,15 +1,14 @@
 package io.multihead.bits;
 
-import io.multihead.nn.GatedCrossAttention;
-import io.multihead.nn.GatedPass;
 import io.multihead.nn.Layer;
-import io.multihead.nn.MultiHeadAttention;
-import io.multihead.nn.MultiHeadGradients;
-import io.multihead.nn.MultiHeadInputs;
-import io.multihead.nn.MultiHeadMasks;
-import io.multihead.nn.MultiHeadOutputs;
-import io.multihead.nn.MultiHeadPass;
 import io.multihead.nn.Pass;
+import io.multihead.nn.attention.GatedCrossAttention;
+import io.multihead.nn.attention.GatedPass;
+import io.multihead.nn.attention.MultiHeadAttention;
+import io.multihead.nn.attention.MultiHeadGradients;
+import io.multihead.nn.attention.MultiHeadInputs;
+import io.multihead.nn.attention.MultiHeadOutputs;
+import io.multihead.nn.attention.MultiHeadPass;
 import io.multihead.support.Layout;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
@@ -63,21 +62,31 @@ final class Trainer {
             pass.backward(numbers(outputs.output().shape().toArray()), to, gradients);
         }
         bits.add(name + ", trained", present(outputs.output(), outputs.averageWeights(), outputs.headWeights()));
-        Tensor[] written = present(to.query(), to.key(), to.value(), to.scoreBias(), to.headMask());
+        Tensor[] written = present(to.query(), to.key(), to.value(), perHead(to.scoreBias()), to.headMask());
         bits.add(name + ", gradients", all(gradients, written));
     }
 
-    void crossAttention(String name, GatedCrossAttention layer, Tensor x, Tensor media, MultiHeadMasks masks) {
+    void crossAttention(String name, GatedCrossAttention layer, MultiHeadInputs inputs) {
+        Tensor x = inputs.query();
+        Tensor media = inputs.key();
         Tensor y = results(x.shape().toArray());
-        layer.forward(bits.cpu, x, media, y, masks);
+        layer.forward(bits.cpu, inputs, y);
         bits.add(name, y);
         Tensor dx = results(x.shape().toArray());
         Tensor dMedia = results(media.shape().toArray());
         Map<String, Tensor> gradients = gradients(layer.parameters());
-        try (GatedPass pass = layer.record(bits.cpu, new MultiHeadInputs(x, media, media, masks), y, SEED)) {
-            pass.backward(numbers(y.shape().toArray()), dx, dMedia, gradients);
+        try (GatedPass pass = layer.record(bits.cpu, inputs, y, SEED)) {
+            MultiHeadGradients to = MultiHeadGradients.of(dx, dMedia);
+            pass.backward(numbers(y.shape().toArray()), to, gradients);
         }
         bits.add(name + ", trained", all(gradients, y, dx, dMedia));
+    }
+
+    /** The gradient of a bias per batch and head, hashed as PyTorch shapes it: {@code [batch * heads, queries, keys]}. */
+    private Tensor perHead(Tensor bias) {
+        return bias == null || bias.rank() < 4
+                ? bias
+                : bias.copy(bits.arena(), bias.dtype()).reshape(-1, bias.dim(2), bias.dim(3));
     }
 
     Tensor numbers(long... dims) {

@@ -9,6 +9,7 @@ import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.KeyValueView;
 import io.multihead.attention.Mask;
+import io.multihead.attention.PackedSequences;
 import io.multihead.cache.KeyValueCache.Config;
 import io.multihead.compute.Compute;
 import io.multihead.support.CacheModel;
@@ -193,7 +194,11 @@ class KeyValueCacheProperties {
                 Tensor value = CacheModel.tensor(packed, false, HEADS, VALUE_DIM, DType.F32);
                 long free = cache.availableTokens();
                 try {
-                    cache.appendPacked(CPU, layer, to, offsets, key, value);
+                    if (layer == 0) {
+                        cache.appendPacked(CPU, layer, to, offsets, key, value);
+                    } else {
+                        cache.append(CPU, layer, to, PackedSequences.of(offsets), key, value);
+                    }
                 } catch (CacheFullException full) {
                     // at most one more page per sequence for what is left of a page, and one for a copy
                     long mostWanted = packed.size() + 2L * 256 * to.length;

@@ -3,8 +3,9 @@ package io.multihead.demo;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
-import io.multihead.nn.MultiHeadAttention;
 import io.multihead.nn.Pass;
+import io.multihead.nn.attention.MultiHeadAttention;
+import io.multihead.nn.attention.MultiHeadConfig;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -23,8 +24,7 @@ class PlainAttentionTest {
             @ForAll @IntRange(min = 1, max = 40) int tokens,
             @ForAll @IntRange(min = 1, max = 48) int embedDim,
             @ForAll long seed) {
-        MultiHeadAttention layer =
-                MultiHeadAttention.initialise(MultiHeadAttention.Config.of(embedDim, 1), seed, Arena.ofAuto());
+        MultiHeadAttention layer = MultiHeadAttention.initialise(MultiHeadConfig.of(embedDim, 1), seed, Arena.ofAuto());
         SplittableRandom random = new SplittableRandom(seed);
         Tensor x = random(random, tokens, embedDim);
         Tensor upstream = random(random, tokens, embedDim);

@@ -113,7 +113,9 @@ class NamedErrorsTest {
         named("options", () -> Gemm.multiply(CPU, a, a, tensor(2, 2), null));
         named("cpu", () -> Gemm.multiply(null, a, a, tensor(2, 2), GemmOptions.DEFAULT));
         named("options", () -> Softmax.forward(CPU, a, tensor(2, 2), null, null));
-        named("values", () -> Tensor.of(null));
+        named("values", () -> Tensor.of((float[]) null));
+        named("values", () -> Tensor.of((double[]) null));
+        named("flags", () -> Tensor.of((boolean[]) null));
         named("dims", () -> a.reshape((long[]) null));
         named("target", () -> a.copyTo(null));
         named("other", () -> a.overlaps(null));

@@ -21,7 +21,17 @@ import java.util.stream.Stream;
 final class PublicApi {
     /** What is exported; internal packages are for the library alone. */
     private static final Set<String> PACKAGES = Set.of(
-            "analysis", "attention", "cache", "compute", "format", "gemm", "nn", "position", "reference", "tensor");
+            "analysis",
+            "attention",
+            "cache",
+            "compute",
+            "format",
+            "gemm",
+            "nn",
+            "nn.attention",
+            "position",
+            "reference",
+            "tensor");
 
     private static final Set<String> OBJECT_METHODS =
             Set.of("equals", "hashCode", "toString", "values", "valueOf", "compareTo", "getMessage");
@@ -70,8 +80,8 @@ final class PublicApi {
     }
 
     private static boolean isExported(String name) {
-        String[] parts = name.split("\\.");
-        return parts.length == 4 && PACKAGES.contains(parts[2]);
+        String below = name.substring("io.multihead.".length());
+        return PACKAGES.contains(below.substring(0, Math.max(0, below.lastIndexOf('.'))));
     }
 
     private static boolean isPublic(Class<?> type) {

@@ -23,14 +23,15 @@ import io.multihead.nn.Embedding;
 import io.multihead.nn.Gelu;
 import io.multihead.nn.LayerNorm;
 import io.multihead.nn.Linear;
-import io.multihead.nn.MultiHeadAttention;
-import io.multihead.nn.MultiHeadGradients;
-import io.multihead.nn.MultiHeadInputs;
-import io.multihead.nn.MultiHeadOutputs;
 import io.multihead.nn.RmsNorm;
-import io.multihead.nn.SinusoidalPositions;
-import io.multihead.nn.TransformerBlock;
+import io.multihead.nn.attention.MultiHeadAttention;
+import io.multihead.nn.attention.MultiHeadConfig;
+import io.multihead.nn.attention.MultiHeadGradients;
+import io.multihead.nn.attention.MultiHeadInputs;
+import io.multihead.nn.attention.MultiHeadOutputs;
+import io.multihead.nn.attention.TransformerBlock;
 import io.multihead.position.Rope;
+import io.multihead.position.SinusoidalPositions;
 import io.multihead.reference.ReferenceAttention;
 import io.multihead.reference.ReferenceCrossEntropy;
 import io.multihead.reference.ReferenceDropout;
@@ -160,8 +161,7 @@ final class ValidCalls {
     }
 
     private static List<Maker> layers() {
-        MultiHeadAttention attention =
-                MultiHeadAttention.initialise(MultiHeadAttention.Config.of(4, 2), 1, Arena.ofAuto());
+        MultiHeadAttention attention = MultiHeadAttention.initialise(MultiHeadConfig.of(4, 2), 1, Arena.ofAuto());
         TransformerBlock block = TransformerBlock.initialise(TransformerBlock.Config.of(4, 2, 6), 1, Arena.ofAuto());
         return List.of(
                 m -> ValidCall.on(attention, "forward", CPU, x(m), x(m)),
@@ -268,8 +268,7 @@ final class ValidCalls {
 
     private static MultiHeadInputs inputs(Memory memory) {
         return MultiHeadInputs.of(x(memory), x(memory), x(memory))
-                .withKeyPadding(t(memory, 2, 3))
-                .withScoreBias(t(memory, 3, 3))
+                .withMask(Mask.bias(t(memory, 2, 1, 1, 3)).and(Mask.bias(t(memory, 3, 3))))
                 .withHeadMask(t(memory, 2));
     }
 

@@ -36,12 +36,13 @@ final class House {
             List.of("internal.exec", "internal.gemm"),
             List.of("compute"),
             List.of("internal.call"),
-            List.of("internal.attention"),
+            List.of("internal.attention", "internal.nn"),
             List.of("internal.attention.mask", "internal.attention.keyvalue"),
             List.of("internal.attention.forward", "internal.attention.backward"),
             List.of("gemm", "attention", "position"),
             List.of("cache"),
             List.of("nn"),
+            List.of("nn.attention"),
             List.of("analysis", "encoder"),
             List.of("langchain4j"));
 

@@ -28,7 +28,6 @@ class RoomsTest {
     private static final Set<String> CYCLIC_PACKAGES = Set.of(
             "io.multihead.encoder",
             "io.multihead.langchain4j",
-            "io.multihead.nn",
             "io.multihead.position",
             "io.multihead.tensor",
             "io.multihead.text");

@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.multihead.compute.Compute;
+import io.multihead.nn.attention.MultiHeadAttention;
+import io.multihead.nn.attention.MultiHeadConfig;
 import io.multihead.support.TestTensors;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
@@ -68,8 +70,7 @@ class ClosingTest {
     }
 
     private final Closing closing = new Closing();
-    private final Layer attention =
-            MultiHeadAttention.initialise(MultiHeadAttention.Config.of(FEATURES, 2), 42, Arena.global());
+    private final Layer attention = MultiHeadAttention.initialise(MultiHeadConfig.of(FEATURES, 2), 42, Arena.global());
     private final Layer block =
             Sequence.of("", List.of(Residual.of(Sequence.of("", List.of(closing, attention))), Gelu.erf(), attention));
 

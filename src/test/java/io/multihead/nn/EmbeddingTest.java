@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.multihead.position.SinusoidalPositions;
 import io.multihead.reference.Tolerance;
 import io.multihead.support.Layout;
 import io.multihead.support.Numbers;

@@ -4,7 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.call.Operation;
-import io.multihead.nn.MultiHeadAttention.Config;
+import io.multihead.nn.attention.MultiHeadAttention;
+import io.multihead.nn.attention.MultiHeadConfig;
+import io.multihead.nn.attention.MultiHeadInputs;
+import io.multihead.nn.attention.MultiHeadOutputs;
+import io.multihead.nn.attention.TransformerBlock;
 import io.multihead.support.Layout;
 import io.multihead.support.TestTensors;
 import io.multihead.support.Trained;
@@ -26,7 +30,8 @@ class ReusedMemoryTest {
     void blocksNeverSeeWhatArraysHeld() {
         List<TransformerBlock> stack = new ArrayList<>();
         for (int i = 0; i < 3; i++) {
-            Config attention = Config.of(12, 3).withKeyValueBias(true).withZeroKey(true);
+            MultiHeadConfig attention =
+                    MultiHeadConfig.of(12, 3).withKeyValueBias(true).withZeroKey(true);
             TransformerBlock.Config config = TransformerBlock.Config.of(12, 3, 20)
                     .withAttention(attention)
                     .withNormFirst(i == 1);
@@ -50,7 +55,7 @@ class ReusedMemoryTest {
 
     @Test
     void averagedWeightsNeverSeeWhatArraysHeld() {
-        Config config = Config.of(12, 3).withZeroKey(true);
+        MultiHeadConfig config = MultiHeadConfig.of(12, 3).withZeroKey(true);
         MultiHeadAttention layer = MultiHeadAttention.initialise(config, 1, Arena.ofAuto());
         Tensor x = TestTensors.random(new Random(2), 2, 5, 12);
         assertArrayEquals(averageWeights(Compute.serial(), layer, x), averageWeights(poisoned(), layer, x));

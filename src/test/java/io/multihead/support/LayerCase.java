@@ -3,11 +3,11 @@ package io.multihead.support;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.Mask;
 import io.multihead.compute.Compute;
-import io.multihead.nn.MultiHeadAttention;
-import io.multihead.nn.MultiHeadAttention.Config;
-import io.multihead.nn.MultiHeadInputs;
-import io.multihead.nn.MultiHeadOutputs;
-import io.multihead.nn.TestParameters;
+import io.multihead.nn.attention.MultiHeadAttention;
+import io.multihead.nn.attention.MultiHeadConfig;
+import io.multihead.nn.attention.MultiHeadInputs;
+import io.multihead.nn.attention.MultiHeadOutputs;
+import io.multihead.nn.attention.TestParameters;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
@@ -58,11 +58,15 @@ public final class LayerCase {
 
     public final Sizes sizes;
     public final Switches switches;
-    public final Config config;
+    public final MultiHeadConfig config;
     public final Map<String, Tensor> parameters;
     public final MultiHeadInputs inputs;
     private final Masks masks;
     private final Random random;
+    /** Key padding as PyTorch has it; null for none. */
+    private Tensor padding;
+    /** Score mask or bias as PyTorch has it; null for none. */
+    public Tensor scores;
 
     public LayerCase(Sizes sizes, Switches switches, Masks masks, long seed) {
         this.sizes = sizes;
@@ -74,9 +78,9 @@ public final class LayerCase {
         this.inputs = draw();
     }
 
-    private Config configure() {
-        Config made = Config.of(sizes.embedDim, sizes.kvHeads * sizes.group, sizes.headDim)
-                .withKvHeads(sizes.kvHeads)
+    private MultiHeadConfig configure() {
+        MultiHeadConfig made = MultiHeadConfig.of(sizes.embedDim, sizes.kvHeads * sizes.group, sizes.headDim)
+                .withKeyValueHeads(sizes.kvHeads)
                 .withValueDim(sizes.valueDim)
                 .withBias(switches.bias)
                 .withKeyValueBias(switches.keyValueBias)
@@ -93,26 +97,24 @@ public final class LayerCase {
         MultiHeadInputs drawn = switches.self
                 ? MultiHeadInputs.of(query)
                 : MultiHeadInputs.of(
-                        query,
-                        tokens(sizes.keys, config.widths().keyInputDim()),
-                        tokens(sizes.keys, config.widths().valueInputDim()));
-        long heads = (long) sizes.batch * config.heads().queryHeads();
-        if (masks.causal == Causal.CALL_TOP_LEFT) {
-            drawn = drawn.withMask(Mask.CAUSAL_TOP_LEFT);
-        }
-        drawn = switch (masks.padding) {
-            case NONE -> drawn;
-            case DROP -> drawn.withKeyPadding(TestTensors.flags(random, sizes.batch, keys()));
-            case DROP_SHARED -> drawn.withKeyPadding(TestTensors.flags(random, keys()));
-            case BIAS -> drawn.withKeyPadding(TestTensors.bias(random, sizes.batch, keys()));
+                        query, tokens(sizes.keys, config.keyInputDim()), tokens(sizes.keys, config.valueInputDim()));
+        long heads = (long) sizes.batch * config.queryHeads();
+        padding = switch (masks.padding) {
+            case NONE -> null;
+            case DROP -> TestTensors.flags(random, sizes.batch, keys());
+            case DROP_SHARED -> TestTensors.flags(random, keys());
+            case BIAS -> TestTensors.bias(random, sizes.batch, keys());
         };
-        return switch (masks.scores) {
-            case NONE -> drawn;
-            case DROP_2D -> drawn.withDroppedScores(TestTensors.flags(random, sizes.queries, keys()));
-            case DROP_3D -> drawn.withDroppedScores(TestTensors.flags(random, heads, sizes.queries, keys()));
-            case BIAS_2D -> drawn.withScoreBias(TestTensors.bias(random, sizes.queries, keys()));
-            case BIAS_3D -> drawn.withScoreBias(TestTensors.bias(random, heads, sizes.queries, keys()));
+        scores = switch (masks.scores) {
+            case NONE -> null;
+            case DROP_2D -> TestTensors.flags(random, sizes.queries, keys());
+            case DROP_3D -> TestTensors.flags(random, heads, sizes.queries, keys());
+            case BIAS_2D -> TestTensors.bias(random, sizes.queries, keys());
+            case BIAS_3D -> TestTensors.bias(random, heads, sizes.queries, keys());
         };
+        Mask mask = masks.causal == Causal.CALL_TOP_LEFT ? Mask.CAUSAL_TOP_LEFT : Mask.NONE;
+        mask = padding == null ? mask : mask.and(PyTorchMasks.padding(padding));
+        return drawn.withMask(scores == null ? mask : mask.and(PyTorchMasks.scores(scores, config.queryHeads())));
     }
 
     public int keys() {
@@ -129,7 +131,7 @@ public final class LayerCase {
 
     /** Runs the layer into fresh outputs of the case's element type, with all weights. */
     public MultiHeadOutputs run(Compute cpu) {
-        int heads = config.heads().queryHeads();
+        int heads = config.queryHeads();
         MultiHeadOutputs outputs = MultiHeadOutputs.of(empty(lead(sizes.queries, sizes.embedDim)))
                 .withAverageWeights(empty(sizes.batch, sizes.queries, allKeys()))
                 .withHeadWeights(empty(sizes.batch, heads, sizes.queries, allKeys()));
@@ -159,13 +161,11 @@ public final class LayerCase {
     private double bias(int b, int h, int i, int j) {
         int last = masks.causal == Causal.CALL_TOP_LEFT ? i : i + keys() - sizes.queries;
         double sum = masks.causal != Causal.NONE && j > last ? Double.NEGATIVE_INFINITY : 0;
-        Tensor padding = inputs.keyPadding();
         if (padding != null) {
             sum += added(padding, padding.rank() == 1 ? padding.get(j) : padding.get(b, j));
         }
-        Tensor scores = inputs.scoreMask();
         if (scores != null) {
-            long index = (long) b * config.heads().queryHeads() + h;
+            long index = (long) b * config.queryHeads() + h;
             sum += added(scores, scores.rank() == 2 ? scores.get(i, j) : scores.get(index, i, j));
         }
         return sum;

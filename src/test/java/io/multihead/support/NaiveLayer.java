@@ -1,6 +1,6 @@
 package io.multihead.support;
 
-import io.multihead.nn.MultiHeadAttention.Config;
+import io.multihead.nn.attention.MultiHeadConfig;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -14,10 +14,10 @@ import org.jspecify.annotations.Nullable;
  * make there, in units of 2<sup>-24</sup>, carried from step to step to first order.
  */
 public final class NaiveLayer {
-    private final Config config;
+    private final MultiHeadConfig config;
     private final Map<String, Tensor> parameters;
 
-    public NaiveLayer(Config config, Map<String, Tensor> parameters) {
+    public NaiveLayer(MultiHeadConfig config, Map<String, Tensor> parameters) {
         this.config = config;
         this.parameters = parameters;
     }
@@ -56,17 +56,15 @@ public final class NaiveLayer {
     /** Inputs are {@code [batch][token][feature]}. */
     public Result forward(double[][][] query, double[][][] key, double[][][] value, ScoreBias bias) {
         Result result = new Result(new ArrayList<>(), new ArrayList<>());
-        int heads = config.heads().queryHeads();
-        int queryRows = Math.toIntExact(heads * config.heads().headDim());
-        int keyRows = Math.toIntExact(config.heads().kvHeads() * config.heads().headDim());
-        int valueRows =
-                Math.toIntExact(config.heads().kvHeads() * config.heads().valueDim());
+        int heads = config.queryHeads();
+        int queryRows = Math.toIntExact(heads * config.headDim());
+        int keyRows = Math.toIntExact(config.keyValueHeads() * config.headDim());
+        int valueRows = Math.toIntExact(config.keyValueHeads() * config.valueDim());
         for (int b = 0; b < query.length; b++) {
             Numbers q = project(query[b], "q_proj_weight", 0, queryRows);
             Numbers k = extend(project(key[b], "k_proj_weight", queryRows, keyRows), "bias_k", keyRows);
             Numbers v = extend(project(value[b], "v_proj_weight", queryRows + keyRows, valueRows), "bias_v", valueRows);
-            Numbers concatenated = new Numbers(
-                    query[b].length, Math.toIntExact(heads * config.heads().valueDim()));
+            Numbers concatenated = new Numbers(query[b].length, Math.toIntExact(heads * config.valueDim()));
             List<Numbers> weights = new ArrayList<>();
             for (int h = 0; h < heads; h++) {
                 Numbers scores = scores(q, k, h);
@@ -75,7 +73,7 @@ public final class NaiveLayer {
                 average(weights.get(h), v, h, concatenated);
             }
             result.weights.add(weights);
-            int outputs = (int) config.widths().outputShape().elements();
+            int outputs = (int) config.outputShape().elements();
             Tensor outputBias = parameters.get("out_proj.bias");
             result.output.add(linear(concatenated, parameters.get("out_proj.weight"), outputBias, 0, outputs));
         }
@@ -83,7 +81,7 @@ public final class NaiveLayer {
     }
 
     private Numbers scores(Numbers q, Numbers k, int head) {
-        int headDim = (int) config.heads().headDim();
+        int headDim = (int) config.headDim();
         int from = head * headDim;
         int keyFrom = sharedBy(head) * headDim;
         double scale = config.options().scaleFor(headDim);
@@ -137,7 +135,7 @@ public final class NaiveLayer {
     }
 
     private void average(Numbers weights, Numbers v, int head, Numbers concatenated) {
-        int valueDim = (int) config.heads().valueDim();
+        int valueDim = (int) config.valueDim();
         int from = sharedBy(head) * valueDim;
         for (int i = 0; i < weights.value.length; i++) {
             for (int j = 0; j < v.value.length; j++) {
@@ -154,7 +152,7 @@ public final class NaiveLayer {
 
     /** The key and value head of a query head. */
     private int sharedBy(int head) {
-        return head / (config.heads().queryHeads() / config.heads().kvHeads());
+        return head / (config.queryHeads() / config.keyValueHeads());
     }
 
     private Numbers project(double[][] x, String name, int firstRow, int rows) {
@@ -184,8 +182,7 @@ public final class NaiveLayer {
     private Numbers extend(Numbers tokens, String biasName, int features) {
         Tensor bias = parameters.get(biasName);
         int projected = tokens.value.length;
-        Numbers all = new Numbers(
-                projected + (bias == null ? 0 : 1) + (config.extras().zeroKey() ? 1 : 0), features);
+        Numbers all = new Numbers(projected + (bias == null ? 0 : 1) + (config.zeroKey() ? 1 : 0), features);
         System.arraycopy(tokens.value, 0, all.value, 0, projected);
         System.arraycopy(tokens.error, 0, all.error, 0, projected);
         for (int d = 0; d < features && bias != null; d++) {

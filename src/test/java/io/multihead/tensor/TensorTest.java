@@ -70,6 +70,51 @@ class TensorTest {
     }
 
     @Test
+    void transposeExchangesTwoAxes() {
+        Tensor tensor = Tensor.of(new float[24], 2, 3, 4);
+        tensor.set(7, 1, 2, 3);
+        Tensor swapped = tensor.transpose(0, -1);
+        assertEquals(Shape.of(4, 3, 2), swapped.shape());
+        assertEquals(7, swapped.get(3, 2, 1));
+        assertEquals(tensor.shape(), tensor.transpose(1, 1).shape());
+        fails("axis: 3; expected an axis of shape [2, 3, 4]", () -> tensor.transpose(0, 3));
+    }
+
+    @Test
+    void fillWritesTheElementsOfTheViewAlone() {
+        for (DType dtype : DType.values()) {
+            Tensor tensor = Tensor.zeros(Arena.ofAuto(), dtype, 3, 5);
+            tensor.slice(1, 1, 3).fill(3);
+            assertArrayEquals(new float[] {0, 3, 3, 0, 0, 0, 3, 3, 0, 0, 0, 3, 3, 0, 0}, tensor.toArray());
+            tensor.slice(0, 1, 3).fill(-2);
+            assertArrayEquals(new float[] {0, 3, 3, 0, 0, -2, -2, -2, -2, -2, -2, -2, -2, -2, -2}, tensor.toArray());
+            tensor.slice(1, 2, 2).fill(9);
+            assertEquals(3, tensor.get(0, 2));
+        }
+        Tensor scalar = Tensor.zeros(Arena.ofAuto(), DType.F64);
+        scalar.fill(0.1);
+        assertEquals(0.1, scalar.get());
+        Tensor fixed = Tensor.view(MemorySegment.ofArray(new float[2]).asReadOnly(), DType.F32, Shape.of(2));
+        fails("fill: read-only memory; expected memory that can be written", () -> fixed.fill(1));
+    }
+
+    @Test
+    void doublesAreSharedAndFlagsAreCopied() {
+        double[] values = {1, 0.1};
+        Tensor doubles = Tensor.of(values, 2, 1);
+        assertEquals(0.1, doubles.get(1, 0));
+        doubles.set(5, 0, 0);
+        assertEquals(5, values[0]);
+        assertEquals(Shape.of(2), Tensor.of(values).shape());
+        boolean[] flags = {true, false, true, true};
+        Tensor mask = Tensor.of(flags, 2, 2);
+        flags[1] = true;
+        assertEquals(DType.I8, mask.dtype());
+        assertArrayEquals(new float[] {1, 0, 1, 1}, mask.toArray());
+        assertEquals(Shape.of(4), Tensor.of(flags).shape());
+    }
+
+    @Test
     void sizesBeyondLongAreIllegalArguments() {
         fails(
                 "shape: [4611686018427387904] of F64; expected fewer than 2^63 bytes",

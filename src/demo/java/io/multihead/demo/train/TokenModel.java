@@ -1,21 +1,19 @@
 package io.multihead.demo.train;
 
 import io.multihead.attention.AttentionOptions;
-import io.multihead.attention.Mask;
 import io.multihead.compute.Compute;
 import io.multihead.nn.CrossEntropy;
 import io.multihead.nn.Embedding;
 import io.multihead.nn.Gradients;
 import io.multihead.nn.LayerNorm;
 import io.multihead.nn.Linear;
-import io.multihead.nn.MultiHeadAttention;
-import io.multihead.nn.MultiHeadInputs;
-import io.multihead.nn.MultiHeadMasks;
-import io.multihead.nn.MultiHeadOutputs;
 import io.multihead.nn.Pass;
 import io.multihead.nn.Sequence;
-import io.multihead.nn.SinusoidalPositions;
-import io.multihead.nn.TransformerBlock;
+import io.multihead.nn.attention.MultiHeadConfig;
+import io.multihead.nn.attention.MultiHeadInputs;
+import io.multihead.nn.attention.MultiHeadOutputs;
+import io.multihead.nn.attention.TransformerBlock;
+import io.multihead.position.SinusoidalPositions;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -56,7 +54,7 @@ public final class TokenModel {
         SplittableRandom random = new SplittableRandom(seed);
         draw("embedding.weight", random, 1, config.sizes.vocabulary(), config.embedDim);
         TransformerBlock.Config block = TransformerBlock.Config.of(config.embedDim, config.heads, 2L * config.embedDim)
-                .withAttention(MultiHeadAttention.Config.of(config.embedDim, config.heads)
+                .withAttention(MultiHeadConfig.of(config.embedDim, config.heads)
                         .withOptions(config.task.causal() ? AttentionOptions.CAUSAL : AttentionOptions.DEFAULT));
         List<TransformerBlock> made = new ArrayList<>();
         for (int i = 0; i < config.layers; i++) {
@@ -102,7 +100,7 @@ public final class TokenModel {
     public TokenModel withHeadMasks(List<Tensor> masks) {
         List<TransformerBlock> masked = new ArrayList<>();
         for (int i = 0; i < blocks.size(); i++) {
-            masked.add(blocks.get(i).withMasks(new MultiHeadMasks(Mask.NONE, null, null, masks.get(i))));
+            masked.add(blocks.get(i).withHeadMask(masks.get(i)));
         }
         return new TokenModel(this, masked);
     }
@@ -190,7 +188,7 @@ public final class TokenModel {
         List<Tensor> result = new ArrayList<>();
         Tensor x = embed(tokens);
         for (TransformerBlock block : blocks) {
-            Tensor weights = room(x.dim(0), block.attention().config().heads().queryHeads(), x.dim(1), x.dim(1));
+            Tensor weights = room(x.dim(0), block.attention().config().queryHeads(), x.dim(1), x.dim(1));
             Tensor y = room(x.shape().toArray());
             // post-norm: attention reads the block's own input
             block.attention()

@@ -7,7 +7,8 @@ import io.multihead.jmh.peer.GemmLayer;
 import io.multihead.jmh.peer.Onnx;
 import io.multihead.jmh.peer.Peer;
 import io.multihead.jmh.peer.Torch;
-import io.multihead.nn.MultiHeadAttention;
+import io.multihead.nn.attention.MultiHeadAttention;
+import io.multihead.nn.attention.MultiHeadConfig;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -91,8 +92,7 @@ public class MultiHeadAttentionLayerBench extends Comparison {
 
     /** The first call packs the weights. */
     private Runnable ours(LayerWeights weights, FloatBuffer x, FloatBuffer y) {
-        MultiHeadAttention layer =
-                MultiHeadAttention.of(MultiHeadAttention.Config.of(features, heads), weights::tensor);
+        MultiHeadAttention layer = MultiHeadAttention.of(MultiHeadConfig.of(features, heads), weights::tensor);
         Tensor input = view(x);
         Tensor output = view(y);
         return () -> layer.forward(cpu, input, output);

@@ -8,7 +8,7 @@ import io.multihead.nn.FeedForward;
 import io.multihead.nn.Gradients;
 import io.multihead.nn.Pass;
 import io.multihead.nn.Sequence;
-import io.multihead.nn.TransformerBlock;
+import io.multihead.nn.attention.TransformerBlock;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;

@@ -1,0 +1,93 @@
+package io.multihead.internal.nn;
+
+import static io.multihead.internal.kernel.Lanes.PANEL;
+
+import io.multihead.internal.exec.FloatsKey;
+import io.multihead.internal.exec.LoopBody;
+import io.multihead.internal.exec.Workspace;
+import io.multihead.internal.kernel.Exp;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.RowOps;
+import io.multihead.tensor.Tensor;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/** One call of the cross-entropy, its rows divided into tasks. */
+public final class CrossEntropyCall implements LoopBody {
+    private static final int UNITS_PER_THREAD = 4;
+    private static final FloatsKey ROW = new FloatsKey();
+    private static final FloatsKey SUM = new FloatsKey();
+
+    private final RowView logits;
+    private final @Nullable RowView gradient;
+    private final int[] targets;
+    private final int ignored;
+    private final int counted;
+    private final double[] losses;
+    private long rowsPerUnit = 1;
+
+    /**
+     * Binds a call to checked tensors.
+     *
+     * @param gradient written; null when not wanted
+     * @param targets the right class of every row
+     * @param ignored the target of rows that do not count
+     * @param counted how many rows count
+     */
+    public CrossEntropyCall(Tensor logits, @Nullable Tensor gradient, int[] targets, int ignored, int counted) {
+        this.logits = RowView.of(logits, 1);
+        this.gradient = gradient == null ? null : RowView.of(gradient, 1);
+        this.targets = targets;
+        this.ignored = ignored;
+        this.counted = counted;
+        this.losses = new double[targets.length];
+    }
+
+    /** Divides the rows into tasks and returns how many. */
+    public long divide(int threads) {
+        rowsPerUnit = Math.max(1, Math.ceilDiv(targets.length, threads == 1 ? 1L : (long) threads * UNITS_PER_THREAD));
+        return Math.ceilDiv(targets.length, rowsPerUnit);
+    }
+
+    @Override
+    public void run(long unit, Workspace scratch) {
+        int classes = (int) logits.length();
+        int padded = Lanes.roundUp(classes, PANEL);
+        float[] row = scratch.floats(ROW, RowView.room(classes));
+        float[] sum = scratch.floats(SUM, PANEL);
+        long end = Math.min(targets.length, (unit + 1) * rowsPerUnit);
+        for (int r = (int) (unit * rowsPerUnit); r < end; r++) {
+            int target = targets[r];
+            if (target == ignored) {
+                Arrays.fill(row, 0, padded, 0f);
+            } else {
+                logits.read(scratch.packer(), r, row);
+                Arrays.fill(row, classes, padded, Float.NEGATIVE_INFINITY);
+                float max = RowOps.max(row, 0, padded);
+                double right = (double) row[target] - max;
+                Arrays.fill(sum, 0, PANEL, 0f);
+                Exp.shifted(row, 0, padded, 1f, max, sum, 0, 0f);
+                float total = RowOps.total(sum, 0);
+                // StrictMath gives the same bits on every machine
+                losses[r] = StrictMath.log(total) - right;
+                if (gradient != null) {
+                    RowOps.divide(row, 0, padded, total);
+                    row[target] -= 1f;
+                    RowOps.divide(row, 0, padded, counted);
+                }
+            }
+            if (gradient != null) {
+                gradient.write(scratch.packer(), r, row);
+            }
+        }
+    }
+
+    /** Returns the sum of all rows' losses, in row order. */
+    public double sum() {
+        double sum = 0;
+        for (double loss : losses) {
+            sum += loss;
+        }
+        return sum;
+    }
+}

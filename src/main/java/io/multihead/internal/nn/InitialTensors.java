@@ -1,0 +1,80 @@
+package io.multihead.internal.nn;
+
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/**
+ * Draws fresh f32 parameters from the distributions of PyTorch's layers, one after the other from one sequence of random numbers.
+ * The numbers depend on the seed and on the order of the calls alone. Not thread-safe.
+ */
+public final class InitialTensors {
+    private final SplitMix64 random;
+    private final Arena arena;
+
+    /**
+     * Begins a sequence of parameters.
+     *
+     * @param arena owns them
+     */
+    public InitialTensors(long seed, Arena arena) {
+        this.random = new SplitMix64(seed);
+        this.arena = arena;
+    }
+
+    /** Returns numbers uniform in {@code [-bound, bound)}. */
+    public Tensor uniform(double bound, Shape shape) {
+        Tensor tensor = Tensor.allocate(arena, DType.F32, shape);
+        for (long i = 0; i < shape.elements(); i++) {
+            tensor.setAt(i, bound * (2 * random.nextUnit() - 1));
+        }
+        return tensor;
+    }
+
+    /** Returns normally distributed numbers (Box-Muller); {@link StrictMath} gives the same ones on every machine. */
+    public Tensor normal(double deviation, Shape shape) {
+        Tensor tensor = Tensor.allocate(arena, DType.F32, shape);
+        for (long i = 0; i < shape.elements(); i++) {
+            double radius = StrictMath.sqrt(-2 * StrictMath.log(1 - random.nextUnit()));
+            tensor.setAt(i, deviation * radius * StrictMath.cos(2 * Math.PI * random.nextUnit()));
+        }
+        return tensor;
+    }
+
+    /** Returns one number everywhere. */
+    public static Tensor constant(double value, Shape shape, Arena arena) {
+        Tensor tensor = Tensor.allocate(arena, DType.F32, shape);
+        tensor.fill(value);
+        return tensor;
+    }
+
+    /**
+     * Returns {@code weight [outputs, inputs]} and {@code bias [outputs]} of a linear layer under a prefix: uniform within
+     * {@code 1 / sqrt(inputs)}, as PyTorch's {@code nn.Linear} draws both.
+     */
+    public Map<String, Tensor> linear(String prefix, long inputs, long outputs) {
+        double bound = 1 / Math.sqrt(inputs);
+        Map<String, Tensor> drawn = new LinkedHashMap<>();
+        drawn.put(prefix + "weight", uniform(bound, Shape.of(outputs, inputs)));
+        drawn.put(prefix + "bias", uniform(bound, Shape.of(outputs)));
+        return drawn;
+    }
+
+    /** Returns the parameters {@code linear1.*} and {@code linear2.*} of a feed-forward network. */
+    public Map<String, Tensor> feedForward(long embedDim, long hidden) {
+        Map<String, Tensor> drawn = linear("linear1.", embedDim, hidden);
+        drawn.putAll(linear("linear2.", hidden, embedDim));
+        return drawn;
+    }
+
+    /** Returns {@code weight} of ones and {@code bias} of zeros of a normalisation under a prefix. */
+    public static Map<String, Tensor> norm(String prefix, long features, Arena arena) {
+        Map<String, Tensor> drawn = new LinkedHashMap<>();
+        drawn.put(prefix + "weight", constant(1, Shape.of(features), arena));
+        drawn.put(prefix + "bias", Tensor.zeros(arena, DType.F32, features));
+        return drawn;
+    }
+}

@@ -1,0 +1,122 @@
+package io.multihead.internal.nn;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.exec.FloatsKey;
+import io.multihead.internal.exec.ScratchKey;
+import io.multihead.internal.kernel.RowOps;
+import io.multihead.internal.kernel.WideRows;
+import io.multihead.tensor.Tensor;
+import java.util.Arrays;
+import java.util.function.LongToDoubleFunction;
+
+/** Sums and multiples of tensors of one shape, any floating types and strides, on the threads of a Compute. Stateless. */
+public final class TensorMath {
+    private static final FloatsKey ROW = new FloatsKey();
+    private static final ScratchKey<Sums> SUMS = ScratchKey.of(Sums::new);
+
+    private TensorMath() {}
+
+    /** Computes {@code to = a + b}; {@code to} may be {@code a} or {@code b}. */
+    public static void add(Compute cpu, Tensor a, Tensor b, Tensor to) {
+        ElementwiseCall.run(
+                cpu,
+                (values, inputs, room, columns, first) ->
+                        RowOps.add(values, 0, ElementwiseCall.padded(columns), inputs, 0),
+                a,
+                b,
+                to);
+    }
+
+    /** Computes {@code to = a + factor b}, each element rounded once. */
+    public static void addScaled(Compute cpu, Tensor a, Tensor b, double factor, Tensor to) {
+        ElementwiseCall.run(
+                cpu,
+                (values, inputs, room, columns, first) ->
+                        RowOps.addScaled(values, 0, ElementwiseCall.padded(columns), inputs, (float) factor),
+                a,
+                b,
+                to);
+    }
+
+    /** Computes {@code to = factor a}; {@code to} may be {@code a}. */
+    public static void scale(Compute cpu, Tensor a, double factor, Tensor to) {
+        ElementwiseCall.run(
+                cpu,
+                (values, inputs, room, columns, first) ->
+                        RowOps.scale(values, 0, ElementwiseCall.padded(columns), (float) factor),
+                a,
+                null,
+                to);
+    }
+
+    /**
+     * Multiplies every row of a tensor, the elements of its last axis, with a factor of its own: in f32.
+     *
+     * @param factors the factor of a row, by its row-major number
+     */
+    public static void scaleRows(Compute cpu, Tensor to, LongToDoubleFunction factors) {
+        RowView rows = RowView.of(to, 1);
+        int length = (int) rows.length();
+        RowLoop.run(cpu, rows.count(), (row, scratch) -> {
+            float[] values = scratch.floats(ROW, RowView.room(length));
+            rows.read(scratch.packer(), row, values);
+            RowOps.scale(values, 0, ElementwiseCall.padded(length), (float) factors.applyAsDouble(row));
+            rows.write(scratch.packer(), row, values);
+        });
+    }
+
+    /**
+     * Adds the sum over the first axis of {@code [batch, rows, length]} to a tensor {@code [rows, length]}: in double, batch by batch,
+     * and rounded once.
+     */
+    public static void addOverFirstAxis(Compute cpu, Tensor parts, Tensor to) {
+        sumOverAxis(cpu, parts, to, true, 1);
+    }
+
+    /** Computes the mean over the first axis of {@code [parts, rows, length]}: in double, part by part, and rounded once. */
+    public static void meanOverFirstAxis(Compute cpu, Tensor parts, Tensor to) {
+        sumOverAxis(cpu, parts, to, false, parts.dim(0));
+    }
+
+    private static void sumOverAxis(Compute cpu, Tensor parts, Tensor to, boolean adds, double divisor) {
+        RowView from = RowView.of(parts, 1);
+        RowView rows = RowView.of(to, 1);
+        int length = (int) rows.length();
+        int padded = ElementwiseCall.padded(length);
+        RowLoop.run(cpu, rows.count(), (row, scratch) -> {
+            float[] values = scratch.floats(ROW, RowView.room(length));
+            double[] sums = scratch.get(SUMS).ofZeros(padded);
+            if (adds) {
+                rows.read(scratch.packer(), row, values);
+                WideRows.add(sums, values, padded);
+            }
+            for (long part = 0; part < parts.dim(0); part++) {
+                from.read(scratch.packer(), part * rows.count() + row, values);
+                WideRows.add(sums, values, padded);
+            }
+            WideRows.divide(sums, divisor, values, padded);
+            rows.write(scratch.packer(), row, values);
+        });
+    }
+
+    /** Sums of one thread. */
+    private static final class Sums {
+        private double[] sums = new double[0];
+
+        /** Returns an array that begins with this many zeros. */
+        double[] ofZeros(int length) {
+            if (sums.length < length) {
+                sums = new double[length];
+            } else {
+                Arrays.fill(sums, 0, length, 0);
+            }
+            return sums;
+        }
+    }
+
+    /** Returns the sum of the products of all elements, rounded to f32, in double and in row-major order. On the calling thread. */
+    public static double dot(Tensor a, Tensor b) {
+        float[] first = a.toArray();
+        return WideRows.dotInOrder(first, b.toArray(), first.length);
+    }
+}

@@ -1,0 +1,8 @@
+/**
+ * What layers are made of: tensors as rows, temporary tensors, checks of a call, element-wise passes, normalisation and the loss.
+ * Knows no layer. Not part of the API.
+ */
+@NullMarked
+package io.multihead.internal.nn;
+
+import org.jspecify.annotations.NullMarked;

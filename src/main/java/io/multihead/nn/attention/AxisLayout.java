@@ -1,0 +1,104 @@
+package io.multihead.nn.attention;
+
+import io.multihead.internal.Checks;
+import io.multihead.internal.nn.TensorArena;
+import io.multihead.internal.nn.Views;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.IntStream;
+
+/**
+ * How the axes of one call's tensors divide into batch, tokens and features.
+ *
+ * @param batch the batch axes; none for inputs without a batch
+ * @param tokens the axes flattened into tokens, in this order
+ */
+record AxisLayout(List<Integer> batch, List<Integer> tokens) {
+
+    /** Returns the division for a query of this shape, or an error that names the query. */
+    static AxisLayout of(MultiHeadConfig config, Shape query) {
+        int rank = query.rank();
+        String features = ", " + config.embedDim() + "]";
+        if (!config.batchFirst()) {
+            if (rank != 2 && rank != 3) {
+                String expected = "expected [tokens, batch" + features + " or [tokens" + features;
+                throw Checks.fail("query", "shape " + query, expected + ", as batchFirst is false");
+            }
+            return new AxisLayout(rank == 2 ? List.of() : List.of(1), List.of(0));
+        }
+        if (config.attentionAxes().isEmpty()) {
+            if (rank < 2) {
+                String expected = "expected [batch, tokens" + features + " or [tokens" + features;
+                throw Checks.fail("query", "shape " + query, expected);
+            }
+            return rank == 2 ? new AxisLayout(List.of(), List.of(0)) : new AxisLayout(List.of(0), range(1, rank - 1));
+        }
+        List<Integer> batch = new ArrayList<>(range(0, rank - 1));
+        if (!batch.containsAll(config.attentionAxes())) {
+            String expected = "expected axes " + config.attentionAxes() + " to attend over, before the features";
+            throw Checks.fail("query", "shape " + query, expected);
+        }
+        batch.removeAll(config.attentionAxes());
+        return new AxisLayout(batch, config.attentionAxes());
+    }
+
+    /** Returns how many axes come before the features. */
+    int leading() {
+        return batch.size() + tokens.size();
+    }
+
+    /** Returns the size of the batch. */
+    long batch(Shape shape) {
+        return product(shape, batch);
+    }
+
+    /** Returns the number of tokens. */
+    long tokens(Shape shape) {
+        return product(shape, tokens);
+    }
+
+    /** Returns the view with batch axes first, then token axes, then the rest. */
+    Tensor inOrder(Tensor tensor) {
+        List<Integer> order = new ArrayList<>(batch);
+        order.addAll(tokens);
+        order.addAll(range(leading(), tensor.rank()));
+        return tensor.permute(order.stream().mapToInt(Integer::intValue).toArray());
+    }
+
+    /** Returns whether {@link #grouped} is a view, given a tensor {@link #inOrder}. */
+    boolean isView(Tensor ordered) {
+        return Views.collapses(ordered, 0, batch.size())
+                && Views.collapses(ordered, batch.size(), leading())
+                && Views.collapses(ordered, leading(), ordered.rank());
+    }
+
+    /** Returns {@code [batch, tokens, features]}, a view of a tensor {@link #inOrder}. */
+    Tensor grouped(Tensor ordered) {
+        Shape shape = ordered.shape();
+        return ordered.reshape(
+                product(shape, range(0, batch.size())),
+                product(shape, range(batch.size(), leading())),
+                product(shape, range(leading(), ordered.rank())));
+    }
+
+    /** Returns a tensor as {@code [batch, tokens, features]}: a view, or a copy where none exists. */
+    Tensor group(TensorArena arena, Tensor tensor) {
+        Tensor ordered = inOrder(tensor);
+        if (isView(ordered)) {
+            return grouped(ordered);
+        }
+        Tensor dense = arena.f32(ordered.shape().toArray());
+        ordered.copyTo(dense);
+        return grouped(dense);
+    }
+
+    private static long product(Shape shape, List<Integer> axes) {
+        return axes.stream().mapToLong(shape::dim).reduce(1, Math::multiplyExact);
+    }
+
+    private static List<Integer> range(int from, int to) {
+        return IntStream.range(from, to).boxed().toList();
+    }
+}

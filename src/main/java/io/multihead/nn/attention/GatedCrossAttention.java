@@ -1,0 +1,182 @@
+package io.multihead.nn.attention;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.Execution;
+import io.multihead.internal.nn.InitialTensors;
+import io.multihead.internal.nn.TensorArena;
+import io.multihead.internal.nn.TensorChecks;
+import io.multihead.internal.nn.TensorMath;
+import io.multihead.nn.FeedForward;
+import io.multihead.nn.Layer;
+import io.multihead.nn.LayerNorm;
+import io.multihead.nn.Sequence;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Gated cross-attention (Alayrac et al. 2022, "Flamingo", section 2.2 and appendix A.1.2): {@code y = x + tanh(attn_gate)
+ * attention(norm(x), media)}, then {@code y + tanh(ff_gate) feedForward(norm(y))}. With gates of 0, as they start, the block is
+ * the identity and a frozen model around it computes what it did before.
+ *
+ * <p>Parameters: {@code attn.*}, {@code attn_norm.*}, {@code attn_gate} {@code [1]}, {@code ff.linear1.*}, {@code ff.linear2.*},
+ * {@code ff_norm.*}, {@code ff_gate} {@code [1]}. Thread-safe in inference. Not a {@link Layer}, as it has two inputs.
+ */
+public final class GatedCrossAttention {
+    private final GatedParts parts;
+
+    private GatedCrossAttention(GatedParts parts) {
+        this.parts = parts;
+    }
+
+    /**
+     * Returns a block with given parameters.
+     *
+     * @param config of attention (with the media's width as key and value input), feed-forward network and normalisation;
+     *     {@code normFirst} is ignored, since the block always normalises first
+     * @param parameters gives the tensor of a name; shared, not copied
+     * @return the block
+     * @throws IllegalArgumentException if a parameter is missing, or a shape or element type does not fit
+     */
+    public static GatedCrossAttention of(
+            TransformerBlock.Config config, Function<String, @Nullable Tensor> parameters) {
+        Checks.notNull(parameters, "parameters");
+        Shape features = Shape.of(Checks.notNull(config, "config").embedDim());
+        MultiHeadAttention attention =
+                MultiHeadAttention.of(config.attention(), name -> parameters.apply("attn." + name));
+        Layer attentionNorm = norm("attn_norm.", config, features, parameters);
+        Layer norm = norm("ff_norm.", config, features, parameters);
+        Layer network = FeedForward.of(
+                config.embedDim(),
+                config.feedForward(),
+                config.activation(),
+                config.dropout(),
+                name -> parameters.apply("ff." + name));
+        Map<String, Tensor> named = new LinkedHashMap<>();
+        attention.parameters().forEach((name, tensor) -> named.put("attn." + name, tensor));
+        attentionNorm.parameters().forEach((name, tensor) -> named.put("attn_norm." + name, tensor));
+        named.put(GatedParts.ATTENTION_GATE, gate(GatedParts.ATTENTION_GATE, parameters));
+        network.parameters().forEach((name, tensor) -> named.put("ff." + name, tensor));
+        norm.parameters().forEach((name, tensor) -> named.put("ff_norm." + name, tensor));
+        named.put(GatedParts.FEED_FORWARD_GATE, gate(GatedParts.FEED_FORWARD_GATE, parameters));
+        Layer feedForward = Sequence.of(new Sequence.Part("ff_norm.", norm), new Sequence.Part("ff.", network));
+        return new GatedCrossAttention(
+                new GatedParts(attention, attentionNorm, feedForward, Collections.unmodifiableMap(named)));
+    }
+
+    /**
+     * Returns a block with fresh f32 parameters: attention as {@link MultiHeadAttention#initialise}, linear layers uniform within
+     * {@code 1 / sqrt(inputs)}, normalisations 1 and 0, gates 0, so that the block begins as the identity.
+     *
+     * @param config as {@link #of} takes it
+     * @param seed any number; the same one gives the same parameters
+     * @param arena owns the parameters; must stay open while the block is used
+     * @return the block
+     */
+    public static GatedCrossAttention initialise(TransformerBlock.Config config, long seed, Arena arena) {
+        Map<String, Tensor> drawn = new LinkedHashMap<>();
+        long embedDim = Checks.notNull(config, "config").embedDim();
+        InitialWeights.draw(config.attention(), seed, Checks.notNull(arena, "arena"))
+                .forEach((name, tensor) -> drawn.put("attn." + name, tensor));
+        new InitialTensors(~seed, arena)
+                .feedForward(embedDim, config.feedForward())
+                .forEach((name, tensor) -> drawn.put("ff." + name, tensor));
+        drawn.putAll(InitialTensors.norm("attn_norm.", embedDim, arena));
+        drawn.putAll(InitialTensors.norm("ff_norm.", embedDim, arena));
+        drawn.put(GatedParts.ATTENTION_GATE, Tensor.zeros(arena, DType.F32, 1));
+        drawn.put(GatedParts.FEED_FORWARD_GATE, Tensor.zeros(arena, DType.F32, 1));
+        return of(config, drawn::get);
+    }
+
+    private static Layer norm(
+            String prefix, TransformerBlock.Config config, Shape shape, Function<String, @Nullable Tensor> parameters) {
+        return LayerNorm.of(
+                shape,
+                config.epsilon(),
+                TensorChecks.requireParameter(prefix + "weight", parameters.apply(prefix + "weight"), shape),
+                TensorChecks.requireParameter(prefix + "bias", parameters.apply(prefix + "bias"), shape));
+    }
+
+    private static Tensor gate(String name, Function<String, @Nullable Tensor> parameters) {
+        return TensorChecks.requireParameter(name, parameters.apply(name), Shape.of(1));
+    }
+
+    /**
+     * Returns the parameters by name.
+     *
+     * @return an unmodifiable map of the very tensors that the block was given
+     */
+    public Map<String, Tensor> parameters() {
+        return parts.parameters();
+    }
+
+    /** Makes {@link #forward} see parameters that an optimiser has changed. */
+    public void parametersChanged() {
+        parts.attention().parametersChanged();
+        parts.attentionNorm().parametersChanged();
+        parts.feedForward().parametersChanged();
+    }
+
+    /**
+     * Computes the output and keeps nothing.
+     *
+     * @param cpu threads and scratch memory
+     * @param inputs x {@code [batch, tokens, embedDim]} as query, the media {@code [batch, mediaTokens, mediaDim]} as key and value
+     *     in one ({@link MultiHeadInputs#of(Tensor, Tensor)}), and a mask
+     * @param y of x's shape, written
+     * @throws IllegalArgumentException if a shape or element type does not fit, before anything is written
+     */
+    public void forward(Compute cpu, MultiHeadInputs inputs, Tensor y) {
+        check(cpu, inputs, y);
+        Tensor x = inputs.query();
+        try (TensorArena arena = TensorArena.ofCall(cpu)) {
+            Tensor normalised = arena.f32(x.shape().toArray());
+            Tensor change = arena.f32(x.shape().toArray());
+            Tensor middle = arena.f32(x.shape().toArray());
+            parts.attentionNorm().forward(cpu, x, normalised);
+            parts.attention().forward(cpu, inputs.withQuery(normalised), MultiHeadOutputs.of(change));
+            TensorMath.addScaled(cpu, x, change, parts.attentionFactor(), middle);
+            parts.feedForward().forward(cpu, middle, change);
+            TensorMath.addScaled(cpu, middle, change, parts.feedForwardFactor(), y);
+        }
+    }
+
+    /**
+     * Computes the output as in training and keeps what backward needs.
+     *
+     * @param cpu threads and scratch memory, for backward too
+     * @param inputs as for {@link #forward}; must stay alive and unchanged until the pass is closed
+     * @param y of x's shape, written
+     * @param seed what dropout draws from
+     * @return the pass, for one caller at a time
+     * @throws IllegalArgumentException if a shape or element type does not fit, before anything is written
+     */
+    @SuppressWarnings("try") // the call ends with the block
+    public GatedPass record(Compute cpu, MultiHeadInputs inputs, Tensor y, long seed) {
+        check(cpu, inputs, y);
+        try (Execution.Running call = Operation.execution(cpu).begin()) {
+            return new GatedPass(parts, cpu, inputs, y, seed);
+        }
+    }
+
+    private void check(Compute cpu, MultiHeadInputs inputs, Tensor y) {
+        Checks.notNull(inputs, "inputs");
+        if (inputs.value() != inputs.key()) {
+            throw Checks.fail("value", "another tensor than key", "expected the media as key and value in one");
+        }
+        Shape shape = parts.attentionNorm().outputShape(inputs.query().shape());
+        new TensorChecks(cpu)
+                .reads("x", inputs.query(), shape)
+                .reads("media", inputs.key(), inputs.key().shape())
+                .reads(parts.parameters())
+                .writes("y", y, shape);
+    }
+}

@@ -1,0 +1,29 @@
+package io.multihead.nn.attention;
+
+import io.multihead.nn.Layer;
+import io.multihead.tensor.Tensor;
+import java.util.Map;
+
+/**
+ * The parts of gated cross-attention.
+ *
+ * @param attention of normalised tokens to media
+ * @param attentionNorm normalises the tokens
+ * @param feedForward the feed-forward network behind its normalisation
+ * @param parameters of all parts, and the gates
+ */
+record GatedParts(
+        MultiHeadAttention attention, Layer attentionNorm, Layer feedForward, Map<String, Tensor> parameters) {
+    static final String ATTENTION_GATE = "attn_gate";
+    static final String FEED_FORWARD_GATE = "ff_gate";
+
+    /** Returns the factor of attention's output. */
+    double attentionFactor() {
+        return Math.tanh(parameters.get(ATTENTION_GATE).get(0));
+    }
+
+    /** Returns the factor of the feed-forward network's output. */
+    double feedForwardFactor() {
+        return Math.tanh(parameters.get(FEED_FORWARD_GATE).get(0));
+    }
+}

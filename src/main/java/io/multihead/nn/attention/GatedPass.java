@@ -1,0 +1,136 @@
+package io.multihead.nn.attention;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.nn.SplitMix64;
+import io.multihead.internal.nn.TensorArena;
+import io.multihead.internal.nn.TensorChecks;
+import io.multihead.internal.nn.TensorMath;
+import io.multihead.nn.Gradients;
+import io.multihead.nn.Pass;
+import io.multihead.tensor.Tensor;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A recorded call of {@link GatedCrossAttention}. For one thread at a time; inputs, output and parameters must not change before
+ * it is closed.
+ */
+public final class GatedPass implements Pass {
+    private final GatedParts parts;
+    private final Compute cpu;
+    private final MultiHeadInputs inputs;
+    private final Tensor attended;
+    private final Tensor transformed;
+    private final Pass norm;
+    private final MultiHeadPass attention;
+    private final Pass feedForward;
+    private final TensorArena kept;
+    private boolean open = true;
+
+    GatedPass(GatedParts parts, Compute cpu, MultiHeadInputs inputs, Tensor y, long seed) {
+        this.parts = parts;
+        this.cpu = cpu;
+        this.inputs = inputs;
+        kept = new TensorArena(cpu);
+        Tensor normalised = likeInput(kept);
+        attended = likeInput(kept);
+        transformed = likeInput(kept);
+        Tensor middle = likeInput(kept);
+        norm = parts.attentionNorm().record(cpu, inputs.query(), normalised);
+        attention = parts.attention()
+                .record(cpu, inputs.withQuery(normalised), MultiHeadOutputs.of(attended), SplitMix64.seedOf(seed, 0));
+        TensorMath.addScaled(cpu, inputs.query(), attended, parts.attentionFactor(), middle);
+        feedForward = parts.feedForward().record(cpu, middle, transformed, SplitMix64.seedOf(seed, 1));
+        TensorMath.addScaled(cpu, middle, transformed, parts.feedForwardFactor(), y);
+    }
+
+    /**
+     * Computes the gradients of x and of the parameters, not that of the media; see the other method.
+     *
+     * @throws IllegalArgumentException if a shape does not fit or tensors overlap, before anything is written
+     */
+    @Override
+    public void backward(Tensor outputGradient, @Nullable Tensor inputGradient, Map<String, Tensor> gradients) {
+        backward(outputGradient, MultiHeadGradients.of(inputGradient), gradients);
+    }
+
+    /**
+     * Computes gradients of some loss from its gradient with respect to the output. May be called several times.
+     *
+     * @param outputGradient of the output's shape
+     * @param inputGradients where the gradients of what the call read go, written: that of x as query, that of the media as key,
+     *     and null as value, since the media is key and value in one
+     * @param gradients by the names of {@link GatedCrossAttention#parameters}: the parameters' gradients are added to them;
+     *     parameters without a tensor here are skipped
+     * @throws IllegalArgumentException if a shape does not fit or tensors overlap, before anything is written
+     * @throws IllegalStateException if the pass is closed
+     */
+    public void backward(Tensor outputGradient, MultiHeadGradients inputGradients, Map<String, Tensor> gradients) {
+        if (!open) {
+            throw new IllegalStateException("pass: closed; expected an open one");
+        }
+        check(outputGradient, inputGradients, gradients);
+        try (TensorArena scratch = TensorArena.ofCall(cpu)) {
+            back(scratch, outputGradient, inputGradients, gradients);
+        }
+    }
+
+    private void back(
+            TensorArena scratch,
+            Tensor outputGradient,
+            MultiHeadGradients inputGradients,
+            Map<String, Tensor> gradients) {
+        Tensor branch = likeInput(scratch);
+        Tensor through = likeInput(scratch);
+        Tensor middle = likeInput(scratch);
+        double factor = parts.feedForwardFactor();
+        TensorMath.scale(cpu, outputGradient, factor, branch);
+        addGate(gradients.get(GatedParts.FEED_FORWARD_GATE), factor, outputGradient, transformed);
+        feedForward.backward(branch, through, gradients);
+        TensorMath.add(cpu, outputGradient, through, middle);
+
+        factor = parts.attentionFactor();
+        TensorMath.scale(cpu, middle, factor, branch);
+        addGate(gradients.get(GatedParts.ATTENTION_GATE), factor, middle, attended);
+        MultiHeadGradients to = new MultiHeadGradients(
+                through, inputGradients.key(), null, inputGradients.scoreBias(), inputGradients.headMask());
+        attention.backward(branch, to, Gradients.under("attn.", gradients));
+        norm.backward(through, branch, Gradients.under("attn_norm.", gradients));
+        if (inputGradients.query() != null) {
+            TensorMath.add(cpu, middle, branch, inputGradients.query());
+        }
+    }
+
+    private void check(Tensor outputGradient, MultiHeadGradients to, Map<String, Tensor> gradients) {
+        TensorChecks tensors = new TensorChecks(cpu)
+                .reads("x", inputs.query(), inputs.query().shape())
+                .reads("media", inputs.key(), inputs.key().shape())
+                .reads(parts.parameters())
+                .reads("outputGradient", outputGradient, inputs.query().shape());
+        BackwardChecks.inputs(tensors, parts.attention().config(), inputs, to);
+        tensors.writesGradients(parts.parameters(), gradients);
+    }
+
+    /** Adds the gradient of a gate: {@code d tanh(g) = 1 - tanh(g)^2}, times the sum of what the gate multiplies. */
+    private static void addGate(@Nullable Tensor gradient, double factor, Tensor upstream, Tensor branch) {
+        if (gradient == null) {
+            return;
+        }
+        double sum = TensorMath.dot(upstream, branch);
+        gradient.set(gradient.get(0) + (1 - factor * factor) * sum, 0);
+    }
+
+    private Tensor likeInput(TensorArena from) {
+        return from.f32(inputs.query().shape().toArray());
+    }
+
+    /** Forgets what was kept. Does nothing the second time. */
+    @Override
+    public void close() {
+        open = false;
+        norm.close();
+        attention.close();
+        feedForward.close();
+        kept.close();
+    }
+}

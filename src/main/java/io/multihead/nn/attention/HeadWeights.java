@@ -1,0 +1,77 @@
+package io.multihead.nn.attention;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.nn.TensorArena;
+import io.multihead.internal.nn.TensorMath;
+import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Where attention weights are stored during a call, and how they get to the caller.
+ *
+ * @param all {@code [batch, heads, queries, keys and extra keys]}; null when the caller wants no weights
+ * @param isTemporary whether they are stored in a dense f32 temporary, since they are averaged, change when extra keys
+ *     are merged or are computed in several calls, and not in the caller's memory
+ * @param extraKeys how many extra keys there are
+ */
+record HeadWeights(@Nullable Tensor all, boolean isTemporary, int extraKeys) {
+
+    /** Returns room for the weights that the outputs ask for. */
+    static HeadWeights of(
+            MultiHeadConfig config,
+            TensorArena arena,
+            ProjectedHeads heads,
+            MultiHeadInputs.@Nullable Sequences sequences,
+            MultiHeadOutputs outputs) {
+        int extra = config.extraKeys();
+        Tensor wanted = outputs.headWeights();
+        if (outputs.averageWeights() == null && (wanted == null || extra == 0 && sequences == null)) {
+            return new HeadWeights(wanted == null ? null : batched(wanted, 4), false, extra);
+        }
+        Tensor query = heads.query();
+        long keys = sequences == null ? heads.key().dim(2) : sequences.keys().maxLength();
+        return new HeadWeights(arena.f32(query.dim(0), query.dim(1), query.dim(2), keys + extra), true, extra);
+    }
+
+    /** Returns the weights of the projected keys. */
+    @Nullable
+    Tensor keys() {
+        return all == null ? null : all.slice(3, 0, all.dim(3) - extraKeys);
+    }
+
+    /** Returns the weights of the extra keys. */
+    @Nullable
+    Tensor extra() {
+        return all == null ? null : all.slice(3, all.dim(3) - extraKeys, all.dim(3));
+    }
+
+    /** Writes what the caller wants and does not have yet. */
+    void deliver(Compute cpu, TensorArena arena, MultiHeadOutputs outputs) {
+        if (all == null || !isTemporary) {
+            return;
+        }
+        if (outputs.averageWeights() != null) {
+            average(cpu, arena, all).copyTo(batched(outputs.averageWeights(), 3));
+        }
+        if (outputs.headWeights() != null) {
+            all.copyTo(batched(outputs.headWeights(), 4));
+        }
+    }
+
+    /** Returns the mean over heads of a dense temporary. */
+    private static Tensor average(Compute cpu, TensorArena arena, Tensor all) {
+        Tensor mean = arena.f32(all.dim(0), all.dim(2), all.dim(3));
+        for (long b = 0; b < all.dim(0); b++) {
+            TensorMath.meanOverFirstAxis(cpu, all.select(0, b), mean.select(0, b));
+        }
+        return mean;
+    }
+
+    /** Returns the tensor with a batch axis of 1 in front if it has none. */
+    private static Tensor batched(Tensor tensor, int rank) {
+        long[] dims = new long[rank];
+        dims[0] = 1;
+        System.arraycopy(tensor.shape().toArray(), 0, dims, rank - tensor.rank(), tensor.rank());
+        return tensor.reshape(dims);
+    }
+}

@@ -1,0 +1,99 @@
+package io.multihead.nn.attention;
+
+import io.multihead.internal.Checks;
+import io.multihead.internal.nn.TensorChecks;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The parameters of a layer by PyTorch's names, checked against the configuration.
+ *
+ * @param config what the layer computes
+ * @param byName every parameter, in PyTorch's order, unmodifiable
+ */
+record LayerParameters(MultiHeadConfig config, Map<String, Tensor> byName) {
+    static final String FUSED_WEIGHT = "in_proj_weight";
+    static final String INPUT_BIAS = "in_proj_bias";
+    static final String KEY_BIAS = "bias_k";
+    static final String VALUE_BIAS = "bias_v";
+    static final String OUTPUT_WEIGHT = "out_proj.weight";
+    static final String OUTPUT_BIAS = "out_proj.bias";
+
+    /** Collects and checks the parameters; prefers a fused weight when there is one. */
+    static LayerParameters of(MultiHeadConfig config, Function<String, @Nullable Tensor> source) {
+        boolean fused = fusable(config)
+                && (source.apply(FUSED_WEIGHT) != null || source.apply(Projection.QUERY.weightName()) == null);
+        Map<String, Shape> shapes = shapes(config, fused);
+        Map<String, Tensor> found = new LinkedHashMap<>();
+        shapes.forEach(
+                (name, shape) -> found.put(name, TensorChecks.requireParameter(name, source.apply(name), shape)));
+        for (String name : new String[] {INPUT_BIAS, KEY_BIAS, VALUE_BIAS, OUTPUT_BIAS}) {
+            Tensor surplus = shapes.containsKey(name) ? null : source.apply(name);
+            if (surplus != null) {
+                throw Checks.fail(name, "shape " + surplus.shape(), "expected none, as the config has no such bias");
+            }
+        }
+        return new LayerParameters(config, Collections.unmodifiableMap(found));
+    }
+
+    /** Returns the names and shapes of the parameters, in PyTorch's order. */
+    static Map<String, Shape> shapes(MultiHeadConfig config, boolean fused) {
+        Map<String, Shape> shapes = new LinkedHashMap<>();
+        long rows = Projection.allOutputs(config);
+        if (fused) {
+            shapes.put(FUSED_WEIGHT, Shape.of(rows, config.embedDim()));
+        } else {
+            for (Projection projection : Projection.values()) {
+                shapes.put(projection.weightName(), Shape.of(projection.outputs(config), projection.inputs(config)));
+            }
+        }
+        if (config.bias()) {
+            shapes.put(INPUT_BIAS, Shape.of(rows));
+        }
+        if (config.keyValueBias()) {
+            shapes.put(KEY_BIAS, Shape.of(1, 1, Projection.KEY.outputs(config)));
+            shapes.put(VALUE_BIAS, Shape.of(1, 1, Projection.VALUE.outputs(config)));
+        }
+        long outputs = config.outputShape().elements();
+        shapes.put(OUTPUT_WEIGHT, Shape.of(outputs, config.queryHeads() * config.valueDim()));
+        if (config.bias()) {
+            shapes.put(OUTPUT_BIAS, Shape.of(outputs));
+        }
+        return shapes;
+    }
+
+    /** Returns whether query, key and value have one width, so that one matrix can project all three. */
+    static boolean fusable(MultiHeadConfig config) {
+        long width = config.embedDim();
+        return config.keyInputDim() == width && config.valueInputDim() == width;
+    }
+
+    /** Returns a parameter that the configuration has. */
+    Tensor get(String name) {
+        return Checks.notNull(byName.get(name), name);
+    }
+
+    /** Returns a parameter that the configuration may not have. */
+    @Nullable
+    Tensor find(String name) {
+        return byName.get(name);
+    }
+
+    /** Returns the weight {@code [outputs, inputs]} of one projection: a view of the fused one, or one of its own. */
+    Tensor weight(Projection projection) {
+        Tensor fused = find(FUSED_WEIGHT);
+        return fused == null ? get(projection.weightName()) : projection.rows(config, fused);
+    }
+
+    /** Returns the bias of one projection, a view; null when there is none. */
+    @Nullable
+    Tensor bias(Projection projection) {
+        Tensor all = find(INPUT_BIAS);
+        return all == null ? null : projection.rows(config, all);
+    }
+}

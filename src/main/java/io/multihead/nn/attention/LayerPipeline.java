@@ -1,0 +1,122 @@
+package io.multihead.nn.attention;
+
+import io.multihead.attention.AttentionDropout;
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.AttentionOutputs;
+import io.multihead.compute.Compute;
+import io.multihead.internal.nn.TensorArena;
+import io.multihead.internal.nn.Views;
+import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The forward pass of the layer, in inference and in training: project the inputs, attend, project the concatenated heads. Where
+ * the two differ, the {@link Projector} differs. As thread-safe as the projector.
+ */
+final class LayerPipeline {
+    private final LayerParameters parameters;
+    private final MultiHeadConfig config;
+    private final Projector projector;
+    private final @Nullable ExtraKeys extraKeys;
+    private final boolean recorded;
+    private final AttentionDropout dropout;
+
+    private LayerPipeline(LayerParameters parameters, Projector projector, boolean recorded, AttentionDropout dropout) {
+        this.parameters = parameters;
+        this.config = parameters.config();
+        this.projector = projector;
+        this.extraKeys = ExtraKeys.of(parameters);
+        this.recorded = recorded;
+        this.dropout = dropout;
+    }
+
+    /** Returns the pipeline of inference, which packs the weights; for any number of calls. */
+    static LayerPipeline packed(LayerParameters parameters) {
+        return new LayerPipeline(parameters, new PackedProjector(parameters), false, AttentionDropout.NONE);
+    }
+
+    /** Returns the pipeline of one recorded call. */
+    static LayerPipeline recorded(LayerParameters parameters, Projector projector, AttentionDropout dropout) {
+        return new LayerPipeline(parameters, projector, true, dropout);
+    }
+
+    /**
+     * What forward computed and backward needs.
+     *
+     * @param axes how the axes of the call's tensors divide
+     * @param heads query, key and value after projection
+     * @param attended the concatenated heads {@code [batch, queries, heads * valueDim]}, before the head mask
+     * @param attention the same as heads, and log-sum-exp
+     * @param options of the call to attention
+     * @param extraKeys the extra keys, or null
+     */
+    record Saved(
+            AxisLayout axes,
+            ProjectedHeads heads,
+            Tensor attended,
+            AttentionOutputs attention,
+            AttentionOptions options,
+            @Nullable ExtraKeys extraKeys) {}
+
+    /** Checks everything, then computes. What it returns is kept in the arena. */
+    Saved run(Compute cpu, TensorArena arena, MultiHeadInputs inputs, MultiHeadOutputs outputs) {
+        AxisLayout axes = ForwardChecks.check(cpu, parameters, inputs, outputs, recorded);
+        Tensor query = axes.group(arena, inputs.query());
+        Tensor key = inputs.key() == inputs.query() ? query : axes.group(arena, inputs.key());
+        Tensor value = inputs.value() == inputs.key() ? key : axes.group(arena, inputs.value());
+        ProjectedHeads heads = projector.project(cpu, arena, query, key, value);
+
+        Tensor attended = projector.allocate(arena, query, config.queryHeads() * config.valueDim());
+        AttentionOptions options = config.options()
+                .withMask(config.options().mask().and(inputs.mask()))
+                .withDropout(dropout);
+        AttentionOutputs attention = attend(cpu, arena, heads, attended, options, inputs, outputs);
+
+        Tensor masked = attended;
+        if (inputs.headMask() != null) {
+            if (recorded) {
+                masked = arena.f32(attended.shape().toArray());
+                attended.copyTo(masked);
+            }
+            HeadMask.apply(cpu, Views.splitHeads(masked, config.queryHeads()), inputs.headMask());
+        }
+        writeOutput(cpu, arena, axes, masked, outputs.output());
+        return new Saved(axes, heads, attended, attention, options, extraKeys);
+    }
+
+    private AttentionOutputs attend(
+            Compute cpu,
+            TensorArena arena,
+            ProjectedHeads heads,
+            Tensor attended,
+            AttentionOptions options,
+            MultiHeadInputs inputs,
+            MultiHeadOutputs outputs) {
+        Tensor output = Views.splitHeads(attended, config.queryHeads());
+        AttentionOutputs kept = AttentionOutputs.of(output);
+        if (recorded || extraKeys != null) {
+            kept = kept.withLogSumExp(arena.f64(output.dim(0), output.dim(1), output.dim(2)));
+        }
+        MultiHeadInputs.Sequences sequences = inputs.sequences();
+        HeadWeights weights = HeadWeights.of(config, arena, heads, sequences, outputs);
+        AttentionOutputs written = weights.keys() == null ? kept : kept.withWeights(weights.keys());
+        SequenceAttention.forward(cpu, heads, sequences, written, options, recorded);
+        if (extraKeys != null) {
+            extraKeys.merge(cpu, arena, heads.query(), written, dropout, weights.extra());
+        }
+        weights.deliver(cpu, arena, outputs);
+        return kept;
+    }
+
+    /** Projects the concatenated heads into the caller's tensor, through a dense one where no view of it fits. */
+    private void writeOutput(Compute cpu, TensorArena arena, AxisLayout axes, Tensor attended, Tensor output) {
+        Tensor ordered = axes.inOrder(output);
+        if (axes.isView(ordered)) {
+            projector.projectOutput(cpu, arena, attended, axes.grouped(ordered));
+        } else {
+            Tensor dense = arena.f32(ordered.shape().toArray());
+            projector.projectOutput(cpu, arena, attended, axes.grouped(dense));
+            dense.copyTo(ordered);
+        }
+    }
+}

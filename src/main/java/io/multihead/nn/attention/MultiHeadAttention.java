@@ -1,0 +1,185 @@
+package io.multihead.nn.attention;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.Checks;
+import io.multihead.internal.nn.TensorArena;
+import io.multihead.nn.Layer;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.util.Arrays;
+import java.util.Map;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The multi-head attention layer (Vaswani et al. 2017, section 3.2.2): {@code concat(head_1, ..., head_h) W_out} with
+ * {@code head_i = attention(query W_q,i, key W_k,i, value W_v,i)}, with every option of PyTorch's
+ * {@code nn.MultiheadAttention} and Keras's {@code MultiHeadAttention}, and with query heads that share key and value
+ * heads (Ainslie et al. 2023).
+ *
+ * <p>The layer owns no parameter: it keeps the tensors it was given, and the first inference packs the weights into memory of
+ * its own. LayerParameters must therefore stay alive, and whoever changes them calls {@link #parametersChanged}. Inputs and
+ * parameters may have any floating element type and any strides; arithmetic is f32.
+ *
+ * <p>Thread-safe: one layer serves any number of threads.
+ */
+public final class MultiHeadAttention implements Layer {
+    private final LayerParameters parameters;
+    private volatile @Nullable LayerPipeline pipeline;
+
+    private MultiHeadAttention(LayerParameters parameters) {
+        this.parameters = parameters;
+    }
+
+    /**
+     * Returns a layer with given parameters, asked for by PyTorch's names: {@code in_proj_weight}, or in its place
+     * {@code q_proj_weight}, {@code k_proj_weight} and {@code v_proj_weight}; {@code out_proj.weight}; and where the
+     * configuration has them {@code in_proj_bias}, {@code out_proj.bias}, {@code bias_k}, {@code bias_v}. Weights are
+     * {@code [out, in]} as in PyTorch; the fused one holds the rows for query, key and value in this order.
+     *
+     * @param config what the layer computes
+     * @param parameters gives the parameter of a name, or null when there is none; the layer shares its memory
+     * @return the layer
+     * @throws IllegalArgumentException if a parameter is missing, has another shape or is I8
+     */
+    public static MultiHeadAttention of(MultiHeadConfig config, Function<String, @Nullable Tensor> parameters) {
+        Checks.notNull(config, "config");
+        return new MultiHeadAttention(LayerParameters.of(config, Checks.notNull(parameters, "parameters")));
+    }
+
+    /**
+     * Returns a layer with fresh f32 parameters, drawn from PyTorch's distributions: input projections Xavier-uniform (Glorot and
+     * Bengio 2010; a fused weight as one matrix), key and value biases Xavier-normal, the output projection uniform within
+     * {@code 1 / sqrt(inputs)}, all other biases 0. The numbers depend on the seed and the configuration alone: SplitMix64
+     * (Steele et al. 2014), one parameter after the other in the order of {@link #parameters()}. They are not PyTorch's
+     * own numbers for that seed.
+     *
+     * @param config what the layer computes
+     * @param seed any number
+     * @param arena owns the parameters; must stay open while the layer is used
+     * @return the layer
+     */
+    public static MultiHeadAttention initialise(MultiHeadConfig config, long seed, Arena arena) {
+        Checks.notNull(config, "config");
+        return of(config, InitialWeights.draw(config, seed, Checks.notNull(arena, "arena"))::get);
+    }
+
+    /**
+     * Returns what the layer computes.
+     *
+     * @return the configuration
+     */
+    public MultiHeadConfig config() {
+        return parameters.config();
+    }
+
+    /**
+     * Returns the parameters by PyTorch's names, in PyTorch's order: the very tensors that the layer was given.
+     *
+     * @return an unmodifiable map that shares the parameters' memory
+     */
+    @Override
+    public Map<String, Tensor> parameters() {
+        return parameters.byName();
+    }
+
+    /**
+     * Returns how many numbers the parameters hold.
+     *
+     * @return the same as {@link MultiHeadConfig#parameterCount()}
+     */
+    public long parameterCount() {
+        return config().parameterCount();
+    }
+
+    /**
+     * Computes self-attention: query, key and value are one tensor, projected by one multiplication.
+     *
+     * @param cpu threads and scratch memory
+     * @param x {@code [batch, tokens, embedDim]}, or as {@link MultiHeadInputs} allows; named {@code query} in errors
+     * @param y {@code [batch, tokens, outputShape...]}, any floating type and strides, overlapping no other tensor; named
+     *     {@code output} in errors
+     * @throws IllegalArgumentException if a shape or element type does not fit, before anything is written
+     */
+    @Override
+    public void forward(Compute cpu, Tensor x, Tensor y) {
+        forward(cpu, MultiHeadInputs.of(x), MultiHeadOutputs.of(y));
+    }
+
+    /**
+     * Computes attention of queries to keys and values, with the masks of this call added to those of the configuration. A query
+     * that sees no key has attention value 0 (its output is the output bias) and weights 0, never NaN.
+     *
+     * @param cpu threads and scratch memory
+     * @param inputs query, key, value and masks
+     * @param outputs where results go; memory of the caller that overlaps no input, parameter or other output
+     * @throws IllegalArgumentException if a shape or element type does not fit or an output overlaps something, before
+     *     anything is written
+     */
+    public void forward(Compute cpu, MultiHeadInputs inputs, MultiHeadOutputs outputs) {
+        Checks.notNull(cpu, "cpu");
+        Checks.notNull(inputs, "inputs");
+        Checks.notNull(outputs, "outputs");
+        LayerPipeline packed = pipeline;
+        if (packed == null) {
+            packed = LayerPipeline.packed(parameters);
+            pipeline = packed;
+        }
+        try (TensorArena arena = TensorArena.ofCall(cpu)) {
+            packed.run(cpu, arena, inputs, outputs);
+        }
+    }
+
+    @Override
+    public Shape outputShape(Shape input) {
+        Checks.atLeast(Checks.notNull(input, "input").rank(), 2, "axes of x");
+        long[] lead = Arrays.copyOf(input.toArray(), input.rank() - 1);
+        long[] dims = Arrays.copyOf(lead, lead.length + config().outputShape().rank());
+        long[] output = config().outputShape().toArray();
+        System.arraycopy(output, 0, dims, lead.length, output.length);
+        return Shape.of(dims);
+    }
+
+    /** Computes self-attention as in training, with the configuration's dropout; see the other method. */
+    @Override
+    public MultiHeadPass record(Compute cpu, Tensor x, Tensor y, long seed) {
+        return record(cpu, MultiHeadInputs.of(x), MultiHeadOutputs.of(y), seed);
+    }
+
+    /**
+     * Computes the outputs as in training and keeps what backward needs: the weights are read as they are, and attention
+     * weights are dropped with the configuration's rate.
+     *
+     * @param cpu threads and scratch memory, for backward too
+     * @param inputs query, key, value and masks; must stay alive and unchanged until the pass is closed
+     * @param outputs where results go; attention weights are those before dropout
+     * @param seed what dropout draws from
+     * @return the pass, for one caller at a time
+     * @throws IllegalArgumentException if a shape or element type does not fit or an output overlaps something, before
+     *     anything is written
+     */
+    public MultiHeadPass record(Compute cpu, MultiHeadInputs inputs, MultiHeadOutputs outputs, long seed) {
+        Checks.notNull(cpu, "cpu");
+        Checks.notNull(inputs, "inputs");
+        return MultiHeadPass.record(cpu, parameters, inputs, Checks.notNull(outputs, "outputs"), seed);
+    }
+
+    @Override
+    public void parametersChanged() {
+        pipeline = null;
+    }
+
+    /**
+     * Returns the layer with some of its heads only: copies of the parameters without the rows and columns of the others, so that it
+     * is smaller and faster, not masked.
+     *
+     * @param arena owns the copies
+     * @param heads which heads stay, each at most once, in the order wanted
+     * @return the smaller layer; its output differs from this one's with the other heads masked by rounding alone
+     * @throws IllegalArgumentException if no head stays, one does not exist or is repeated, or heads share keys
+     */
+    public MultiHeadAttention keepHeads(Arena arena, int... heads) {
+        return new MultiHeadAttention(HeadExtraction.keep(parameters, Checks.notNull(arena, "arena"), heads));
+    }
+}

@@ -1,0 +1,409 @@
+package io.multihead.nn.attention;
+
+import io.multihead.attention.AttentionDropout;
+import io.multihead.attention.AttentionOptions;
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Shape;
+import java.util.HashSet;
+import java.util.List;
+import java.util.stream.IntStream;
+
+/**
+ * What a {@link MultiHeadAttention} computes. {@link #of(long, int)} gives the defaults, {@code withX} changes one of them;
+ * {@code docs/layer-options.md} maps PyTorch's and Keras's names. Immutable and thread-safe; two with the same options are equal.
+ */
+public final class MultiHeadConfig {
+    private final Options options;
+
+    /** All options. The nested records check theirs. */
+    private record Options(
+            Features features,
+            Heads heads,
+            Extras extras,
+            boolean batchFirst,
+            List<Integer> attentionAxes,
+            AttentionOptions attention) {
+        Options {
+            attentionAxes = List.copyOf(attentionAxes);
+            Checks.notNull(attention, "options");
+            boolean negative = attentionAxes.stream().anyMatch(axis -> axis < 0);
+            if (negative || new HashSet<>(attentionAxes).size() < attentionAxes.size()) {
+                throw Checks.fail("attentionAxes", attentionAxes.toString(), "expected different axes, none negative");
+            }
+            if (!batchFirst && !attentionAxes.isEmpty()) {
+                throw Checks.fail("attentionAxes", attentionAxes.toString(), "expected none when batchFirst is false");
+            }
+        }
+
+        Options with(Features changed) {
+            return new Options(changed, heads, extras, batchFirst, attentionAxes, attention);
+        }
+
+        Options with(Heads changed) {
+            return new Options(features, changed, extras, batchFirst, attentionAxes, attention);
+        }
+
+        Options with(Extras changed) {
+            return new Options(features, heads, changed, batchFirst, attentionAxes, attention);
+        }
+    }
+
+    /** Sizes of inputs and output. */
+    private record Features(long embedDim, long keyInputDim, long valueInputDim, Shape outputShape) {
+        Features {
+            Checks.atLeast(embedDim, 1, "embedDim");
+            Checks.atLeast(keyInputDim, 1, "keyInputDim");
+            Checks.atLeast(valueInputDim, 1, "valueInputDim");
+            if (outputShape.rank() == 0 || outputShape.elements() == 0) {
+                throw Checks.fail("outputShape", outputShape.toString(), "expected at least one axis, none of size 0");
+            }
+        }
+    }
+
+    /** Numbers of heads, and their sizes. */
+    private record Heads(int query, int keyValue, long headDim, long valueDim) {
+        Heads {
+            Checks.atLeast(query, 1, "heads");
+            Checks.atLeast(keyValue, 1, "keyValueHeads");
+            Checks.atLeast(headDim, 1, "headDim");
+            Checks.atLeast(valueDim, 1, "valueDim");
+            if (query % keyValue != 0) {
+                throw Checks.fail("keyValueHeads", String.valueOf(keyValue), "expected a divisor of heads " + query);
+            }
+        }
+    }
+
+    /** Optional parameters and keys. */
+    private record Extras(boolean bias, boolean keyValueBias, boolean zeroKey) {}
+
+    private MultiHeadConfig(Options options) {
+        this.options = options;
+    }
+
+    /**
+     * Returns a configuration whose heads divide the embedding between them: head dim {@code embedDim / heads}, as many
+     * heads for keys and values as for queries, with biases, without a mask.
+     *
+     * @param embedDim features of every input and of the output
+     * @param heads how many heads
+     * @return the configuration
+     * @throws IllegalArgumentException if {@code heads} does not divide {@code embedDim}
+     */
+    public static MultiHeadConfig of(long embedDim, int heads) {
+        if (Checks.atLeast(embedDim, 1, "embedDim") % Checks.atLeast(heads, 1, "heads") != 0) {
+            String expected = "expected a divisor of embedDim " + embedDim + ", or a head dim of its own";
+            throw Checks.fail("heads", String.valueOf(heads), expected);
+        }
+        return of(embedDim, heads, embedDim / heads);
+    }
+
+    /**
+     * Returns a configuration whose heads have a size of their own, as in Keras; with biases, without a mask.
+     *
+     * @param embedDim features of every input and of the output
+     * @param heads how many heads
+     * @param headDim features of one head's query, key and value
+     * @return the configuration
+     */
+    public static MultiHeadConfig of(long embedDim, int heads, long headDim) {
+        return new MultiHeadConfig(new Options(
+                new Features(embedDim, embedDim, embedDim, Shape.of(embedDim)),
+                new Heads(heads, heads, headDim, headDim),
+                new Extras(true, false, false),
+                true,
+                List.of(),
+                AttentionOptions.DEFAULT));
+    }
+
+    /**
+     * Returns this configuration with fewer heads for keys and values than for queries.
+     *
+     * @param keyValueHeads a divisor of the number of query heads
+     * @return changed configuration
+     * @throws IllegalArgumentException if it does not divide the number of query heads
+     */
+    public MultiHeadConfig withKeyValueHeads(int keyValueHeads) {
+        return new MultiHeadConfig(options.with(new Heads(queryHeads(), keyValueHeads, headDim(), valueDim())));
+    }
+
+    /**
+     * Returns this configuration with values of another size than keys.
+     *
+     * @param valueDim features of one head's value
+     * @return changed configuration
+     */
+    public MultiHeadConfig withValueDim(long valueDim) {
+        return new MultiHeadConfig(options.with(new Heads(queryHeads(), keyValueHeads(), headDim(), valueDim)));
+    }
+
+    /** Returns this configuration with another number of heads, each with a key of its own; sizes of heads stay. */
+    MultiHeadConfig withHeads(int heads) {
+        return new MultiHeadConfig(options.with(new Heads(heads, heads, headDim(), valueDim())));
+    }
+
+    /**
+     * Returns this configuration for keys and values of other widths than queries.
+     *
+     * @param keyInputDim features of a key before projection
+     * @param valueInputDim features of a value before projection
+     * @return changed configuration
+     */
+    public MultiHeadConfig withInputDims(long keyInputDim, long valueInputDim) {
+        return new MultiHeadConfig(options.with(new Features(embedDim(), keyInputDim, valueInputDim, outputShape())));
+    }
+
+    /**
+     * Returns this configuration with an output of another shape than the query's features.
+     *
+     * @param dims the axes that replace the features, one or more
+     * @return changed configuration
+     */
+    public MultiHeadConfig withOutputShape(long... dims) {
+        return new MultiHeadConfig(
+                options.with(new Features(embedDim(), keyInputDim(), valueInputDim(), Shape.of(dims))));
+    }
+
+    /**
+     * Returns this configuration with or without biases in the four projections.
+     *
+     * @param bias whether to add biases
+     * @return changed configuration
+     */
+    public MultiHeadConfig withBias(boolean bias) {
+        return new MultiHeadConfig(options.with(new Extras(bias, keyValueBias(), zeroKey())));
+    }
+
+    /**
+     * Returns this configuration with or without a learned key and value after the projected ones.
+     *
+     * @param keyValueBias whether they are there
+     * @return changed configuration
+     */
+    public MultiHeadConfig withKeyValueBias(boolean keyValueBias) {
+        return new MultiHeadConfig(options.with(new Extras(bias(), keyValueBias, zeroKey())));
+    }
+
+    /**
+     * Returns this configuration with or without a key and value of zeros after all others.
+     *
+     * @param zeroKey whether they are there
+     * @return changed configuration
+     */
+    public MultiHeadConfig withZeroKey(boolean zeroKey) {
+        return new MultiHeadConfig(options.with(new Extras(bias(), keyValueBias(), zeroKey)));
+    }
+
+    /**
+     * Returns this configuration with three axes meaning {@code (batch, tokens, features)} or {@code (tokens, batch, features)}.
+     *
+     * @param first whether batch comes first
+     * @return changed configuration
+     * @throws IllegalArgumentException if attention axes are given and batch does not come first
+     */
+    public MultiHeadConfig withBatchFirst(boolean first) {
+        return new MultiHeadConfig(new Options(
+                options.features, options.heads, options.extras, first, options.attentionAxes, options.attention));
+    }
+
+    /**
+     * Returns this configuration with attention along some axes only; the other axes but the last become batch.
+     *
+     * @param axes axes of the inputs, counted from 0; none for all between the first and the last
+     * @return changed configuration
+     * @throws IllegalArgumentException if an axis is negative or repeated, or batch does not come first
+     */
+    public MultiHeadConfig withAttentionAxes(int... axes) {
+        List<Integer> list =
+                IntStream.of(Checks.notNull(axes, "attentionAxes")).boxed().toList();
+        return new MultiHeadConfig(new Options(
+                options.features, options.heads, options.extras, options.batchFirst, list, options.attention));
+    }
+
+    /**
+     * Returns this configuration with another scale, or a mask for every call.
+     *
+     * @param attention scale, mask and dropout
+     * @return changed configuration
+     */
+    public MultiHeadConfig withOptions(AttentionOptions attention) {
+        return new MultiHeadConfig(new Options(
+                options.features, options.heads, options.extras, options.batchFirst, options.attentionAxes, attention));
+    }
+
+    /**
+     * Returns this configuration with dropout of attention weights in training; inference drops nothing.
+     *
+     * @param rate probability to drop a weight, 0 to 1
+     * @return changed configuration
+     */
+    public MultiHeadConfig withDropout(double rate) {
+        return withOptions(options.attention.withDropout(new AttentionDropout(rate, 0)));
+    }
+
+    /**
+     * Returns the features of a query.
+     *
+     * @return at least 1
+     */
+    public long embedDim() {
+        return options.features.embedDim;
+    }
+
+    /**
+     * Returns the features of a key before projection.
+     *
+     * @return at least 1
+     */
+    public long keyInputDim() {
+        return options.features.keyInputDim;
+    }
+
+    /**
+     * Returns the features of a value before projection.
+     *
+     * @return at least 1
+     */
+    public long valueInputDim() {
+        return options.features.valueInputDim;
+    }
+
+    /**
+     * Returns the axes that replace the features in the output.
+     *
+     * @return at least one axis, none of size 0
+     */
+    public Shape outputShape() {
+        return options.features.outputShape;
+    }
+
+    /**
+     * Returns the number of query heads.
+     *
+     * @return at least 1
+     */
+    public int queryHeads() {
+        return options.heads.query;
+    }
+
+    /**
+     * Returns the number of heads of keys and values; each serves {@code queryHeads / keyValueHeads} neighbouring query heads.
+     *
+     * @return a divisor of {@link #queryHeads}
+     */
+    public int keyValueHeads() {
+        return options.heads.keyValue;
+    }
+
+    /**
+     * Returns the features of one head's query and key.
+     *
+     * @return at least 1
+     */
+    public long headDim() {
+        return options.heads.headDim;
+    }
+
+    /**
+     * Returns the features of one head's value.
+     *
+     * @return at least 1
+     */
+    public long valueDim() {
+        return options.heads.valueDim;
+    }
+
+    /**
+     * Returns whether the four projections add biases.
+     *
+     * @return true by default
+     */
+    public boolean bias() {
+        return options.extras.bias;
+    }
+
+    /**
+     * Returns whether a learned key and value follow the projected ones. No mask hides them.
+     *
+     * @return false by default
+     */
+    public boolean keyValueBias() {
+        return options.extras.keyValueBias;
+    }
+
+    /**
+     * Returns whether a key and value of zeros come last. No mask hides them.
+     *
+     * @return false by default
+     */
+    public boolean zeroKey() {
+        return options.extras.zeroKey;
+    }
+
+    /**
+     * Returns whether three axes mean {@code (batch, tokens, features)}, or else {@code (tokens, batch, features)}.
+     *
+     * @return true by default
+     */
+    public boolean batchFirst() {
+        return options.batchFirst;
+    }
+
+    /**
+     * Returns the axes whose positions are the tokens that attend to each other, flattened in this order; all other axes but the
+     * last are batch.
+     *
+     * @return the axes; none, the default, stands for all axes between the first and the last
+     */
+    public List<Integer> attentionAxes() {
+        return options.attentionAxes;
+    }
+
+    /**
+     * Returns the scale, and the mask and dropout of every call.
+     *
+     * @return the options of attention
+     */
+    public AttentionOptions options() {
+        return options.attention;
+    }
+
+    /** Returns how many keys follow the projected ones. */
+    int extraKeys() {
+        return (keyValueBias() ? 1 : 0) + (zeroKey() ? 1 : 0);
+    }
+
+    /**
+     * Returns how many numbers the layer's parameters hold: {@code 4 d^2} for {@link #of(long, int)} without biases,
+     * {@code 4 d^2 + 4 d} with them.
+     *
+     * @return the sum over all parameters
+     */
+    public long parameterCount() {
+        long query = queryHeads() * headDim();
+        long key = keyValueHeads() * headDim();
+        long value = keyValueHeads() * valueDim();
+        long outputs = outputShape().elements();
+        long weights = query * embedDim()
+                + key * keyInputDim()
+                + value * valueInputDim()
+                + outputs * queryHeads() * valueDim();
+        long biases = bias() ? query + key + value + outputs : 0;
+        return weights + biases + (keyValueBias() ? key + value : 0);
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof MultiHeadConfig that && options.equals(that.options);
+    }
+
+    @Override
+    public int hashCode() {
+        return options.hashCode();
+    }
+
+    /** Returns all options as text. */
+    @Override
+    public String toString() {
+        return options.toString();
+    }
+}

@@ -1,0 +1,92 @@
+package io.multihead.nn.attention;
+
+import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Where {@link MultiHeadPass} writes the gradients of what a call of {@link MultiHeadAttention} read. The caller owns all memory;
+ * element types are floating, strides free, no two tensors may overlap. What is null is not computed.
+ *
+ * <p>Where one tensor was given as query and key, or as key and value, the first of them takes the whole gradient and the
+ * other must be null.
+ *
+ * @param query of the query's shape
+ * @param key of the key's shape
+ * @param value of the value's shape
+ * @param scoreBias of the shape of a bias of the mask: the scores' gradient, summed over the axes along which it is broadcast
+ * @param headMask of the head mask's shape, or {@code [heads]} or {@code [batch, heads]} when the call had none, which stands for
+ *     ones: {@code sum att_h o dAtt_h} for every head (or every head of every example), from which Michel et al. (2019, equation
+ *     2) take a head's importance
+ */
+public record MultiHeadGradients(
+        @Nullable Tensor query,
+        @Nullable Tensor key,
+        @Nullable Tensor value,
+        @Nullable Tensor scoreBias,
+        @Nullable Tensor headMask) {
+    /** No gradient of an input. */
+    public static final MultiHeadGradients NONE = new MultiHeadGradients(null, null, null, null, null);
+
+    /**
+     * Returns room for the gradient of self-attention's one input.
+     *
+     * @param x of the input's shape; null when not wanted
+     * @return where it goes
+     */
+    public static MultiHeadGradients of(@Nullable Tensor x) {
+        return new MultiHeadGradients(x, null, null, null, null);
+    }
+
+    /**
+     * Returns room for the gradients of cross-attention, where key and value were one tensor.
+     *
+     * @param query of the query's shape
+     * @param memory of the shape of the tensor that was key and value; null when not wanted
+     * @return where they go
+     */
+    public static MultiHeadGradients of(@Nullable Tensor query, @Nullable Tensor memory) {
+        return new MultiHeadGradients(query, memory, null, null, null);
+    }
+
+    /**
+     * Returns room for the gradients of three different inputs.
+     *
+     * @param query of the query's shape
+     * @param key of the key's shape
+     * @param value of the value's shape
+     * @return where they go
+     */
+    public static MultiHeadGradients of(@Nullable Tensor query, @Nullable Tensor key, @Nullable Tensor value) {
+        return new MultiHeadGradients(query, key, value, null, null);
+    }
+
+    /**
+     * Returns these gradients and that of a bias of the mask.
+     *
+     * @param tensor of the bias's shape
+     * @return changed gradients
+     */
+    public MultiHeadGradients withScoreBias(@Nullable Tensor tensor) {
+        return new MultiHeadGradients(query, key, value, tensor, headMask);
+    }
+
+    /**
+     * Returns these gradients and that of the head mask.
+     *
+     * @param tensor {@code [heads]} or {@code [batch, heads]}
+     * @return changed gradients
+     */
+    public MultiHeadGradients withHeadMask(@Nullable Tensor tensor) {
+        return new MultiHeadGradients(query, key, value, scoreBias, tensor);
+    }
+
+    /** Returns where the gradient of one projection's input goes. */
+    @Nullable
+    Tensor of(Projection projection) {
+        return switch (projection) {
+            case QUERY -> query;
+            case KEY -> key;
+            case VALUE -> value;
+        };
+    }
+}

@@ -1,0 +1,156 @@
+package io.multihead.nn.attention;
+
+import io.multihead.attention.Mask;
+import io.multihead.attention.PackedSequences;
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What one call of {@link MultiHeadAttention} reads. Immutable; tensors are shared, not copied, and must stay unchanged
+ * during the call.
+ *
+ * <p>Query, key and value are {@code [batch, tokens, features]}, {@code [tokens, batch, features]} when the configuration
+ * says so, {@code [tokens, features]} without a batch, or have more axes: then the configuration's attention axes are
+ * flattened into tokens, and all others but the last into the batch. Element type and strides are free. In what follows
+ * {@code queries} and {@code keys} are numbers of tokens after that.
+ *
+ * <p>Sequences of different lengths are packed one after another in one batch, {@code [tokens, features]}, and divided by
+ * {@link #withSequences(PackedSequences)}.
+ *
+ * @param query {@code [batch, queries, embedDim]}
+ * @param key {@code [batch, keys, keyInputDim]}; the very tensor of the query for self-attention
+ * @param value {@code [batch, keys, valueInputDim]}
+ * @param mask over (batch, queryHeads, queries, keys)
+ * @param headMask factors of the heads' outputs, {@code [heads]} or {@code [batch, heads]}, any floating type; null for ones
+ * @param sequences boundaries of packed sequences; null for a batch of sequences of one length
+ */
+public record MultiHeadInputs(
+        Tensor query,
+        Tensor key,
+        Tensor value,
+        Mask mask,
+        @Nullable Tensor headMask,
+        @Nullable Sequences sequences) {
+    /**
+     * Checks the parts that must be there, and the head mask's type.
+     *
+     * @throws IllegalArgumentException if the head mask is I8
+     */
+    public MultiHeadInputs {
+        Checks.notNull(query, "query");
+        Checks.notNull(key, "key");
+        Checks.notNull(value, "value");
+        Checks.notNull(mask, "mask");
+        if (headMask != null && !headMask.dtype().isFloating()) {
+            throw Checks.fail("headMask", headMask.toString(), "expected a floating type");
+        }
+    }
+
+    /**
+     * The boundaries of packed sequences.
+     *
+     * @param queries which tokens of the query belong to one sequence
+     * @param keys which tokens of key and value belong to one sequence; as many sequences
+     */
+    public record Sequences(PackedSequences queries, PackedSequences keys) {
+        /**
+         * Checks that both are there and belong together.
+         *
+         * @throws IllegalArgumentException if the numbers of sequences differ
+         */
+        public Sequences {
+            int count = Checks.notNull(queries, "queries").count();
+            if (Checks.notNull(keys, "keys").count() != count) {
+                throw Checks.fail("keys", keys.count() + " sequences", "expected " + count + ", as queries has");
+            }
+        }
+    }
+
+    /**
+     * Returns the inputs of self-attention without masks.
+     *
+     * @param x query, key and value in one
+     * @return the inputs
+     */
+    public static MultiHeadInputs of(Tensor x) {
+        return of(x, x, x);
+    }
+
+    /**
+     * Returns the inputs of cross-attention without masks, of queries to one tensor of keys and values.
+     *
+     * @param query {@code [batch, queries, embedDim]}
+     * @param memory {@code [batch, keys, keyInputDim]}: key and value in one
+     * @return the inputs
+     */
+    public static MultiHeadInputs of(Tensor query, Tensor memory) {
+        return of(query, memory, memory);
+    }
+
+    /**
+     * Returns the inputs of attention of queries to keys and values, without masks.
+     *
+     * @param query {@code [batch, queries, embedDim]}
+     * @param key {@code [batch, keys, keyInputDim]}; the very tensor of the query for self-attention
+     * @param value {@code [batch, keys, valueInputDim]}
+     * @return the inputs
+     */
+    public static MultiHeadInputs of(Tensor query, Tensor key, Tensor value) {
+        return new MultiHeadInputs(query, key, value, Mask.NONE, null, null);
+    }
+
+    /**
+     * Returns these inputs with a mask over {@code (batch, queryHeads, queries, keys)}, which applies together with that of the
+     * configuration. It does not hide the extra keys of {@link MultiHeadConfig#withKeyValueBias} and
+     * {@link MultiHeadConfig#withZeroKey}, which are not part of {@code keys} here.
+     *
+     * @param newMask replaces the former one; {@link Mask#and} combines. {@link Mask#keyPadding} is PyTorch's boolean
+     *     {@code key_padding_mask}, {@link Mask#drop} its boolean {@code attn_mask}, {@link Mask#bias} its floating one
+     * @return changed inputs
+     */
+    public MultiHeadInputs withMask(Mask newMask) {
+        return new MultiHeadInputs(query, key, value, newMask, headMask, sequences);
+    }
+
+    /**
+     * Returns these inputs with every head's output multiplied with a factor before the output projection (the xi of Michel et al.
+     * 2019, equation 1): 0 silences a head.
+     *
+     * @param factors {@code [heads]} or {@code [batch, heads]}, any floating type
+     * @return changed inputs
+     * @throws IllegalArgumentException if the tensor is I8
+     */
+    public MultiHeadInputs withHeadMask(Tensor factors) {
+        return new MultiHeadInputs(query, key, value, mask, Checks.notNull(factors, "headMask"), sequences);
+    }
+
+    /**
+     * Returns these inputs as packed sequences of self-attention; see the other method.
+     *
+     * @param tokens which tokens of query, key and value belong to one sequence
+     * @return changed inputs
+     */
+    public MultiHeadInputs withSequences(PackedSequences tokens) {
+        return withSequences(tokens, tokens);
+    }
+
+    /**
+     * Returns these inputs as packed sequences: queries of sequence s attend to the keys of sequence s alone, and masks are
+     * aligned to each sequence by itself. There is one batch then. Tensors of a mask have no axis of queries, and
+     * {@link PackedSequences#maxLength} keys or 1; so have the weights. A recorded call takes no tensors in its mask.
+     *
+     * @param queries which tokens of the query belong to one sequence
+     * @param keys which tokens of key and value belong to one sequence; as many sequences
+     * @return changed inputs
+     * @throws IllegalArgumentException if the numbers of sequences differ
+     */
+    public MultiHeadInputs withSequences(PackedSequences queries, PackedSequences keys) {
+        return new MultiHeadInputs(query, key, value, mask, headMask, new Sequences(queries, keys));
+    }
+
+    /** Returns these inputs with another query, such as a normalised one. */
+    MultiHeadInputs withQuery(Tensor changed) {
+        return new MultiHeadInputs(changed, key, value, mask, headMask, sequences);
+    }
+}

@@ -1,0 +1,57 @@
+package io.multihead.nn.attention;
+
+import io.multihead.internal.Checks;
+import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Where one call of {@link MultiHeadAttention} writes. The caller owns all memory; element types are floating, strides
+ * free, and no two tensors may overlap. Asking for weights makes attention hold the whole score matrix.
+ *
+ * <p>{@code keys} counts the extra keys of the configuration too, which come last. Weights of
+ * inputs without a batch have no batch axis; those of packed sequences have as many keys as the longest sequence, and 0 where a
+ * sequence has fewer; with several token or batch axes, weights have the flattened sizes.
+ *
+ * @param output the query's shape with its features replaced by the configuration's output shape
+ * @param averageWeights {@code [batch, queries, keys]}: attention weights, averaged over heads; null when not wanted
+ * @param headWeights {@code [batch, heads, queries, keys]}: attention weights of every head; null when not wanted
+ */
+public record MultiHeadOutputs(
+        Tensor output,
+        @Nullable Tensor averageWeights,
+        @Nullable Tensor headWeights) {
+    /** Checks that there is an output. */
+    public MultiHeadOutputs {
+        Checks.notNull(output, "output");
+    }
+
+    /**
+     * Returns outputs without weights.
+     *
+     * @param output the query's shape with its features replaced by the configuration's output shape
+     * @return the outputs
+     */
+    public static MultiHeadOutputs of(Tensor output) {
+        return new MultiHeadOutputs(output, null, null);
+    }
+
+    /**
+     * Returns these outputs with attention weights averaged over heads.
+     *
+     * @param weights {@code [batch, queries, keys]}
+     * @return changed outputs
+     */
+    public MultiHeadOutputs withAverageWeights(@Nullable Tensor weights) {
+        return new MultiHeadOutputs(output, weights, headWeights);
+    }
+
+    /**
+     * Returns these outputs with attention weights of every head.
+     *
+     * @param weights {@code [batch, heads, queries, keys]}
+     * @return changed outputs
+     */
+    public MultiHeadOutputs withHeadWeights(@Nullable Tensor weights) {
+        return new MultiHeadOutputs(output, averageWeights, weights);
+    }
+}

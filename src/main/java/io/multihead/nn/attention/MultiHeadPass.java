@@ -1,0 +1,190 @@
+package io.multihead.nn.attention;
+
+import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionDropout;
+import io.multihead.attention.AttentionGradients;
+import io.multihead.attention.AttentionPass;
+import io.multihead.compute.Compute;
+import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.Execution;
+import io.multihead.internal.nn.TensorArena;
+import io.multihead.internal.nn.TensorMath;
+import io.multihead.internal.nn.Views;
+import io.multihead.nn.Pass;
+import io.multihead.tensor.Tensor;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A recorded call of {@link MultiHeadAttention}. Keeps the projected heads, their attention and its log-sum-exp, all linear in
+ * the number of tokens. For one thread at a time; inputs, outputs and parameters must not change before it is closed.
+ */
+public final class MultiHeadPass implements Pass {
+    private final Compute cpu;
+    private final LayerParameters parameters;
+    private final MultiHeadInputs inputs;
+    private final MultiHeadOutputs outputs;
+    private final TensorArena arena;
+    private final RecordedProjector projector;
+    private final LayerPipeline.Saved saved;
+    private boolean open = true;
+
+    private MultiHeadPass(
+            Compute cpu,
+            LayerParameters parameters,
+            MultiHeadInputs inputs,
+            MultiHeadOutputs outputs,
+            AttentionDropout dropout) {
+        this.cpu = cpu;
+        this.parameters = parameters;
+        this.inputs = inputs;
+        this.outputs = outputs;
+        arena = new TensorArena(cpu);
+        projector = new RecordedProjector(parameters);
+        saved = LayerPipeline.recorded(parameters, projector, dropout).run(cpu, arena, inputs, outputs);
+    }
+
+    /** Checks everything, computes the outputs and keeps what backward needs. */
+    @SuppressWarnings("try") // the call ends with the block
+    static MultiHeadPass record(
+            Compute cpu, LayerParameters parameters, MultiHeadInputs inputs, MultiHeadOutputs outputs, long seed) {
+        double rate = parameters.config().options().dropout().rate();
+        try (Execution.Running call = Operation.execution(cpu).begin()) {
+            return new MultiHeadPass(cpu, parameters, inputs, outputs, new AttentionDropout(rate, seed));
+        }
+    }
+
+    /**
+     * Computes the gradients of self-attention; for other calls of {@code record}, see the other method.
+     *
+     * @throws IllegalArgumentException if query, key and value were not one tensor, a shape does not fit, or tensors overlap
+     */
+    @Override
+    public void backward(Tensor outputGradient, @Nullable Tensor inputGradient, Map<String, Tensor> gradients) {
+        boolean self = inputs.query() == inputs.key() && inputs.key() == inputs.value();
+        if (inputGradient != null && !self) {
+            throw Checks.fail(
+                    "inputGradient", "one tensor", "expected MultiHeadGradients, as query, key and value were several");
+        }
+        backward(outputGradient, MultiHeadGradients.of(inputGradient), gradients);
+    }
+
+    /**
+     * Computes gradients of some loss from its gradient with respect to the output. May be called several times.
+     *
+     * @param outputGradient of the output's shape
+     * @param inputGradients where the gradients of what the call read go, written
+     * @param gradients by the names of {@link MultiHeadAttention#parameters}: the parameters' gradients are added to them;
+     *     parameters without a tensor here are skipped
+     * @throws IllegalArgumentException if a shape does not fit or tensors overlap, before anything is written
+     * @throws IllegalStateException if the pass is closed
+     */
+    public void backward(Tensor outputGradient, MultiHeadGradients inputGradients, Map<String, Tensor> gradients) {
+        if (!open) {
+            throw new IllegalStateException("pass: closed; expected an open one");
+        }
+        BackwardChecks.check(cpu, parameters, inputs, outputs, outputGradient, inputGradients, gradients);
+        try (TensorArena scratch = TensorArena.ofCall(cpu)) {
+            back(scratch, outputGradient, inputGradients, gradients);
+        }
+    }
+
+    private void back(
+            TensorArena scratch,
+            Tensor outputGradient,
+            MultiHeadGradients inputGradients,
+            Map<String, Tensor> gradients) {
+        Tensor upstream = scratch.f32(saved.attended().shape().toArray());
+        projector.backwardOutput(denseGradient(scratch, outputGradient), upstream, gradients);
+        Tensor heads = Views.splitHeads(upstream, parameters.config().queryHeads());
+        if (inputGradients.headMask() != null) {
+            HeadMask.gradient(cpu, saved.attention().output(), heads, inputGradients.headMask());
+        }
+        if (inputs.headMask() != null) {
+            HeadMask.apply(cpu, heads, inputs.headMask());
+        }
+        RecordedProjector.HeadGradients into = projector.allocateGradients(scratch);
+        attendBack(scratch, heads, into.heads(), inputGradients.scoreBias(), gradients);
+        boolean wantsQuery = inputGradients.query() != null;
+        projector
+                .backwardInputs(cpu, scratch, into, wantsQuery, gradients)
+                .forEach((projection, dense) -> deliver(dense, inputGradients.of(projection)));
+    }
+
+    /** Returns {@code [batch, tokens, features]} of any output gradient. */
+    private Tensor denseGradient(TensorArena scratch, Tensor outputGradient) {
+        Tensor ordered = saved.axes().inOrder(outputGradient);
+        Tensor dense = scratch.f32(ordered.shape().toArray());
+        ordered.copyTo(dense);
+        Tensor attended = saved.attended();
+        return dense.reshape(
+                attended.dim(0),
+                attended.dim(1),
+                parameters.config().outputShape().elements());
+    }
+
+    /** Writes a dense gradient of an input to the caller's tensor, if there is one. */
+    private void deliver(Tensor dense, @Nullable Tensor to) {
+        if (to != null) {
+            Tensor ordered = saved.axes().inOrder(to);
+            dense.reshape(ordered.shape().toArray()).copyTo(ordered);
+        }
+    }
+
+    /**
+     * Goes back through attention. The extra keys are a second part of the same softmax: with log-sum-exp and output of the whole,
+     * each part's backward gives its own gradients exactly, and the query's are their sum.
+     */
+    private void attendBack(
+            TensorArena scratch,
+            Tensor upstream,
+            ProjectedHeads into,
+            @Nullable Tensor scoreBias,
+            Map<String, Tensor> gradients) {
+        ProjectedHeads heads = saved.heads();
+        AttentionPass pass =
+                new AttentionPass(heads.query(), heads.key(), heads.value(), saved.attention(), saved.options());
+        SequenceAttention.backward(cpu, pass, inputs.sequences(), upstream, into, scoreBias);
+        ExtraKeys extraKeys = saved.extraKeys();
+        if (extraKeys == null) {
+            return;
+        }
+        long batch = upstream.dim(0);
+        Tensor keys = extraKeys.keys(batch);
+        Tensor values = extraKeys.values(batch);
+        Tensor query = scratch.f32(heads.query().shape().toArray());
+        Tensor keyGradient = scratch.f32(keys.shape().toArray());
+        Tensor valueGradient = scratch.f32(values.shape().toArray());
+        AttentionPass extra = new AttentionPass(
+                heads.query(),
+                keys,
+                values,
+                saved.attention(),
+                extraKeys.options(saved.options().dropout()));
+        Attention.backward(cpu, extra, upstream, AttentionGradients.of(query, keyGradient, valueGradient));
+        TensorMath.add(cpu, into.query(), query, into.query());
+        if (parameters.config().keyValueBias()) {
+            addOverBatch(keyGradient, gradients.get(LayerParameters.KEY_BIAS));
+            addOverBatch(valueGradient, gradients.get(LayerParameters.VALUE_BIAS));
+        }
+    }
+
+    /**
+     * Adds the gradient of the first extra key {@code [batch, keyValueHeads, extra, dim]} to that of
+     * {@code [1, 1, keyValueHeads * dim]}.
+     */
+    private void addOverBatch(Tensor part, @Nullable Tensor gradient) {
+        if (gradient != null) {
+            Tensor flat = gradient.reshape(part.dim(1), part.dim(3));
+            TensorMath.addOverFirstAxis(cpu, part.select(2, 0), flat);
+        }
+    }
+
+    /** Forgets what was kept. Does nothing the second time. */
+    @Override
+    public void close() {
+        open = false;
+        arena.close();
+    }
+}

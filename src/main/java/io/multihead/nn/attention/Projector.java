@@ -1,0 +1,20 @@
+package io.multihead.nn.attention;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.nn.TensorArena;
+import io.multihead.tensor.Tensor;
+
+/** Projects the inputs and the output of a layer: with packed weights, or with linear layers that record what backward needs. */
+interface Projector {
+    /**
+     * Projects query, key and value {@code [batch, tokens, features]}; one and the same tensor three times is self-attention, which
+     * a fused weight projects at once.
+     */
+    ProjectedHeads project(Compute cpu, TensorArena arena, Tensor query, Tensor key, Tensor value);
+
+    /** Projects the concatenated heads {@code [batch, queries, heads * valueDim]} into a result of that shape but the last axis. */
+    void projectOutput(Compute cpu, TensorArena arena, Tensor attended, Tensor result);
+
+    /** Returns room for {@code [batch, tokens, features]} in the memory order that is best for what follows. */
+    Tensor allocate(TensorArena arena, Tensor like, long features);
+}

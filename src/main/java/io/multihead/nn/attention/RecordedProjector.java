@@ -1,0 +1,171 @@
+package io.multihead.nn.attention;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.Checks;
+import io.multihead.internal.nn.TensorArena;
+import io.multihead.internal.nn.TensorMath;
+import io.multihead.internal.nn.Views;
+import io.multihead.nn.Linear;
+import io.multihead.nn.Pass;
+import io.multihead.tensor.Tensor;
+import java.util.EnumMap;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Projects one recorded call by linear layers that read the weights as they are: the inputs in one multiplication when query, key
+ * and value are one tensor with a fused weight, else in three. Results are dense, since the gradients of weights are products over
+ * all rows.
+ */
+final class RecordedProjector implements Projector {
+    private final LayerParameters parameters;
+    private final MultiHeadConfig config;
+    private final Map<Projection, Tensor> inputs = new EnumMap<>(Projection.class);
+    private final Map<Projection, Pass> passes = new EnumMap<>(Projection.class);
+    private @Nullable Pass fused;
+    private @Nullable Pass output;
+
+    RecordedProjector(LayerParameters parameters) {
+        this.parameters = parameters;
+        this.config = parameters.config();
+    }
+
+    @Override
+    public ProjectedHeads project(Compute cpu, TensorArena arena, Tensor query, Tensor key, Tensor value) {
+        inputs.put(Projection.QUERY, query);
+        inputs.put(Projection.KEY, key);
+        inputs.put(Projection.VALUE, value);
+        Tensor fusedWeight = parameters.find(LayerParameters.FUSED_WEIGHT);
+        if (fusedWeight != null && query == key && key == value) {
+            Tensor all = allocate(arena, query, Projection.allOutputs(config));
+            fused = Linear.of(fusedWeight, parameters.find(LayerParameters.INPUT_BIAS))
+                    .record(cpu, query, all, 0);
+            return ProjectedHeads.ofFused(config, all);
+        }
+        return separate(projection -> {
+            Tensor input = inputs.get(projection);
+            Tensor result = allocate(arena, input, projection.outputs(config));
+            Linear linear = Linear.of(parameters.weight(projection), parameters.bias(projection));
+            passes.put(projection, linear.record(cpu, input, result, 0));
+            return result;
+        });
+    }
+
+    @Override
+    public void projectOutput(Compute cpu, TensorArena arena, Tensor attended, Tensor result) {
+        Linear linear =
+                Linear.of(parameters.get(LayerParameters.OUTPUT_WEIGHT), parameters.find(LayerParameters.OUTPUT_BIAS));
+        Tensor dense = allocate(arena, attended, result.dim(2));
+        output = linear.record(cpu, attended, dense, 0);
+        dense.copyTo(result);
+    }
+
+    @Override
+    public Tensor allocate(TensorArena arena, Tensor like, long features) {
+        return arena.f32(like.dim(0), like.dim(1), features);
+    }
+
+    /** Goes back through the output projection: writes the gradient of the concatenated heads, adds those of the parameters. */
+    void backwardOutput(Tensor outputGradient, Tensor attendedGradient, Map<String, Tensor> parameterGradients) {
+        Map<String, Tensor> own = new LinkedHashMap<>();
+        putIfPresent(own, "weight", parameterGradients.get(LayerParameters.OUTPUT_WEIGHT));
+        putIfPresent(own, "bias", config.bias() ? parameterGradients.get(LayerParameters.OUTPUT_BIAS) : null);
+        Checks.notNull(output, "output").backward(outputGradient, attendedGradient, own);
+    }
+
+    /** Allocates the gradients of the projected heads. */
+    HeadGradients allocateGradients(TensorArena scratch) {
+        if (fused != null) {
+            Tensor all = allocate(scratch, inputs.get(Projection.QUERY), Projection.allOutputs(config));
+            return new HeadGradients(Map.of(), all, ProjectedHeads.ofFused(config, all));
+        }
+        Map<Projection, Tensor> dense = new EnumMap<>(Projection.class);
+        ProjectedHeads heads = separate(projection -> {
+            Tensor gradient = allocate(scratch, inputs.get(projection), projection.outputs(config));
+            dense.put(projection, gradient);
+            return gradient;
+        });
+        return new HeadGradients(dense, null, heads);
+    }
+
+    /**
+     * The gradients of the projected heads.
+     *
+     * @param separate dense gradients of three projections, or none
+     * @param fused the dense gradient of the fused projection, or null
+     * @param heads views of them
+     */
+    record HeadGradients(
+            Map<Projection, Tensor> separate, @Nullable Tensor fused, ProjectedHeads heads) {}
+
+    /**
+     * Goes back through the input projections: adds the gradients of parameters.
+     *
+     * @return dense gradients of the inputs {@code [batch, tokens, features]}; where one tensor was several inputs, the first of
+     *     them has the sum
+     */
+    Map<Projection, Tensor> backwardInputs(
+            Compute cpu, TensorArena scratch, HeadGradients from, boolean wantsQuery, Map<String, Tensor> gradients) {
+        Map<Projection, Tensor> results = new EnumMap<>(Projection.class);
+        Tensor x = inputs.get(Projection.QUERY);
+        if (fused != null) {
+            Map<String, Tensor> own = new LinkedHashMap<>();
+            putIfPresent(own, "weight", gradients.get(LayerParameters.FUSED_WEIGHT));
+            putIfPresent(own, "bias", inputBias(gradients));
+            Tensor dx = wantsQuery ? scratch.f32(x.shape().toArray()) : null;
+            fused.backward(Checks.notNull(from.fused, "fused"), dx, own);
+            if (dx != null) {
+                results.put(Projection.QUERY, dx);
+            }
+            return results;
+        }
+        Tensor query = one(scratch, Projection.QUERY, from, gradients);
+        Tensor key = one(scratch, Projection.KEY, from, gradients);
+        Tensor value = one(scratch, Projection.VALUE, from, gradients);
+        if (inputs.get(Projection.VALUE) == inputs.get(Projection.KEY)) {
+            TensorMath.add(cpu, key, value, key);
+        }
+        if (inputs.get(Projection.KEY) == x) {
+            TensorMath.add(cpu, query, key, query);
+        }
+        results.put(Projection.QUERY, query);
+        results.put(Projection.KEY, key);
+        results.put(Projection.VALUE, value);
+        return results;
+    }
+
+    private Tensor one(
+            TensorArena scratch, Projection projection, HeadGradients from, Map<String, Tensor> parameterGradients) {
+        Map<String, Tensor> own = new LinkedHashMap<>();
+        boolean separate = parameters.find(LayerParameters.FUSED_WEIGHT) == null;
+        Tensor weight = parameterGradients.get(separate ? projection.weightName() : LayerParameters.FUSED_WEIGHT);
+        if (weight != null) {
+            own.put("weight", separate ? weight : projection.rows(config, weight));
+        }
+        Tensor bias = inputBias(parameterGradients);
+        if (bias != null) {
+            own.put("bias", projection.rows(config, bias));
+        }
+        Tensor dx = scratch.f32(inputs.get(projection).shape().toArray());
+        passes.get(projection).backward(from.separate.get(projection), dx, own);
+        return dx;
+    }
+
+    private @Nullable Tensor inputBias(Map<String, Tensor> parameterGradients) {
+        return config.bias() ? parameterGradients.get(LayerParameters.INPUT_BIAS) : null;
+    }
+
+    private ProjectedHeads separate(java.util.function.Function<Projection, Tensor> results) {
+        return new ProjectedHeads(
+                Views.splitHeads(results.apply(Projection.QUERY), Projection.QUERY.heads(config)),
+                Views.splitHeads(results.apply(Projection.KEY), Projection.KEY.heads(config)),
+                Views.splitHeads(results.apply(Projection.VALUE), Projection.VALUE.heads(config)));
+    }
+
+    private static void putIfPresent(Map<String, Tensor> gradients, String name, @Nullable Tensor tensor) {
+        if (tensor != null) {
+            gradients.put(name, tensor);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+package io.multihead.nn.attention;
+
+import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionDropout;
+import io.multihead.attention.AttentionGradients;
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.AttentionOutputs;
+import io.multihead.attention.AttentionPass;
+import io.multihead.attention.KeyValueView;
+import io.multihead.compute.Compute;
+import io.multihead.internal.nn.SplitMix64;
+import io.multihead.nn.attention.MultiHeadInputs.Sequences;
+import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Attention over the projected heads of one call: a batch of sequences of one length, or packed sequences. Inference computes
+ * packed sequences in one call of {@link Attention}. Recorded calls compute one after the other, since backward knows tensors
+ * alone; each sequence draws its dropout from a seed of its own.
+ */
+final class SequenceAttention {
+    private SequenceAttention() {}
+
+    /** Computes attention of the queries to the projected keys. */
+    static void forward(
+            Compute cpu,
+            ProjectedHeads heads,
+            @Nullable Sequences sequences,
+            AttentionOutputs outputs,
+            AttentionOptions options,
+            boolean recorded) {
+        if (sequences == null) {
+            Attention.forward(cpu, heads.query(), heads.key(), heads.value(), outputs, options);
+        } else if (!recorded) {
+            KeyValueView keyValues = KeyValueView.packed(heads.key(), heads.value(), sequences.keys());
+            Attention.forward(cpu, heads.query(), sequences.queries(), keyValues, outputs, options);
+        } else {
+            for (int s = 0; s < sequences.queries().count(); s++) {
+                ProjectedHeads one = slice(heads, sequences, s);
+                AttentionOutputs part = slice(outputs, sequences, s);
+                Attention.forward(cpu, one.query(), one.key(), one.value(), part, options(options, s));
+            }
+        }
+    }
+
+    /** Computes the gradients of projected heads, and of a bias of the mask where wanted, from that of the output. */
+    static void backward(
+            Compute cpu,
+            AttentionPass pass,
+            @Nullable Sequences sequences,
+            Tensor upstream,
+            ProjectedHeads to,
+            @Nullable Tensor bias) {
+        if (sequences == null) {
+            AttentionGradients gradients = AttentionGradients.of(to.query(), to.key(), to.value());
+            Attention.backward(cpu, pass, upstream, bias == null ? gradients : gradients.withBias(bias));
+            return;
+        }
+        ProjectedHeads heads = new ProjectedHeads(pass.query(), pass.key(), pass.value());
+        for (int s = 0; s < sequences.queries().count(); s++) {
+            ProjectedHeads one = slice(heads, sequences, s);
+            ProjectedHeads gradients = slice(to, sequences, s);
+            AttentionPass part = new AttentionPass(
+                    one.query(),
+                    one.key(),
+                    one.value(),
+                    slice(pass.outputs(), sequences, s),
+                    options(pass.options(), s));
+            Attention.backward(
+                    cpu,
+                    part,
+                    queries(upstream, sequences, s),
+                    AttentionGradients.of(gradients.query(), gradients.key(), gradients.value()));
+        }
+    }
+
+    /** Returns the options of one packed sequence: dropout draws from a seed of its own. */
+    private static AttentionOptions options(AttentionOptions options, int s) {
+        AttentionDropout all = options.dropout();
+        return options.withDropout(new AttentionDropout(all.rate(), SplitMix64.seedOf(all.seed(), s)));
+    }
+
+    private static ProjectedHeads slice(ProjectedHeads heads, Sequences sequences, int s) {
+        return heads.slice(
+                sequences.queries().start(s),
+                sequences.queries().end(s),
+                sequences.keys().start(s),
+                sequences.keys().end(s));
+    }
+
+    /** Returns the part of the outputs for one sequence; weights of keys that it does not have become 0. */
+    private static AttentionOutputs slice(AttentionOutputs outputs, Sequences sequences, int s) {
+        AttentionOutputs part = AttentionOutputs.of(queries(outputs.output(), sequences, s));
+        if (outputs.logSumExp() != null) {
+            part = part.withLogSumExp(queries(outputs.logSumExp(), sequences, s));
+        }
+        if (outputs.weights() != null) {
+            Tensor weights = queries(outputs.weights(), sequences, s);
+            long keys = sequences.keys().length(s);
+            weights.slice(3, keys, weights.dim(3)).fill(0);
+            part = part.withWeights(weights.slice(3, 0, keys));
+        }
+        return part;
+    }
+
+    private static Tensor queries(Tensor tensor, Sequences sequences, int s) {
+        return tensor.slice(2, sequences.queries().start(s), sequences.queries().end(s));
+    }
+}

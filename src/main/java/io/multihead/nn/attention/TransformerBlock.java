@@ -1,0 +1,340 @@
+package io.multihead.nn.attention;
+
+import io.multihead.attention.Mask;
+import io.multihead.attention.PackedSequences;
+import io.multihead.compute.Compute;
+import io.multihead.internal.Checks;
+import io.multihead.internal.nn.InitialTensors;
+import io.multihead.internal.nn.TensorChecks;
+import io.multihead.nn.Dropout;
+import io.multihead.nn.FeedForward;
+import io.multihead.nn.Layer;
+import io.multihead.nn.LayerNorm;
+import io.multihead.nn.Pass;
+import io.multihead.nn.Residual;
+import io.multihead.nn.Sequence;
+import io.multihead.nn.Sequence.Part;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Self-attention and a feed-forward network, each with a residual connection and layer normalisation: the encoder layer of
+ * Vaswani et al. (2017, section 3.1), as PyTorch's {@code nn.TransformerEncoderLayer} with its parameter names
+ * ({@code self_attn.*}, {@code linear1.*}, {@code linear2.*}, {@code norm1.*}, {@code norm2.*}). With a causal mask it is the
+ * layer of a decoder-only model.
+ *
+ * <p>Post-norm is {@code norm(x + f(x))}, the paper's; pre-norm {@code x + f(norm(x))} (Xiong et al. 2020). Inputs and outputs are
+ * {@code [batch, tokens, embedDim]}, or as the attention's configuration says. Thread-safe in inference.
+ */
+public final class TransformerBlock implements Layer {
+    private final Config config;
+    private final SelfAttention attention;
+    private final FeedForward feedForward;
+    private final Layer norm1;
+    private final Layer norm2;
+    private final Sequence layers;
+
+    private TransformerBlock(
+            Config config, SelfAttention attention, FeedForward feedForward, Layer norm1, Layer norm2) {
+        this.config = config;
+        this.attention = attention;
+        this.feedForward = feedForward;
+        this.norm1 = norm1;
+        this.norm2 = norm2;
+        this.layers = assemble(config, attention, feedForward, norm1, norm2);
+    }
+
+    private static Sequence assemble(Config config, Layer attention, Layer feedForward, Layer norm1, Layer norm2) {
+        Part attend = new Part("self_attn.", attention);
+        Part transform = new Part("", feedForward);
+        Part first = new Part("norm1.", norm1);
+        Part second = new Part("norm2.", norm2);
+        return config.normFirst
+                ? Sequence.of(residual(config, first, attend), residual(config, second, transform))
+                : Sequence.of(residual(config, attend), first, residual(config, transform), second);
+    }
+
+    /** Returns the sum of the input and of what the parts and dropout make of it. */
+    private static Part residual(Config config, Part... parts) {
+        List<Part> all = new ArrayList<>(List.of(parts));
+        if (config.dropout > 0) {
+            all.add(new Part("", Dropout.of(config.dropout)));
+        }
+        return new Part("", Residual.of(Sequence.of(all.toArray(Part[]::new))));
+    }
+
+    /**
+     * Returns a block with given parameters.
+     *
+     * @param config what the block computes
+     * @param parameters gives the tensor of a name; shared, not copied
+     * @return the block
+     * @throws IllegalArgumentException if a parameter is missing, or a shape or element type does not fit
+     */
+    public static TransformerBlock of(Config config, Function<String, @Nullable Tensor> parameters) {
+        Checks.notNull(config, "config");
+        Checks.notNull(parameters, "parameters");
+        MultiHeadAttention attention =
+                MultiHeadAttention.of(config.attention, name -> parameters.apply("self_attn." + name));
+        return new TransformerBlock(
+                config,
+                new SelfAttention(attention, Mask.NONE, null, null),
+                FeedForward.of(config.embedDim(), config.feedForward, config.activation, config.dropout, parameters),
+                norm(config, "norm1.", parameters),
+                norm(config, "norm2.", parameters));
+    }
+
+    /**
+     * Returns a block with fresh f32 parameters from PyTorch's distributions: attention as
+     * {@link MultiHeadAttention#initialise}, linear layers uniform within {@code 1 / sqrt(inputs)}, norms 1 and 0.
+     *
+     * @param config what the block computes
+     * @param seed any number
+     * @param arena owns the parameters; must stay open while the block is used
+     * @return the block
+     */
+    public static TransformerBlock initialise(Config config, long seed, Arena arena) {
+        Map<String, Tensor> drawn = new LinkedHashMap<>();
+        long embedDim = Checks.notNull(config, "config").embedDim();
+        InitialWeights.draw(config.attention, seed, Checks.notNull(arena, "arena"))
+                .forEach((name, tensor) -> drawn.put("self_attn." + name, tensor));
+        drawn.putAll(new InitialTensors(~seed, arena).feedForward(embedDim, config.feedForward));
+        drawn.putAll(InitialTensors.norm("norm1.", embedDim, arena));
+        drawn.putAll(InitialTensors.norm("norm2.", embedDim, arena));
+        return of(config, drawn::get);
+    }
+
+    private static Layer norm(Config config, String prefix, Function<String, @Nullable Tensor> parameters) {
+        Shape shape = Shape.of(config.embedDim());
+        return LayerNorm.of(
+                shape,
+                config.epsilon,
+                TensorChecks.requireParameter(prefix + "weight", parameters.apply(prefix + "weight"), shape),
+                TensorChecks.requireParameter(prefix + "bias", parameters.apply(prefix + "bias"), shape));
+    }
+
+    /**
+     * Returns this block with a mask for every call, besides that of the configuration: the same parameters, shared, not copied.
+     *
+     * @param mask replaces the former one
+     * @return a block with this mask
+     */
+    public TransformerBlock withMask(Mask mask) {
+        return with(new SelfAttention(
+                attention.attention(), Checks.notNull(mask, "mask"), attention.headMask(), attention.sequences()));
+    }
+
+    /**
+     * Returns this block with every head's output multiplied with a factor, which counts as the parameter
+     * {@code self_attn.head_mask}: its gradient can be asked for by this name.
+     *
+     * @param factors {@code [heads]} or {@code [batch, heads]}, any floating type; replaces the former ones
+     * @return a block with this head mask
+     * @throws IllegalArgumentException if the tensor is I8
+     */
+    public TransformerBlock withHeadMask(Tensor factors) {
+        TensorChecks.requireFloating("headMask", factors);
+        return with(new SelfAttention(attention.attention(), attention.mask(), factors, attention.sequences()));
+    }
+
+    /**
+     * Returns this block for sequences of different lengths, packed one after another in {@code [tokens, embedDim]}; see
+     * {@link MultiHeadInputs#withSequences(PackedSequences)}. A block for the next batch is cheap: it shares parameters and packed
+     * weights with this one.
+     *
+     * @param sequences which tokens belong to one sequence; replaces the former ones
+     * @return a block for these sequences
+     */
+    public TransformerBlock withSequences(PackedSequences sequences) {
+        Checks.notNull(sequences, "sequences");
+        return with(new SelfAttention(attention.attention(), attention.mask(), attention.headMask(), sequences));
+    }
+
+    private TransformerBlock with(SelfAttention changed) {
+        return new TransformerBlock(config, changed, feedForward, norm1, norm2);
+    }
+
+    /**
+     * Returns this block with some of its attention's heads only, and without masks and sequences; see
+     * {@link MultiHeadAttention#keepHeads}.
+     *
+     * @param arena owns the copies of the attention's parameters; all others are shared
+     * @param heads which heads stay
+     * @return the smaller block
+     */
+    public TransformerBlock keepHeads(Arena arena, int... heads) {
+        MultiHeadAttention kept = attention.attention().keepHeads(arena, heads);
+        return new TransformerBlock(
+                config.withAttention(kept.config()),
+                new SelfAttention(kept, Mask.NONE, null, null),
+                feedForward,
+                norm1,
+                norm2);
+    }
+
+    @Override
+    public Map<String, Tensor> parameters() {
+        return layers.parameters();
+    }
+
+    @Override
+    public Shape outputShape(Shape input) {
+        return layers.outputShape(input);
+    }
+
+    @Override
+    public void forward(Compute cpu, Tensor x, Tensor y) {
+        layers.forward(cpu, x, y);
+    }
+
+    @Override
+    public Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
+        return layers.record(cpu, x, y, seed);
+    }
+
+    @Override
+    public void parametersChanged() {
+        layers.parametersChanged();
+    }
+
+    /**
+     * Returns what the block computes.
+     *
+     * @return the configuration
+     */
+    public Config config() {
+        return config;
+    }
+
+    /**
+     * Returns the block's attention.
+     *
+     * @return the very layer
+     */
+    public MultiHeadAttention attention() {
+        return attention.attention();
+    }
+
+    /**
+     * What a block computes. Immutable.
+     *
+     * @param attention of self-attention; its dropout is that of the attention weights
+     * @param feedForward features between the two linear layers
+     * @param activation what follows the first of them
+     * @param normFirst whether it is pre-norm
+     * @param dropout rate behind attention, activation and feed-forward network, in training
+     * @param epsilon of the normalisations
+     */
+    public record Config(
+            MultiHeadConfig attention,
+            long feedForward,
+            FeedForward.Activation activation,
+            boolean normFirst,
+            double dropout,
+            double epsilon) {
+        /**
+         * Checks the parts.
+         *
+         * @throws IllegalArgumentException if a size is below 1, the rate no probability, or the attention's output not of its
+         *     input's size
+         */
+        public Config {
+            Checks.notNull(attention, "attention");
+            Checks.notNull(activation, "activation");
+            Checks.atLeast(feedForward, 1, "feedForward");
+            if (!(dropout >= 0 && dropout <= 1)) {
+                throw Checks.fail("dropout", String.valueOf(dropout), "expected 0 to 1");
+            }
+            if (!(epsilon >= 0 && epsilon < Double.POSITIVE_INFINITY)) {
+                throw Checks.fail("epsilon", String.valueOf(epsilon), "expected a finite number of at least 0");
+            }
+            Shape output = attention.outputShape();
+            if (!output.equals(Shape.of(attention.embedDim()))) {
+                throw Checks.fail(
+                        "attention",
+                        "output shape " + output,
+                        "expected [" + attention.embedDim() + "], as the input has");
+            }
+        }
+
+        /**
+         * Returns PyTorch's defaults but dropout: post-norm, ReLU, epsilon 1e-5, no dropout.
+         *
+         * @param embedDim features of a token
+         * @param heads how many heads
+         * @param feedForward features between the two linear layers
+         * @return the configuration
+         */
+        public static Config of(long embedDim, int heads, long feedForward) {
+            return new Config(
+                    MultiHeadConfig.of(embedDim, heads), feedForward, FeedForward.Activation.RELU, false, 0, 1e-5);
+        }
+
+        /**
+         * Returns this configuration with pre-norm or post-norm.
+         *
+         * @param first whether normalisation comes first
+         * @return changed configuration
+         */
+        public Config withNormFirst(boolean first) {
+            return new Config(attention, feedForward, activation, first, dropout, epsilon);
+        }
+
+        /**
+         * Returns this configuration with another activation.
+         *
+         * @param changed what follows the first linear layer
+         * @return changed configuration
+         */
+        public Config withActivation(FeedForward.Activation changed) {
+            return new Config(attention, feedForward, changed, normFirst, dropout, epsilon);
+        }
+
+        /**
+         * Returns this configuration with dropout in training, of attention weights too.
+         *
+         * @param rate probability to drop
+         * @return changed configuration
+         */
+        public Config withDropout(double rate) {
+            return new Config(attention.withDropout(rate), feedForward, activation, normFirst, rate, epsilon);
+        }
+
+        /**
+         * Returns this configuration with other attention.
+         *
+         * @param changed of self-attention
+         * @return changed configuration
+         */
+        public Config withAttention(MultiHeadConfig changed) {
+            return new Config(changed, feedForward, activation, normFirst, dropout, epsilon);
+        }
+
+        /**
+         * Returns this configuration with another epsilon of the normalisations.
+         *
+         * @param changed added to the variance; at least 0
+         * @return changed configuration
+         * @throws IllegalArgumentException if it is negative or not finite
+         */
+        public Config withEpsilon(double changed) {
+            return new Config(attention, feedForward, activation, normFirst, dropout, changed);
+        }
+
+        /**
+         * Returns the features of a token.
+         *
+         * @return the embedding's size
+         */
+        public long embedDim() {
+            return attention.embedDim();
+        }
+    }
+}

@@ -1,0 +1,92 @@
+package io.multihead.position;
+
+import io.multihead.internal.Checks;
+import io.multihead.internal.Gate;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.RowOps;
+import io.multihead.internal.layout.Packer;
+import io.multihead.internal.layout.Scratch;
+import io.multihead.internal.nn.RowView;
+import io.multihead.internal.nn.TensorChecks;
+import io.multihead.tensor.Tensor;
+
+/**
+ * Sinusoidal position encodings (Vaswani et al. 2017, "Attention is all you need", section 3.5):
+ * {@code p[t, 2i] = sin(t / 10000^(2i / dim))} and {@code p[t, 2i + 1] = cos(t / 10000^(2i / dim))}. An odd {@code dim} ends
+ * with a sine.
+ *
+ * <p>Angles, sines and cosines are computed in {@code double} by {@link StrictMath}: the same bits on every machine; they pass
+ * through f32. Runs on the calling thread. Stateless; tensors stay the caller's.
+ */
+public final class SinusoidalPositions {
+    private static final double BASE = 10_000;
+
+    private SinusoidalPositions() {}
+
+    /**
+     * Writes the encodings.
+     *
+     * @param to {@code [..., tokens, dim]}, any floating type and strides; written
+     * @param offset position of the first token, at least 0
+     * @throws IllegalArgumentException if the tensor or the offset does not fit; nothing has been written then
+     */
+    public static void fill(Tensor to, long offset) {
+        run(to, offset, false);
+    }
+
+    /**
+     * Adds the encodings.
+     *
+     * @param to {@code [..., tokens, dim]}, any floating type and strides; added to, rounding to f32 and to its element type
+     * @param offset position of the first token, at least 0
+     * @throws IllegalArgumentException if the tensor or the offset does not fit; nothing has been written then
+     */
+    public static void add(Tensor to, long offset) {
+        run(to, offset, true);
+    }
+
+    private static void run(Tensor to, long offset, boolean adds) {
+        Checks.atLeast(offset, 0, "offset");
+        if (Checks.notNull(to, "to").rank() < 2) {
+            throw Checks.fail("to", "shape " + to.shape(), "expected [..., tokens, dim]");
+        }
+        int dim = Checks.fitsInt(Math.min(to.dim(-1) + 64, 1L << 40), "dim") - 64;
+        Gate.requireVectorModule();
+        new TensorChecks().writes("to", to, to.shape());
+        RowView rows = RowView.of(to, 1);
+        long tokens = to.dim(-2);
+        double[] rates = rates(dim);
+        Packer packer = new Packer(new Scratch());
+        float[] encoding = new float[RowView.room(dim)];
+        float[] sum = new float[RowView.room(dim)];
+        for (long token = 0; token < tokens; token++) {
+            encode(encoding, rates, offset + token);
+            for (long row = token; row < rows.count(); row += tokens) {
+                if (adds) {
+                    rows.read(packer, row, sum);
+                    RowOps.add(sum, 0, Lanes.roundUp(dim, Lanes.PANEL), encoding, 0);
+                    rows.write(packer, row, sum);
+                } else {
+                    rows.write(packer, row, encoding);
+                }
+            }
+        }
+    }
+
+    /** What positions are multiplied with, for each pair of elements. */
+    private static double[] rates(int dim) {
+        double[] rates = new double[(dim + 1) / 2];
+        for (int pair = 0; pair < rates.length; pair++) {
+            rates[pair] = StrictMath.pow(BASE, -2.0 * pair / dim);
+        }
+        return rates;
+    }
+
+    private static void encode(float[] row, double[] rates, long position) {
+        for (int pair = 0; pair < rates.length; pair++) {
+            double angle = position * rates[pair];
+            row[2 * pair] = (float) StrictMath.sin(angle);
+            row[2 * pair + 1] = (float) StrictMath.cos(angle);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+package io.multihead.internal.kernel;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.util.SplittableRandom;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+
+/** Every element has the bits of the same operations in scalar double, rounded once; what follows the row stays as it is. */
+class WideRowsProperties {
+    private static final float GUARD = 77;
+
+    @Property(tries = 100)
+    void elementsAreComputedInDouble(@ForAll @IntRange(max = 5) int panels, @ForAll long seed) {
+        SplittableRandom random = new SplittableRandom(seed);
+        int length = panels * Lanes.PANEL;
+        float[] row = row(random, length);
+        float[] other = row(random, length);
+        double factor = random.nextGaussian();
+        double otherFactor = random.nextGaussian();
+        float[] scaled = row.clone();
+        WideRows.scale(scaled, length, factor);
+        float[] mixed = row.clone();
+        WideRows.mix(mixed, factor, other, otherFactor, length);
+        double[] sums = new double[length + 1];
+        sums[length] = GUARD;
+        WideRows.add(sums, row, length);
+        WideRows.add(sums, other, length);
+        float[] means = row.clone();
+        WideRows.divide(sums, 3, means, length);
+        double dot = 0;
+        for (int i = 0; i < length; i++) {
+            assertEquals((float) (factor * row[i]), scaled[i]);
+            assertEquals((float) (factor * row[i] + otherFactor * other[i]), mixed[i]);
+            double sum = 0.0 + row[i] + other[i]; // sums begin with 0, so two -0 give 0
+            assertEquals(sum, sums[i]);
+            assertEquals((float) (sum / 3), means[i]);
+            dot += (double) row[i] * other[i];
+        }
+        assertEquals(dot, WideRows.dotInOrder(row, other, length));
+        assertEquals(GUARD, scaled[length]);
+        assertEquals(GUARD, mixed[length]);
+        assertEquals(GUARD, sums[length]);
+        assertEquals(GUARD, means[length]);
+    }
+
+    /** Numbers of any size, zeros of both signs and infinities, and a guard behind them. */
+    private static float[] row(SplittableRandom random, int length) {
+        float[] row = new float[length + 1];
+        for (int i = 0; i < length; i++) {
+            row[i] = switch (random.nextInt(8)) {
+                case 0 -> random.nextBoolean() ? 0f : -0f;
+                case 1 -> random.nextBoolean() ? Float.POSITIVE_INFINITY : Float.NEGATIVE_INFINITY;
+                default -> (float) Math.scalb(random.nextGaussian(), random.nextInt(-140, 120));
+            };
+        }
+        row[length] = GUARD;
+        return row;
+    }
+}

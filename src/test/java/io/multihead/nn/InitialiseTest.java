@@ -1,0 +1,129 @@
+package io.multihead.nn;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.compute.Compute;
+import io.multihead.nn.attention.GatedCrossAttention;
+import io.multihead.nn.attention.MultiHeadInputs;
+import io.multihead.nn.attention.TransformerBlock;
+import io.multihead.support.TestTensors;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.util.Arrays;
+import java.util.Map;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+/** Fresh parameters: PyTorch's distributions, and the same numbers for a seed. */
+class InitialiseTest {
+    private final Arena arena = Arena.ofAuto();
+
+    @Test
+    void linearLayersAreUniformWithinTheirBound() {
+        Map<String, Tensor> drawn = Linear.initialise(100, 400, 1, arena).parameters();
+        assertEquals(Shape.of(400, 100), drawn.get("weight").shape());
+        assertUniform(drawn.get("weight"), 0.1);
+        assertUniform(drawn.get("bias"), 0.1);
+        Map<String, Tensor> without =
+                Linear.initialise(100, 400, false, 1, arena).parameters();
+        assertNull(without.get("bias"));
+        assertArrayEquals(drawn.get("weight").toArray(), without.get("weight").toArray());
+        Map<String, Tensor> other = Linear.initialise(100, 400, 2, arena).parameters();
+        assertFalse(Arrays.equals(drawn.get("bias").toArray(), other.get("bias").toArray()));
+    }
+
+    @Test
+    void feedForwardNetworksAreLinearLayers() {
+        Map<String, Tensor> drawn = FeedForward.initialise(64, 256, FeedForward.Activation.GELU, 0.1, 3, arena)
+                .parameters();
+        assertUniform(drawn.get("linear1.weight"), 1 / 8.0);
+        assertUniform(drawn.get("linear1.bias"), 1 / 8.0);
+        assertUniform(drawn.get("linear2.weight"), 1 / 16.0);
+        assertUniform(drawn.get("linear2.bias"), 1 / 16.0);
+    }
+
+    @Test
+    void normalisationsBeginAsSuch() {
+        Map<String, Tensor> layer =
+                LayerNorm.initialise(Shape.of(2, 3), 1e-5, arena).parameters();
+        assertArrayEquals(new float[] {1, 1, 1, 1, 1, 1}, layer.get("weight").toArray());
+        assertArrayEquals(new float[6], layer.get("bias").toArray());
+        assertArrayEquals(
+                new float[] {1, 1},
+                RmsNorm.initialise(Shape.of(2), 1e-6, arena)
+                        .parameters()
+                        .get("weight")
+                        .toArray());
+    }
+
+    /** The mean of n normal numbers is within 5 / sqrt(n), their variance within 5 sqrt(2 / n) of 1, but once in a million. */
+    @Test
+    void embeddingsAreNormal() {
+        float[] table = Embedding.initialise(100, 100, 7, arena)
+                .parameters()
+                .get("weight")
+                .toArray();
+        double sum = 0;
+        double squares = 0;
+        for (float element : table) {
+            sum += element;
+            squares += (double) element * element;
+        }
+        assertEquals(0, sum / table.length, 5 / Math.sqrt(table.length));
+        assertEquals(1, squares / table.length, 5 * Math.sqrt(2.0 / table.length));
+    }
+
+    @Test
+    void gatedCrossAttentionBeginsAsTheIdentity() {
+        TransformerBlock.Config config = TransformerBlock.Config.of(12, 3, 20);
+        config = config.withAttention(config.attention().withInputDims(10, 10));
+        GatedCrossAttention block = GatedCrossAttention.initialise(config, 1, arena);
+        Tensor x = TestTensors.random(new Random(1), 2, 5, 12);
+        Tensor media = TestTensors.random(new Random(2), 2, 7, 10);
+        Tensor y = Tensor.zeros(arena, DType.F32, 2, 5, 12);
+        block.forward(Compute.serial(), MultiHeadInputs.of(x, media), y);
+        assertArrayEquals(x.toArray(), y.toArray());
+        assertUniform(block.parameters().get("ff.linear1.weight"), 1 / Math.sqrt(12));
+    }
+
+    @Test
+    void theNormsOfABlockHaveItsEpsilon() {
+        TransformerBlock.Config config = TransformerBlock.Config.of(4, 2, 6);
+        assertEquals(1e-12, config.withEpsilon(1e-12).epsilon());
+        Tensor x = Tensor.zeros(arena, DType.F32, 1, 2, 4);
+        x.fill(0.5);
+        x.set(0.50001, 0, 0, 0);
+        Tensor small = Tensor.zeros(arena, DType.F32, 1, 2, 4);
+        Tensor large = Tensor.zeros(arena, DType.F32, 1, 2, 4);
+        TransformerBlock.initialise(config.withEpsilon(1e-12), 1, arena).forward(Compute.serial(), x, small);
+        TransformerBlock.initialise(config.withEpsilon(1), 1, arena).forward(Compute.serial(), x, large);
+        assertTrue(norm(small) > 1.2 * norm(large), norm(small) + " for " + norm(large));
+    }
+
+    private static double norm(Tensor tensor) {
+        double sum = 0;
+        for (float element : tensor.toArray()) {
+            sum += (double) element * element;
+        }
+        return Math.sqrt(sum);
+    }
+
+    /** All within the bound, and some in the last tenth at both ends: of n numbers none is there with probability 0.95^n. */
+    private static void assertUniform(Tensor tensor, double bound) {
+        double least = 0;
+        double most = 0;
+        for (float element : tensor.toArray()) {
+            least = Math.min(least, element);
+            most = Math.max(most, element);
+        }
+        float limit = (float) bound;
+        assertTrue(-limit <= least && least < -0.9 * limit, least + " for " + limit);
+        assertTrue(0.9 * limit < most && most <= limit, most + " for " + limit);
+    }
+}

@@ -1,0 +1,65 @@
+package io.multihead.nn.attention;
+
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.Mask;
+import io.multihead.attention.ScoreOptions;
+import io.multihead.compute.Compute;
+import io.multihead.nn.Pass;
+import io.multihead.support.TestTensors;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+/** Score options of a layer: sinks count once beside extra keys, and backward says what it lacks. */
+class LayerScoreOptionsTest {
+    private static final Compute CPU = Compute.serial();
+
+    /** A key and value of zeros is a sink of score 0: the layer must not count its sinks again with it. */
+    @Test
+    void sinksCountOnceBesideExtraKeys() {
+        MultiHeadConfig sinks = MultiHeadConfig.of(12, 3).withOptions(options(0f, 0f, 0f));
+        MultiHeadConfig both = sinks.withZeroKey(true);
+        MultiHeadConfig two = MultiHeadConfig.of(12, 3)
+                .withOptions(options((float) Math.log(2), (float) Math.log(2), (float) Math.log(2)));
+        Tensor x = TestTensors.random(new Random(1), 2, 7, 12);
+        Tensor expected = run(two, x);
+        Tensor actual = run(both, x);
+        for (int i = 0; i < 2 * 7 * 12; i++) {
+            double error = Math.abs(actual.get(i / 84, i / 12 % 7, i % 12) - expected.get(i / 84, i / 12 % 7, i % 12));
+            // two orders of the same sums of 12 products below 1
+            assertTrue(error <= 64 * 0x1p-24, "element " + i + ": " + error);
+        }
+    }
+
+    private static AttentionOptions options(float... sinks) {
+        return AttentionOptions.DEFAULT.withScores(ScoreOptions.NONE.withSinks(sinks));
+    }
+
+    private static Tensor run(MultiHeadConfig config, Tensor x) {
+        Tensor y = TestTensors.zeros(DType.F32, 2, 7, 12);
+        MultiHeadAttention.initialise(config, 5, Arena.ofAuto()).forward(CPU, x, y);
+        return y;
+    }
+
+    @Test
+    void backwardSaysWhatItLacks() {
+        MultiHeadConfig windowed = MultiHeadConfig.of(12, 3)
+                .withOptions(AttentionOptions.CAUSAL.withMask(Mask.CAUSAL.and(Mask.window(3, 0))));
+        Tensor x = TestTensors.random(new Random(1), 2, 7, 12);
+        Tensor y = TestTensors.zeros(DType.F32, 2, 7, 12);
+        Map<String, Tensor> gradients = new LinkedHashMap<>();
+        try (Pass pass =
+                MultiHeadAttention.initialise(windowed, 5, Arena.ofAuto()).record(CPU, x, y)) {
+            IllegalArgumentException error =
+                    assertThrows(IllegalArgumentException.class, () -> pass.backward(x, y, gradients));
+            assertTrue(error.getMessage().contains("window"), error.getMessage());
+        }
+    }
+}
