@@ -17,9 +17,6 @@ final class Impls {
     /** This library put together otherwise. */
     private static final Set<String> OTHERWISE = Set.of("materialising", "paged", "bf16", "f16", "i8");
 
-    /** Those that take seconds a call where others take milliseconds. */
-    static final Set<String> SLOW = Set.of("scalar", "reducelanes", "jlama");
-
     private Impls() {}
 
     static boolean ours(String benchmark, String impl) {

@@ -19,7 +19,7 @@ public final class Report {
     public static void main(String[] arguments) throws IOException {
         System.setProperty("java.awt.headless", "true");
         List<Path> paths = Arrays.stream(arguments).map(Path::of).toList();
-        Results results = Results.read(paths.subList(1, paths.size()));
+        Results results = Results.read(paths.subList(1, paths.size()), "this");
         Tables tables = new Tables(results.limits);
         Page page = new Page(paths.getFirst());
         page.head(Machine.facts(results));

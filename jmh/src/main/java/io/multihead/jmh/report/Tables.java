@@ -66,7 +66,7 @@ final class Tables {
                 of.label(),
                 result.impl(),
                 new BigDecimal(result.time()).round(new MathContext(4)).toPlainString(),
-                number("%.2f", result.spread()),
+                number("%.2f", result.times().spread()),
                 work.known() ? number(speed < 100 ? "%.1f" : "%.0f", speed) + " " + work.unit().speed : "",
                 number("%.2f", Results.bestPeer(impls) / result.time()),
                 number("%.2f", speed / limits.of(work.unit(), of.threads())),
@@ -75,7 +75,7 @@ final class Tables {
                 number("%.0f", result.calls().bytes()));
     }
 
-    private static String markdown(List<String> columns, List<List<String>> rows) {
+    static String markdown(List<String> columns, List<List<String>> rows) {
         int[] shown = IntStream.range(0, columns.size())
                 .filter(column -> rows.stream().anyMatch(row -> !row.get(column).isEmpty()))
                 .toArray();
@@ -93,7 +93,7 @@ final class Tables {
         table.append("|\n");
     }
 
-    private static String number(String format, double value) {
+    static String number(String format, double value) {
         return Double.isNaN(value) ? "" : String.format(Locale.ROOT, format, value);
     }
 }
