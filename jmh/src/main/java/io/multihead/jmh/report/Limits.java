@@ -20,6 +20,9 @@ final class Limits {
     /** A number at the end is the threads that run at once. */
     private static final Pattern METHOD = Pattern.compile("(fmaPeak|readBandwidth)(\\d*)");
 
+    /** By how much two forks of the same code differ on a quiet machine. */
+    private static final double TOLERANCE = 1.02;
+
     private final Map<Work.Unit, SortedMap<Integer, Double>> highest = new EnumMap<>(Work.Unit.class);
     private final Controls controls = new Controls();
 
@@ -57,6 +60,49 @@ final class Limits {
         }
         // cores multiply on their own, but share memory: only a measurement says what two can read
         return unit == Work.Unit.OPERATIONS ? threads * byThreads.getOrDefault(1, Double.NaN) : Double.NaN;
+    }
+
+    /** Returns these limits, or others and their controls where they have any. */
+    Limits replacedBy(Limits newer) {
+        Limits merged = new Limits();
+        highest.forEach((unit, byThreads) -> byThreads.forEach((threads, speed) -> {
+            if (!newer.highest.getOrDefault(unit, new TreeMap<>()).containsKey(threads)) {
+                merged.put(unit, threads, speed);
+            }
+        }));
+        newer.highest.forEach(
+                (unit, byThreads) -> byThreads.forEach((threads, speed) -> merged.put(unit, threads, speed)));
+        Controls own = newer.controls.speeds().isEmpty() ? controls : newer.controls;
+        own.speeds()
+                .forEach((control, rounds) -> rounds.forEach(
+                        (round, speeds) -> speeds.forEach(speed -> merged.controls.put(control, round, speed))));
+        return merged;
+    }
+
+    /**
+     * Returns results that are faster than their limit, which is a defect of the probe: a limit that a kernel exceeds is none. Reads of
+     * less than the probe reads may come from a cache.
+     */
+    List<String> exceeded(Results results) {
+        List<String> exceeded = new ArrayList<>();
+        for (Result result : results.all()) {
+            Work work = result.work();
+            double limit = work.known() ? of(work.unit(), result.belongsTo().threads()) : Double.NaN;
+            boolean cached = work.unit() == Work.Unit.BYTES && work.amount() < Roofline.BYTES;
+            double speed = work.speed(result.time());
+            if (!cached && speed > limit * TOLERANCE) {
+                exceeded.add(String.format(
+                        Locale.ROOT,
+                        "%s %s, %s: %.1f %s, limit %.1f",
+                        result.benchmark(),
+                        result.belongsTo().label(),
+                        result.impl(),
+                        speed,
+                        work.unit().speed,
+                        limit));
+            }
+        }
+        return exceeded;
     }
 
     /** The limits by unit, then by threads. */

@@ -38,36 +38,41 @@ record Result(
      * Single calls; NaN for what was not measured.
      *
      * @param count how many
-     * @param median the median call, in milliseconds
-     * @param late the 99th percentile over the median
-     * @param bytes allocated by a call, JMH's own among them
+     * @param late the 99th percentile over the median, the median over rounds
+     * @param bytes allocated by a call, JMH's own among them, the median over rounds
      */
-    record Calls(double count, double median, double late, double bytes) {
-        private static Calls of(JsonNode entry) {
-            JsonNode metric = entry.get("primaryMetric");
-            double median = metric.path("scorePercentiles").path("50.0").asDouble(Double.NaN);
-            double late = metric.path("scorePercentiles").path("99.0").asDouble(Double.NaN);
+    record Calls(double count, double late, double bytes) {
+        private static Calls of(List<JsonNode> entries) {
             double count = 0;
-            for (JsonNode fork : metric.path("rawDataHistogram")) {
-                for (JsonNode iteration : fork) {
-                    for (JsonNode timeAndCalls : iteration) {
-                        count += timeAndCalls.path(1).asDouble();
+            List<Double> late = new ArrayList<>();
+            List<Double> bytes = new ArrayList<>();
+            for (JsonNode entry : entries) {
+                JsonNode metric = entry.get("primaryMetric");
+                for (JsonNode fork : metric.path("rawDataHistogram")) {
+                    for (JsonNode iteration : fork) {
+                        for (JsonNode timeAndCalls : iteration) {
+                            count += timeAndCalls.path(1).asDouble();
+                        }
                     }
                 }
+                if (isSampled(entry)) {
+                    JsonNode percentiles = metric.path("scorePercentiles");
+                    late.add(percentiles.path("99.0").asDouble()
+                            / percentiles.path("50.0").asDouble());
+                }
+                JsonNode allocated = entry.path("secondaryMetrics")
+                        .path("gc.alloc.rate.norm")
+                        .path("score");
+                if (allocated.isNumber()) {
+                    bytes.add(allocated.asDouble());
+                }
             }
-            double bytes = entry.path("secondaryMetrics")
-                    .path("gc.alloc.rate.norm")
-                    .path("score")
-                    .asDouble(Double.NaN);
-            double unit = milliseconds(metric.get("scoreUnit").asText());
-            return isSampled(entry)
-                    ? new Calls(count, median * unit, late / median, bytes)
-                    : new Calls(Double.NaN, Double.NaN, Double.NaN, bytes);
+            return new Calls(late.isEmpty() ? Double.NaN : count, Times.median(late), Times.median(bytes));
         }
     }
 
-    /** How JMH ran a benchmark: threads of JMH's own, JVM and its flags, forks and iterations. */
-    record Run(int threads, String jdk, List<String> flags, String iterations) {}
+    /** How JMH ran a benchmark: threads of JMH's own, JVM, its flags and vectors, forks and iterations, and the last day. */
+    record Run(int threads, String jdk, List<String> flags, int lanes, String iterations, String date) {}
 
     /** Reads entries of the same benchmark, method and parameters, one a round, whose unit must be a time per call. */
     static Result of(SortedMap<Integer, List<JsonNode>> rounds) {
@@ -95,7 +100,7 @@ record Result(
                 impl == null ? method(entry) : impl,
                 work,
                 Times.of(forks),
-                Calls.of(entry),
+                Calls.of(rounds.values().stream().flatMap(List::stream).toList()),
                 run(entry, count));
     }
 
@@ -146,7 +151,7 @@ record Result(
 
     /** Median over rounds, in milliseconds. */
     double time() {
-        return Double.isNaN(calls.median) ? times.median() : calls.median;
+        return times.median();
     }
 
     private static boolean isSampled(JsonNode entry) {
@@ -162,7 +167,8 @@ record Result(
             forks.add(Times.median(iterations));
         }
         // sampled times come as a histogram instead
-        return forks.isEmpty() ? List.of(metric.get("score").asDouble() * milliseconds) : List.copyOf(forks);
+        double median = metric.path("scorePercentiles").path("50.0").asDouble(Double.NaN);
+        return forks.isEmpty() ? List.of(median * milliseconds) : List.copyOf(forks);
     }
 
     private static double milliseconds(String unit) {
@@ -190,7 +196,13 @@ record Result(
                         entry.path("jdkVersion").asText(),
                         entry.path("vmName").asText(),
                         entry.path("vmVersion").asText());
-        return new Run(entry.path("threads").asInt(1), jdk, flags, iterations);
+        return new Run(
+                entry.path("threads").asInt(1),
+                jdk,
+                flags,
+                Machine.lanes(flags),
+                iterations,
+                entry.path("date").asText());
     }
 
     /** A number with its noun. */

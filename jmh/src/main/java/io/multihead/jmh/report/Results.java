@@ -3,6 +3,7 @@ package io.multihead.jmh.report;
 import com.fasterxml.jackson.core.JacksonException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -24,15 +25,11 @@ final class Results {
     /** By benchmark, then by case, then by impl, each in the order of the page. */
     final Map<String, Map<Case, Map<String, Result>>> benchmarks = new TreeMap<>();
 
-    final Limits limits = new Limits();
-    final Collection<Result> all;
-    final FileTime oldest;
-    final FileTime newest;
+    final Limits limits;
 
-    private Results(Collection<Result> all, FileTime oldest, FileTime newest) {
-        this.all = all;
-        this.oldest = oldest;
-        this.newest = newest;
+    /** Sorts results, of which those of controls become limits. */
+    Results(Collection<Result> all, Limits limits) {
+        this.limits = limits;
         Map<String, Set<String>> methods = new TreeMap<>();
         all.forEach(result -> methods.computeIfAbsent(result.benchmark(), name -> new TreeSet<>())
                 .add(result.method()));
@@ -43,6 +40,29 @@ final class Results {
                 add(told ? result : result.with("method", result.method()));
             }
         }
+    }
+
+    /** Returns all results in the order of the page. */
+    List<Result> all() {
+        return benchmarks.values().stream()
+                .flatMap(cases -> cases.values().stream())
+                .flatMap(impls -> impls.values().stream())
+                .toList();
+    }
+
+    /**
+     * Returns these results with the cases of newer ones in their place, each case whole: impls of different runs did not take
+     * turns, and their rounds are not the same. Limits and controls are the newer ones where it has any.
+     */
+    Results replacedBy(Results newer) {
+        Results merged = new Results(List.of(), limits.replacedBy(newer.limits));
+        all().stream()
+                .filter(result -> !newer.benchmarks
+                        .getOrDefault(result.benchmark(), Map.of())
+                        .containsKey(result.belongsTo()))
+                .forEach(merged::add);
+        newer.all().forEach(merged::add);
+        return merged;
     }
 
     /**
@@ -60,6 +80,9 @@ final class Results {
             } catch (JacksonException e) {
                 throw new IOException(file + ": " + e.getOriginalMessage(), e);
             }
+            String modified = Files.getLastModifiedTime(file).toString();
+            String date = root.path("start").asText(modified).substring(0, 10);
+            (root.isArray() ? root : root.path("results")).forEach(entry -> ((ObjectNode) entry).put("date", date));
             if (root.isArray()) {
                 // a run without rounds replaces what came before
                 root.forEach(entry -> entries.put(Result.key(entry), new TreeMap<>(Map.of(1, List.of(entry)))));
@@ -80,8 +103,7 @@ final class Results {
         if (all.isEmpty()) {
             throw new IOException("no results in " + paths);
         }
-        return new Results(
-                all, Files.getLastModifiedTime(files.getFirst()), Files.getLastModifiedTime(files.getLast()));
+        return new Results(all, new Limits());
     }
 
     /** Returns the files, those of folders among them, oldest first. */

@@ -11,7 +11,6 @@ import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.time.Instant;
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
 
 /** Runs one fork by JMH in a process of its own, and keeps its result as soon as it is complete. */
@@ -74,22 +73,21 @@ final class Fork {
 
     /** Returns what JMH's output says about a failure. */
     static String reason(List<String> lines, int status) {
-        Iterator<String> rest = lines.iterator();
-        while (rest.hasNext()) {
-            String line = rest.next();
+        for (String line : lines) {
             if (line.contains(ABSENT)) {
                 return line.substring(line.indexOf(ABSENT));
             }
+        }
+        for (int i = 0; i < lines.size(); i++) {
+            String line = lines.get(i);
             if (line.startsWith("ERROR") || line.startsWith("No matching benchmarks") || line.contains("VM failed")) {
                 return line;
             }
             if (line.equals("<failure>")) {
-                while (rest.hasNext()) {
-                    String cause = rest.next();
-                    if (!cause.isBlank()) {
-                        return cause;
-                    }
-                }
+                return lines.subList(i + 1, lines.size()).stream()
+                        .filter(cause -> !cause.isBlank())
+                        .findFirst()
+                        .orElse(line);
             }
         }
         return "JMH ended with status " + status + " and no result";

@@ -6,6 +6,7 @@ import io.multihead.jmh.bench.AttentionForwardBench;
 import io.multihead.jmh.bench.DecodeBatchBench;
 import io.multihead.jmh.bench.ExponentialBench;
 import io.multihead.jmh.bench.LinearBench;
+import io.multihead.jmh.bench.MixedBench;
 import io.multihead.jmh.bench.MultiHeadAttentionLayerBench;
 import io.multihead.jmh.bench.PrefillOptionsBench;
 import io.multihead.jmh.bench.SgemmBench;
@@ -113,6 +114,7 @@ public final class Plan {
     }
 
     private void ownVariants() {
+        add(MixedBench.class);
         add(DecodeBatchBench.class);
         add(PrefillOptionsBench.class);
         add(
