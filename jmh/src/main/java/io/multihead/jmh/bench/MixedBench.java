@@ -11,7 +11,6 @@ import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
-import org.openjdk.jmh.annotations.TearDown;
 
 /**
  * One call in a JVM that has made all others before, in a random order, on the heap and in native memory and with all types of caches, as
@@ -22,7 +21,8 @@ public class MixedBench extends Comparison {
     /** Passes over all calls in a mixed JVM: enough for C2 to compile the kernels. */
     private static final int PASSES = 30;
 
-    private static final int CHECKED_CALLS = 200;
+    private static final int CHECKED_CALLS = 100;
+    private static final long PATIENCE_SECONDS = 20;
 
     /** Whether the JVM has made other calls before. */
     @Param({"alone", "mixed"})
@@ -66,7 +66,6 @@ public class MixedBench extends Comparison {
 
     /** Checks that the call, compiled by now, allocates nothing, then closes. */
     @Override
-    @TearDown(Level.Trial)
     public void close() {
         try {
             requireNoAllocation();
@@ -75,14 +74,19 @@ public class MixedBench extends Comparison {
         }
     }
 
+    /** Waits for calls without allocation, as a short run ends before all is compiled. */
     private void requireNoAllocation() {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-        long before = threads.getCurrentThreadAllocatedBytes();
-        for (int i = 0; i < CHECKED_CALLS; i++) {
-            call.run();
-        }
-        long bytes = threads.getCurrentThreadAllocatedBytes() - before;
-        if (bytes >= CHECKED_CALLS) {
+        long end = System.nanoTime() + PATIENCE_SECONDS * 1_000_000_000L;
+        long bytes;
+        do {
+            long before = threads.getCurrentThreadAllocatedBytes();
+            for (int i = 0; i < CHECKED_CALLS; i++) {
+                call.run();
+            }
+            bytes = threads.getCurrentThreadAllocatedBytes() - before;
+        } while (bytes > 0 && System.nanoTime() < end);
+        if (bytes > 0) {
             throw new IllegalStateException(
                     impl + " " + timed + ": " + bytes / (double) CHECKED_CALLS + " bytes a call; expected 0");
         }

@@ -83,7 +83,7 @@ final class Fork {
             if (line.startsWith("ERROR") || line.startsWith("No matching benchmarks") || line.contains("VM failed")) {
                 return line;
             }
-            if (line.equals("<failure>")) {
+            if (line.endsWith("<failure>")) {
                 return lines.subList(i + 1, lines.size()).stream()
                         .filter(cause -> !cause.isBlank())
                         .findFirst()

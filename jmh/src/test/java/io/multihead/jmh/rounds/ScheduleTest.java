@@ -100,7 +100,9 @@ class ScheduleTest {
                                 "",
                                 "java.lang.IllegalStateException: PEER ABSENT: onnxgqa is causal always"),
                         0));
-        assertEquals("java.lang.Error: x", Fork.reason(List.of("<failure>", "", "java.lang.Error: x", "at y"), 0));
+        assertEquals(
+                "java.lang.Error: x",
+                Fork.reason(List.of("Iteration   1: <failure>", "", "java.lang.Error: x", "at y"), 0));
         assertEquals("JMH ended with status 3 and no result", Fork.reason(List.of("fine"), 3));
     }
 
