@@ -2,7 +2,6 @@ package io.multihead.jmh.report;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.SerializationFeature;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.multihead.jmh.bench.Comparison;
@@ -23,7 +22,7 @@ import java.util.stream.Stream;
  * JMH ran, and each impl's time in each round, or its median and spread where rounds were not kept.
  */
 final class StudyFile {
-    private static final ObjectMapper JSON = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT);
+    private static final ObjectMapper JSON = new ObjectMapper();
 
     private StudyFile() {}
 
@@ -98,7 +97,24 @@ final class StudyFile {
                 entry.set("calls", JSON.valueToTree(result.calls()));
             }
         }
-        return (JSON.writeValueAsString(root) + "\n").getBytes(StandardCharsets.UTF_8);
+        return text(root).getBytes(StandardCharsets.UTF_8);
+    }
+
+    /** Returns JSON with a line for each element of a list, so that a new measurement changes its own lines. */
+    private static String text(ObjectNode root) throws IOException {
+        List<String> fields = new ArrayList<>();
+        for (Map.Entry<String, JsonNode> field : root.properties()) {
+            String value = JSON.writeValueAsString(field.getValue());
+            if (field.getValue().isArray()) {
+                List<String> lines = new ArrayList<>();
+                for (JsonNode element : field.getValue()) {
+                    lines.add("    " + JSON.writeValueAsString(element));
+                }
+                value = "[\n" + String.join(",\n", lines) + "\n  ]";
+            }
+            fields.add("  \"" + field.getKey() + "\": " + value);
+        }
+        return "{\n" + String.join(",\n", fields) + "\n}\n";
     }
 
     private static Result result(JsonNode entry, Result.Run run) {
