@@ -30,7 +30,7 @@ public class MultiHeadAttentionLayerBench extends Comparison {
     public String impl;
 
     /** Features, heads, batch, tokens. */
-    @Param({"512x8x8x128", "512x8x8x512", "768x12x1x512"})
+    @Param({"512x8x8x128", "512x8x8x512", "768x12x1x512", "384x12x1x16", "384x12x32x128"})
     public String shape;
 
     @Param({"1", "2"})

@@ -1,6 +1,11 @@
 package io.multihead.jmh.bench;
 
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
 import java.util.concurrent.TimeUnit;
+import java.util.function.IntToDoubleFunction;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorSpecies;
 import org.openjdk.jmh.annotations.Benchmark;
@@ -10,83 +15,159 @@ import org.openjdk.jmh.annotations.Measurement;
 import org.openjdk.jmh.annotations.Mode;
 import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Threads;
 import org.openjdk.jmh.annotations.Warmup;
 
-/** What one core of this machine can do at most, and two at once, from Java, in the same run as everything else. */
-@State(Scope.Thread)
+/**
+ * What one core of this machine can do at most, and two at once, from Java, in the same run as everything else. Each limit has
+ * several variants, of which set-up chooses the fastest, since processors differ in what they need to be kept busy.
+ */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.MILLISECONDS)
 @Warmup(iterations = 5, time = 1)
 @Measurement(iterations = 5, time = 1)
 @Fork(
         value = 5,
-        jvmArgs = {"--add-modules", "jdk.incubator.vector"})
+        jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"})
 public class Roofline {
-    /** Fused multiply-adds of one call, in vectors. */
-    private static final int STEPS = 1_000_000;
+    /** Bytes read by one call, far beyond any cache. */
+    public static final long BYTES = 1L << 28;
 
-    private static final int CHAINS = 10;
-    /** Floats read by one call: 256 MiB, far beyond any cache. */
-    public static final int FLOATS = 1 << 26;
+    private static final long LINE = 64;
+    /** For each variant in set-up; the first half warms up. */
+    private static final double TRY_SECONDS = 0.2;
 
-    private static final VectorSpecies<Float> SPECIES = FloatVector.SPECIES_PREFERRED;
+    /** Processors that multiply: which variant is the fastest here. */
+    @State(Scope.Thread)
+    public static class Peak {
+        private FmaChains chains = FmaChains.EIGHT;
 
-    private final float[] memory = new float[FLOATS];
-    private final float[] factors = {0.999f, 1e-3f};
-
-    /** Floating-point operations of one call of {@link #fmaPeak} with vectors of so many lanes. */
-    public static double operations(int lanes) {
-        return 2.0 * CHAINS * STEPS * lanes;
+        /** Chooses the variant. */
+        @Setup
+        public void choose() {
+            FmaChains[] all = FmaChains.values();
+            chains = all[fastest(all.length, variant -> all[variant].run())];
+        }
     }
 
-    /** Ten independent chains of fused multiply-adds: {@code 2 * 10 * lanes * 10^6} operations. */
-    @Benchmark
-    public float fmaPeak() {
-        FloatVector x = FloatVector.broadcast(SPECIES, factors[0]);
-        FloatVector y = FloatVector.broadcast(SPECIES, factors[1]);
-        FloatVector a = y, b = y, c = y, d = y, e = y, f = y, g = y, h = y, i = y, j = y;
-        for (int step = 0; step < STEPS; step++) {
-            a = a.fma(x, y);
-            b = b.fma(x, y);
-            c = c.fma(x, y);
-            d = d.fma(x, y);
-            e = e.fma(x, y);
-            f = f.fma(x, y);
-            g = g.fma(x, y);
-            h = h.fma(x, y);
-            i = i.fma(x, y);
-            j = j.fma(x, y);
+    /** Memory of one thread, outside the heap, aligned to cache lines. */
+    @State(Scope.Thread)
+    public static class Memory {
+        private Arena arena;
+        private MemorySegment segment;
+        private int streams = 1;
+
+        /** Writes all of it, as pages that were never written are all the same one, then chooses the variant. */
+        @Setup
+        public void open() {
+            arena = Arena.ofShared();
+            segment = arena.allocate(BYTES, LINE);
+            for (long at = 0; at < BYTES; at += Float.BYTES) {
+                segment.set(ValueLayout.JAVA_FLOAT, at, 1e-3f);
+            }
+            streams = 1 << 2 * fastest(2, variant -> Reads.sum(segment, 1 << 2 * variant));
         }
-        return a.add(b).add(c).add(d).add(e).add(f).add(g).add(h).add(i).add(j).lane(0);
+
+        /** Frees it. */
+        @TearDown
+        public void close() {
+            arena.close();
+        }
+    }
+
+    /** Returns the floating-point operations of one call of {@link #fmaPeak} with vectors of so many lanes. */
+    public static double operations(int lanes) {
+        return 2.0 * FmaChains.VECTORS * lanes;
+    }
+
+    /** Independent chains of fused multiply-adds in registers. */
+    @Benchmark
+    public float fmaPeak(Peak peak) {
+        return peak.chains.run();
     }
 
     /** The same on two threads, each in that time. */
     @Benchmark
     @Threads(2)
-    public float fmaPeak2() {
-        return fmaPeak();
+    public float fmaPeak2(Peak peak) {
+        return peak.chains.run();
     }
 
-    /** A plain sum over 256 MiB. */
+    /** A sum over all of the memory. */
     @Benchmark
-    public float readBandwidth() {
-        int lanes = SPECIES.length();
-        FloatVector a = FloatVector.zero(SPECIES), b = a, c = a, d = a;
-        for (int at = 0; at < FLOATS; at += 4 * lanes) {
-            a = a.add(FloatVector.fromArray(SPECIES, memory, at));
-            b = b.add(FloatVector.fromArray(SPECIES, memory, at + lanes));
-            c = c.add(FloatVector.fromArray(SPECIES, memory, at + 2 * lanes));
-            d = d.add(FloatVector.fromArray(SPECIES, memory, at + 3 * lanes));
-        }
-        return a.add(b).add(c).add(d).lane(0);
+    public float readBandwidth(Memory memory) {
+        return Reads.sum(memory.segment, memory.streams);
     }
 
     /** The same on two threads, each over memory of its own. */
     @Benchmark
     @Threads(2)
-    public float readBandwidth2() {
-        return readBandwidth();
+    public float readBandwidth2(Memory memory) {
+        return Reads.sum(memory.segment, memory.streams);
+    }
+
+    /** Returns the variant whose fastest call took the least, each called often enough to be compiled. */
+    private static int fastest(int variants, IntToDoubleFunction call) {
+        int best = 0;
+        double least = Double.MAX_VALUE;
+        double sink = 0;
+        for (int variant = 0; variant < variants; variant++) {
+            long start = System.nanoTime();
+            for (long now = start, end; (now - start) * 1e-9 < TRY_SECONDS; now = end) {
+                sink += call.applyAsDouble(variant);
+                end = System.nanoTime();
+                if ((end - start) * 1e-9 > TRY_SECONDS / 2 && end - now < least) {
+                    least = end - now;
+                    best = variant;
+                }
+            }
+        }
+        if (Double.isNaN(sink)) {
+            throw new IllegalStateException("roofline: " + sink + "; expected a number");
+        }
+        return best;
+    }
+
+    /** Sums of memory, read as one stream or as four at once, which the prefetchers of some processors serve better. */
+    private static final class Reads {
+        private static final VectorSpecies<Float> SPECIES = FloatVector.SPECIES_PREFERRED;
+
+        private Reads() {}
+
+        static float sum(MemorySegment memory, int streams) {
+            return streams == 1 ? one(memory) : four(memory);
+        }
+
+        private static float one(MemorySegment memory) {
+            long step = SPECIES.vectorByteSize();
+            FloatVector a = FloatVector.zero(SPECIES), b = a, c = a, d = a;
+            for (long at = 0; at < BYTES; at += 4 * step) {
+                a = a.add(load(memory, at));
+                b = b.add(load(memory, at + step));
+                c = c.add(load(memory, at + 2 * step));
+                d = d.add(load(memory, at + 3 * step));
+            }
+            return a.add(b).add(c).add(d).lane(0);
+        }
+
+        private static float four(MemorySegment memory) {
+            long step = SPECIES.vectorByteSize();
+            long part = BYTES / 4;
+            FloatVector a = FloatVector.zero(SPECIES), b = a, c = a, d = a;
+            for (long at = 0; at < part; at += step) {
+                a = a.add(load(memory, at));
+                b = b.add(load(memory, at + part));
+                c = c.add(load(memory, at + 2 * part));
+                d = d.add(load(memory, at + 3 * part));
+            }
+            return a.add(b).add(c).add(d).lane(0);
+        }
+
+        private static FloatVector load(MemorySegment memory, long at) {
+            return FloatVector.fromMemorySegment(SPECIES, memory, at, ByteOrder.nativeOrder());
+        }
     }
 }

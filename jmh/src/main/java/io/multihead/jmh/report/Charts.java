@@ -1,7 +1,6 @@
 package io.multihead.jmh.report;
 
 import io.multihead.jmh.bench.Work;
-import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashSet;
@@ -26,11 +25,11 @@ final class Charts {
         this.cases = cases;
     }
 
-    /** An image of the page: file name without ending, text for those who do not see it, and its bytes. */
-    record Picture(String name, String alt, byte[] png) {}
+    /** An image of the page: file name without ending, text for those who do not see it, and what it draws when asked. */
+    record Picture(String name, String alt, Chart chart) {}
 
     /** The charts of one benchmark; none where no limit is known, or where a table says as much. */
-    static List<Picture> of(Limits limits, Map<Case, Map<String, Result>> cases) throws IOException {
+    static List<Picture> of(Limits limits, Map<Case, Map<String, Result>> cases) {
         Charts charts = new Charts(limits, cases);
         Map<String, List<Case>> groups = new TreeMap<>();
         boolean mixed = cases.keySet().stream()
@@ -61,7 +60,7 @@ final class Charts {
     }
 
     /** Parts what has too many cases by the parameter of fewest values, and in halves what has none. */
-    private void draw(String name, List<Case> group) throws IOException {
+    private void draw(String name, List<Case> group) {
         List<String> varying = varying(group);
         if (group.size() <= GROUPS) {
             if (group.size() > 1) {
@@ -87,7 +86,7 @@ final class Charts {
         }
     }
 
-    private Picture picture(String name, List<Case> group, List<String> varying) throws IOException {
+    private Picture picture(String name, List<Case> group, List<String> varying) {
         Case first = group.getFirst();
         Work.Unit unit = work(first).unit();
         double limit = limits.of(unit, first.threads());
@@ -108,7 +107,7 @@ final class Charts {
             }
             chart.bars(impl, Impls.ours(first.benchmark(), impl), speeds);
         }
-        return new Picture(name, "Bars of " + unit.speed + " by impl. " + title, chart.png());
+        return new Picture(name, "Bars of " + unit.speed + " by impl. " + title, chart);
     }
 
     /**

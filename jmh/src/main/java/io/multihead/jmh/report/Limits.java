@@ -7,16 +7,24 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** What the machine can do at most, as {@link Roofline} measured it. */
+/**
+ * What the machine can do at most, as {@link Roofline} measured it in every round: the limits of speeds, and controls that tell
+ * rounds in which the machine was slower.
+ */
 final class Limits {
     /** A number at the end is the threads that run at once. */
     private static final Pattern METHOD = Pattern.compile("(fmaPeak|readBandwidth)(\\d*)");
 
-    private final Map<Work.Unit, Map<Integer, Double>> measured = new EnumMap<>(Work.Unit.class);
+    /** By how much two forks of the same code differ on a quiet machine. */
+    private static final double TOLERANCE = 1.02;
+
+    private final Map<Work.Unit, SortedMap<Integer, Double>> highest = new EnumMap<>(Work.Unit.class);
+    private final Controls controls = new Controls();
 
     /** Takes a result if it measures a limit. */
     boolean take(Result result) {
@@ -27,17 +35,26 @@ final class Limits {
         int threads = method.group(2).isEmpty() ? result.run().threads() : Integer.parseInt(method.group(2));
         boolean peak = method.group(1).equals("fmaPeak");
         // each thread does the whole of it
-        double each = peak
-                ? Roofline.operations(Machine.lanes(result.run().flags()))
-                : (double) Float.BYTES * Roofline.FLOATS;
+        double each = peak ? Roofline.operations(Machine.lanes(result.run().flags())) : (double) Roofline.BYTES;
         Work work = new Work(threads * each, peak ? Work.Unit.OPERATIONS : Work.Unit.BYTES);
-        measured.computeIfAbsent(work.unit(), unit -> new TreeMap<>()).put(threads, work.speed(result.time()));
+        result.times()
+                .forks()
+                .forEach((round, times) -> times.forEach(time -> {
+                    double speed = work.speed(time);
+                    put(work.unit(), threads, speed);
+                    controls.put(name(work.unit(), threads), round, speed);
+                }));
         return true;
+    }
+
+    /** Sets a limit, unless a higher one is known: what was reached once is possible. */
+    void put(Work.Unit unit, int threads, double speed) {
+        highest.computeIfAbsent(unit, key -> new TreeMap<>()).merge(threads, speed, Math::max);
     }
 
     /** The limit of so many threads in GFLOP/s or GB/s; NaN if unknown. */
     double of(Work.Unit unit, int threads) {
-        Map<Integer, Double> byThreads = measured.getOrDefault(unit, Map.of());
+        Map<Integer, Double> byThreads = all().getOrDefault(unit, new TreeMap<>());
         if (byThreads.containsKey(threads)) {
             return byThreads.get(threads);
         }
@@ -45,11 +62,68 @@ final class Limits {
         return unit == Work.Unit.OPERATIONS ? threads * byThreads.getOrDefault(1, Double.NaN) : Double.NaN;
     }
 
+    /** Returns these limits, or others and their controls where they have any. */
+    Limits replacedBy(Limits newer) {
+        Limits merged = new Limits();
+        highest.forEach((unit, byThreads) -> byThreads.forEach((threads, speed) -> {
+            if (!newer.highest.getOrDefault(unit, new TreeMap<>()).containsKey(threads)) {
+                merged.put(unit, threads, speed);
+            }
+        }));
+        newer.highest.forEach(
+                (unit, byThreads) -> byThreads.forEach((threads, speed) -> merged.put(unit, threads, speed)));
+        Controls own = newer.controls.speeds().isEmpty() ? controls : newer.controls;
+        own.speeds()
+                .forEach((control, rounds) -> rounds.forEach(
+                        (round, speeds) -> speeds.forEach(speed -> merged.controls.put(control, round, speed))));
+        return merged;
+    }
+
+    /**
+     * Returns results that are faster than their limit, which is a defect of the probe: a limit that a kernel exceeds is none. Reads of
+     * less than the probe reads may come from a cache.
+     */
+    List<String> exceeded(Results results) {
+        List<String> exceeded = new ArrayList<>();
+        for (Result result : results.all()) {
+            Work work = result.work();
+            double limit = work.known() ? of(work.unit(), result.belongsTo().threads()) : Double.NaN;
+            boolean cached = work.unit() == Work.Unit.BYTES && work.amount() < Roofline.BYTES;
+            double speed = work.speed(result.time());
+            if (!cached && speed > limit * TOLERANCE) {
+                exceeded.add(String.format(
+                        Locale.ROOT,
+                        "%s %s, %s: %.1f %s, limit %.1f",
+                        result.benchmark(),
+                        result.belongsTo().label(),
+                        result.impl(),
+                        speed,
+                        work.unit().speed,
+                        limit));
+            }
+        }
+        return exceeded;
+    }
+
+    /** The limits by unit, then by threads. */
+    Map<Work.Unit, SortedMap<Integer, Double>> all() {
+        return highest;
+    }
+
+    /** What was measured in each round. */
+    Controls controls() {
+        return controls;
+    }
+
     /** One line per limit. */
     List<String> lines() {
         List<String> lines = new ArrayList<>();
-        measured.forEach((unit, byThreads) -> byThreads.forEach((threads, speed) -> lines.add(String.format(
-                Locale.ROOT, "%s, %s: %.1f %s", unit.limit, Result.count(threads, "thread"), speed, unit.speed))));
+        highest.forEach((unit, byThreads) -> byThreads.forEach((threads, speed) ->
+                lines.add(String.format(Locale.ROOT, "%s: %.1f %s", name(unit, threads), speed, unit.speed))));
         return lines;
+    }
+
+    private static String name(Work.Unit unit, int threads) {
+        return unit.limit + ", " + Result.count(threads, "thread");
     }
 }

@@ -32,41 +32,49 @@ final class Machine {
         return lanes;
     }
 
-    /** Name to value, as the page's first table has them. */
-    static Map<String, String> facts(Results results) throws IOException {
-        Collection<Result> all = results.all;
-        String last = results.newest.toString().substring(0, 10);
-        String first = results.oldest.toString().substring(0, 10);
+    /** Name to value, as the first table of a processor has them. */
+    static Map<String, String> facts(Study study) {
+        Collection<Result> all = study.results().all();
         Map<String, String> facts = new LinkedHashMap<>();
-        facts.put("date", first.equals(last) ? last : first + " to " + last);
-        facts.put("processor", processor());
+        facts.put("date", grouped(all, result -> result.run().date()));
+        facts.put("processor", study.processor());
         facts.put(
-                "f32 lanes",
-                grouped(all, result -> String.valueOf(lanes(result.run().flags()))));
+                "f32 lanes", grouped(all, result -> String.valueOf(result.run().lanes())));
         facts.put("JDK", grouped(all, result -> result.run().jdk()));
         facts.put(
                 "JVM flags",
                 grouped(all, result -> "`" + String.join(" ", result.run().flags()) + "`"));
         facts.put("measured", grouped(all, result -> result.run().iterations()));
-        for (String limit : results.limits.lines()) {
+        for (String limit : study.results().limits.lines()) {
             facts.put(limit.substring(0, limit.indexOf(':')), limit.substring(limit.indexOf(':') + 2));
         }
         return facts;
     }
 
-    private static String processor() throws IOException {
-        int processors = Runtime.getRuntime().availableProcessors();
+    /** Returns the processor of this machine, with no results. */
+    static Study here() throws IOException {
+        Map<String, String> cpu = new LinkedHashMap<>();
         Path cpus = Path.of("/proc/cpuinfo");
-        String model = "";
         if (Files.exists(cpus)) {
             try (Stream<String> lines = Files.lines(cpus)) {
-                model = lines.filter(line -> line.startsWith("model name"))
-                        .map(line -> line.substring(line.indexOf(':') + 1).strip() + ", ")
-                        .findFirst()
-                        .orElse("");
+                lines.map(line -> line.split("\\s*:\\s*", 2))
+                        .filter(line -> line.length == 2)
+                        .forEach(line -> cpu.putIfAbsent(line[0], line[1]));
             }
         }
-        return model + Result.count(processors, "processor");
+        String model = cpu.getOrDefault("model name", System.getProperty("os.arch"));
+        String name = Processors.name(
+                cpu.getOrDefault("vendor_id", ""),
+                number(cpu.getOrDefault("cpu family", "")),
+                number(cpu.getOrDefault("model", "")),
+                model);
+        int processors = Runtime.getRuntime().availableProcessors();
+        return new Study(
+                name, model + ", " + Result.count(processors, "processor"), new Results(List.of(), new Limits()));
+    }
+
+    private static int number(String text) {
+        return text.matches("\\d+") ? Integer.parseInt(text) : -1;
     }
 
     /** What most results share; then what others have, with their benchmarks. */

@@ -9,83 +9,87 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
+import java.util.SortedMap;
+import java.util.stream.Stream;
 
-/** A Markdown page of which the study writes what stands between two markers, and the charts in the folder of its name. */
+/**
+ * A Markdown page of which the study writes what stands between two markers: a section for each kind of processor. The folder of
+ * the page's name has a JSON file for each, from which its section is written whenever the page is, and a folder of its charts.
+ */
 final class Page {
     private static final String BEGIN = "<!-- study:begin -->";
     private static final String END = "<!-- study:end -->";
-    private static final String LEGEND = """
-            A row is one impl in one case. **ms**: median over forks of the median over iterations. **spread**: slowest fork
-            over the median fork. **of the best peer**: the best peer's time over this one, so that above 1 is faster than every
-            peer. **of the limit**: GFLOP/s beside the FMA peak, GB/s beside the read bandwidth, of as many threads; where the
-            peak of two was not measured, it is twice that of one. GB/s count each weight, key and value once; a weight that
-            stays in cache can be read faster than memory. Where each call was timed by itself (`Sampled`): **ms** is the median call,
-            **p99** the 99th percentile over it, **B/call** what a call allocates, JMH's own notes among it.
-            """;
 
     private final Path file;
-    private final StringBuilder head = new StringBuilder();
-    private final Map<String, List<String>> tables = new LinkedHashMap<>();
-    private final Map<String, List<Charts.Picture>> pictures = new LinkedHashMap<>();
+    private final SortedMap<String, Study> studies;
 
-    Page(Path file) {
+    /** Begins a page with the studies that its folder has. */
+    Page(Path file) throws IOException {
         this.file = file.toAbsolutePath();
+        studies = StudyFile.readAll(folder());
     }
 
-    /** The head of what the study writes: where and how it was measured, and how to read it. */
-    void head(Map<String, String> facts) {
-        head.append("# Figures\n\n| | |\n|---|---|\n");
-        facts.forEach((name, value) -> head.append("| %s | %s |\n".formatted(name, value)));
-        head.append('\n').append(LEGEND);
+    /** Returns the studies by the names of their files. */
+    SortedMap<String, Study> studies() {
+        return studies;
     }
 
-    /** A benchmark's tables, of which empty ones are left out. */
-    void tables(String benchmark, List<String> of) {
-        tables.put(benchmark, of.stream().filter(table -> !table.isEmpty()).toList());
-    }
-
-    /** A benchmark's charts. */
-    void pictures(String benchmark, List<Charts.Picture> of) {
-        pictures.put(benchmark, of);
-    }
-
-    /** What the study writes. */
-    String text() {
-        StringBuilder text = new StringBuilder(head);
-        tables.forEach((benchmark, own) -> {
-            text.append("\n## ").append(benchmark).append('\n');
-            pictures.getOrDefault(benchmark, List.of())
-                    .forEach(picture -> text.append(
-                            "\n![%s](%s/%s.png)\n".formatted(picture.alt(), folder().getFileName(), picture.name())));
-            own.forEach(table -> text.append('\n').append(table));
-        });
-        return text.toString();
+    /** Adds what a processor measured to what is known of its kind, and returns the name of its file. */
+    String add(Study measured) {
+        String key = Processors.key(measured.name());
+        studies.merge(
+                key,
+                measured,
+                (known, newer) -> new Study(
+                        newer.name(), newer.processor(), known.results().replacedBy(newer.results())));
+        return key;
     }
 
     /**
-     * Writes the page and its charts: first all of it beside the files it replaces, then each in its place, the page last.
-     * Charts that only the replaced text showed are deleted.
+     * Writes the page, and the JSON and the charts of one processor: first all of it beside the files it replaces, then each in its
+     * place, the page last. Charts in that processor's folder that its section shows no more are deleted.
+     *
+     * @param key the processor that was measured; charts of no other are drawn
      */
+    void write(String key) throws IOException {
+        Map<Path, byte[]> files = new LinkedHashMap<>();
+        Path charts = folder().resolve(key);
+        for (Charts.Picture picture : Sections.pictures(studies.get(key))) {
+            files.put(charts.resolve(picture.name() + ".png"), picture.chart().png());
+        }
+        files.put(folder().resolve(key + ".json"), StudyFile.write(studies.get(key)));
+        files.put(file, page());
+        replace(files);
+        for (Path old : pngs(charts)) {
+            if (!files.containsKey(old)) {
+                Files.delete(old);
+            }
+        }
+    }
+
+    /** Writes the page alone, from what was measured before. */
     void write() throws IOException {
+        replace(Map.of(file, page()));
+    }
+
+    private byte[] page() throws IOException {
         String old = Files.exists(file) ? Files.readString(file) : BEGIN + "\n" + END + "\n";
         int begin = only(old, BEGIN) + BEGIN.length();
         int end = only(old, END);
         if (begin > end) {
             throw new IOException(file + ": " + END + " stands before " + BEGIN);
         }
-        String page = old.substring(0, begin) + "\n" + text() + old.substring(end);
-        Map<Path, byte[]> files = new LinkedHashMap<>();
-        pictures.values()
-                .forEach(own ->
-                        own.forEach(picture -> files.put(folder().resolve(picture.name() + ".png"), picture.png())));
-        files.put(file, page.getBytes(StandardCharsets.UTF_8));
-        replace(files);
-        for (Path chart : shown(old.substring(begin, end))) {
-            if (!files.containsKey(chart)) {
-                Files.deleteIfExists(chart);
-            }
+        String text = Sections.all(studies, folder().getFileName().toString());
+        return (old.substring(0, begin) + "\n" + text + old.substring(end)).getBytes(StandardCharsets.UTF_8);
+    }
+
+    private static List<Path> pngs(Path folder) throws IOException {
+        if (!Files.isDirectory(folder)) {
+            return List.of();
+        }
+        try (Stream<Path> files = Files.list(folder)) {
+            return new ArrayList<>(
+                    files.filter(name -> name.toString().endsWith(".png")).toList());
         }
     }
 
@@ -115,16 +119,6 @@ final class Page {
 
     private Path folder() {
         return file.resolveSibling(file.getFileName().toString().replaceFirst("\\.md$", ""));
-    }
-
-    private List<Path> shown(String text) {
-        List<Path> shown = new ArrayList<>();
-        Matcher link = Pattern.compile("\\]\\(" + Pattern.quote(folder().getFileName() + "/") + "([\\w.=-]+\\.png)\\)")
-                .matcher(text);
-        while (link.find()) {
-            shown.add(folder().resolve(link.group(1)));
-        }
-        return shown;
     }
 
     private int only(String text, String marker) throws IOException {

@@ -4,32 +4,30 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
 
-/** Makes the page of the performance study from JMH's JSON, and prints its tables. */
+/** Makes the page of the performance study from JMH's JSON, and prints the tables of what was measured. */
 public final class Report {
     private Report() {}
 
     /**
      * Prints the tables, then writes the page.
      *
-     * @param arguments the page, which is made if there is none, then the JSON files, of which the newest counts for a
-     *     benchmark that several have
+     * @param arguments the page, which is made if there is none; then JSON files or folders of them, measured on this machine.
+     *     Without any, the page is written again from what its folder has
      */
     public static void main(String[] arguments) throws IOException {
         System.setProperty("java.awt.headless", "true");
         List<Path> paths = Arrays.stream(arguments).map(Path::of).toList();
-        Results results = Results.read(paths.subList(1, paths.size()));
-        Tables tables = new Tables(results.limits);
         Page page = new Page(paths.getFirst());
-        page.head(Machine.facts(results));
-        results.benchmarks.forEach(
-                (name, cases) -> page.tables(name, List.of(tables.results(cases), tables.secondThread(cases))));
-        System.out.println(page.text()); // what was measured is seen even where nothing can be drawn
-        for (Map.Entry<String, Map<Case, Map<String, Result>>> benchmark : results.benchmarks.entrySet()) {
-            page.pictures(benchmark.getKey(), Charts.of(results.limits, benchmark.getValue()));
+        if (paths.size() == 1) {
+            page.write();
+        } else {
+            Study here = Machine.here();
+            Study measured =
+                    new Study(here.name(), here.processor(), Results.read(paths.subList(1, paths.size()), "this"));
+            System.out.println(Sections.section(measured, "")); // is seen even where nothing can be drawn
+            page.write(page.add(measured));
         }
-        page.write();
         System.err.println("written: " + paths.getFirst());
     }
 }

@@ -4,10 +4,10 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.multihead.jmh.bench.Comparison;
 import io.multihead.jmh.bench.Work;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.SortedMap;
 import java.util.TreeMap;
 
 /**
@@ -19,7 +19,7 @@ import java.util.TreeMap;
  * @param parameters all but {@code impl}
  * @param impl what was timed; the method where a benchmark has no such parameter
  * @param work the least that a call has to do; unknown where single calls were timed
- * @param forks median of the iterations of each fork, in milliseconds
+ * @param times median of the iterations of each fork, by rounds
  * @param calls what single calls took, if they were timed
  * @param run how JMH ran it
  */
@@ -29,7 +29,7 @@ record Result(
         Map<String, String> parameters,
         String impl,
         Work work,
-        List<Double> forks,
+        Times times,
         Calls calls,
         Run run) {
     private static final String SAMPLED = "sample";
@@ -38,64 +38,110 @@ record Result(
      * Single calls; NaN for what was not measured.
      *
      * @param count how many
-     * @param median the median call, in milliseconds
-     * @param late the 99th percentile over the median
-     * @param bytes allocated by a call, JMH's own among them
+     * @param late the 99th percentile over the median, the median over rounds
+     * @param bytes allocated by a call, JMH's own among them, the median over rounds
      */
-    record Calls(double count, double median, double late, double bytes) {
-        private static Calls of(JsonNode entry) {
-            JsonNode metric = entry.get("primaryMetric");
-            double median = metric.path("scorePercentiles").path("50.0").asDouble(Double.NaN);
-            double late = metric.path("scorePercentiles").path("99.0").asDouble(Double.NaN);
+    record Calls(double count, double late, double bytes) {
+        private static Calls of(List<JsonNode> entries) {
             double count = 0;
-            for (JsonNode fork : metric.path("rawDataHistogram")) {
-                for (JsonNode iteration : fork) {
-                    for (JsonNode timeAndCalls : iteration) {
-                        count += timeAndCalls.path(1).asDouble();
+            List<Double> late = new ArrayList<>();
+            List<Double> bytes = new ArrayList<>();
+            for (JsonNode entry : entries) {
+                JsonNode metric = entry.get("primaryMetric");
+                for (JsonNode fork : metric.path("rawDataHistogram")) {
+                    for (JsonNode iteration : fork) {
+                        for (JsonNode timeAndCalls : iteration) {
+                            count += timeAndCalls.path(1).asDouble();
+                        }
                     }
                 }
+                if (isSampled(entry)) {
+                    JsonNode percentiles = metric.path("scorePercentiles");
+                    late.add(percentiles.path("99.0").asDouble()
+                            / percentiles.path("50.0").asDouble());
+                }
+                JsonNode allocated = entry.path("secondaryMetrics")
+                        .path("gc.alloc.rate.norm")
+                        .path("score");
+                if (allocated.isNumber()) {
+                    bytes.add(allocated.asDouble());
+                }
             }
-            double bytes = entry.path("secondaryMetrics")
-                    .path("gc.alloc.rate.norm")
-                    .path("score")
-                    .asDouble(Double.NaN);
-            double unit = milliseconds(metric.get("scoreUnit").asText());
-            return isSampled(entry)
-                    ? new Calls(count, median * unit, late / median, bytes)
-                    : new Calls(Double.NaN, Double.NaN, Double.NaN, bytes);
+            return new Calls(late.isEmpty() ? Double.NaN : count, Times.median(late), Times.median(bytes));
         }
     }
 
-    /** How JMH ran a benchmark: threads of JMH's own, JVM and its flags, forks and iterations. */
-    record Run(int threads, String jdk, List<String> flags, String iterations) {}
+    /** How JMH ran a benchmark: threads of JMH's own, JVM, its flags and vectors, forks and iterations, and the last day. */
+    record Run(int threads, String jdk, List<String> flags, int lanes, String iterations, String date) {}
 
-    /** Reads one entry, whose unit must be a time per call. */
-    static Result of(JsonNode entry) {
-        String[] path = entry.get("benchmark").asText().split("\\.");
+    /** Reads entries of the same benchmark, method and parameters, one a round, whose unit must be a time per call. */
+    static Result of(SortedMap<Integer, List<JsonNode>> rounds) {
+        SortedMap<Integer, List<Double>> forks = new TreeMap<>();
+        int count = 0;
+        for (Map.Entry<Integer, List<JsonNode>> round : rounds.entrySet()) {
+            for (JsonNode entry : round.getValue()) {
+                List<Double> own = forks(entry.get("primaryMetric"));
+                for (int fork = 0; fork < own.size(); fork++) {
+                    // several forks in one file are rounds after each other
+                    forks.computeIfAbsent(round.getKey() + fork, key -> new ArrayList<>())
+                            .add(own.get(fork));
+                }
+                count += own.size();
+            }
+        }
+        JsonNode entry = rounds.get(rounds.lastKey()).getLast();
+        Map<String, String> parameters = parameters(entry);
+        Work work = isSampled(entry) ? Work.UNKNOWN : Comparison.work(type(entry), parameters);
+        String impl = parameters.remove("impl");
+        return new Result(
+                name(entry),
+                method(entry),
+                Collections.unmodifiableMap(parameters),
+                impl == null ? method(entry) : impl,
+                work,
+                Times.of(forks),
+                Calls.of(rounds.values().stream().flatMap(List::stream).toList()),
+                run(entry, count));
+    }
+
+    /** What entries of the same measurement have in common. */
+    static List<Object> key(JsonNode entry) {
+        return List.of(
+                name(entry),
+                method(entry),
+                parameters(entry),
+                entry.path("threads").asInt(1));
+    }
+
+    private static String name(JsonNode entry) {
+        String type = type(entry);
+        String name = type.substring(type.lastIndexOf('.') + 1).replaceFirst("Bench$", "");
+        return name + (isSampled(entry) ? "Sampled" : "");
+    }
+
+    private static String type(JsonNode entry) {
+        String benchmark = entry.get("benchmark").asText();
+        return benchmark.substring(0, benchmark.lastIndexOf('.'));
+    }
+
+    private static String method(JsonNode entry) {
+        String benchmark = entry.get("benchmark").asText();
+        return benchmark.substring(benchmark.lastIndexOf('.') + 1);
+    }
+
+    private static Map<String, String> parameters(JsonNode entry) {
         Map<String, String> parameters = new TreeMap<>();
         entry.path("params")
                 .properties()
                 .forEach(e -> parameters.put(e.getKey(), e.getValue().asText()));
-        String method = path[path.length - 1];
-        String type = String.join(".", Arrays.asList(path).subList(0, path.length - 1));
-        Work work = isSampled(entry) ? Work.UNKNOWN : Comparison.work(type, parameters);
-        String impl = parameters.remove("impl");
-        return new Result(
-                path[path.length - 2].replaceFirst("Bench$", "") + (isSampled(entry) ? "Sampled" : ""),
-                method,
-                Collections.unmodifiableMap(parameters),
-                impl == null ? method : impl,
-                work,
-                forks(entry.get("primaryMetric")),
-                Calls.of(entry),
-                run(entry));
+        return parameters;
     }
 
     /** The same with one parameter more. */
     Result with(String parameter, String value) {
         Map<String, String> more = new TreeMap<>(parameters);
         more.put(parameter, value);
-        return new Result(benchmark, method, more, impl, work, forks, calls, run);
+        return new Result(benchmark, method, more, impl, work, times, calls, run);
     }
 
     /** The case this is one impl of. */
@@ -103,14 +149,9 @@ record Result(
         return new Case(benchmark, parameters);
     }
 
-    /** Median over forks, in milliseconds. */
+    /** Median over rounds, in milliseconds. */
     double time() {
-        return Double.isNaN(calls.median) ? median(forks) : calls.median;
-    }
-
-    /** Slowest fork over the median fork; NaN of a single fork, which says nothing about others. */
-    double spread() {
-        return forks.size() < 2 ? Double.NaN : Collections.max(forks) / time();
+        return times.median();
     }
 
     private static boolean isSampled(JsonNode entry) {
@@ -123,10 +164,11 @@ record Result(
         for (JsonNode fork : metric.path("rawData")) {
             List<Double> iterations = new ArrayList<>();
             fork.forEach(iteration -> iterations.add(iteration.asDouble() * milliseconds));
-            forks.add(median(iterations));
+            forks.add(Times.median(iterations));
         }
         // sampled times come as a histogram instead
-        return forks.isEmpty() ? List.of(metric.get("score").asDouble() * milliseconds) : List.copyOf(forks);
+        double median = metric.path("scorePercentiles").path("50.0").asDouble(Double.NaN);
+        return forks.isEmpty() ? List.of(median * milliseconds) : List.copyOf(forks);
     }
 
     private static double milliseconds(String unit) {
@@ -139,12 +181,12 @@ record Result(
         };
     }
 
-    private static Run run(JsonNode entry) {
+    private static Run run(JsonNode entry, int forks) {
         List<String> flags = new ArrayList<>();
         entry.path("jvmArgs").forEach(flag -> flags.add(flag.asText()));
         String iterations = "%s × %s iterations of %s after %s of %s"
                 .formatted(
-                        count(entry.path("forks").asInt(), "fork"),
+                        count(forks, "fork"),
                         entry.path("measurementIterations").asText(),
                         entry.path("measurementTime").asText(),
                         entry.path("warmupIterations").asText(),
@@ -154,17 +196,17 @@ record Result(
                         entry.path("jdkVersion").asText(),
                         entry.path("vmName").asText(),
                         entry.path("vmVersion").asText());
-        return new Run(entry.path("threads").asInt(1), jdk, flags, iterations);
+        return new Run(
+                entry.path("threads").asInt(1),
+                jdk,
+                flags,
+                Machine.lanes(flags),
+                iterations,
+                entry.path("date").asText());
     }
 
     /** A number with its noun. */
     static String count(int number, String noun) {
         return number + " " + noun + (number == 1 ? "" : "s");
-    }
-
-    private static double median(List<Double> values) {
-        List<Double> sorted = values.stream().sorted().toList();
-        int half = sorted.size() / 2;
-        return sorted.size() % 2 == 1 ? sorted.get(half) : (sorted.get(half - 1) + sorted.get(half)) / 2;
     }
 }

@@ -3,6 +3,7 @@ package io.multihead.jmh.report;
 import com.fasterxml.jackson.core.JacksonException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -14,23 +15,21 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.stream.Stream;
 
-/** The results of several runs of JMH as one study: the newest of each benchmark with its parameters. */
+/** The results of rounds as one study, with all rounds of each benchmark and its parameters. */
 final class Results {
     /** By benchmark, then by case, then by impl, each in the order of the page. */
     final Map<String, Map<Case, Map<String, Result>>> benchmarks = new TreeMap<>();
 
-    final Limits limits = new Limits();
-    final Collection<Result> all;
-    final FileTime oldest;
-    final FileTime newest;
+    final Limits limits;
 
-    private Results(Collection<Result> all, FileTime oldest, FileTime newest) {
-        this.all = all;
-        this.oldest = oldest;
-        this.newest = newest;
+    /** Sorts results, of which those of controls become limits. */
+    Results(Collection<Result> all, Limits limits) {
+        this.limits = limits;
         Map<String, Set<String>> methods = new TreeMap<>();
         all.forEach(result -> methods.computeIfAbsent(result.benchmark(), name -> new TreeSet<>())
                 .add(result.method()));
@@ -43,37 +42,88 @@ final class Results {
         }
     }
 
-    /** Reads files of JMH's JSON. */
-    static Results read(List<Path> files) throws IOException {
-        Map<Path, FileTime> times = new LinkedHashMap<>();
+    /** Returns all results in the order of the page. */
+    List<Result> all() {
+        return benchmarks.values().stream()
+                .flatMap(cases -> cases.values().stream())
+                .flatMap(impls -> impls.values().stream())
+                .toList();
+    }
+
+    /**
+     * Returns these results with the cases of newer ones in their place, each case whole: impls of different runs did not take
+     * turns, and their rounds are not the same. Limits and controls are the newer ones where it has any.
+     */
+    Results replacedBy(Results newer) {
+        Results merged = new Results(List.of(), limits.replacedBy(newer.limits));
+        all().stream()
+                .filter(result -> !newer.benchmarks
+                        .getOrDefault(result.benchmark(), Map.of())
+                        .containsKey(result.belongsTo()))
+                .forEach(merged::add);
+        newer.all().forEach(merged::add);
+        return merged;
+    }
+
+    /**
+     * Reads files of JMH's JSON, or of rounds, which are merged; also folders of them.
+     *
+     * @param build the build of the library whose results are wanted
+     */
+    static Results read(List<Path> paths, String build) throws IOException {
+        List<Path> files = files(paths);
+        Map<List<Object>, SortedMap<Integer, List<JsonNode>>> entries = new LinkedHashMap<>();
         for (Path file : files) {
-            times.put(file, Files.getLastModifiedTime(file));
-        }
-        List<Path> byAge = new ArrayList<>(times.keySet());
-        byAge.sort(Comparator.comparing(times::get));
-        Map<List<Object>, Result> newest = new LinkedHashMap<>();
-        for (Path file : byAge) {
+            JsonNode root;
             try {
-                new ObjectMapper().readTree(file.toFile()).forEach(entry -> put(newest, entry));
+                root = new ObjectMapper().readTree(file.toFile());
             } catch (JacksonException e) {
                 throw new IOException(file + ": " + e.getOriginalMessage(), e);
             }
+            String modified = Files.getLastModifiedTime(file).toString();
+            String date = root.path("start").asText(modified).substring(0, 10);
+            (root.isArray() ? root : root.path("results")).forEach(entry -> ((ObjectNode) entry).put("date", date));
+            if (root.isArray()) {
+                // a run without rounds replaces what came before
+                root.forEach(entry -> entries.put(Result.key(entry), new TreeMap<>(Map.of(1, List.of(entry)))));
+            } else if (root.path("build").asText().equals(build)) {
+                root.path("results").forEach(entry -> entries.computeIfAbsent(Result.key(entry), key -> new TreeMap<>())
+                        .computeIfAbsent(root.path("round").asInt(), key -> new ArrayList<>())
+                        .add(entry));
+            }
         }
-        if (newest.isEmpty()) {
-            throw new IOException("no results in " + files);
+        List<Result> all = new ArrayList<>();
+        entries.forEach((key, rounds) -> {
+            try {
+                all.add(Result.of(rounds));
+            } catch (IllegalArgumentException e) {
+                System.err.println("left out " + key.getFirst() + ": " + e.getMessage());
+            }
+        });
+        if (all.isEmpty()) {
+            throw new IOException("no results in " + paths);
         }
-        return new Results(newest.values(), times.get(byAge.getFirst()), times.get(byAge.getLast()));
+        return new Results(all, new Limits());
     }
 
-    private static void put(Map<List<Object>, Result> newest, JsonNode entry) {
-        try {
-            Result result = Result.of(entry);
-            int threads = result.run().threads();
-            newest.put(
-                    List.of(result.benchmark(), result.method(), result.parameters(), result.impl(), threads), result);
-        } catch (IllegalArgumentException e) {
-            System.err.println("left out " + entry.path("benchmark").asText() + ": " + e.getMessage());
+    /** Returns the files, those of folders among them, oldest first. */
+    private static List<Path> files(List<Path> paths) throws IOException {
+        Map<Path, FileTime> times = new LinkedHashMap<>();
+        for (Path path : paths) {
+            try (Stream<Path> files = Files.walk(path)) {
+                for (Path file : files.filter(file -> file.toString().endsWith(".json"))
+                        .sorted()
+                        .toList()) {
+                    times.put(file, Files.getLastModifiedTime(file));
+                }
+            }
         }
+        if (times.isEmpty()) {
+            throw new IOException("no results in " + paths);
+        }
+        List<Path> byAge = new ArrayList<>(times.keySet());
+        byAge.sort(Comparator.comparing(times::get));
+        return byAge;
     }
 
     private void add(Result result) {
@@ -85,10 +135,26 @@ final class Results {
 
     /** The best time of an impl that is not ours; NaN if there is none. */
     static double bestPeer(Map<String, Result> impls) {
+        return peers(impls).stream().mapToDouble(Result::time).min().orElse(Double.NaN);
+    }
+
+    /**
+     * Returns how many times as fast an impl is as the fastest peer of the same round. The least of several measured times is below the
+     * least of what they vary around, so this errs against the impl.
+     */
+    static Ratio overBestPeer(Map<String, Result> impls, Result result) {
+        List<Double> ratios = new ArrayList<>();
+        result.times().rounds().forEach((round, time) -> peers(impls).stream()
+                .filter(peer -> peer.times().rounds().containsKey(round))
+                .mapToDouble(peer -> peer.times().rounds().get(round))
+                .min()
+                .ifPresent(best -> ratios.add(best / time)));
+        return Ratio.of(ratios);
+    }
+
+    private static List<Result> peers(Map<String, Result> impls) {
         return impls.values().stream()
                 .filter(result -> !Impls.ours(result.benchmark(), result.impl()))
-                .mapToDouble(Result::time)
-                .min()
-                .orElse(Double.NaN);
+                .toList();
     }
 }

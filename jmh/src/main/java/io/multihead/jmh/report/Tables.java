@@ -15,7 +15,20 @@ import java.util.stream.IntStream;
 /** The tables of a benchmark, in Markdown: every case and impl, and what a second thread gives. */
 final class Tables {
     private static final List<String> COLUMNS = List.of(
-            "case", "impl", "ms", "spread", "speed", "of the best peer", "of the limit", "calls", "p99", "B/call");
+            "case",
+            "impl",
+            "ms",
+            "spread",
+            "speed",
+            "of the best peer",
+            "interval",
+            "verdict",
+            "of the limit",
+            "calls",
+            "p99",
+            "B/call");
+
+    private static final int DIGITS = 4;
 
     private final Limits limits;
 
@@ -62,20 +75,30 @@ final class Tables {
     private List<String> row(Case of, Result result, Map<String, Result> impls) {
         Work work = result.work();
         double speed = work.speed(result.time());
+        Ratio ratio = Impls.ours(result.benchmark(), result.impl()) ? Results.overBestPeer(impls, result) : Ratio.NONE;
+        double ofMedians = Results.bestPeer(impls) / result.time();
         return List.of(
                 of.label(),
                 result.impl(),
-                new BigDecimal(result.time()).round(new MathContext(4)).toPlainString(),
-                number("%.2f", result.spread()),
+                milliseconds(result.time()),
+                number("%.2f", result.times().spread()),
                 work.known() ? number(speed < 100 ? "%.1f" : "%.0f", speed) + " " + work.unit().speed : "",
-                number("%.2f", Results.bestPeer(impls) / result.time()),
+                number("%.2f", Double.isNaN(ratio.median()) ? ofMedians : ratio.median()),
+                ratio.interval("%.2f"),
+                ratio.verdict(),
                 number("%.2f", speed / limits.of(work.unit(), of.threads())),
                 number("%.0f", result.calls().count()),
                 number("%.2f", result.calls().late()),
                 number("%.0f", result.calls().bytes()));
     }
 
-    private static String markdown(List<String> columns, List<List<String>> rows) {
+    /** Returns a time with four digits, the last ones of which may be 0. */
+    private static String milliseconds(double time) {
+        BigDecimal rounded = new BigDecimal(time).round(new MathContext(DIGITS));
+        return rounded.setScale(rounded.scale() + DIGITS - rounded.precision()).toPlainString();
+    }
+
+    static String markdown(List<String> columns, List<List<String>> rows) {
         int[] shown = IntStream.range(0, columns.size())
                 .filter(column -> rows.stream().anyMatch(row -> !row.get(column).isEmpty()))
                 .toArray();
@@ -93,7 +116,7 @@ final class Tables {
         table.append("|\n");
     }
 
-    private static String number(String format, double value) {
+    static String number(String format, double value) {
         return Double.isNaN(value) ? "" : String.format(Locale.ROOT, format, value);
     }
 }

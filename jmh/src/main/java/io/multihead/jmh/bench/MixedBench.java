@@ -1,0 +1,106 @@
+package io.multihead.jmh.bench;
+
+import com.sun.management.ThreadMXBean;
+import io.multihead.compute.Compute;
+import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Setup;
+
+/**
+ * One call in a JVM that has made all others before, in a random order, on the heap and in native memory and with all types of caches, as
+ * services do; beside the same call in a JVM of its own. What C2 learns from one call must not slow down another, nor make it allocate, which
+ * the end of every fork checks.
+ */
+public class MixedBench extends Comparison {
+    /** Passes over all calls in a mixed JVM: enough for C2 to compile the kernels. */
+    private static final int PASSES = 30;
+
+    private static final int CHECKED_CALLS = 100;
+    private static final long PATIENCE_SECONDS = 20;
+
+    /** Whether the JVM has made other calls before. */
+    @Param({"alone", "mixed"})
+    public String impl;
+
+    /** The call that is timed. */
+    @Param({
+        "attention",
+        "causal",
+        "small_attention",
+        "sgemm",
+        "linear",
+        "row",
+        "decode",
+        "decode_bf16",
+        "decode_f16",
+        "decode_i8",
+        "layer"
+    })
+    public String timed;
+
+    /** Makes the calls. */
+    @Setup(Level.Trial)
+    public void open() {
+        cpu = Compute.threads(1);
+        boolean mixed = impl.equals("mixed");
+        if (mixed) {
+            // a new order in every fork, and so in every round
+            long seed = System.nanoTime();
+            System.out.println("order of calls: seed " + seed);
+            others(new Random(seed));
+        }
+        call = MixedCall.of(timed).make(cpu, true);
+        call.run();
+    }
+
+    @Benchmark
+    public void timed() {
+        call.run();
+    }
+
+    /** Checks that the call, compiled by now, allocates nothing, then closes. */
+    @Override
+    public void close() {
+        try {
+            requireNoAllocation();
+        } finally {
+            super.close();
+        }
+    }
+
+    /** Waits for calls without allocation, as a short run ends before all is compiled. */
+    private void requireNoAllocation() {
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        long end = System.nanoTime() + PATIENCE_SECONDS * 1_000_000_000L;
+        long bytes;
+        do {
+            long before = threads.getCurrentThreadAllocatedBytes();
+            for (int i = 0; i < CHECKED_CALLS; i++) {
+                call.run();
+            }
+            bytes = threads.getCurrentThreadAllocatedBytes() - before;
+        } while (bytes > 0 && System.nanoTime() < end);
+        if (bytes > 0) {
+            throw new IllegalStateException(
+                    impl + " " + timed + ": " + bytes / (double) CHECKED_CALLS + " bytes a call; expected 0");
+        }
+    }
+
+    private void others(Random random) {
+        List<Runnable> calls = new ArrayList<>();
+        for (MixedCall other : MixedCall.values()) {
+            calls.add(other.make(cpu, true));
+            calls.add(other.make(cpu, false));
+        }
+        for (int pass = 0; pass < PASSES; pass++) {
+            Collections.shuffle(calls, random);
+            calls.forEach(Runnable::run);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+package io.multihead.jmh.bench;
+
+import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.AttentionOutputs;
+import io.multihead.attention.KeyValueView;
+import io.multihead.cache.KeyValueCache;
+import io.multihead.compute.Compute;
+import io.multihead.gemm.Gemm;
+import io.multihead.gemm.GemmOptions;
+import io.multihead.gemm.PackedWeights;
+import io.multihead.jmh.data.Data;
+import io.multihead.jmh.data.LayerWeights;
+import io.multihead.nn.MultiHeadAttention;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.nio.FloatBuffer;
+import java.util.Arrays;
+import java.util.Locale;
+
+/** Calls that one service may make, each over tensors on the heap or in native memory. */
+enum MixedCall {
+    ATTENTION,
+    CAUSAL,
+    SMALL_ATTENTION,
+    SGEMM,
+    LINEAR,
+    ROW,
+    DECODE,
+    DECODE_BF16,
+    DECODE_F16,
+    DECODE_I8,
+    LAYER;
+
+    private static final int HEADS = 8;
+    private static final int KEY_HEADS = 2;
+    private static final int KEYS = 1024;
+    private static final int DIM = 64;
+    private static final int FEATURES = 512;
+
+    /** Returns the call of a name as parameters have it. */
+    static MixedCall of(String name) {
+        return valueOf(name.toUpperCase(Locale.ROOT));
+    }
+
+    /** Returns the call over new tensors. */
+    Runnable make(Compute cpu, boolean nativeMemory) {
+        return switch (this) {
+            case ATTENTION -> attention(cpu, nativeMemory, AttentionOptions.DEFAULT, 1, HEADS, 256, DIM);
+            case CAUSAL -> attention(cpu, nativeMemory, AttentionOptions.CAUSAL, 1, HEADS, 256, DIM);
+            case SMALL_ATTENTION -> attention(cpu, nativeMemory, AttentionOptions.DEFAULT, 1, 12, 16, 32);
+            case SGEMM -> {
+                Tensor a = tensor(nativeMemory, FEATURES, FEATURES);
+                Tensor b = tensor(nativeMemory, FEATURES, FEATURES);
+                Tensor c = tensor(nativeMemory, FEATURES, FEATURES);
+                yield () -> Gemm.multiply(cpu, a, b, c, GemmOptions.DEFAULT);
+            }
+            case LINEAR -> linear(cpu, nativeMemory, 64);
+            case ROW -> linear(cpu, nativeMemory, 1);
+            case DECODE -> decode(cpu, nativeMemory, DType.F32);
+            case DECODE_BF16 -> decode(cpu, nativeMemory, DType.BF16);
+            case DECODE_F16 -> decode(cpu, nativeMemory, DType.F16);
+            case DECODE_I8 -> decode(cpu, nativeMemory, DType.I8);
+            case LAYER -> {
+                LayerWeights weights = LayerWeights.draw(FEATURES);
+                MultiHeadAttention layer =
+                        MultiHeadAttention.of(MultiHeadAttention.Config.of(FEATURES, HEADS), weights::tensor);
+                Tensor input = tensor(nativeMemory, 1, 128, FEATURES);
+                Tensor output = tensor(nativeMemory, 1, 128, FEATURES);
+                yield () -> layer.forward(cpu, input, output);
+            }
+        };
+    }
+
+    private static Runnable attention(Compute cpu, boolean nativeMemory, AttentionOptions options, long... dims) {
+        Tensor query = tensor(nativeMemory, dims);
+        Tensor key = tensor(nativeMemory, dims);
+        Tensor value = tensor(nativeMemory, dims);
+        Tensor output = tensor(nativeMemory, dims);
+        return () -> Attention.forward(cpu, query, key, value, output, options);
+    }
+
+    private static Runnable linear(Compute cpu, boolean nativeMemory, int rows) {
+        PackedWeights packed = PackedWeights.of(tensor(nativeMemory, FEATURES, FEATURES));
+        Tensor input = tensor(nativeMemory, rows, FEATURES);
+        Tensor output = tensor(nativeMemory, rows, FEATURES);
+        return () -> Gemm.multiply(cpu, input, packed, output, GemmOptions.DEFAULT);
+    }
+
+    private static Runnable decode(Compute cpu, boolean nativeMemory, DType dtype) {
+        KeyValueCache cache = KeyValueCache.contiguous(
+                KeyValueCache.Config.of(1, KEY_HEADS, DIM).withDtype(dtype), 1, KEYS);
+        cache.append(
+                cpu,
+                0,
+                0,
+                tensor(nativeMemory, 1, KEY_HEADS, KEYS, DIM),
+                tensor(nativeMemory, 1, KEY_HEADS, KEYS, DIM));
+        Tensor query = tensor(nativeMemory, 1, HEADS, 1, DIM);
+        KeyValueView view = cache.view(0, 0);
+        AttentionOutputs outputs = AttentionOutputs.of(tensor(nativeMemory, 1, HEADS, 1, DIM));
+        return () -> Attention.forward(cpu, query, view, outputs, AttentionOptions.CAUSAL);
+    }
+
+    private static Tensor tensor(boolean nativeMemory, long... dims) {
+        FloatBuffer values = Data.gaussian((int) Arrays.stream(dims).reduce(1, (x, y) -> x * y), 1);
+        if (nativeMemory) {
+            return Tensor.view(MemorySegment.ofBuffer(values), DType.F32, Shape.of(dims));
+        }
+        float[] heap = new float[values.capacity()];
+        values.duplicate().get(heap);
+        return Tensor.of(heap, dims);
+    }
+}

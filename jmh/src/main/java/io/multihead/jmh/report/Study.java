@@ -1,0 +1,10 @@
+package io.multihead.jmh.report;
+
+/**
+ * What one kind of processor measured.
+ *
+ * @param name what people call the kind
+ * @param processor what the machine says of itself
+ * @param results the results
+ */
+record Study(String name, String processor, Results results) {}

@@ -1,0 +1,95 @@
+package io.multihead.jmh.rounds;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Runs one fork by JMH in a process of its own, and keeps its result as soon as it is complete. */
+final class Fork {
+    /** How the reason begins where a peer is missing, which no later round changes. */
+    static final String ABSENT = "PEER ABSENT";
+
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    private final Path folder;
+    private final Path log;
+
+    /**
+     * Makes a runner.
+     *
+     * @param folder where results go, a file for each fork
+     */
+    Fork(Path folder) {
+        this.folder = folder;
+        this.log = folder.resolve("log");
+    }
+
+    /**
+     * Runs a fork and waits for it.
+     *
+     * @param file name of the result
+     * @param round its round, which the result says
+     * @param build the build of the library, which the result says
+     * @return why there is no result, or nothing if there is one
+     */
+    String run(String file, Trial trial, int round, Build build) throws IOException, InterruptedException {
+        Path result = folder.resolve("jmh.tmp");
+        Path output = folder.resolve("output.tmp");
+        Files.deleteIfExists(result);
+        Instant start = Instant.now();
+        List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        command.addAll(List.of("--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"));
+        command.addAll(List.of("-cp", build.classPath(), "org.openjdk.jmh.Main"));
+        command.addAll(trial.arguments(result.toString()));
+        int status = new ProcessBuilder(command)
+                .redirectInput(new File("/dev/null"))
+                .redirectErrorStream(true)
+                .redirectOutput(output.toFile())
+                .start()
+                .waitFor();
+        List<String> lines = Files.readAllLines(output);
+        Files.write(log, lines, StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+        JsonNode entries = Files.exists(result) && Files.size(result) > 0 ? JSON.readTree(result.toFile()) : null;
+        if (status != 0 || entries == null || entries.isEmpty()) {
+            return reason(lines, status);
+        }
+        ObjectNode root = JSON.createObjectNode().put("round", round).put("build", build.name());
+        root.put("start", start.toString()).set("results", entries);
+        Path complete = folder.resolve("result.tmp");
+        JSON.writeValue(complete.toFile(), root);
+        Files.move(complete, folder.resolve(file), StandardCopyOption.ATOMIC_MOVE);
+        return "";
+    }
+
+    /** Returns what JMH's output says about a failure. */
+    static String reason(List<String> lines, int status) {
+        for (String line : lines) {
+            if (line.contains(ABSENT)) {
+                return line.substring(line.indexOf(ABSENT));
+            }
+        }
+        for (int i = 0; i < lines.size(); i++) {
+            String line = lines.get(i);
+            if (line.startsWith("ERROR") || line.startsWith("No matching benchmarks") || line.contains("VM failed")) {
+                return line;
+            }
+            if (line.endsWith("<failure>")) {
+                return lines.subList(i + 1, lines.size()).stream()
+                        .filter(cause -> !cause.isBlank())
+                        .findFirst()
+                        .orElse(line);
+            }
+        }
+        return "JMH ended with status " + status + " and no result";
+    }
+}

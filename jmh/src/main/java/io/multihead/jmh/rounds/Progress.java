@@ -1,0 +1,44 @@
+package io.multihead.jmh.rounds;
+
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+/**
+ * How long the rest of a run will take: each fork what the same fork took before on average; one that has not run yet what was
+ * planned for it, times what the others took beyond their plans.
+ */
+final class Progress {
+    private final Map<Schedule.Turn, double[]> measured = new HashMap<>();
+    private double planned;
+    private double taken;
+
+    /** Notes what a fork took. */
+    void took(Schedule.Turn turn, double seconds) {
+        double[] sumAndCount = measured.computeIfAbsent(turn, key -> new double[2]);
+        sumAndCount[0] += seconds;
+        sumAndCount[1]++;
+        planned += turn.trial().seconds();
+        taken += seconds;
+    }
+
+    /** Returns the seconds that these forks will take. */
+    double left(List<Schedule.Turn> turns) {
+        double beyond = planned == 0 ? 1 : taken / planned;
+        return turns.stream()
+                .mapToDouble(turn -> {
+                    double[] sumAndCount = measured.get(turn);
+                    return sumAndCount == null ? beyond * turn.trial().seconds() : sumAndCount[0] / sumAndCount[1];
+                })
+                .sum();
+    }
+
+    /** Returns seconds as people read them. */
+    static String text(double seconds) {
+        long rounded = Math.round(seconds);
+        return rounded < 3600
+                ? String.format(Locale.ROOT, "%d:%02d min", rounded / 60, rounded % 60)
+                : String.format(Locale.ROOT, "%d:%02d h", rounded / 3600, rounded % 3600 / 60);
+    }
+}

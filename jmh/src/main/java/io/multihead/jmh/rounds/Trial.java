@@ -1,0 +1,57 @@
+package io.multihead.jmh.rounds;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.regex.Pattern;
+
+/**
+ * What one fork of JMH measures: one benchmark method with one value of each parameter.
+ *
+ * @param method name of the method, with its class and package
+ * @param parameters value of each parameter, {@code impl} among them if the benchmark has it
+ * @param options other arguments of JMH, none of which selects benchmarks, parameters or forks
+ * @param rounds rounds it takes part in
+ * @param seconds what a fork should take
+ */
+record Trial(String method, SortedMap<String, String> parameters, List<String> options, int rounds, double seconds) {
+    private static final String IMPL = "impl";
+
+    /** The trials that take turns: those that differ in their impl alone. A method is an impl where no parameter is. */
+    record Row(String name, Map<String, String> parameters, List<String> options) {}
+
+    /** Returns the row this is one impl of. */
+    Row row() {
+        Map<String, String> others = new TreeMap<>(parameters);
+        boolean hasImpl = others.remove(IMPL) != null;
+        return new Row(hasImpl ? method : type(), others, options);
+    }
+
+    /** Returns the class of the benchmark, with its package. */
+    String type() {
+        return method.substring(0, method.lastIndexOf('.'));
+    }
+
+    /** Returns the arguments of JMH for one fork that writes its result to a file. */
+    List<String> arguments(String file) {
+        List<String> arguments = new ArrayList<>();
+        // without its package, which the benchmarks of an earlier build may not share
+        String simple = method.substring(type().lastIndexOf('.') + 1);
+        arguments.add("\\." + Pattern.quote(simple) + "$");
+        parameters.forEach((name, value) -> arguments.addAll(List.of("-p", name + "=" + value)));
+        arguments.addAll(options);
+        arguments.addAll(List.of("-f", "1", "-rf", "json", "-rff", file));
+        return arguments;
+    }
+
+    /** Returns what progress and failures call it: class and method, then the parameters. */
+    String label() {
+        String[] path = method.split("\\.");
+        StringBuilder label = new StringBuilder(path[path.length - 2] + "." + path[path.length - 1]);
+        parameters.forEach(
+                (name, value) -> label.append(' ').append(name).append('=').append(value));
+        return label.toString();
+    }
+}

@@ -1,0 +1,217 @@
+package io.multihead.jmh.report;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.multihead.jmh.bench.Comparison;
+import io.multihead.jmh.bench.Roofline;
+import io.multihead.jmh.bench.Work;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class ResultsTest {
+    private static final Case SGEMM = new Case("Sgemm", Map.of("size", "256", "threads", "1"));
+
+    @TempDir
+    private Path folder;
+
+    private int files;
+
+    @BeforeEach
+    void start() {
+        files = 0;
+    }
+
+    @Test
+    void roundsOfOneImplAreMerged() throws IOException {
+        round(1, "this", "multihead", 2.0, 2.2, 2.4);
+        round(2, "this", "multihead", 3.0, 3.1, 3.2);
+        round(3, "this", "multihead", 1.0, 1.1, 9.0);
+        Times times = read("this").get("multihead").times();
+        assertEquals(Map.of(1, 2.2, 2, 3.1, 3, 1.1), times.rounds());
+        assertEquals(2.2, times.median());
+        assertEquals(3.1 / 2.2, times.spread(), 1e-12);
+    }
+
+    @Test
+    void ratioIsToTheFastestPeerOfTheSameRound() throws IOException {
+        double[][] rounds = {{10, 11, 12}, {20, 22, 19}, {10, 15, 11}, {40, 44, 48}, {10, 12, 11}};
+        for (int round = 0; round < rounds.length; round++) {
+            round(round + 1, "this", "multihead", rounds[round][0]);
+            round(round + 1, "this", "onednn", rounds[round][1]);
+            round(round + 1, "this", "openblas", rounds[round][2]);
+        }
+        round(6, "this", "multihead", 1); // without a peer in its round it says nothing
+        Map<String, Result> impls = read("this");
+        Ratio ratio = Results.overBestPeer(impls, impls.get("multihead"));
+        assertEquals(0.95, ratio.low(), 1e-12);
+        assertEquals(1.1, ratio.high(), 1e-12);
+        assertEquals(1.1, ratio.median(), 1e-12);
+    }
+
+    @Test
+    void buildsAreReadApartAndComparedRoundByRound() throws IOException {
+        for (int round = 1; round <= 5; round++) {
+            round(round, "base", "multihead", 11.0 * round);
+            round(round, "this", "multihead", 10.0 * round);
+        }
+        Ratio ratio = Compare.ratio(read("base").get("multihead"), read("this").get("multihead"));
+        assertEquals(1.1, ratio.low(), 1e-12);
+        assertEquals("ahead", ratio.verdict());
+        String table = Compare.table(Results.read(List.of(folder), "base"), Results.read(List.of(folder), "this"));
+        assertTrue(table.contains("| 1.100 | 1.100 to 1.100 | ahead |"), table);
+    }
+
+    @Test
+    void forksOfPlainJmhAreRounds() throws IOException {
+        Files.writeString(
+                folder.resolve("jmh.json"), "[" + entry("Sgemm", "multiply", "multihead", "[2.0], [4.0], [3.0]") + "]");
+        assertEquals(
+                Map.of(1, 2.0, 2, 4.0, 3, 3.0),
+                read("this").get("multihead").times().rounds());
+    }
+
+    @Test
+    void incompleteFilesAndEmptyFoldersAreErrors() throws IOException {
+        assertThrows(IOException.class, () -> Results.read(List.of(folder), "this"));
+        Files.writeString(folder.resolve("half.json"), "{\"round\":1,");
+        IOException error = assertThrows(IOException.class, () -> Results.read(List.of(folder), "this"));
+        assertTrue(error.getMessage().contains("half.json"), error.getMessage());
+    }
+
+    @Test
+    void newerCasesReplaceOlderOnesWhole() throws IOException {
+        round(1, "this", "multihead", 5);
+        round(1, "this", "onednn", 6);
+        control(1, 10);
+        Results older = Results.read(List.of(folder), "this");
+        Results newer =
+                new Results(List.of(older.benchmarks.get("Sgemm").get(SGEMM).get("multihead")), new Limits());
+        Results merged = older.replacedBy(newer);
+        assertNull(
+                merged.benchmarks.get("Sgemm").get(SGEMM).get("onednn"), "of another run, whose rounds are not these");
+        assertEquals(older.limits.lines(), merged.limits.lines());
+        assertEquals(
+                2, older.replacedBy(new Results(List.of(), new Limits())).all().size());
+    }
+
+    @Test
+    void controlsAreLimitsAndTellSlowRounds() throws IOException {
+        for (int round = 1; round <= 5; round++) {
+            control(round, round == 4 ? 11 : 10);
+        }
+        control(2, 9.9);
+        round(1, "this", "multihead", 5);
+        Limits limits = Results.read(List.of(folder), "this").limits;
+        double peak = Roofline.operations(Machine.lanes(List.of())) / 9.9 * 1e-6;
+        assertEquals(peak, limits.of(Work.Unit.OPERATIONS, 1), 1e-9, "the highest of all forks");
+        assertEquals(List.of(4), List.copyOf(limits.controls().flagged()));
+        assertTrue(
+                limits.controls().table().contains("differs by more than 5 %"),
+                limits.controls().table());
+    }
+
+    @Test
+    void limitThatAKernelExceedsIsReported() throws IOException {
+        control(1, 10);
+        double peak = Roofline.operations(Machine.lanes(List.of())) / 10 * 1e-6;
+        double atPeak = 2 * Math.pow(256, 3) / peak * 1e-6;
+        round(1, "this", "multihead", atPeak / 1.01);
+        round(1, "this", "onednn", atPeak / 1.05);
+        Results results = Results.read(List.of(folder), "this");
+        List<String> exceeded = results.limits.exceeded(results);
+        assertEquals(1, exceeded.size(), exceeded.toString());
+        assertTrue(exceeded.getFirst().contains("onednn"), exceeded.toString());
+    }
+
+    @Test
+    void studyIsReadAsItWasWritten() throws IOException {
+        for (int round = 1; round <= 5; round++) {
+            control(round, 10 + 0.01 * round);
+            round(round, "this", "multihead", 5 + round);
+            round(round, "this", "onednn", 6 + round);
+        }
+        Results results = Results.read(List.of(folder), "this");
+        results.limits.put(Work.Unit.BYTES, 2, 42);
+        Study study = new Study("Kind", "model, 2 processors", results);
+        Study read = StudyFile.read(new ObjectMapper().readTree(StudyFile.write(study)));
+        assertEquals(Sections.section(study, "charts"), Sections.section(read, "charts"));
+        assertFalse(Sections.section(read, "charts").contains("NaN"));
+    }
+
+    @Test
+    void summaryWithoutRoundsHasNoVerdict() throws IOException {
+        Result ours = of("multihead", Times.summary(2, 1.1));
+        Result peer = of("onednn", Times.summary(4, Double.NaN));
+        Study study = new Study("Kind", "model", new Results(List.of(ours, peer), new Limits()));
+        Study read = StudyFile.read(new ObjectMapper().readTree(StudyFile.write(study)));
+        String text = Sections.section(read, "");
+        assertTrue(text.contains("| size=256, threads=1 | multihead | 2.000 | 1.10 | 16.8 GFLOP/s | 2.00 |"), text);
+        assertFalse(text.contains("ahead"), text);
+    }
+
+    @Test
+    void pageKeepsOtherProcessors() throws IOException {
+        Path file = folder.resolve("page.md");
+        Files.writeString(file, "before\n<!-- study:begin -->\nold\n<!-- study:end -->\nafter\n");
+        Page first = new Page(file);
+        first.write(first.add(
+                new Study("AMD One", "a", new Results(List.of(of("multihead", Times.summary(2, 1))), new Limits()))));
+        Page second = new Page(file);
+        second.write(second.add(
+                new Study("Intel Two", "b", new Results(List.of(of("multihead", Times.summary(3, 1))), new Limits()))));
+        String text = Files.readString(file);
+        assertTrue(text.startsWith("before\n") && text.endsWith("after\n"), text);
+        assertTrue(text.contains("## AMD One") && text.contains("## Intel Two"), text);
+        assertTrue(text.contains("| 2.000 |") && text.contains("| 3.000 |"), text);
+        assertTrue(Files.exists(folder.resolve("page/amd-one.json"))
+                && Files.exists(folder.resolve("page/intel-two.json")));
+    }
+
+    private static Result of(String impl, Times times) {
+        Result.Run run = new Result.Run(1, "25", List.of(), 16, "5 forks", "2026-01-01");
+        Result.Calls none = new Result.Calls(Double.NaN, Double.NaN, Double.NaN);
+        Work work = Comparison.work("io.multihead.jmh.bench.SgemmBench", Map.of("size", "256", "threads", "1"));
+        return new Result("Sgemm", "multiply", new TreeMap<>(SGEMM.parameters()), impl, work, times, none, run);
+    }
+
+    private Map<String, Result> read(String build) throws IOException {
+        return Results.read(List.of(folder), build).benchmarks.get("Sgemm").get(SGEMM);
+    }
+
+    private void control(int round, double milliseconds) throws IOException {
+        write(round, "this", entry("Roofline", "fmaPeak", "", "[" + milliseconds + "]"));
+    }
+
+    private void round(int round, String build, String impl, double... iterations) throws IOException {
+        write(round, build, entry("SgemmBench", "multiply", impl, Arrays.toString(iterations)));
+    }
+
+    private void write(int round, String build, String entry) throws IOException {
+        String text = "{\"round\":%d,\"build\":\"%s\",\"start\":\"2026-01-02T03:04:05Z\",\"results\":[%s]}"
+                .formatted(round, build, entry);
+        Files.writeString(folder.resolve("%04d.json".formatted(files++)), text);
+    }
+
+    private static String entry(String type, String method, String impl, String rawData) {
+        String bench = type.equals("Sgemm") ? "SgemmBench" : type;
+        String params = impl.isEmpty()
+                ? ""
+                : "\"params\":{\"impl\":\"%s\",\"size\":\"256\",\"threads\":\"1\"},".formatted(impl);
+        return """
+                {"benchmark":"io.multihead.jmh.bench.%s.%s","mode":"avgt","threads":1,%s"jdkVersion":"25","jvmArgs":[],
+                 "primaryMetric":{"score":1,"scoreUnit":"ms/op","rawData":[%s]}}""".formatted(bench, method, params, rawData);
+    }
+}
