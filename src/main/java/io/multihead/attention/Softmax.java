@@ -100,7 +100,7 @@ public final class Softmax {
         for (int axis = 0; fits && logSumExp != null && axis < rank - 1; axis++) {
             fits = logSumExp.dim(axis) == scores.dim(axis);
         }
-        if (!fits) {
+        if (logSumExp != null && !fits) {
             throw Checks.fail(
                     "logSumExp",
                     "shape " + logSumExp.shape(),

@@ -160,7 +160,7 @@ final class EncoderFolder {
             if (name != null && !prompts.containsKey(name)) {
                 throw config.fail("default_prompt_name", "one of " + prompts.keySet());
             }
-            return name == null ? "" : prompts.get(name);
+            return name == null ? "" : prompts.getOrDefault(name, "");
         });
     }
 

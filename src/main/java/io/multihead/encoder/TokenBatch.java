@@ -8,7 +8,7 @@ final class TokenBatch {
     private final int[] ids;
     private final int[] positions;
     /** Where sequences start, one array for each number of sequences, since attention wants them exact. */
-    private final long @Nullable [][] offsets;
+    private final long[] @Nullable [] offsets;
 
     private int tokens;
     private int sequences;

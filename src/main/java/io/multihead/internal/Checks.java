@@ -28,12 +28,13 @@ public final class Checks {
 
     /** Returns {@code values}, or fails naming {@code argument}, or its element that is null. */
     public static <T> T[] noNulls(T @Nullable [] values, String argument) {
-        for (int i = 0; i < notNull(values, argument).length; i++) {
-            if (values[i] == null) {
+        T[] all = notNull(values, argument);
+        for (int i = 0; i < all.length; i++) {
+            if (all[i] == null) {
                 notNull(null, argument + "[" + i + "]");
             }
         }
-        return values;
+        return all;
     }
 
     /** Returns {@code values} as an unmodifiable copy, or fails naming {@code argument}, or its element that is null. */

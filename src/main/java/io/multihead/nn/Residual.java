@@ -72,7 +72,7 @@ public final class Residual implements Layer {
                 try (TensorArena arena = new TensorArena(cpu)) {
                     Tensor through = dx == null ? null : arena.f32(x.shape().toArray());
                     pass.backward(dy, through, gradients);
-                    if (dx != null) {
+                    if (dx != null && through != null) {
                         TensorMath.add(cpu, dy, through, dx);
                     }
                 }

@@ -167,12 +167,12 @@ public final class Sequence implements Layer {
         try (TensorArena even = TensorArena.ofCall(cpu);
                 TensorArena odd = new TensorArena(cpu)) {
             Tensor upstream = dy;
-            for (int i = layers.size() - 1; i >= 0; i--) {
-                Tensor down =
-                        i == 0 ? dx : fresh(i, even, odd).f32(inputs.get(i).toArray());
+            for (int i = layers.size() - 1; i > 0; i--) {
+                Tensor down = fresh(i, even, odd).f32(inputs.get(i).toArray());
                 passes.get(i).backward(upstream, down, Gradients.under(prefixes.get(i), gradients));
                 upstream = down;
             }
+            passes.get(0).backward(upstream, dx, Gradients.under(prefixes.get(0), gradients));
         }
     }
 

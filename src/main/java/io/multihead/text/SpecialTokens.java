@@ -1,5 +1,6 @@
 package io.multihead.text;
 
+import io.multihead.internal.Checks;
 import java.util.BitSet;
 import java.util.Map;
 
@@ -18,7 +19,7 @@ final class SpecialTokens {
                 .toArray(String[]::new);
         ids = new int[texts.length];
         for (int i = 0; i < texts.length; i++) {
-            ids[i] = tokens.get(texts[i]);
+            ids[i] = Checks.notNull(tokens.get(texts[i]), "id");
             firstChars.set(texts[i].charAt(0));
         }
     }

@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.OptionalInt;
 import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The WordPiece tokenizer of BERT models (Schuster and Nakajima 2012; Devlin et al. 2019), with the results of HuggingFace's
@@ -36,7 +37,7 @@ public final class WordPiece {
     private final int first;
     private final int last;
     private final OptionalInt truncation;
-    private final AtomicReference<TokenBuffer> spare = new AtomicReference<>();
+    private final AtomicReference<@Nullable TokenBuffer> spare = new AtomicReference<>();
 
     /** A tokenizer of a vocabulary in the order of its ids, which has every special token. */
     WordPiece(WordPieceModel model) {

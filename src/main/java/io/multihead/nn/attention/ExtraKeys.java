@@ -120,9 +120,8 @@ final class ExtraKeys {
             ownLogSum = Checks.notNull(own.logSumExp(), "logSumExp");
             output = RowView.of(others.output(), 1);
             ownOutput = RowView.of(own.output(), 1);
-            boolean weighed = extraWeights != null;
-            weights = weighed ? RowView.of(Checks.notNull(others.weights(), "weights"), 1) : null;
-            ownWeights = weighed ? RowView.of(extraWeights, 1) : null;
+            weights = extraWeights == null ? null : RowView.of(Checks.notNull(others.weights(), "weights"), 1);
+            ownWeights = extraWeights == null ? null : RowView.of(extraWeights, 1);
         }
 
         void row(long row, Workspace scratch) {

@@ -1,5 +1,6 @@
 package io.multihead.nn.attention;
 
+import io.multihead.internal.Checks;
 import io.multihead.nn.Layer;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
@@ -19,11 +20,13 @@ record GatedParts(
 
     /** Returns the factor of attention's output. */
     double attentionFactor() {
-        return Math.tanh(parameters.get(ATTENTION_GATE).get(0));
+        return Math.tanh(
+                Checks.notNull(parameters.get(ATTENTION_GATE), ATTENTION_GATE).get(0));
     }
 
     /** Returns the factor of the feed-forward network's output. */
     double feedForwardFactor() {
-        return Math.tanh(parameters.get(FEED_FORWARD_GATE).get(0));
+        return Math.tanh(Checks.notNull(parameters.get(FEED_FORWARD_GATE), FEED_FORWARD_GATE)
+                .get(0));
     }
 }

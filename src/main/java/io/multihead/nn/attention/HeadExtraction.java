@@ -38,7 +38,7 @@ final class HeadExtraction {
         boolean fused = layer.byName().containsKey(LayerParameters.FUSED_WEIGHT);
         Map<String, Tensor> copies = new LinkedHashMap<>();
         LayerParameters.shapes(smaller, fused).forEach((name, shape) -> {
-            Tensor from = layer.byName().get(name);
+            Tensor from = layer.get(name);
             Tensor to = Tensor.allocate(arena, from.dtype(), shape);
             switch (name) {
                 case LayerParameters.FUSED_WEIGHT, LayerParameters.INPUT_BIAS -> {

@@ -4,6 +4,7 @@ import io.multihead.compute.Compute;
 import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
+import io.multihead.internal.Checks;
 import io.multihead.internal.nn.TensorArena;
 import io.multihead.internal.nn.Views;
 import io.multihead.tensor.DType;
@@ -50,7 +51,7 @@ final class PackedProjector implements Projector {
 
     private Tensor one(Compute cpu, TensorArena arena, Projection projection, Tensor input) {
         Tensor result = arena.f32Like(input, projection.outputs(config));
-        PackedWeights weight = separate().get(projection);
+        PackedWeights weight = Checks.notNull(separate().get(projection), projection.weightName());
         multiply(cpu, input, weight, parameters.bias(projection), result);
         return Views.splitHeads(result, projection.heads(config));
     }
@@ -105,7 +106,8 @@ final class PackedProjector implements Projector {
             return pack(fused);
         }
         MultiHeadConfig config = parameters.config();
-        Shape shape = LayerParameters.shapes(config, true).get(LayerParameters.FUSED_WEIGHT);
+        Shape shape = Checks.notNull(
+                LayerParameters.shapes(config, true).get(LayerParameters.FUSED_WEIGHT), LayerParameters.FUSED_WEIGHT);
         Tensor joined = Tensor.allocate(Arena.ofAuto(), DType.F32, shape);
         for (Projection projection : Projection.values()) {
             parameters.weight(projection).copyTo(projection.rows(config, joined));

@@ -44,7 +44,7 @@ final class RecordedProjector implements Projector {
             return ProjectedHeads.ofFused(config, all);
         }
         return separate(projection -> {
-            Tensor input = inputs.get(projection);
+            Tensor input = input(projection);
             Tensor result = allocate(arena, input, projection.outputs(config));
             Linear linear = Linear.of(parameters.weight(projection), parameters.bias(projection));
             passes.put(projection, linear.record(cpu, input, result, 0));
@@ -74,15 +74,19 @@ final class RecordedProjector implements Projector {
         Checks.notNull(output, "output").backward(outputGradient, attendedGradient, own);
     }
 
+    private Tensor input(Projection projection) {
+        return Checks.notNull(inputs.get(projection), "input");
+    }
+
     /** Allocates the gradients of the projected heads. */
     HeadGradients allocateGradients(TensorArena scratch) {
         if (fused != null) {
-            Tensor all = allocate(scratch, inputs.get(Projection.QUERY), Projection.allOutputs(config));
+            Tensor all = allocate(scratch, input(Projection.QUERY), Projection.allOutputs(config));
             return new HeadGradients(Map.of(), all, ProjectedHeads.ofFused(config, all));
         }
         Map<Projection, Tensor> dense = new EnumMap<>(Projection.class);
         ProjectedHeads heads = separate(projection -> {
-            Tensor gradient = allocate(scratch, inputs.get(projection), projection.outputs(config));
+            Tensor gradient = allocate(scratch, input(projection), projection.outputs(config));
             dense.put(projection, gradient);
             return gradient;
         });
@@ -108,7 +112,7 @@ final class RecordedProjector implements Projector {
     Map<Projection, Tensor> backwardInputs(
             Compute cpu, TensorArena scratch, HeadGradients from, boolean wantsQuery, Map<String, Tensor> gradients) {
         Map<Projection, Tensor> results = new EnumMap<>(Projection.class);
-        Tensor x = inputs.get(Projection.QUERY);
+        Tensor x = input(Projection.QUERY);
         if (fused != null) {
             Map<String, Tensor> own = new LinkedHashMap<>();
             putIfPresent(own, "weight", gradients.get(LayerParameters.FUSED_WEIGHT));
@@ -147,8 +151,9 @@ final class RecordedProjector implements Projector {
         if (bias != null) {
             own.put("bias", projection.rows(config, bias));
         }
-        Tensor dx = scratch.f32(inputs.get(projection).shape().toArray());
-        passes.get(projection).backward(from.separate.get(projection), dx, own);
+        Tensor dx = scratch.f32(input(projection).shape().toArray());
+        Checks.notNull(passes.get(projection), "pass")
+                .backward(Checks.notNull(from.separate.get(projection), "gradient"), dx, own);
         return dx;
     }
 

@@ -47,23 +47,22 @@ public final class PagedKeyValues implements KeyValueSource {
     }
 
     private static void requireFirst(@Nullable Tensor page, String argument, String dim) {
-        if (Checks.notNull(page, argument).rank() != 3) {
-            throw Checks.fail(argument, "shape " + page.shape(), "expected [keyHeads, pageTokens, " + dim + "]");
+        Tensor first = Checks.notNull(page, argument);
+        if (first.rank() != 3) {
+            throw Checks.fail(argument, "shape " + first.shape(), "expected [keyValueHeads, pageTokens, " + dim + "]");
         }
-        Checks.fitsInt(page.dim(0), "keyHeads");
-        Checks.fitsInt(page.dim(2), dim);
+        Checks.fitsInt(first.dim(0), "keyValueHeads");
+        Checks.fitsInt(first.dim(2), dim);
     }
 
     private void require(@Nullable Tensor page, long dim, String argument) {
         Tensor first = keyPages[0];
-        if (Checks.notNull(page, argument).rank() != 3
-                || page.dim(0) != first.dim(0)
-                || page.dim(1) != first.dim(1)
-                || page.dim(2) != dim) {
+        Tensor other = Checks.notNull(page, argument);
+        if (other.rank() != 3 || other.dim(0) != first.dim(0) || other.dim(1) != first.dim(1) || other.dim(2) != dim) {
             throw Checks.fail(
                     argument,
-                    "shape " + page.shape(),
-                    "expected [keyHeads, pageTokens, dim] as of the first key page " + first.shape());
+                    "shape " + other.shape(),
+                    "expected [keyValueHeads, pageTokens, dim] as of the first key page " + first.shape());
         }
     }
 
