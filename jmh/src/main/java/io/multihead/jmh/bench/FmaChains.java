@@ -17,6 +17,12 @@ enum FmaChains {
             return FmaChains.run8(FACTORS[0], FACTORS[1]);
         }
     },
+    TEN {
+        @Override
+        float run() {
+            return FmaChains.run10(FACTORS[0], FACTORS[1]);
+        }
+    },
     TWELVE {
         @Override
         float run() {
@@ -27,12 +33,6 @@ enum FmaChains {
         @Override
         float run() {
             return FmaChains.run16(FACTORS[0], FACTORS[1]);
-        }
-    },
-    TWENTY_FOUR {
-        @Override
-        float run() {
-            return FmaChains.run24(FACTORS[0], FACTORS[1]);
         }
     };
 
@@ -70,6 +70,43 @@ enum FmaChains {
             a7 = x.fma(y, a7);
         }
         return a0.add(a1).add(a2).add(a3).add(a4).add(a5).add(a6).add(a7).lane(0);
+    }
+
+    private static float run10(float factor, float other) {
+        FloatVector x = FloatVector.broadcast(SPECIES, factor);
+        FloatVector y = FloatVector.broadcast(SPECIES, other);
+        FloatVector a0 = FloatVector.zero(SPECIES);
+        FloatVector a1 = a0.add(1f),
+                a2 = a0.add(2f),
+                a3 = a0.add(3f),
+                a4 = a0.add(4f),
+                a5 = a0.add(5f),
+                a6 = a0.add(6f),
+                a7 = a0.add(7f),
+                a8 = a0.add(8f),
+                a9 = a0.add(9f);
+        for (int step = 0; step < VECTORS / 10; step++) {
+            a0 = x.fma(y, a0);
+            a1 = x.fma(y, a1);
+            a2 = x.fma(y, a2);
+            a3 = x.fma(y, a3);
+            a4 = x.fma(y, a4);
+            a5 = x.fma(y, a5);
+            a6 = x.fma(y, a6);
+            a7 = x.fma(y, a7);
+            a8 = x.fma(y, a8);
+            a9 = x.fma(y, a9);
+        }
+        return a0.add(a1)
+                .add(a2)
+                .add(a3)
+                .add(a4)
+                .add(a5)
+                .add(a6)
+                .add(a7)
+                .add(a8)
+                .add(a9)
+                .lane(0);
     }
 
     private static float run12(float factor, float other) {
@@ -167,85 +204,6 @@ enum FmaChains {
                 .add(a13)
                 .add(a14)
                 .add(a15)
-                .lane(0);
-    }
-
-    private static float run24(float factor, float other) {
-        FloatVector x = FloatVector.broadcast(SPECIES, factor);
-        FloatVector y = FloatVector.broadcast(SPECIES, other);
-        FloatVector a0 = FloatVector.zero(SPECIES);
-        FloatVector a1 = a0.add(1f),
-                a2 = a0.add(2f),
-                a3 = a0.add(3f),
-                a4 = a0.add(4f),
-                a5 = a0.add(5f),
-                a6 = a0.add(6f),
-                a7 = a0.add(7f),
-                a8 = a0.add(8f),
-                a9 = a0.add(9f),
-                a10 = a0.add(10f),
-                a11 = a0.add(11f),
-                a12 = a0.add(12f),
-                a13 = a0.add(13f),
-                a14 = a0.add(14f),
-                a15 = a0.add(15f),
-                a16 = a0.add(16f),
-                a17 = a0.add(17f),
-                a18 = a0.add(18f),
-                a19 = a0.add(19f),
-                a20 = a0.add(20f),
-                a21 = a0.add(21f),
-                a22 = a0.add(22f),
-                a23 = a0.add(23f);
-        for (int step = 0; step < VECTORS / 24; step++) {
-            a0 = x.fma(y, a0);
-            a1 = x.fma(y, a1);
-            a2 = x.fma(y, a2);
-            a3 = x.fma(y, a3);
-            a4 = x.fma(y, a4);
-            a5 = x.fma(y, a5);
-            a6 = x.fma(y, a6);
-            a7 = x.fma(y, a7);
-            a8 = x.fma(y, a8);
-            a9 = x.fma(y, a9);
-            a10 = x.fma(y, a10);
-            a11 = x.fma(y, a11);
-            a12 = x.fma(y, a12);
-            a13 = x.fma(y, a13);
-            a14 = x.fma(y, a14);
-            a15 = x.fma(y, a15);
-            a16 = x.fma(y, a16);
-            a17 = x.fma(y, a17);
-            a18 = x.fma(y, a18);
-            a19 = x.fma(y, a19);
-            a20 = x.fma(y, a20);
-            a21 = x.fma(y, a21);
-            a22 = x.fma(y, a22);
-            a23 = x.fma(y, a23);
-        }
-        return a0.add(a1)
-                .add(a2)
-                .add(a3)
-                .add(a4)
-                .add(a5)
-                .add(a6)
-                .add(a7)
-                .add(a8)
-                .add(a9)
-                .add(a10)
-                .add(a11)
-                .add(a12)
-                .add(a13)
-                .add(a14)
-                .add(a15)
-                .add(a16)
-                .add(a17)
-                .add(a18)
-                .add(a19)
-                .add(a20)
-                .add(a21)
-                .add(a22)
-                .add(a23)
                 .lane(0);
     }
 }

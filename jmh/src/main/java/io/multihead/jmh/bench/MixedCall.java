@@ -11,7 +11,8 @@ import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.jmh.data.Data;
 import io.multihead.jmh.data.LayerWeights;
-import io.multihead.nn.MultiHeadAttention;
+import io.multihead.nn.attention.MultiHeadAttention;
+import io.multihead.nn.attention.MultiHeadConfig;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -65,8 +66,7 @@ enum MixedCall {
             case DECODE_I8 -> decode(cpu, nativeMemory, DType.I8);
             case LAYER -> {
                 LayerWeights weights = LayerWeights.draw(FEATURES);
-                MultiHeadAttention layer =
-                        MultiHeadAttention.of(MultiHeadAttention.Config.of(FEATURES, HEADS), weights::tensor);
+                MultiHeadAttention layer = MultiHeadAttention.of(MultiHeadConfig.of(FEATURES, HEADS), weights::tensor);
                 Tensor input = tensor(nativeMemory, 1, 128, FEATURES);
                 Tensor output = tensor(nativeMemory, 1, 128, FEATURES);
                 yield () -> layer.forward(cpu, input, output);
