@@ -161,7 +161,7 @@ final class Arguments {
             arena = Arena.ofConfined();
             arena.close();
         }
-        return arena;
+        return new SmallArena(arena);
     }
 
     private MemorySegment segment() {
