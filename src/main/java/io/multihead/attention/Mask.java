@@ -202,8 +202,11 @@ public final class Mask {
      * @return the combination
      */
     public Mask and(Mask other) {
-        return new Mask(Stream.concat(parts.stream(), Checks.notNull(other, "other").parts.stream())
-                .distinct()
+        // a part that is given twice, such as CAUSAL, needs to be applied once; but biases add up
+        return new Mask(Stream.concat(
+                        parts.stream(),
+                        Checks.notNull(other, "other").parts.stream()
+                                .filter(part -> part.kind() == MaskPart.Kind.BIAS || !parts.contains(part)))
                 .toList());
     }
 

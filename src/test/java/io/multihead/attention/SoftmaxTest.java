@@ -124,4 +124,19 @@ class SoftmaxTest {
                 () -> Softmax.forward(Compute.serial(), x, out, Tensor.of(new float[3]), AttentionOptions.DEFAULT));
         assertEquals("logSumExp: shape [3]; expected scores' [2, 3] without the last axis", error.getMessage());
     }
+
+    @Test
+    void aBiasGivenTwiceIsAddedTwice() {
+        Mask once = Mask.bias(Tensor.of(new float[] {1f, 2f, 4f}, 3));
+        Mask twice = Mask.bias(Tensor.of(new float[] {2f, 4f, 8f}, 3));
+        Tensor scores = Tensor.of(new float[] {0.5f, 0.25f, 0.125f}, 1, 3);
+        assertArrayEquals(
+                softmax(scores, twice), softmax(scores, once.and(Mask.CAUSAL).and(once)));
+    }
+
+    private static float[] softmax(Tensor scores, Mask mask) {
+        Tensor output = Tensor.of(new float[3], 1, 3);
+        Softmax.forward(Compute.serial(), scores, output, null, AttentionOptions.DEFAULT.withMask(mask));
+        return output.toArray();
+    }
 }
