@@ -49,12 +49,15 @@ class DropInTest {
 
     private static void flatArrays(
             Compute cpu, int[] sizes, float[] q, float[] keyCache, float[] valueCache, int position, float[] out) {
-        int heads = sizes[0], keyHeads = sizes[1], dim = sizes[2], context = keyCache.length / (keyHeads * dim);
+        int heads = sizes[0],
+                keyValueHeads = sizes[1],
+                dim = sizes[2],
+                context = keyCache.length / (keyValueHeads * dim);
         Tensor query = Tensor.of(q, 1, heads, 1, dim);
-        Tensor keys = Tensor.of(keyCache, 1, context, keyHeads, dim)
+        Tensor keys = Tensor.of(keyCache, 1, context, keyValueHeads, dim)
                 .slice(1, 0, position + 1)
                 .permute(0, 2, 1, 3);
-        Tensor values = Tensor.of(valueCache, 1, context, keyHeads, dim)
+        Tensor values = Tensor.of(valueCache, 1, context, keyValueHeads, dim)
                 .slice(1, 0, position + 1)
                 .permute(0, 2, 1, 3);
         Attention.forward(cpu, query, keys, values, Tensor.of(out, 1, heads, 1, dim), AttentionOptions.CAUSAL);

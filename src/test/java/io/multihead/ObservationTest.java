@@ -43,7 +43,7 @@ class ObservationTest {
         for (int i = 0; i < 2; i++) {
             assertEquals(i == 1, events.get(i).getBoolean("backward"));
             assertEquals(4, events.get(i).getLong("queryHeads"));
-            assertEquals(2, events.get(i).getLong("keyHeads"));
+            assertEquals(2, events.get(i).getLong("keyValueHeads"));
             assertEquals(9, events.get(i).getLong("keys"));
             assertEquals(2 * 5, events.get(i).getLong("queries"));
             assertTrue(events.get(i).getLong("units") > 0);

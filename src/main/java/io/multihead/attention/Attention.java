@@ -20,13 +20,13 @@ import org.jspecify.annotations.Nullable;
  *
  * <ul>
  *   <li>query {@code [batch, queryHeads, queries, headDim]}
- *   <li>key {@code [batch, keyHeads, keys, headDim]}
- *   <li>value {@code [batch, keyHeads, keys, valueDim]}
+ *   <li>key {@code [batch, keyValueHeads, keys, headDim]}
+ *   <li>value {@code [batch, keyValueHeads, keys, valueDim]}
  *   <li>output {@code [batch, queryHeads, queries, valueDim]}
  * </ul>
  *
- * <p>{@code queryHeads} is a multiple of {@code keyHeads}; query head {@code h} uses key head
- * {@code h / (queryHeads / keyHeads)} (grouped-query attention, Ainslie et al. 2023). Any element type may store any tensor;
+ * <p>{@code queryHeads} is a multiple of {@code keyValueHeads}; query head {@code h} uses key head
+ * {@code h / (queryHeads / keyValueHeads)} (grouped-query attention, Ainslie et al. 2023). Any element type may store any tensor;
  * scores, probabilities and sums are f32.
  *
  * <p>Without weights, keys are processed in blocks with an online softmax (Dao et al. 2022) and no {@code queries x keys} matrix
@@ -47,8 +47,8 @@ public final class Attention {
      *
      * @param cpu threads and scratch
      * @param query {@code [batch, queryHeads, queries, headDim]}
-     * @param key {@code [batch, keyHeads, keys, headDim]}
-     * @param value {@code [batch, keyHeads, keys, valueDim]}
+     * @param key {@code [batch, keyValueHeads, keys, headDim]}
+     * @param value {@code [batch, keyValueHeads, keys, valueDim]}
      * @param output {@code [batch, queryHeads, queries, valueDim]}, written
      * @param options mask and scale
      * @throws IllegalArgumentException if shapes do not fit, a mask does not broadcast, or the output overlaps an input;
@@ -65,8 +65,8 @@ public final class Attention {
      *
      * @param cpu threads and scratch
      * @param query {@code [batch, queryHeads, queries, headDim]}
-     * @param key {@code [batch, keyHeads, keys, headDim]}
-     * @param value {@code [batch, keyHeads, keys, valueDim]}
+     * @param key {@code [batch, keyValueHeads, keys, headDim]}
+     * @param value {@code [batch, keyValueHeads, keys, valueDim]}
      * @param outputs where the results go, written
      * @param options mask and scale
      * @throws IllegalArgumentException if shapes do not fit, a mask does not broadcast, or an output overlaps an input or

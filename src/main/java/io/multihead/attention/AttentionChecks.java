@@ -16,7 +16,7 @@ final class AttentionChecks {
 
     static void requireInputs(Compute cpu, Tensor query, Tensor key, Tensor value) {
         requireRank(query, "query", 4, "[batch, queryHeads, queries, headDim]");
-        requireRank(key, "key", 4, "[batch, keyHeads, keys, headDim]");
+        requireRank(key, "key", 4, "[batch, keyValueHeads, keys, headDim]");
         requireSame("key", key, 0, query.dim(0), "batch size", "query", query);
         requireSame("key", key, 3, query.dim(3), "headDim", "query", query);
         requireKeyValues(key, value);
@@ -33,13 +33,13 @@ final class AttentionChecks {
 
     /** Fails unless keys and values fit each other. */
     static void requireKeyValues(Tensor key, Tensor value) {
-        requireRank(key, "key", 4, "[batch, keyHeads, keys, headDim]");
-        requireRank(value, "value", 4, "[batch, keyHeads, keys, valueDim]");
+        requireRank(key, "key", 4, "[batch, keyValueHeads, keys, headDim]");
+        requireRank(value, "value", 4, "[batch, keyValueHeads, keys, valueDim]");
         requireSame("value", value, 0, key.dim(0), "batch size", "key", key);
-        requireSame("value", value, 1, key.dim(1), "keyHeads", "key", key);
+        requireSame("value", value, 1, key.dim(1), "keyValueHeads", "key", key);
         requireSame("value", value, 2, key.dim(2), "keys", "key", key);
         Checks.fitsInt(key.dim(0), "batch");
-        Checks.fitsInt(key.dim(1), "keyHeads");
+        Checks.fitsInt(key.dim(1), "keyValueHeads");
         Checks.fitsInt(key.dim(3), "headDim");
         Checks.fitsInt(value.dim(3), "valueDim");
     }
@@ -54,7 +54,7 @@ final class AttentionChecks {
 
     /** Fails unless the tensor is {@code [sequences, heads, maxTokens, dim]} and the lengths are one per sequence. */
     static void requireLengths(long[] lengths, Tensor key) {
-        requireRank(key, "key", 4, "[sequences, keyHeads, maxTokens, headDim]");
+        requireRank(key, "key", 4, "[sequences, keyValueHeads, maxTokens, headDim]");
         if (Checks.notNull(lengths, "lengths").length != key.dim(0)) {
             throw Checks.fail(
                     "lengths",

@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
  * strides, and no two tensors may overlap. A gradient that is null is not computed.
  *
  * @param query {@code [batch, queryHeads, queries, headDim]}
- * @param key {@code [batch, keyHeads, keys, headDim]}
- * @param value {@code [batch, keyHeads, keys, valueDim]}
+ * @param key {@code [batch, keyValueHeads, keys, headDim]}
+ * @param value {@code [batch, keyValueHeads, keys, valueDim]}
  * @param bias the gradient of a bias of the mask, of any shape that broadcasts to {@code (batch, queryHeads, queries, keys)}:
  *     the scores' gradient, summed over the axes along which it is broadcast
  */
@@ -22,8 +22,8 @@ public record AttentionGradients(
      * Returns gradients of query, key and value.
      *
      * @param query {@code [batch, queryHeads, queries, headDim]}
-     * @param key {@code [batch, keyHeads, keys, headDim]}
-     * @param value {@code [batch, keyHeads, keys, valueDim]}
+     * @param key {@code [batch, keyValueHeads, keys, headDim]}
+     * @param value {@code [batch, keyValueHeads, keys, valueDim]}
      * @return gradients without that of a bias
      */
     public static AttentionGradients of(@Nullable Tensor query, @Nullable Tensor key, @Nullable Tensor value) {

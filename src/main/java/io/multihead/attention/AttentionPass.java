@@ -9,8 +9,8 @@ import io.multihead.tensor.Tensor;
  * {@link Attention#backward} reads them.
  *
  * @param query {@code [batch, queryHeads, queries, headDim]}
- * @param key {@code [batch, keyHeads, keys, headDim]}
- * @param value {@code [batch, keyHeads, keys, valueDim]}
+ * @param key {@code [batch, keyValueHeads, keys, headDim]}
+ * @param value {@code [batch, keyValueHeads, keys, valueDim]}
  * @param outputs the results of forward: output and log-sum-exp, in f32 or f64 for full accuracy; and the weights if
  *     their gradient is given
  * @param options the options of forward, dropout included

@@ -97,8 +97,8 @@ public final class KeyValueView {
     /**
      * Views tensors as they are; every sequence has all keys.
      *
-     * @param key {@code [sequences, keyHeads, keys, headDim]}, any strides and element type
-     * @param value {@code [sequences, keyHeads, keys, valueDim]}
+     * @param key {@code [sequences, keyValueHeads, keys, headDim]}, any strides and element type
+     * @param value {@code [sequences, keyValueHeads, keys, valueDim]}
      * @return a view of their memory
      * @throws IllegalArgumentException if the shapes do not fit
      */
@@ -113,8 +113,8 @@ public final class KeyValueView {
      * over keys, or weights, keep their shape from step to step. The caller owns the memory and may write tokens to it between
      * calls of attention; a new length takes a new view, which is cheap.
      *
-     * @param key {@code [sequences, keyHeads, maxTokens, headDim]}, any strides and element type
-     * @param value {@code [sequences, keyHeads, maxTokens, valueDim]}
+     * @param key {@code [sequences, keyValueHeads, maxTokens, headDim]}, any strides and element type
+     * @param value {@code [sequences, keyValueHeads, maxTokens, valueDim]}
      * @param lengths how many tokens each sequence has, one per sequence; copied
      * @return a view of their memory
      * @throws IllegalArgumentException if the shapes do not fit, or the lengths are not one per sequence from 0 to maxTokens
@@ -128,8 +128,8 @@ public final class KeyValueView {
     /**
      * Views sequences packed one after another, as {@code cu_seqlens} of FlashAttention describes them.
      *
-     * @param key {@code [1, keyHeads, tokens, headDim]}, any strides and element type
-     * @param value {@code [1, keyHeads, tokens, valueDim]}
+     * @param key {@code [1, keyValueHeads, tokens, headDim]}, any strides and element type
+     * @param value {@code [1, keyValueHeads, tokens, valueDim]}
      * @param offsets where each sequence starts, and where the last one ends
      * @return a view of their memory
      * @throws IllegalArgumentException if the shapes do not fit, or the offsets fall or leave the tokens
@@ -143,8 +143,8 @@ public final class KeyValueView {
     /**
      * Views packed sequences.
      *
-     * @param key {@code [1, keyHeads, tokens, headDim]}, any strides and element type
-     * @param value {@code [1, keyHeads, tokens, valueDim]}
+     * @param key {@code [1, keyValueHeads, tokens, headDim]}, any strides and element type
+     * @param value {@code [1, keyValueHeads, tokens, valueDim]}
      * @param sequences which of the tokens are whose
      * @return a view of their memory
      * @throws IllegalArgumentException if the shapes do not fit, or the sequences have another number of tokens
@@ -156,8 +156,8 @@ public final class KeyValueView {
     /**
      * Views one sequence in pages of equal size, such as direct buffers or mapped files.
      *
-     * @param keys one {@code [keyHeads, pageTokens, headDim]} per page, any strides and element types
-     * @param values one {@code [keyHeads, pageTokens, valueDim]} per page
+     * @param keys one {@code [keyValueHeads, pageTokens, headDim]} per page, any strides and element types
+     * @param values one {@code [keyValueHeads, pageTokens, valueDim]} per page
      * @param tokens how many tokens the pages hold; the rest of the last page does not exist
      * @return a view of their memory
      * @throws IllegalArgumentException if the shapes do not fit or their sizes other than tokens exceed an {@code int}, or the

@@ -6,8 +6,8 @@ import io.multihead.tensor.Tensor;
 /**
  * Scaled dot-product attention (Vaswani et al. 2017, equation 1) as plain loops in {@code double}.
  *
- * <p>Query {@code [batch, queryHeads, queries, headDim]}, key {@code [batch, keyHeads, keys, headDim]}, value {@code [batch,
- * keyHeads, keys, valueDim]}; query head {@code h} uses key head {@code h / (queryHeads / keyHeads)}.
+ * <p>Query {@code [batch, queryHeads, queries, headDim]}, key {@code [batch, keyValueHeads, keys, headDim]}, value {@code [batch,
+ * keyValueHeads, keys, valueDim]}; query head {@code h} uses key head {@code h / (queryHeads / keyValueHeads)}.
  */
 public final class ReferenceAttention {
     private static final double U = 0x1p-24;
@@ -47,8 +47,8 @@ public final class ReferenceAttention {
      * What attention is computed of.
      *
      * @param query {@code [batch, queryHeads, queries, headDim]}
-     * @param key {@code [batch, keyHeads, keys, headDim]}
-     * @param value {@code [batch, keyHeads, keys, valueDim]}
+     * @param key {@code [batch, keyValueHeads, keys, headDim]}
+     * @param value {@code [batch, keyValueHeads, keys, valueDim]}
      * @param scale what scores are multiplied with
      * @param rule masks and biases
      * @param dropout factors of the weights
@@ -117,8 +117,8 @@ public final class ReferenceAttention {
      * Computes attention.
      *
      * @param query {@code [batch, queryHeads, queries, headDim]}
-     * @param key {@code [batch, keyHeads, keys, headDim]}
-     * @param value {@code [batch, keyHeads, keys, valueDim]}
+     * @param key {@code [batch, keyValueHeads, keys, headDim]}
+     * @param value {@code [batch, keyValueHeads, keys, valueDim]}
      * @param scale what scores are multiplied with
      * @param rule masks and biases
      * @return the results as new arrays

@@ -99,8 +99,8 @@ public final class ReferenceAttentionGradient {
      * The gradients.
      *
      * @param query {@code [batch, queryHeads, queries, headDim]}
-     * @param key {@code [batch, keyHeads, keys, headDim]}
-     * @param value {@code [batch, keyHeads, keys, valueDim]}
+     * @param key {@code [batch, keyValueHeads, keys, headDim]}
+     * @param value {@code [batch, keyValueHeads, keys, valueDim]}
      * @param score {@code [batch, queryHeads, queries, keys]}: of the scaled scores, which is that of an added bias
      * @param maxScore the largest absolute score that any query sees
      */

@@ -26,8 +26,8 @@ class AttentionBadInputTest {
     @Test
     void shapes() {
         fails("query: shape [5, 8]; expected [batch, queryHeads, queries, headDim]", zeros(5, 8), key, value, output);
-        fails("key: shape [6]; expected [batch, keyHeads, keys, headDim]", query, zeros(6), value, output);
-        fails("value: shape [6]; expected [batch, keyHeads, keys, valueDim]", query, key, zeros(6), output);
+        fails("key: shape [6]; expected [batch, keyValueHeads, keys, headDim]", query, zeros(6), value, output);
+        fails("value: shape [6]; expected [batch, keyValueHeads, keys, valueDim]", query, key, zeros(6), output);
         fails(
                 "key: shape [3, 2, 6, 8]; expected batch size 2, as in query [2, 4, 5, 8]",
                 query,
@@ -41,7 +41,7 @@ class AttentionBadInputTest {
                 value,
                 output);
         fails(
-                "value: shape [2, 1, 6, 3]; expected keyHeads 2, as in key [2, 2, 6, 8]",
+                "value: shape [2, 1, 6, 3]; expected keyValueHeads 2, as in key [2, 2, 6, 8]",
                 query,
                 key,
                 zeros(2, 1, 6, 3),

@@ -56,10 +56,10 @@ final class BackwardBits {
                         : bits.empty(type, layout, size.batch(), size.heads(), size.queries(), size.headDim()),
                 kind % 7 == 2
                         ? null
-                        : bits.empty(type, layout, size.batch(), size.keyHeads(), size.keys(), size.headDim()),
+                        : bits.empty(type, layout, size.batch(), size.keyValueHeads(), size.keys(), size.headDim()),
                 kind % 7 == 3
                         ? null
-                        : bits.empty(type, layout, size.batch(), size.keyHeads(), size.keys(), size.valueDim()),
+                        : bits.empty(type, layout, size.batch(), size.keyValueHeads(), size.keys(), size.valueDim()),
                 bias);
     }
 

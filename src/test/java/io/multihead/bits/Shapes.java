@@ -5,7 +5,7 @@ import io.multihead.tensor.DType;
 import java.util.Arrays;
 
 /** The sizes of one call of attention, and tensors of these sizes. */
-record Shapes(int batch, int heads, int keyHeads, int queries, int keys, int headDim, int valueDim) {
+record Shapes(int batch, int heads, int keyValueHeads, int queries, int keys, int headDim, int valueDim) {
     /** One batch, one head for keys per head for queries. */
     static Shapes of(int heads, int queries, int keys, int dim) {
         return new Shapes(1, heads, heads, queries, keys, dim, dim);
@@ -18,8 +18,8 @@ record Shapes(int batch, int heads, int keyHeads, int queries, int keys, int hea
     Calls.Inputs inputs(Bits bits, DType query, DType key, DType value, Layout layout) {
         return new Calls.Inputs(
                 bits.normal(query, layout, batch, heads, queries, headDim),
-                bits.normal(key, layout, batch, keyHeads, keys, headDim),
-                bits.normal(value, layout, batch, keyHeads, keys, valueDim));
+                bits.normal(key, layout, batch, keyValueHeads, keys, headDim),
+                bits.normal(value, layout, batch, keyValueHeads, keys, valueDim));
     }
 
     /** Output and log-sum-exp, in f32 and f64. */

@@ -156,7 +156,7 @@ class CacheFaultsTest {
         named("values[0]", () -> KeyValueView.pages(List.of(page), List.of(Tensor.of(new float[1])), 1));
         Tensor heads = Tensor.view(MemorySegment.ofArray(new float[1]), DType.F32, Shape.of(1, 1, 1))
                 .broadcast((1L << 32) + 2, 1, 1);
-        named("keyHeads", () -> KeyValueView.pages(List.of(heads), List.of(heads), 1));
+        named("keyValueHeads", () -> KeyValueView.pages(List.of(heads), List.of(heads), 1));
         Tensor dims = Tensor.view(MemorySegment.ofArray(new float[1]), DType.F32, Shape.of(1, 1, 1))
                 .broadcast(1, 1, (1L << 32) + 2);
         named("headDim", () -> KeyValueView.pages(List.of(dims), List.of(dims), 1));

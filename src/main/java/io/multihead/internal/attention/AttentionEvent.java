@@ -32,7 +32,7 @@ public final class AttentionEvent extends Event {
     long queryHeads;
 
     @Label("Key heads")
-    long keyHeads;
+    long keyValueHeads;
 
     @Label("Queries of all sequences")
     long queries;
@@ -61,7 +61,7 @@ public final class AttentionEvent extends Event {
     public void finish(AttentionProblem problem, Tensor query, long longest, long tasks) {
         sequences = problem.sequences();
         queryHeads = problem.heads();
-        keyHeads = problem.keyValueHeads();
+        keyValueHeads = problem.keyValueHeads();
         queries = query.dim(0) * query.dim(2);
         keys = longest;
         headDim = problem.headDim();

@@ -35,7 +35,7 @@ public class AttentionDecodeBench extends Comparison {
     public int keys;
 
     @Param({"8", "32"})
-    public int keyHeads;
+    public int keyValueHeads;
 
     @Param({"1", "2"})
     public int threads;
@@ -49,14 +49,14 @@ public class AttentionDecodeBench extends Comparison {
                     default -> Float.BYTES;
                 };
         // each key and value is read once, however many query heads share them
-        return Work.bytes(2.0 * keys * keyHeads * DIM * elementSize);
+        return Work.bytes(2.0 * keys * keyValueHeads * DIM * elementSize);
     }
 
     @Setup(Level.Trial)
     public void open() {
         FloatBuffer q = Data.gaussian(HEADS * DIM, 1);
-        FloatBuffer k = Data.gaussian(keyHeads * keys * DIM, 2);
-        FloatBuffer v = Data.gaussian(keyHeads * keys * DIM, 3);
+        FloatBuffer k = Data.gaussian(keyValueHeads * keys * DIM, 2);
+        FloatBuffer v = Data.gaussian(keyValueHeads * keys * DIM, 3);
         FloatBuffer out = Data.zeros(HEADS * DIM);
         FloatBuffer expected = Data.zeros(HEADS * DIM);
         cpu = Compute.threads(threads);
@@ -83,18 +83,18 @@ public class AttentionDecodeBench extends Comparison {
             case "onnxruntime" -> onnx(q, k, v, out);
             case "pytorch" -> torch(q, k, v, out);
             case "scalar", "reducelanes" ->
-                new JavaDecode(impl, new int[] {HEADS, keyHeads, keys, DIM}, threads).on(q, k, v, out);
+                new JavaDecode(impl, new int[] {HEADS, keyValueHeads, keys, DIM}, threads).on(q, k, v, out);
             default -> throw Peer.unknown(impl);
         };
     }
 
     private KeyValueCache.Config config(DType dtype) {
-        return KeyValueCache.Config.of(1, keyHeads, DIM).withDtype(dtype);
+        return KeyValueCache.Config.of(1, keyValueHeads, DIM).withDtype(dtype);
     }
 
     private Runnable cached(KeyValueCache cache, FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) {
         int sequence = impl.equals("paged") ? cache.open() : 0;
-        cache.append(cpu, 0, sequence, view(k, keyHeads, keys), view(v, keyHeads, keys));
+        cache.append(cpu, 0, sequence, view(k, keyValueHeads, keys), view(v, keyValueHeads, keys));
         Tensor query = view(q, HEADS, 1);
         KeyValueView view = cache.view(0, sequence);
         AttentionOutputs outputs = AttentionOutputs.of(view(out, HEADS, 1));
@@ -105,23 +105,23 @@ public class AttentionDecodeBench extends Comparison {
         return () -> Attention.forward(
                 cpu,
                 view(q, HEADS, 1),
-                view(k, keyHeads, keys),
-                view(v, keyHeads, keys),
+                view(k, keyValueHeads, keys),
+                view(v, keyValueHeads, keys),
                 view(out, HEADS, 1),
                 AttentionOptions.CAUSAL);
     }
 
     /** The cache's last token is passed as the new one, so that all attend to the same keys; past and present share memory. */
     private Runnable onnx(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) throws Exception {
-        FloatBuffer key = Data.zeros(keyHeads * DIM);
-        FloatBuffer value = Data.zeros(keyHeads * DIM);
-        for (int i = 0; i < keyHeads * DIM; i++) {
+        FloatBuffer key = Data.zeros(keyValueHeads * DIM);
+        FloatBuffer value = Data.zeros(keyValueHeads * DIM);
+        for (int i = 0; i < keyValueHeads * DIM; i++) {
             int at = (i / DIM * keys + keys - 1) * DIM + i % DIM;
             key.put(i, k.get(at));
             value.put(i, v.get(at));
         }
-        long[] kv = {1, 1, (long) keyHeads * DIM};
-        long[] past = {1, keyHeads, keys, DIM};
+        long[] kv = {1, 1, (long) keyValueHeads * DIM};
+        long[] past = {1, keyValueHeads, keys, DIM};
         return new Onnx("GroupQueryAttention", "com.microsoft")
                 .input("q", q, 1, 1, (long) HEADS * DIM)
                 .input("k", key, kv)
@@ -131,7 +131,7 @@ public class AttentionDecodeBench extends Comparison {
                 .input("seqlens_k", IntBuffer.wrap(new int[] {keys - 1}), 1)
                 .input("total_sequence_length", IntBuffer.wrap(new int[] {keys}), 1)
                 .attribute("num_heads", HEADS)
-                .attribute("kv_num_heads", keyHeads)
+                .attribute("kv_num_heads", keyValueHeads)
                 .output(out, 1, 1, (long) HEADS * DIM)
                 .sharedOutput("present_key", "past_key", past)
                 .sharedOutput("present_value", "past_value", past)
@@ -141,9 +141,9 @@ public class AttentionDecodeBench extends Comparison {
     private Runnable torch(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) {
         Torch.attentionThreads(threads);
         // heads of a group as queries of one head: its own way with shared heads takes a second and more
-        org.bytedeco.pytorch.Tensor query = Torch.copy(q, 1, keyHeads, HEADS / keyHeads, DIM);
-        org.bytedeco.pytorch.Tensor key = Torch.copy(k, 1, keyHeads, keys, DIM);
-        org.bytedeco.pytorch.Tensor value = Torch.copy(v, 1, keyHeads, keys, DIM);
+        org.bytedeco.pytorch.Tensor query = Torch.copy(q, 1, keyValueHeads, HEADS / keyValueHeads, DIM);
+        org.bytedeco.pytorch.Tensor key = Torch.copy(k, 1, keyValueHeads, keys, DIM);
+        org.bytedeco.pytorch.Tensor value = Torch.copy(v, 1, keyValueHeads, keys, DIM);
         Torch.read(Torch.attend(query, key, value, false), out);
         return Torch.inference(() -> Torch.attend(query, key, value, false));
     }

@@ -13,7 +13,7 @@ public final class JavaDecode {
     private final int threads;
     private final float[][] scores;
 
-    /** Prepares a decode of {@code heads, keyHeads, keys, dim}. */
+    /** Prepares a decode of {@code heads, keyValueHeads, keys, dim}. */
     public JavaDecode(String impl, int[] sizes, int threads) {
         this.impl = impl;
         this.threads = threads;

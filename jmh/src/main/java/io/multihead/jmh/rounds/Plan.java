@@ -100,17 +100,17 @@ public final class Plan {
         add(AttentionForwardBench.class, "shape=1x8x2048x64", "threads=2", "impl=multihead,onnxruntime");
         add(
                 AttentionDecodeBench.class,
-                "keyHeads=8",
+                "keyValueHeads=8",
                 "threads=1",
                 "impl=multihead,paged,bf16,f16,i8,onnxruntime,pytorch");
-        add(AttentionDecodeBench.class, "keyHeads=8", "threads=2", "impl=multihead,paged,bf16,i8,onnxruntime");
-        add(AttentionDecodeBench.class, "keyHeads=32", "threads=1", "impl=multihead,bf16,onnxruntime,pytorch");
+        add(AttentionDecodeBench.class, "keyValueHeads=8", "threads=2", "impl=multihead,paged,bf16,i8,onnxruntime");
+        add(AttentionDecodeBench.class, "keyValueHeads=32", "threads=1", "impl=multihead,bf16,onnxruntime,pytorch");
         add(MultiHeadAttentionLayerBench.class, "threads=1", "impl=multihead,onnxruntime,pytorch");
         add(AttentionBackwardBench.class, "threads=1");
         add(TrainingStepBench.class, "threads=1");
         add(SoftmaxBench.class, "columns=2048", "threads=1");
         add(ExponentialBench.class);
-        sample(AttentionDecodeBench.class, "keys=4096", "keyHeads=8", "threads=1", "impl=multihead,onnxruntime");
+        sample(AttentionDecodeBench.class, "keys=4096", "keyValueHeads=8", "threads=1", "impl=multihead,onnxruntime");
     }
 
     private void ownVariants() {
@@ -130,7 +130,7 @@ public final class Plan {
                 "threads=1",
                 "impl=materialising");
         slow(AttentionForwardBench.class, "shape=1x8x512x64", "threads=1");
-        slow(AttentionDecodeBench.class, "keyHeads=8", "keys=4096", "threads=1");
+        slow(AttentionDecodeBench.class, "keyValueHeads=8", "keys=4096", "threads=1");
         slow(SgemmBench.class, "size=256", "threads=1");
     }
 
