@@ -404,11 +404,14 @@ public final class Tensor {
      * Stores one number in every element of this view, rounded to {@link #dtype()}; memory between the elements stays as it is.
      *
      * @param value the number
-     * @throws IllegalArgumentException if the memory is read-only
+     * @throws IllegalArgumentException if the memory is read-only, or elements share storage, as those of a broadcast tensor do
      */
     public void fill(double value) {
         if (memory.isReadOnly()) {
             throw Checks.fail("fill", "read-only memory", "expected memory that can be written");
+        }
+        if (overlapsItself()) {
+            throw Checks.fail("fill", toString(), "expected every element to have its own storage");
         }
         if (shape.elements() > 0) {
             Copy.fill(this, value);

@@ -96,6 +96,8 @@ class TensorTest {
         assertEquals(0.1, scalar.get());
         Tensor fixed = Tensor.view(MemorySegment.ofArray(new float[2]).asReadOnly(), DType.F32, Shape.of(2));
         fails("fill: read-only memory; expected memory that can be written", () -> fixed.fill(1));
+        Tensor endless = Tensor.zeros(Arena.ofAuto(), DType.F32, 1).broadcast(1L << 50);
+        fails("fill: " + endless + "; expected every element to have its own storage", () -> endless.fill(1));
     }
 
     @Test
