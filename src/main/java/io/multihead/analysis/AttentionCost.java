@@ -47,11 +47,10 @@ public record AttentionCost(long embedDim, long heads) {
     }
 
     /**
-     * Operations of one component.
+     * {@return the operations of one component}
      *
      * @param component which
      * @param length tokens, L, at least 0
-     * @return the number of operations
      */
     public double operations(Component component, long length) {
         Checks.notNull(component, "component");
@@ -67,13 +66,12 @@ public record AttentionCost(long embedDim, long heads) {
     }
 
     /**
-     * Operations of one component's backward: a projection multiplies twice, for its input and for its weight; tiled attention
+     * {@return the operations of one component's backward: a projection multiplies twice, for its input and for its weight; tiled attention
      * forms scores and weights a second time (5 multiplications of {@code 2 L^2 d} in all, counted with {@link Component#SCORES}
-     * and {@link Component#VALUES}: 3 and 2) and goes back through the softmax.
+     * and {@link Component#VALUES}: 3 and 2) and goes back through the softmax}
      *
      * @param component which
      * @param length tokens, L, at least 0
-     * @return the number of operations
      */
     public double backwardOperations(Component component, long length) {
         double forward = operations(component, length);
@@ -85,7 +83,7 @@ public record AttentionCost(long embedDim, long heads) {
     }
 
     /**
-     * Bytes that a recorded layer keeps for its backward in f32, beyond input and output: query, key, value and attention of
+     * Returns the bytes that a recorded layer keeps for its backward in f32, beyond input and output: query, key, value and attention of
      * every token, and a log-sum-exp in f64 per head. No term in {@code L^2}.
      *
      * @param length tokens, L, at least 0
@@ -96,7 +94,7 @@ public record AttentionCost(long embedDim, long heads) {
     }
 
     /**
-     * Numbers that the parameters hold: four matrices {@code d x d}, and with biases four vectors of d, for any number of heads.
+     * Returns the numbers that the parameters hold: four matrices {@code d x d}, and with biases four vectors of d, for any number of heads.
      *
      * @param bias whether projections have biases
      * @return {@code 4 d^2}, or {@code 4 d^2 + 4 d}
@@ -106,7 +104,7 @@ public record AttentionCost(long embedDim, long heads) {
     }
 
     /**
-     * Numbers that the parameters of a block's feed-forward network hold.
+     * Returns the numbers that the parameters of a block's feed-forward network hold.
      *
      * @param hidden features between its two layers
      * @param bias whether they have biases
@@ -117,7 +115,7 @@ public record AttentionCost(long embedDim, long heads) {
     }
 
     /**
-     * The length from which attention itself (scores, softmax, values) costs more than all projections:
+     * Returns the length from which attention itself (scores, softmax, values) costs more than all projections:
      * {@code L > 8 d^2 / (4 d + 5 h)}.
      *
      * @return the smallest such number of tokens
@@ -128,7 +126,7 @@ public record AttentionCost(long embedDim, long heads) {
     }
 
     /**
-     * Bytes of all weight matrices in f32, which materialised attention holds and tiled attention does not.
+     * Returns the bytes of all weight matrices in f32, which materialised attention holds and tiled attention does not.
      *
      * @param length tokens, L, at least 0
      * @return {@code 4 h L^2}

@@ -11,7 +11,7 @@ public final class HeadImportance {
     private HeadImportance() {}
 
     /**
-     * The mean absolute gradient of every head.
+     * Returns the mean absolute gradient of every head.
      *
      * @param gradients {@code [examples, heads]}: of each example's own loss with respect to its head mask
      * @return one value per head
@@ -31,7 +31,7 @@ public final class HeadImportance {
     }
 
     /**
-     * The same within one layer, divided by their length, so that layers can be compared (Molchanov et al. 2017).
+     * Returns the same within one layer, divided by their length, so that layers can be compared (Molchanov et al. 2017).
      *
      * @param importance of one layer's heads
      * @return a vector of length 1, or zeros if all are 0

@@ -52,7 +52,7 @@ public final class HeadPruning {
         }
 
         /**
-         * The survivors of a layer.
+         * Returns the survivors of a layer.
          *
          * @param layer from 0
          * @return their numbers, ascending
@@ -72,7 +72,7 @@ public final class HeadPruning {
     }
 
     /**
-     * Accuracy lost when one head at a time is silenced, the others working.
+     * Returns the accuracy lost when one head at a time is silenced, the others working.
      *
      * @param layers how many layers
      * @param heads how many heads in each

@@ -43,7 +43,7 @@ public final class HeadStatistics {
     }
 
     /**
-     * Cosine of the angle between two heads' weight matrices, taken as vectors: 1 for heads that attend alike.
+     * Returns the cosine of the angle between two heads' weight matrices, taken as vectors: 1 for heads that attend alike.
      *
      * @return {@code [heads][heads]}, symmetric, with 1 on the diagonal
      */
@@ -60,7 +60,7 @@ public final class HeadStatistics {
     }
 
     /**
-     * Shannon entropy of a head's weights, averaged over its queries, in bits: 0 when every query looks at one key,
+     * Returns the Shannon entropy of a head's weights, averaged over its queries, in bits: 0 when every query looks at one key,
      * {@code log2(keys)} when it looks at all alike.
      *
      * @return one value per head
@@ -78,7 +78,7 @@ public final class HeadStatistics {
     }
 
     /**
-     * Standard deviation of a weight across heads (over the population of heads), averaged over keys.
+     * Returns the standard deviation of a weight across heads (over the population of heads), averaged over keys.
      *
      * @return one value per query
      */

@@ -31,10 +31,9 @@ public record AttentionGradients(
     }
 
     /**
-     * Returns these gradients and that of a bias of the mask.
+     * {@return these gradients and that of a bias of the mask}
      *
      * @param tensor of the bias's shape
-     * @return changed gradients
      */
     public AttentionGradients withBias(@Nullable Tensor tensor) {
         return new AttentionGradients(query, key, value, tensor);

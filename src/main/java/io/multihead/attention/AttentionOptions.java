@@ -39,20 +39,18 @@ public record AttentionOptions(Mask mask, OptionalDouble scale, AttentionDropout
     }
 
     /**
-     * Returns these options with another mask.
+     * {@return these options with another mask}
      *
      * @param newMask the mask
-     * @return changed options
      */
     public AttentionOptions withMask(Mask newMask) {
         return new AttentionOptions(newMask, scale, dropout, scores);
     }
 
     /**
-     * Returns these options with another scale.
+     * {@return these options with another scale}
      *
      * @param newScale the factor of all scores
-     * @return changed options
      * @throws IllegalArgumentException if the scale is not finite in f32
      */
     public AttentionOptions withScale(double newScale) {
@@ -60,20 +58,18 @@ public record AttentionOptions(Mask mask, OptionalDouble scale, AttentionDropout
     }
 
     /**
-     * Returns these options with dropout of attention weights.
+     * {@return these options with dropout of attention weights}
      *
      * @param newDropout rate and seed
-     * @return changed options
      */
     public AttentionOptions withDropout(AttentionDropout newDropout) {
         return new AttentionOptions(mask, scale, newDropout, scores);
     }
 
     /**
-     * Returns these options with changes of scores.
+     * {@return these options with changes of scores}
      *
      * @param newScores soft-cap, linear biases, sinks, and changes of single scores
-     * @return changed options
      */
     public AttentionOptions withScores(ScoreOptions newScores) {
         return new AttentionOptions(mask, scale, dropout, newScores);

@@ -32,20 +32,18 @@ public record AttentionOutputs(
     }
 
     /**
-     * Returns these outputs with log-sum-exp.
+     * {@return these outputs with log-sum-exp}
      *
      * @param tensor {@code [batch, queryHeads, queries]}, or null for none
-     * @return changed outputs
      */
     public AttentionOutputs withLogSumExp(@Nullable Tensor tensor) {
         return new AttentionOutputs(output, tensor, weights);
     }
 
     /**
-     * Returns these outputs with attention weights.
+     * {@return these outputs with attention weights}
      *
      * @param tensor {@code [batch, queryHeads, queries, keys]}, or null for none
-     * @return changed outputs
      */
     public AttentionOutputs withWeights(@Nullable Tensor tensor) {
         return new AttentionOutputs(output, logSumExp, tensor);

@@ -60,11 +60,10 @@ public final class Mask {
     }
 
     /**
-     * Returns a mask that keeps a score where the tensor is not zero, as a boolean {@code attn_mask} of PyTorch's
-     * {@code scaled_dot_product_attention}.
+     * {@return a mask that keeps a score where the tensor is not zero, as a boolean {@code attn_mask} of PyTorch's
+     * {@code scaled_dot_product_attention}}
      *
      * @param tensor I8, broadcast over (batch, queryHeads, queries, keys)
-     * @return the mask
      * @throws IllegalArgumentException if the tensor is not I8 or has more than four axes
      */
     public static Mask keep(Tensor tensor) {
@@ -72,10 +71,9 @@ public final class Mask {
     }
 
     /**
-     * Returns a mask that drops a score where the tensor is not zero, as the boolean masks of PyTorch's {@code nn.MultiheadAttention}.
+     * {@return a mask that drops a score where the tensor is not zero, as the boolean masks of PyTorch's {@code nn.MultiheadAttention}}
      *
      * @param tensor I8, broadcast over (batch, queryHeads, queries, keys)
-     * @return the mask
      * @throws IllegalArgumentException if the tensor is not I8 or has more than four axes
      */
     public static Mask drop(Tensor tensor) {
@@ -83,10 +81,9 @@ public final class Mask {
     }
 
     /**
-     * Returns a mask that adds a tensor to the scaled scores; minus infinity drops a key.
+     * {@return a mask that adds a tensor to the scaled scores; minus infinity drops a key}
      *
      * @param tensor any floating type, broadcast over (batch, queryHeads, queries, keys)
-     * @return the mask
      * @throws IllegalArgumentException if the tensor is I8 or has more than four axes
      */
     public static Mask bias(Tensor tensor) {
@@ -180,12 +177,11 @@ public final class Mask {
     }
 
     /**
-     * Returns a block-sparse mask: blocks of scores that are not kept do not exist, and tiles that consist of such blocks
-     * are skipped.
+     * {@return a block-sparse mask: blocks of scores that are not kept do not exist, and tiles that consist of such blocks
+     * are skipped}
      *
      * @param kept I8, broadcast over (batch, queryHeads, ceil(queries / blockSize), ceil(keys / blockSize)); not zero keeps
      * @param blockSize queries and keys of one block, a multiple of 32 up to 256 that divides 256
-     * @return the mask
      * @throws IllegalArgumentException if the tensor is not I8, has more than four axes, or the size is another
      */
     public static Mask blocks(Tensor kept, int blockSize) {
@@ -196,10 +192,9 @@ public final class Mask {
     }
 
     /**
-     * Returns the combination of both masks: a key must pass both, biases add up.
+     * {@return the combination of both masks: a key must pass both, biases add up}
      *
      * @param other another mask
-     * @return the combination
      */
     public Mask and(Mask other) {
         // a part that is given twice, such as CAUSAL, needs to be applied once; but biases add up

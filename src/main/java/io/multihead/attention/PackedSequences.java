@@ -114,9 +114,7 @@ public final class PackedSequences {
     }
 
     /**
-     * Returns the boundaries, as {@link #of} takes them.
-     *
-     * @return a copy
+     * {@return the boundaries, as {@link #of} takes them}
      */
     public long[] offsets() {
         return offsets.clone();

@@ -62,40 +62,36 @@ public record ScoreOptions(
     }
 
     /**
-     * Returns these options with a cap.
+     * {@return these options with a cap}
      *
      * @param newSoftCap the largest absolute score; 0 for none
-     * @return changed options
      */
     public ScoreOptions withSoftCap(double newSoftCap) {
         return new ScoreOptions(newSoftCap, slopes, sinks, modifier);
     }
 
     /**
-     * Returns these options with linear biases.
+     * {@return these options with linear biases}
      *
      * @param newSlopes one per query head, as of {@code io.multihead.position.Alibi}
-     * @return changed options
      */
     public ScoreOptions withSlopes(float @Nullable ... newSlopes) {
         return new ScoreOptions(softCap, newSlopes, sinks, modifier);
     }
 
     /**
-     * Returns these options with sinks.
+     * {@return these options with sinks}
      *
      * @param newSinks one per query head
-     * @return changed options
      */
     public ScoreOptions withSinks(float @Nullable ... newSinks) {
         return new ScoreOptions(softCap, slopes, newSinks, modifier);
     }
 
     /**
-     * Returns these options with a modifier.
+     * {@return these options with a modifier}
      *
      * @param newModifier changes single scores; null for none
-     * @return changed options
      */
     public ScoreOptions withModifier(@Nullable ScoreModifier newModifier) {
         return new ScoreOptions(softCap, slopes, sinks, newModifier);

@@ -76,42 +76,38 @@ public final class KeyValueCache {
         }
 
         /**
-         * Returns a configuration with keys and values of the same size, in f32.
+         * {@return a configuration with keys and values of the same size, in f32}
          *
          * @param layers number of layers
          * @param heads key/value heads
          * @param headDim elements of a key and of a value
-         * @return the configuration
          */
         public static Config of(int layers, int heads, int headDim) {
             return new Config(layers, heads, headDim, headDim, DType.F32, List.of());
         }
 
         /**
-         * Returns this configuration with another element type.
+         * {@return this configuration with another element type}
          *
          * @param newDtype F32, BF16, F16 or I8
-         * @return the changed configuration
          */
         public Config withDtype(DType newDtype) {
             return new Config(layers, heads, headDim, valueDim, newDtype, ropes);
         }
 
         /**
-         * Returns this configuration with values of another size, as latent attention has them.
+         * {@return this configuration with values of another size, as latent attention has them}
          *
          * @param newValueDim elements of a value
-         * @return the changed configuration
          */
         public Config withValueDim(int newValueDim) {
             return new Config(layers, heads, headDim, newValueDim, dtype, ropes);
         }
 
         /**
-         * Returns this configuration with keys that are rotated as they are appended, which saves a pass over them.
+         * {@return this configuration with keys that are rotated as they are appended, which saves a pass over them}
          *
          * @param newRopes one for all layers, or one per layer; none to append keys as they are
-         * @return the changed configuration
          */
         public Config withRopes(Rope... newRopes) {
             return new Config(layers, heads, headDim, valueDim, dtype, List.of(Checks.noNulls(newRopes, "ropes")));
@@ -180,9 +176,7 @@ public final class KeyValueCache {
     }
 
     /**
-     * Returns the sizes and the element type.
-     *
-     * @return the configuration
+     * {@return the sizes and the element type}
      */
     public Config config() {
         return config;

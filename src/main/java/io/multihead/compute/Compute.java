@@ -80,7 +80,7 @@ public final class Compute implements AutoCloseable {
     }
 
     /**
-     * How many threads work on one call.
+     * Returns how many threads work on one call.
      *
      * @return the number of threads, the caller included
      */

@@ -114,7 +114,7 @@ public final class Safetensors {
     }
 
     /**
-     * The names of all tensors, in the file's order.
+     * Returns the names of all tensors, in the file's order.
      *
      * @return an unmodifiable set
      */
@@ -123,7 +123,7 @@ public final class Safetensors {
     }
 
     /**
-     * Whether there is a tensor of this name.
+     * Returns whether there is a tensor of this name.
      *
      * @param name its name
      * @return whether {@link #get} would find it
@@ -133,7 +133,7 @@ public final class Safetensors {
     }
 
     /**
-     * The free text of the header.
+     * Returns the free text of the header.
      *
      * @return an unmodifiable map
      */
@@ -142,7 +142,7 @@ public final class Safetensors {
     }
 
     /**
-     * One tensor, if there is one of that name: what a layer asks for its optional parameters.
+     * Returns one tensor, if there is one of that name: what a layer asks for its optional parameters.
      *
      * @param name its name
      * @return the tensor, or null
@@ -153,7 +153,7 @@ public final class Safetensors {
     }
 
     /**
-     * One tensor, a view of the file's memory.
+     * Returns one tensor, a view of the file's memory.
      *
      * @param name its name
      * @return the tensor; BOOL and U8 appear as {@link DType#I8}
@@ -178,7 +178,7 @@ public final class Safetensors {
     }
 
     /**
-     * The elements of an I64 tensor, such as positions.
+     * Returns the elements of an I64 tensor, such as positions.
      *
      * @param name its name
      * @return the elements, row-major, as a new array

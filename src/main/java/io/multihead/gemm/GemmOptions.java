@@ -30,41 +30,37 @@ public record GemmOptions(
     }
 
     /**
-     * Returns these options with the last two axes of A swapped first, or not.
+     * {@return these options with the last two axes of A swapped first, or not}
      *
      * @param transposed whether to swap
-     * @return changed options
      */
     public GemmOptions withTransposeA(boolean transposed) {
         return new GemmOptions(transposed, transposeB, alpha, beta, bias);
     }
 
     /**
-     * Returns these options with the last two axes of B swapped first, or not.
+     * {@return these options with the last two axes of B swapped first, or not}
      *
      * @param transposed whether to swap
-     * @return changed options
      */
     public GemmOptions withTransposeB(boolean transposed) {
         return new GemmOptions(transposeA, transposed, alpha, beta, bias);
     }
 
     /**
-     * Returns these options with other factors.
+     * {@return these options with other factors}
      *
      * @param newAlpha factor of the product
      * @param newBeta factor of what C held before
-     * @return changed options
      */
     public GemmOptions withFactors(float newAlpha, float newBeta) {
         return new GemmOptions(transposeA, transposeB, newAlpha, newBeta, bias);
     }
 
     /**
-     * Returns these options with a bias that is added to every row.
+     * {@return these options with a bias that is added to every row}
      *
      * @param newBias {@code [columns]}, or null for none
-     * @return changed options
      */
     public GemmOptions withBias(@Nullable Tensor newBias) {
         return new GemmOptions(transposeA, transposeB, alpha, beta, newBias);

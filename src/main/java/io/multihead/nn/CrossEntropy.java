@@ -28,19 +28,16 @@ public final class CrossEntropy {
     }
 
     /**
-     * Returns the loss that ignores rows with target -100, as PyTorch's does.
-     *
-     * @return the loss
+     * {@return the loss that ignores rows with target -100, as PyTorch's does}
      */
     public static CrossEntropy of() {
         return new CrossEntropy(PYTORCH_IGNORES);
     }
 
     /**
-     * Returns the loss that ignores rows of another target.
+     * {@return the loss that ignores rows of another target}
      *
      * @param target which one; it may also be a class
-     * @return the loss
      */
     public static CrossEntropy ignoring(int target) {
         return new CrossEntropy(target);

@@ -25,10 +25,9 @@ public final class Dropout implements Layer {
     }
 
     /**
-     * Returns a layer of this rate.
+     * {@return a layer of this rate}
      *
      * @param rate the probability of dropping an element, 0 to 1
-     * @return the layer
      * @throws IllegalArgumentException if the rate is no probability
      */
     public static Dropout of(double rate) {

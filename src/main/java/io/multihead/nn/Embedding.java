@@ -50,13 +50,12 @@ public final class Embedding {
     }
 
     /**
-     * Returns an embedding by a fresh f32 table from PyTorch's distribution: standard normal numbers, drawn with SplitMix64.
+     * {@return an embedding by a fresh f32 table from PyTorch's distribution: standard normal numbers, drawn with SplitMix64}
      *
      * @param vocabulary how many ids there are
      * @param dim elements of a row
      * @param seed any number; the same one gives the same table
      * @param arena owns the table; must stay open while the embedding is used
-     * @return the embedding
      * @throws IllegalArgumentException if a size is below 1
      */
     public static Embedding initialise(long vocabulary, long dim, long seed, Arena arena) {

@@ -25,9 +25,7 @@ public final class Gelu implements Layer {
     }
 
     /**
-     * Returns the exact form, {@code x Phi(x)} with {@code Phi(x) = (1 + erf(x / sqrt 2)) / 2}.
-     *
-     * @return the layer
+     * {@return the exact form, {@code x Phi(x)} with {@code Phi(x) = (1 + erf(x / sqrt 2)) / 2}}
      */
     public static Gelu erf() {
         return new Gelu(new ElementLayer(
@@ -37,9 +35,7 @@ public final class Gelu implements Layer {
     }
 
     /**
-     * Returns the approximation {@code x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))}.
-     *
-     * @return the layer
+     * {@return the approximation {@code x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))}}
      */
     public static Gelu tanh() {
         return new Gelu(new ElementLayer(

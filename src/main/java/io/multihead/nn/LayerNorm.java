@@ -40,12 +40,11 @@ public final class LayerNorm implements Layer {
     }
 
     /**
-     * Returns a layer with fresh f32 parameters, as PyTorch's: weight 1, bias 0.
+     * {@return a layer with fresh f32 parameters, as PyTorch's: weight 1, bias 0}
      *
      * @param normalized sizes of the last axes, which are normalised together
      * @param epsilon added to the variance; at least 0 (PyTorch's default is 1e-5)
      * @param arena owns the parameters; must stay open while the layer is used
-     * @return the layer
      * @throws IllegalArgumentException if the shape or epsilon does not fit
      */
     public static LayerNorm initialise(Shape normalized, double epsilon, Arena arena) {

@@ -85,14 +85,13 @@ public final class Linear implements Layer {
     }
 
     /**
-     * Returns a layer with fresh f32 parameters from PyTorch's distribution, with or without a bias; the weight is the same.
+     * {@return a layer with fresh f32 parameters from PyTorch's distribution, with or without a bias; the weight is the same}
      *
      * @param inputs features of an input
      * @param outputs features of an output
      * @param bias whether there is a bias
      * @param seed any number; the same one gives the same parameters
      * @param arena owns the parameters; must stay open while the layer is used
-     * @return the layer
      * @throws IllegalArgumentException if a size is below 1
      */
     public static Linear initialise(long inputs, long outputs, boolean bias, long seed, Arena arena) {

@@ -37,12 +37,11 @@ public final class RmsNorm implements Layer {
     }
 
     /**
-     * Returns a layer with a fresh f32 parameter, as PyTorch's: weight 1.
+     * {@return a layer with a fresh f32 parameter, as PyTorch's: weight 1}
      *
      * @param normalized sizes of the last axes, which are normalised together
      * @param epsilon added to the mean square; at least 0
      * @param arena owns the parameter; must stay open while the layer is used
-     * @return the layer
      * @throws IllegalArgumentException if the shape or epsilon does not fit
      */
     public static RmsNorm initialise(Shape normalized, double epsilon, Arena arena) {

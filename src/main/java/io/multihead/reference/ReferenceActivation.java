@@ -9,7 +9,7 @@ public final class ReferenceActivation {
     private ReferenceActivation() {}
 
     /**
-     * GELU with the error function.
+     * Returns GELU with the error function.
      *
      * @param x an element
      * @return {@code x Phi(x)}
@@ -19,7 +19,7 @@ public final class ReferenceActivation {
     }
 
     /**
-     * The derivative of {@link #gelu}.
+     * Returns the derivative of {@link #gelu}.
      *
      * @param x an element
      * @return {@code Phi(x) + x phi(x)}
@@ -29,7 +29,7 @@ public final class ReferenceActivation {
     }
 
     /**
-     * GELU in the form with tanh; {@code (1 + tanh(w / 2)) / 2 = 1 / (1 + e^-w)}.
+     * Returns GELU in the form with tanh; {@code (1 + tanh(w / 2)) / 2 = 1 / (1 + e^-w)}.
      *
      * @param x an element
      * @return {@code x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))}
@@ -39,10 +39,9 @@ public final class ReferenceActivation {
     }
 
     /**
-     * The derivative of {@link #geluTanh}.
+     * {@return the derivative of {@link #geluTanh}}
      *
      * @param x an element
-     * @return the slope
      */
     public static double geluTanhSlope(double x) {
         double w = x * (LINEAR + CUBIC * x * x);
@@ -52,7 +51,7 @@ public final class ReferenceActivation {
     }
 
     /**
-     * The normal distribution's density.
+     * Returns the normal distribution's density.
      *
      * @param x an element
      * @return {@code e^(-x^2/2) / sqrt(2 pi)}
@@ -62,7 +61,7 @@ public final class ReferenceActivation {
     }
 
     /**
-     * The normal distribution's upper tail, {@code Phi(-t)}: near 0 by the series
+     * Returns the normal distribution's upper tail, {@code Phi(-t)}: near 0 by the series
      * {@code 1/2 - phi(t) (t + t^3/3 + t^5/15 + ...)}, farther out by Laplace's continued fraction
      * {@code phi(t) / (t + 1/(t + 2/(t + 3/(t + ...))))} (Abramowitz and Stegun 26.2.11 and 26.2.14).
      *

@@ -8,7 +8,7 @@ public final class ReferenceCrossEntropy {
     private ReferenceCrossEntropy() {}
 
     /**
-     * The loss.
+     * Returns the loss.
      *
      * @param logits {@code [rows, classes]}, row-major
      * @param targets the right class of every row
@@ -26,7 +26,7 @@ public final class ReferenceCrossEntropy {
     }
 
     /**
-     * The gradient.
+     * Returns the gradient.
      *
      * @param logits {@code [rows, classes]}, row-major
      * @param targets the right class of every row

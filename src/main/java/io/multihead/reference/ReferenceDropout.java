@@ -9,7 +9,7 @@ public interface ReferenceDropout {
     ReferenceDropout NONE = (batchHead, query, key) -> 1;
 
     /**
-     * The factor of a weight.
+     * Returns the factor of a weight.
      *
      * @param batchHead {@code batch * heads + head}
      * @param query query index

@@ -25,7 +25,7 @@ public final class ReferenceLinear {
     }
 
     /**
-     * The output.
+     * Returns the output.
      *
      * @param x {@code [rows, inputs]}
      * @param weight {@code [outputs, inputs]}
@@ -54,7 +54,7 @@ public final class ReferenceLinear {
     }
 
     /**
-     * The gradients.
+     * Returns the gradients.
      *
      * @param x {@code [rows, inputs]}
      * @param weight {@code [outputs, inputs]}

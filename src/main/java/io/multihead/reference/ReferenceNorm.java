@@ -7,7 +7,7 @@ public final class ReferenceNorm {
     private ReferenceNorm() {}
 
     /**
-     * One row of output.
+     * Returns one row of output.
      *
      * @param x a row
      * @param weight as long as x
@@ -27,7 +27,7 @@ public final class ReferenceNorm {
     }
 
     /**
-     * A row's gradient with respect to x.
+     * Returns a row's gradient with respect to x.
      *
      * @param x a row
      * @param weight as long as x
@@ -55,7 +55,7 @@ public final class ReferenceNorm {
     }
 
     /**
-     * What the weights multiply: the weights' gradient is {@code dy} times this, and the bias's is {@code dy}.
+     * Returns what the weights multiply: the weights' gradient is {@code dy} times this, and the bias's is {@code dy}.
      *
      * @param x a row
      * @param epsilon added to the variance or mean square
@@ -73,7 +73,7 @@ public final class ReferenceNorm {
     }
 
     /**
-     * What a row is divided by.
+     * Returns what a row is divided by.
      *
      * @param x a row
      * @param epsilon added to the variance or mean square

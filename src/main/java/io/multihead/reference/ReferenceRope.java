@@ -40,7 +40,7 @@ public final class ReferenceRope {
     }
 
     /**
-     * No scaling.
+     * Returns an embedding without scaling.
      *
      * @param rotaryDims how many leading elements of a row are rotated; even
      * @param theta the base
@@ -59,7 +59,7 @@ public final class ReferenceRope {
     }
 
     /**
-     * Position interpolation (Chen et al. 2023): positions are divided by the factor.
+     * Returns an embedding with position interpolation (Chen et al. 2023): positions are divided by the factor.
      *
      * @param by the factor
      * @return the scaled embedding
@@ -70,7 +70,7 @@ public final class ReferenceRope {
     }
 
     /**
-     * NTK-aware: the base becomes {@code theta * by^(d / (d - 2))} with {@code d = rotaryDims}.
+     * Returns an NTK-aware embedding: the base becomes {@code theta * by^(d / (d - 2))} with {@code d = rotaryDims}.
      *
      * @param by the factor
      * @return the scaled embedding
@@ -82,7 +82,7 @@ public final class ReferenceRope {
     }
 
     /**
-     * YaRN (Peng et al. 2023, section 3.2), with the ramp linear in the pair's index as in the authors' models: between the
+     * Returns an embedding scaled as YaRN (Peng et al. 2023, section 3.2), with the ramp linear in the pair's index as in the authors' models: between the
      * pairs that turn {@code fast} and {@code slow} times within the context, rounded outwards to whole pairs.
      *
      * @param by the factor
@@ -110,7 +110,7 @@ public final class ReferenceRope {
     }
 
     /**
-     * Llama 3.1's: by wavelength, short ones are kept, long ones stretched by the factor, and those between blended.
+     * Returns an embedding scaled as Llama 3.1's: by wavelength, short ones are kept, long ones stretched by the factor, and those between blended.
      *
      * @param by the factor
      * @param low wavelengths above {@code context / low} are stretched
@@ -137,7 +137,7 @@ public final class ReferenceRope {
     }
 
     /**
-     * Angle per position of every pair.
+     * Returns the angle per position of every pair.
      *
      * @return the frequencies as a new array
      */

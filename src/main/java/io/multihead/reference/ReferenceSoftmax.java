@@ -7,7 +7,7 @@ public final class ReferenceSoftmax {
     private ReferenceSoftmax() {}
 
     /**
-     * {@code e^s_j / sum_k e^s_k}; a row of minus infinity alone, or an empty one, gives 0.
+     * Returns {@code e^s_j / sum_k e^s_k}; a row of minus infinity alone, or an empty one, gives 0.
      *
      * @param scores one row
      * @return the softmax as a new array
@@ -23,7 +23,7 @@ public final class ReferenceSoftmax {
     }
 
     /**
-     * {@code ln} of {@link #row}: {@code s_j - ln sum_k e^s_k}, minus infinity where the softmax is 0 by definition.
+     * Returns {@code ln} of {@link #row}: {@code s_j - ln sum_k e^s_k}, minus infinity where the softmax is 0 by definition.
      *
      * @param scores one row
      * @return the logarithms as a new array
@@ -40,7 +40,7 @@ public final class ReferenceSoftmax {
     }
 
     /**
-     * {@code ln sum_j e^s_j}; minus infinity for a row of minus infinity alone, or an empty one.
+     * Returns {@code ln sum_j e^s_j}; minus infinity for a row of minus infinity alone, or an empty one.
      *
      * @param scores one row
      * @return log-sum-exp

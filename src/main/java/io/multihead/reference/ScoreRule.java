@@ -11,7 +11,7 @@ public interface ScoreRule {
     ScoreRule NONE = (batch, head, query, key, score) -> score;
 
     /**
-     * The score that counts.
+     * Returns the score that counts.
      *
      * @param batch batch index
      * @param head query head
@@ -23,7 +23,7 @@ public interface ScoreRule {
     double apply(long batch, long head, long query, long key, double score);
 
     /**
-     * This rule, then another; a key that one of them removes stays removed.
+     * Returns this rule, then another; a key that one of them removes stays removed.
      *
      * @param next the rule to apply to what this one returns
      * @return both rules
@@ -37,7 +37,7 @@ public interface ScoreRule {
     }
 
     /**
-     * Causal, bottom-right: query {@code i} sees keys {@code j <= i + keys - queries}.
+     * Returns a causal rule, bottom-right: query {@code i} sees keys {@code j <= i + keys - queries}.
      *
      * @param queries number of queries
      * @param keys number of keys
@@ -48,7 +48,7 @@ public interface ScoreRule {
     }
 
     /**
-     * Causal: query {@code i} of batch {@code b} is at position {@code p = i + offsets[b]} and sees keys {@code j <= p}.
+     * Returns a causal rule: query {@code i} of batch {@code b} is at position {@code p = i + offsets[b]} and sees keys {@code j <= p}.
      *
      * @param offsets position of the first query, one per batch, or one for all
      * @return the rule
@@ -59,7 +59,7 @@ public interface ScoreRule {
     }
 
     /**
-     * The offsets that align queries bottom-right: the last query is at the position of the last key that exists.
+     * Returns the offsets that align queries bottom-right: the last query is at the position of the last key that exists.
      *
      * @param queries number of queries
      * @param lengths number of keys that exist, one per batch, or one for all
@@ -72,7 +72,7 @@ public interface ScoreRule {
     }
 
     /**
-     * Causal, top-left: query {@code i} sees keys {@code j <= i}.
+     * Returns a causal rule, top-left: query {@code i} sees keys {@code j <= i}.
      *
      * @return the rule
      */
@@ -117,7 +117,7 @@ public interface ScoreRule {
     }
 
     /**
-     * Attention with linear biases (Press et al. 2022), bottom-right: adds {@code slope_h * (j - p)}, where query {@code i}
+     * Returns attention with linear biases (Press et al. 2022), bottom-right: adds {@code slope_h * (j - p)}, where query {@code i}
      * stands at position {@code p = i + keys - queries}. Removes no key; the paper's decoder is this rule and
      * {@link #causal}.
      *
@@ -131,7 +131,7 @@ public interface ScoreRule {
     }
 
     /**
-     * Attention with linear biases for queries at given positions: adds {@code slope_h * (j - p)}, where query {@code i} of
+     * Returns attention with linear biases for queries at given positions: adds {@code slope_h * (j - p)}, where query {@code i} of
      * batch {@code b} is at position {@code p = i + offsets[b]}.
      *
      * @param slopes one per query head
@@ -146,7 +146,7 @@ public interface ScoreRule {
     }
 
     /**
-     * Sliding window, bottom-right: query {@code i} at position {@code p = i + keys - queries} sees {@code p - left <= j <=
+     * Returns a sliding window, bottom-right: query {@code i} at position {@code p = i + keys - queries} sees {@code p - left <= j <=
      * p + right}.
      *
      * @param left keys before its own
@@ -160,7 +160,7 @@ public interface ScoreRule {
     }
 
     /**
-     * Sliding window for queries at given positions: query {@code i} of batch {@code b} at position {@code p = i +
+     * Returns a sliding window for queries at given positions: query {@code i} of batch {@code b} at position {@code p = i +
      * offsets[b]} sees {@code p - left <= j <= p + right}.
      *
      * @param left keys before its own

@@ -37,7 +37,7 @@ public final class Tolerance {
     private Tolerance() {}
 
     /**
-     * What may be lost to underflow in an attention output. Probabilities below {@code 2^-126} become 0, which loses at most
+     * Returns what may be lost to underflow in an attention output. Probabilities below {@code 2^-126} become 0, which loses at most
      * that fraction of a value; and each of {@code keys} products and the quotient may round to a multiple of
      * {@code 2^-149}.
      *
@@ -50,7 +50,7 @@ public final class Tolerance {
     }
 
     /**
-     * The bound of one element of {@code alpha A B + beta C + bias}. The sum of K products is made of chains of at most 256
+     * Returns the bound of one element of {@code alpha A B + beta C + bias}. The sum of K products is made of chains of at most 256
      * fused multiply-adds and the addition of their results, each rounding once (Higham 2002, equation 3.4): at most
      * {@code min(K, 256) + ceil(K / 256)} roundings of partial sums no larger than {@code sum |a||b|}; alpha rounds once
      * more, and so does each addition of beta C and of the bias, to the sum of all.
@@ -66,7 +66,7 @@ public final class Tolerance {
     }
 
     /**
-     * The bound of one rotated element {@code a cos - b sin}. Cosine and sine are rounded to f32, so are both products, and
+     * Returns the bound of one rotated element {@code a cos - b sin}. Cosine and sine are rounded to f32, so are both products, and
      * so is their sum: three roundings of each product; a fourth is for elements that are f64 in memory. The angle is
      * computed in f64 from the position and a power of the base: with bases up to {@code 10^8} and factors up to
      * {@code 10^3} the power's exponent times the logarithm is at most 19 + 7, the scalings add less than 10 roundings, and
@@ -81,7 +81,7 @@ public final class Tolerance {
     }
 
     /**
-     * What storing a value rounds: half a unit in the last place.
+     * Returns what storing a value rounds: half a unit in the last place.
      *
      * @param value the value
      * @param dtype how it is stored
@@ -99,7 +99,7 @@ public final class Tolerance {
     }
 
     /**
-     * How many bounds the worst element is off.
+     * Returns how many bounds the worst element is off.
      *
      * @param actual computed values
      * @param expected exact values

@@ -78,7 +78,7 @@ public enum DType {
     }
 
     /**
-     * The size of one element.
+     * Returns the size of one element.
      *
      * @return bytes per element
      */
@@ -87,7 +87,7 @@ public enum DType {
     }
 
     /**
-     * Whether this type stores floating-point numbers.
+     * Returns whether this type stores floating-point numbers.
      *
      * @return false for {@link #I8} only
      */

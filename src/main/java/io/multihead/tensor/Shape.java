@@ -36,10 +36,9 @@ public final class Shape {
     }
 
     /**
-     * A shape with these sizes, outermost axis first.
+     * {@return a shape with these sizes, outermost axis first}
      *
      * @param dims one size per axis, each at least 0; at most 64
-     * @return the shape
      * @throws IllegalArgumentException if there are more axes, a size is negative, or the product of the sizes other than 0, on which the
      *     strides depend, overflows a {@code long}
      */
@@ -48,7 +47,7 @@ public final class Shape {
     }
 
     /**
-     * The number of axes.
+     * Returns the number of axes.
      *
      * @return the rank, 0 for a scalar
      */
@@ -57,10 +56,9 @@ public final class Shape {
     }
 
     /**
-     * The size of one axis; a negative axis counts from the end.
+     * {@return the size of one axis; a negative axis counts from the end}
      *
      * @param axis from {@code -rank()} to {@code rank() - 1}
-     * @return the size of that axis
      * @throws IllegalArgumentException if there is no such axis
      */
     public long dim(int axis) {
@@ -68,16 +66,14 @@ public final class Shape {
     }
 
     /**
-     * The number of elements: the product of all sizes, 1 for a scalar.
-     *
-     * @return the number of elements
+     * {@return the number of elements: the product of all sizes, 1 for a scalar}
      */
     public long elements() {
         return elements;
     }
 
     /**
-     * The sizes as a fresh array.
+     * Returns the sizes as a fresh array.
      *
      * @return a copy that the caller owns
      */

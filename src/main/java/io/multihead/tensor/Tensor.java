@@ -41,7 +41,7 @@ public final class Tensor {
     }
 
     /**
-     * A dense row-major view of the start of {@code memory}.
+     * Returns a dense row-major view of the start of {@code memory}.
      *
      * @param memory where the elements lie; needs no alignment
      * @param dtype how one element is stored
@@ -54,7 +54,7 @@ public final class Tensor {
     }
 
     /**
-     * A strided view of {@code memory}.
+     * Returns a strided view of {@code memory}.
      *
      * @param memory where the elements lie; needs no alignment
      * @param dtype how one element is stored
@@ -80,7 +80,7 @@ public final class Tensor {
     }
 
     /**
-     * A dense view of a Java array, without a copy.
+     * Returns a dense view of a Java array, without a copy.
      *
      * @param values the elements, row-major
      * @param dims the sizes; none means one axis as long as the array
@@ -127,12 +127,11 @@ public final class Tensor {
     }
 
     /**
-     * Returns a new dense tensor of zeros, aligned to 64 bytes: {@link #allocate}, with the sizes as numbers.
+     * {@return a new dense tensor of zeros, aligned to 64 bytes: {@link #allocate}, with the sizes as numbers}
      *
      * @param arena owns the memory; closing it ends the tensor
      * @param dtype how one element is stored
      * @param dims the sizes; none means a single number
-     * @return the tensor
      * @throws IllegalArgumentException if a size is negative or the number of bytes overflows a {@code long}
      */
     public static Tensor zeros(Arena arena, DType dtype, long... dims) {
@@ -140,12 +139,11 @@ public final class Tensor {
     }
 
     /**
-     * A new dense tensor of zeros, aligned to 64 bytes.
+     * {@return a new dense tensor of zeros, aligned to 64 bytes}
      *
      * @param arena owns the memory; closing it ends the tensor
      * @param dtype how one element is stored
      * @param shape the sizes
-     * @return the tensor
      * @throws IllegalArgumentException if the number of bytes overflows a {@code long}
      */
     public static Tensor allocate(Arena arena, DType dtype, Shape shape) {
@@ -158,7 +156,7 @@ public final class Tensor {
     }
 
     /**
-     * Where the elements lie.
+     * Returns where the elements lie.
      *
      * @return the whole segment that this view was made over
      */
@@ -167,63 +165,53 @@ public final class Tensor {
     }
 
     /**
-     * How one element is stored.
-     *
-     * @return the element type
+     * {@return how one element is stored}
      */
     public DType dtype() {
         return dtype;
     }
 
     /**
-     * The sizes.
-     *
-     * @return the shape
+     * {@return the sizes}
      */
     public Shape shape() {
         return shape;
     }
 
     /**
-     * The number of axes.
-     *
-     * @return the rank
+     * {@return the number of axes}
      */
     public int rank() {
         return shape.rank();
     }
 
     /**
-     * The size of one axis; a negative axis counts from the end.
+     * {@return the size of one axis; a negative axis counts from the end}
      *
      * @param axis from {@code -rank()} to {@code rank() - 1}
-     * @return the size of that axis
      */
     public long dim(int axis) {
         return shape.dim(axis);
     }
 
     /**
-     * Elements between neighbours along one axis; a negative axis counts from the end.
+     * {@return the elements between neighbours along one axis; a negative axis counts from the end}
      *
      * @param axis from {@code -rank()} to {@code rank() - 1}
-     * @return the stride in elements
      */
     public long stride(int axis) {
         return strides[shape.axis(axis)];
     }
 
     /**
-     * Index of the first element, in elements from the start of {@link #memory()}.
-     *
-     * @return the offset in elements
+     * {@return the index of the first element, in elements from the start of {@link #memory()}}
      */
     public long offset() {
         return offset;
     }
 
     /**
-     * Whether the elements follow each other row-major without gaps.
+     * Returns whether the elements follow each other row-major without gaps.
      *
      * @return true for a dense view, and for one without elements
      */
@@ -232,10 +220,9 @@ public final class Tensor {
     }
 
     /**
-     * One element, widened exactly.
+     * {@return one element, widened exactly}
      *
      * @param index one position per axis
-     * @return the element
      * @throws IllegalArgumentException if an index is outside its axis
      */
     public double get(long... index) {
@@ -280,7 +267,7 @@ public final class Tensor {
     }
 
     /**
-     * This tensor with its axes in another order: axis {@code i} of the view is axis {@code axes[i]} of this one.
+     * Returns this tensor with its axes in another order: axis {@code i} of the view is axis {@code axes[i]} of this one.
      *
      * @param axes every axis once
      * @return a view of the same memory
@@ -325,7 +312,7 @@ public final class Tensor {
     }
 
     /**
-     * The part of this tensor with positions {@code from} to {@code to - 1} along one axis.
+     * Returns the part of this tensor with positions {@code from} to {@code to - 1} along one axis.
      *
      * @param axis the axis; negative counts from the end
      * @param from first position
@@ -344,7 +331,7 @@ public final class Tensor {
     }
 
     /**
-     * The part of this tensor at one position of an axis, without that axis.
+     * Returns the part of this tensor at one position of an axis, without that axis.
      *
      * @param axis the axis; negative counts from the end
      * @param index the position
@@ -358,7 +345,7 @@ public final class Tensor {
     }
 
     /**
-     * This tensor with other sizes and the same elements in row-major order.
+     * Returns this tensor with other sizes and the same elements in row-major order.
      *
      * @param dims the new sizes; one of them may be -1 and is then derived
      * @return a view of the same memory
@@ -378,7 +365,7 @@ public final class Tensor {
     }
 
     /**
-     * This tensor repeated, without a copy, along axes of size 1 and along new leading axes.
+     * Returns this tensor repeated, without a copy, along axes of size 1 and along new leading axes.
      *
      * @param dims the wanted sizes, aligned with this shape from the right
      * @return a read-mostly view of the same memory in which repeated elements share storage
@@ -419,11 +406,10 @@ public final class Tensor {
     }
 
     /**
-     * A dense converted copy.
+     * {@return a dense converted copy}
      *
      * @param arena owns the new memory
      * @param as the element type of the copy
-     * @return the copy
      */
     public Tensor copy(Arena arena, DType as) {
         Tensor result = allocate(arena, as, shape);
@@ -432,7 +418,7 @@ public final class Tensor {
     }
 
     /**
-     * The elements as a new Java array, row-major, each rounded to f32.
+     * Returns the elements as a new Java array, row-major, each rounded to f32.
      *
      * @return an array that the caller owns
      * @throws IllegalArgumentException if there are too many elements for an array
@@ -444,7 +430,7 @@ public final class Tensor {
     }
 
     /**
-     * Whether writing this tensor could change an element of {@code other}. Interleaved slices of one buffer, such as the
+     * Returns whether writing this tensor could change an element of {@code other}. Interleaved slices of one buffer, such as the
      * query, key and value parts of a fused projection, do not overlap.
      *
      * @param other another view
@@ -465,7 +451,7 @@ public final class Tensor {
     }
 
     /**
-     * Whether two positions of this view may share one element, as after {@link #broadcast}.
+     * Returns whether two positions of this view may share one element, as after {@link #broadcast}.
      *
      * @return false when every element is known to have its own storage
      */

@@ -100,12 +100,11 @@ public final class WordPiece {
     }
 
     /**
-     * Returns a tokenizer of a {@code vocab.txt}, whose special tokens are {@code [PAD]}, {@code [UNK]}, {@code [CLS]},
-     * {@code [SEP]} and {@code [MASK]}.
+     * {@return a tokenizer of a {@code vocab.txt}, whose special tokens are {@code [PAD]}, {@code [UNK]}, {@code [CLS]},
+     * {@code [SEP]} and {@code [MASK]}}
      *
      * @param tokens one token per id, from id 0; pieces that continue a word start with {@code ##}
      * @param normalization what happens to text first
-     * @return the tokenizer
      * @throws IllegalArgumentException if a token repeats, or one of {@code [UNK]}, {@code [CLS]} and {@code [SEP]} is missing
      */
     public static WordPiece ofVocabulary(List<String> tokens, TextNormalization normalization) {

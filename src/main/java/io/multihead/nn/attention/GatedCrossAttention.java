@@ -38,12 +38,11 @@ public final class GatedCrossAttention {
     }
 
     /**
-     * Returns a block with given parameters.
+     * {@return a block with given parameters}
      *
      * @param config of attention (with the media's width as key and value input), feed-forward network and normalisation;
      *     {@code normFirst} is ignored, since the block always normalises first
      * @param parameters gives the tensor of a name; shared, not copied
-     * @return the block
      * @throws IllegalArgumentException if a parameter is missing, or a shape or element type does not fit
      */
     public static GatedCrossAttention of(
@@ -73,13 +72,12 @@ public final class GatedCrossAttention {
     }
 
     /**
-     * Returns a block with fresh f32 parameters: attention as {@link MultiHeadAttention#initialise}, linear layers uniform within
-     * {@code 1 / sqrt(inputs)}, normalisations 1 and 0, gates 0, so that the block begins as the identity.
+     * {@return a block with fresh f32 parameters: attention as {@link MultiHeadAttention#initialise}, linear layers uniform within
+     * {@code 1 / sqrt(inputs)}, normalisations 1 and 0, gates 0, so that the block begins as the identity}
      *
      * @param config as {@link #of} takes it
      * @param seed any number; the same one gives the same parameters
      * @param arena owns the parameters; must stay open while the block is used
-     * @return the block
      */
     public static GatedCrossAttention initialise(TransformerBlock.Config config, long seed, Arena arena) {
         Map<String, Tensor> drawn = new LinkedHashMap<>();

@@ -66,9 +66,7 @@ public final class MultiHeadAttention implements Layer {
     }
 
     /**
-     * Returns what the layer computes.
-     *
-     * @return the configuration
+     * {@return what the layer computes}
      */
     public MultiHeadConfig config() {
         return parameters.config();

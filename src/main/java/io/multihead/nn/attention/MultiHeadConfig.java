@@ -81,12 +81,11 @@ public final class MultiHeadConfig {
     }
 
     /**
-     * Returns a configuration whose heads divide the embedding between them: head dim {@code embedDim / heads}, as many
-     * heads for keys and values as for queries, with biases, without a mask.
+     * {@return a configuration whose heads divide the embedding between them: head dim {@code embedDim / heads}, as many
+     * heads for keys and values as for queries, with biases, without a mask}
      *
      * @param embedDim features of every input and of the output
      * @param heads how many heads
-     * @return the configuration
      * @throws IllegalArgumentException if {@code heads} does not divide {@code embedDim}
      */
     public static MultiHeadConfig of(long embedDim, int heads) {
@@ -98,12 +97,11 @@ public final class MultiHeadConfig {
     }
 
     /**
-     * Returns a configuration whose heads have a size of their own, as in Keras; with biases, without a mask.
+     * {@return a configuration whose heads have a size of their own, as in Keras; with biases, without a mask}
      *
      * @param embedDim features of every input and of the output
      * @param heads how many heads
      * @param headDim features of one head's query, key and value
-     * @return the configuration
      */
     public static MultiHeadConfig of(long embedDim, int heads, long headDim) {
         return new MultiHeadConfig(new Options(
@@ -116,10 +114,9 @@ public final class MultiHeadConfig {
     }
 
     /**
-     * Returns this configuration with fewer heads for keys and values than for queries.
+     * {@return this configuration with fewer heads for keys and values than for queries}
      *
      * @param keyValueHeads a divisor of the number of query heads
-     * @return changed configuration
      * @throws IllegalArgumentException if it does not divide the number of query heads
      */
     public MultiHeadConfig withKeyValueHeads(int keyValueHeads) {
@@ -127,10 +124,9 @@ public final class MultiHeadConfig {
     }
 
     /**
-     * Returns this configuration with values of another size than keys.
+     * {@return this configuration with values of another size than keys}
      *
      * @param valueDim features of one head's value
-     * @return changed configuration
      */
     public MultiHeadConfig withValueDim(long valueDim) {
         return new MultiHeadConfig(options.with(new Heads(queryHeads(), keyValueHeads(), headDim(), valueDim)));
@@ -142,21 +138,19 @@ public final class MultiHeadConfig {
     }
 
     /**
-     * Returns this configuration for keys and values of other widths than queries.
+     * {@return this configuration for keys and values of other widths than queries}
      *
      * @param keyInputDim features of a key before projection
      * @param valueInputDim features of a value before projection
-     * @return changed configuration
      */
     public MultiHeadConfig withInputDims(long keyInputDim, long valueInputDim) {
         return new MultiHeadConfig(options.with(new Features(embedDim(), keyInputDim, valueInputDim, outputShape())));
     }
 
     /**
-     * Returns this configuration with an output of another shape than the query's features.
+     * {@return this configuration with an output of another shape than the query's features}
      *
      * @param dims the axes that replace the features, one or more
-     * @return changed configuration
      */
     public MultiHeadConfig withOutputShape(long... dims) {
         return new MultiHeadConfig(
@@ -164,40 +158,36 @@ public final class MultiHeadConfig {
     }
 
     /**
-     * Returns this configuration with or without biases in the four projections.
+     * {@return this configuration with or without biases in the four projections}
      *
      * @param bias whether to add biases
-     * @return changed configuration
      */
     public MultiHeadConfig withBias(boolean bias) {
         return new MultiHeadConfig(options.with(new Extras(bias, keyValueBias(), zeroKey())));
     }
 
     /**
-     * Returns this configuration with or without a learned key and value after the projected ones.
+     * {@return this configuration with or without a learned key and value after the projected ones}
      *
      * @param keyValueBias whether they are there
-     * @return changed configuration
      */
     public MultiHeadConfig withKeyValueBias(boolean keyValueBias) {
         return new MultiHeadConfig(options.with(new Extras(bias(), keyValueBias, zeroKey())));
     }
 
     /**
-     * Returns this configuration with or without a key and value of zeros after all others.
+     * {@return this configuration with or without a key and value of zeros after all others}
      *
      * @param zeroKey whether they are there
-     * @return changed configuration
      */
     public MultiHeadConfig withZeroKey(boolean zeroKey) {
         return new MultiHeadConfig(options.with(new Extras(bias(), keyValueBias(), zeroKey)));
     }
 
     /**
-     * Returns this configuration with three axes meaning {@code (batch, tokens, features)} or {@code (tokens, batch, features)}.
+     * {@return this configuration with three axes meaning {@code (batch, tokens, features)} or {@code (tokens, batch, features)}}
      *
      * @param first whether batch comes first
-     * @return changed configuration
      * @throws IllegalArgumentException if attention axes are given and batch does not come first
      */
     public MultiHeadConfig withBatchFirst(boolean first) {
@@ -206,10 +196,9 @@ public final class MultiHeadConfig {
     }
 
     /**
-     * Returns this configuration with attention along some axes only; the other axes but the last become batch.
+     * {@return this configuration with attention along some axes only; the other axes but the last become batch}
      *
      * @param axes axes of the inputs, counted from 0; none for all between the first and the last
-     * @return changed configuration
      * @throws IllegalArgumentException if an axis is negative or repeated, or batch does not come first
      */
     public MultiHeadConfig withAttentionAxes(int... axes) {
@@ -220,10 +209,9 @@ public final class MultiHeadConfig {
     }
 
     /**
-     * Returns this configuration with another scale, or a mask for every call.
+     * {@return this configuration with another scale, or a mask for every call}
      *
      * @param attention scale, mask and dropout
-     * @return changed configuration
      */
     public MultiHeadConfig withOptions(AttentionOptions attention) {
         return new MultiHeadConfig(new Options(
@@ -231,10 +219,9 @@ public final class MultiHeadConfig {
     }
 
     /**
-     * Returns this configuration with dropout of attention weights in training; inference drops nothing.
+     * {@return this configuration with dropout of attention weights in training; inference drops nothing}
      *
      * @param rate probability to drop a weight, 0 to 1
-     * @return changed configuration
      */
     public MultiHeadConfig withDropout(double rate) {
         return withOptions(options.attention.withDropout(new AttentionDropout(rate, 0)));

@@ -61,20 +61,18 @@ public record MultiHeadGradients(
     }
 
     /**
-     * Returns these gradients and that of a bias of the mask.
+     * {@return these gradients and that of a bias of the mask}
      *
      * @param tensor of the bias's shape
-     * @return changed gradients
      */
     public MultiHeadGradients withScoreBias(@Nullable Tensor tensor) {
         return new MultiHeadGradients(query, key, value, tensor, headMask);
     }
 
     /**
-     * Returns these gradients and that of the head mask.
+     * {@return these gradients and that of the head mask}
      *
      * @param tensor {@code [heads]} or {@code [batch, heads]}
-     * @return changed gradients
      */
     public MultiHeadGradients withHeadMask(@Nullable Tensor tensor) {
         return new MultiHeadGradients(query, key, value, scoreBias, tensor);

@@ -68,33 +68,30 @@ public record MultiHeadInputs(
     }
 
     /**
-     * Returns the inputs of self-attention without masks.
+     * {@return the inputs of self-attention without masks}
      *
      * @param x query, key and value in one
-     * @return the inputs
      */
     public static MultiHeadInputs of(Tensor x) {
         return of(x, x, x);
     }
 
     /**
-     * Returns the inputs of cross-attention without masks, of queries to one tensor of keys and values.
+     * {@return the inputs of cross-attention without masks, of queries to one tensor of keys and values}
      *
      * @param query {@code [batch, queries, embedDim]}
      * @param memory {@code [batch, keys, keyInputDim]}: key and value in one
-     * @return the inputs
      */
     public static MultiHeadInputs of(Tensor query, Tensor memory) {
         return of(query, memory, memory);
     }
 
     /**
-     * Returns the inputs of attention of queries to keys and values, without masks.
+     * {@return the inputs of attention of queries to keys and values, without masks}
      *
      * @param query {@code [batch, queries, embedDim]}
      * @param key {@code [batch, keys, keyInputDim]}; the very tensor of the query for self-attention
      * @param value {@code [batch, keys, valueInputDim]}
-     * @return the inputs
      */
     public static MultiHeadInputs of(Tensor query, Tensor key, Tensor value) {
         return new MultiHeadInputs(query, key, value, Mask.NONE, null, null);
@@ -126,10 +123,9 @@ public record MultiHeadInputs(
     }
 
     /**
-     * Returns these inputs as packed sequences of self-attention; see the other method.
+     * {@return these inputs as packed sequences of self-attention; see the other method}
      *
      * @param tokens which tokens of query, key and value belong to one sequence
-     * @return changed inputs
      */
     public MultiHeadInputs withSequences(PackedSequences tokens) {
         return withSequences(tokens, tokens);

@@ -26,30 +26,27 @@ public record MultiHeadOutputs(
     }
 
     /**
-     * Returns outputs without weights.
+     * {@return outputs without weights}
      *
      * @param output the query's shape with its features replaced by the configuration's output shape
-     * @return the outputs
      */
     public static MultiHeadOutputs of(Tensor output) {
         return new MultiHeadOutputs(output, null, null);
     }
 
     /**
-     * Returns these outputs with attention weights averaged over heads.
+     * {@return these outputs with attention weights averaged over heads}
      *
      * @param weights {@code [batch, queries, keys]}
-     * @return changed outputs
      */
     public MultiHeadOutputs withAverageWeights(@Nullable Tensor weights) {
         return new MultiHeadOutputs(output, weights, headWeights);
     }
 
     /**
-     * Returns these outputs with attention weights of every head.
+     * {@return these outputs with attention weights of every head}
      *
      * @param weights {@code [batch, heads, queries, keys]}
-     * @return changed outputs
      */
     public MultiHeadOutputs withHeadWeights(@Nullable Tensor weights) {
         return new MultiHeadOutputs(output, averageWeights, weights);

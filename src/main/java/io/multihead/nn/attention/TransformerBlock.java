@@ -71,11 +71,10 @@ public final class TransformerBlock implements Layer {
     }
 
     /**
-     * Returns a block with given parameters.
+     * {@return a block with given parameters}
      *
      * @param config what the block computes
      * @param parameters gives the tensor of a name; shared, not copied
-     * @return the block
      * @throws IllegalArgumentException if a parameter is missing, or a shape or element type does not fit
      */
     public static TransformerBlock of(Config config, Function<String, @Nullable Tensor> parameters) {
@@ -92,13 +91,12 @@ public final class TransformerBlock implements Layer {
     }
 
     /**
-     * Returns a block with fresh f32 parameters from PyTorch's distributions: attention as
-     * {@link MultiHeadAttention#initialise}, linear layers uniform within {@code 1 / sqrt(inputs)}, norms 1 and 0.
+     * {@return a block with fresh f32 parameters from PyTorch's distributions: attention as
+     * {@link MultiHeadAttention#initialise}, linear layers uniform within {@code 1 / sqrt(inputs)}, norms 1 and 0}
      *
      * @param config what the block computes
      * @param seed any number
      * @param arena owns the parameters; must stay open while the block is used
-     * @return the block
      */
     public static TransformerBlock initialise(Config config, long seed, Arena arena) {
         Map<String, Tensor> drawn = new LinkedHashMap<>();
@@ -205,9 +203,7 @@ public final class TransformerBlock implements Layer {
     }
 
     /**
-     * Returns what the block computes.
-     *
-     * @return the configuration
+     * {@return what the block computes}
      */
     public Config config() {
         return config;
@@ -265,12 +261,11 @@ public final class TransformerBlock implements Layer {
         }
 
         /**
-         * Returns PyTorch's defaults but dropout: post-norm, ReLU, epsilon 1e-5, no dropout.
+         * {@return PyTorch's defaults but dropout: post-norm, ReLU, epsilon 1e-5, no dropout}
          *
          * @param embedDim features of a token
          * @param heads how many heads
          * @param feedForward features between the two linear layers
-         * @return the configuration
          */
         public static Config of(long embedDim, int heads, long feedForward) {
             return new Config(
@@ -278,50 +273,45 @@ public final class TransformerBlock implements Layer {
         }
 
         /**
-         * Returns this configuration with pre-norm or post-norm.
+         * {@return this configuration with pre-norm or post-norm}
          *
          * @param first whether normalisation comes first
-         * @return changed configuration
          */
         public Config withNormFirst(boolean first) {
             return new Config(attention, feedForward, activation, first, dropout, epsilon);
         }
 
         /**
-         * Returns this configuration with another activation.
+         * {@return this configuration with another activation}
          *
          * @param changed what follows the first linear layer
-         * @return changed configuration
          */
         public Config withActivation(FeedForward.Activation changed) {
             return new Config(attention, feedForward, changed, normFirst, dropout, epsilon);
         }
 
         /**
-         * Returns this configuration with dropout in training, of attention weights too.
+         * {@return this configuration with dropout in training, of attention weights too}
          *
          * @param rate probability to drop
-         * @return changed configuration
          */
         public Config withDropout(double rate) {
             return new Config(attention.withDropout(rate), feedForward, activation, normFirst, rate, epsilon);
         }
 
         /**
-         * Returns this configuration with other attention.
+         * {@return this configuration with other attention}
          *
          * @param changed of self-attention
-         * @return changed configuration
          */
         public Config withAttention(MultiHeadConfig changed) {
             return new Config(changed, feedForward, activation, normFirst, dropout, epsilon);
         }
 
         /**
-         * Returns this configuration with another epsilon of the normalisations.
+         * {@return this configuration with another epsilon of the normalisations}
          *
          * @param changed added to the variance; at least 0
-         * @return changed configuration
          * @throws IllegalArgumentException if it is negative or not finite
          */
         public Config withEpsilon(double changed) {
