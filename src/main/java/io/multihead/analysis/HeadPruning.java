@@ -37,7 +37,7 @@ public final class HeadPruning {
     }
 
     /**
-     * What greedy pruning found.
+     * The result of greedy pruning.
      *
      * @param before accuracy with all heads
      * @param steps the heads removed, in order; the last one cost more than allowed and stays, unless all others could go
@@ -96,7 +96,7 @@ public final class HeadPruning {
     }
 
     /**
-     * Removes the least important head, and again, importance being asked for anew each time, until accuracy has fallen by more
+     * Removes the least important head and computes importance again, until accuracy has fallen by more
      * than allowed. Every layer keeps one head.
      *
      * @param layers how many layers

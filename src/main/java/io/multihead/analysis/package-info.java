@@ -1,4 +1,4 @@
-/** What heads do and what attention costs: diversity, entropy, accounting of operations and memory. */
+/** Statistics of heads and the cost of attention: diversity, entropy, accounting of operations and memory. */
 @NullMarked
 package io.multihead.analysis;
 

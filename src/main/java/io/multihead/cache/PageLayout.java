@@ -4,7 +4,7 @@ import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.layout.PanelFormat;
 
 /**
- * What one token takes in a page: a key and a value for each head of each layer, in panels.
+ * The layout of one token in a page: a key and a value for each head of each layer, in panels.
  *
  * @param layers number of layers
  * @param heads key/value heads

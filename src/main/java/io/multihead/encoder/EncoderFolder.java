@@ -21,7 +21,7 @@ import java.util.stream.Collectors;
 final class EncoderFolder {
     private static final String MODULE = "sentence_transformers.models.";
     private static final String PREFIX = "bert.";
-    /** What a checkpoint may hold beside the encoder: the head that sentence embeddings do not use, and positions as numbers. */
+    /** Parts of a checkpoint that are ignored: the head that sentence embeddings do not use, and positions as numbers. */
     private static final Set<String> IGNORED =
             Set.of("pooler.dense.weight", "pooler.dense.bias", "embeddings.position_ids");
 

@@ -1,6 +1,6 @@
 package io.multihead.encoder;
 
-/** What happens to a text of more tokens than an encoder takes at once. */
+/** The treatment of a text of more tokens than an encoder takes at once. */
 public enum LongTexts {
     /** The first tokens count and the rest is ignored, as in sentence-transformers. {@link TextEmbedding} says how many were. */
     TRUNCATE,

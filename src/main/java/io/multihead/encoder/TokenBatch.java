@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 final class TokenBatch {
     private final int[] ids;
     private final int[] positions;
-    /** Where sequences start, one array for each number of sequences, since attention wants them exact. */
+    /** Where sequences start, one array for each number of sequences, since attention needs arrays of the exact length. */
     private final long[] @Nullable [] offsets;
 
     private int tokens;

@@ -114,7 +114,7 @@ final class ProtoReader {
             throw fail(length + " bytes of floats", "expected a multiple of 4 below 2^33");
         }
         int count = (int) (length / Float.BYTES);
-        // what is ready, if the stream knows, and otherwise little
+        // as many bytes as the stream reports available, and otherwise few
         float[] values = new float[Math.min(count, Math.max(FIRST_FLOATS, in.available() / Float.BYTES))];
         for (int at = 0; at < count; ) {
             if (at == values.length) {

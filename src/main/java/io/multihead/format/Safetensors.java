@@ -24,14 +24,14 @@ import org.jspecify.annotations.Nullable;
  * A safetensors file: a little-endian 64-bit length, a JSON header of that length, and the tensors' bytes.
  *
  * <p>{@link #map} reads nothing but the header; tensors are views of the mapped file, read-only, alive as long as the arena.
- * The header is checked completely: every tensor lies within the file, its bytes match its shape, and tensors neither overlap
+ * The header is checked completely: every tensor is within the file, its bytes match its shape, and tensors neither overlap
  * nor leave holes. Immutable and thread-safe as far as the arena allows.
  *
  * @see <a href="https://huggingface.co/docs/safetensors">the format</a>
  */
 public final class Safetensors {
     private static final int LENGTH_BYTES = Long.BYTES;
-    /** What the format's own implementation allows. */
+    /** The limit of the format's own implementation. */
     private static final long LONGEST_HEADER = 100_000_000;
 
     /** How many names of a file an error lists. */
@@ -69,7 +69,7 @@ public final class Safetensors {
     }
 
     /**
-     * Reads a file that already lies in memory.
+     * Reads a file that is in memory already.
      *
      * @param file the whole file
      * @return its tensors, views of that memory

@@ -6,7 +6,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Argument checks and the wording of their messages: {@code name: what it is; what was needed}.
+ * Argument checks and the wording of their messages: {@code name: actual; expected}.
  *
  * <p>Messages are built only on failure, so that a passing check allocates nothing.
  */

@@ -38,7 +38,7 @@ public final class Json {
         return read("header", utf8, true);
     }
 
-    /** Reads an object of anything; {@code source} says in messages what was read. */
+    /** Reads an object of anything; {@code source} is its name in messages. */
     public static Map<String, @Nullable Object> object(String source, byte[] utf8) {
         return read(source, utf8, false);
     }

@@ -11,7 +11,7 @@ public final class JsonObject {
     private final String name;
     private final Map<?, ?> members;
 
-    /** Wraps what {@link Json#object} returned; {@code name} says in messages what it is. */
+    /** Wraps a result of {@link Json#object}; {@code name} is its name in messages. */
     public JsonObject(String name, Map<?, ?> members) {
         this.name = name;
         this.members = members;
@@ -113,7 +113,7 @@ public final class JsonObject {
         }
     }
 
-    /** Returns the exception for a member that is not what is expected. */
+    /** Returns the exception for an unexpected member. */
     public IllegalArgumentException fail(String member, String expected) {
         String actual = String.valueOf(members.get(member));
         return Checks.fail(

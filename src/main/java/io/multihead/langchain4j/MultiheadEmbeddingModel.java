@@ -141,7 +141,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
     }
 
     /**
-     * Returns what counts this model's tokens, as splitters of documents want it.
+     * Returns an estimator that counts this model's tokens, for splitters of documents.
      *
      * @return an estimator, whose counts are exact
      */

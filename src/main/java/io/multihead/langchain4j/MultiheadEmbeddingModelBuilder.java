@@ -93,7 +93,7 @@ public final class MultiheadEmbeddingModelBuilder {
     }
 
     /**
-     * Sets what is put before each text of a request for queries. Without it, the folder's prompt.
+     * Sets the prefix of each text of a request for queries. The default is the folder's prompt.
      *
      * @param prefix the text
      * @return this
@@ -104,7 +104,7 @@ public final class MultiheadEmbeddingModelBuilder {
     }
 
     /**
-     * Sets what is put before each text of a request for documents. Without it, the folder's prompt.
+     * Sets the prefix of each text of a request for documents. The default is the folder's prompt.
      *
      * @param prefix the text
      * @return this

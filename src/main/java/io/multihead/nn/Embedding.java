@@ -100,7 +100,7 @@ public final class Embedding {
      * Adds the table's gradient, id by id in ascending order of i: {@code weightGradient[ids_i] += dy_i}, each addition
      * rounded to f32 and to the gradient's element type.
      *
-     * @param ids what was looked up
+     * @param ids the rows that forward looked up
      * @param outputGradient {@code [..., dim]} with as many rows as ids
      * @param weightGradient of the table's shape, added to
      * @throws IllegalArgumentException if a shape or id does not fit or memory overlaps; nothing has been written then

@@ -9,7 +9,7 @@ import java.util.Map;
  * A function of one tensor, with parameters, that can be trained.
  *
  * <p>A layer owns no parameter: it reads the tensors it was given, which must stay alive. {@link #forward} is thread-safe;
- * whoever changes parameters does so while no call runs, and calls {@link #parametersChanged} before the next one.
+ * parameters may change only while no call runs, followed by {@link #parametersChanged} before the next call.
  */
 public interface Layer {
     /**

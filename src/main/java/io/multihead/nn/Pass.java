@@ -31,7 +31,7 @@ public interface Pass extends AutoCloseable {
         backward(outputGradient, inputGradient, Map.of());
     }
 
-    /** Forgets what was kept. Does nothing the second time. */
+    /** Releases what was recorded. Does nothing the second time. */
     @Override
     void close();
 }

@@ -44,7 +44,7 @@ public final class ReferenceAttention {
     }
 
     /**
-     * What attention is computed of.
+     * The inputs of attention.
      *
      * @param query {@code [batch, queryHeads, queries, headDim]}
      * @param key {@code [batch, keyValueHeads, keys, headDim]}
@@ -86,7 +86,7 @@ public final class ReferenceAttention {
     }
 
     /**
-     * What attention yields, and by-products that say how far an f32 computation may be off.
+     * The results of attention, and by-products that bound the error of an f32 computation.
      *
      * @param output {@code [batch, queryHeads, queries, valueDim]}, row-major
      * @param logSumExp {@code [batch, queryHeads, queries]}

@@ -2,7 +2,7 @@ package io.multihead.reference;
 
 import io.multihead.internal.Checks;
 
-/** What each attention weight is multiplied with before it meets its value. */
+/** The dropout factor of each attention weight. */
 @FunctionalInterface
 public interface ReferenceDropout {
     /** Every weight stays. */

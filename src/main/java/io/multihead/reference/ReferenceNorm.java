@@ -55,7 +55,7 @@ public final class ReferenceNorm {
     }
 
     /**
-     * Returns what the weights multiply: the weights' gradient is {@code dy} times this, and the bias's is {@code dy}.
+     * Returns the normalised row, which the weights multiply: the weights' gradient is {@code dy} times this, and the bias's is {@code dy}.
      *
      * @param x a row
      * @param epsilon added to the variance or mean square
@@ -73,7 +73,7 @@ public final class ReferenceNorm {
     }
 
     /**
-     * Returns what a row is divided by.
+     * Returns the deviation that a row is divided by.
      *
      * @param x a row
      * @param epsilon added to the variance or mean square

@@ -25,7 +25,7 @@ public final class ReferenceRope {
     }
 
     /**
-     * What the rotation gives.
+     * The rotated elements and their error bounds.
      *
      * @param output rotated elements, row-major
      * @param bound what each may be off, from {@link Tolerance#rope}
@@ -152,7 +152,7 @@ public final class ReferenceRope {
      * @param positions one per token
      * @param inverse rotate by the negative angle
      * @return rotated elements and their bounds
-     * @throws IllegalArgumentException if rows are shorter than what is rotated, or there is not a position per token
+     * @throws IllegalArgumentException if rows are shorter than the rotated dims, or there is not a position per token
      */
     public Result apply(Tensor x, long[] positions, boolean inverse) {
         Values.requireShape(x, "x", -1, -1, -1, -1);
@@ -176,9 +176,9 @@ public final class ReferenceRope {
                 double b = from[second];
                 output[first] = a * cos - b * sin;
                 output[second] = b * cos + a * sin;
-                double turned = angle * factor * (Math.abs(a) + Math.abs(b));
-                bound[first] = Tolerance.rope(Math.abs(a * cos) + Math.abs(b * sin), turned);
-                bound[second] = Tolerance.rope(Math.abs(b * cos) + Math.abs(a * sin), turned);
+                double rotated = angle * factor * (Math.abs(a) + Math.abs(b));
+                bound[first] = Tolerance.rope(Math.abs(a * cos) + Math.abs(b * sin), rotated);
+                bound[second] = Tolerance.rope(Math.abs(b * cos) + Math.abs(a * sin), rotated);
             }
         }
         return new Result(output, bound);

@@ -4,7 +4,7 @@ import io.multihead.internal.Checks;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 
-/** What happens to a scaled score before the softmax: minus infinity means that the key does not exist for the query. */
+/** A transform of scaled scores before the softmax: minus infinity means that the key does not exist for the query. */
 @FunctionalInterface
 public interface ScoreRule {
     /** Every query sees every key. */

@@ -37,7 +37,7 @@ public final class Tolerance {
     private Tolerance() {}
 
     /**
-     * Returns what may be lost to underflow in an attention output. Probabilities below {@code 2^-126} become 0, which loses at most
+     * Returns the largest error that underflow causes in an attention output. Probabilities below {@code 2^-126} become 0, which loses at most
      * that fraction of a value; and each of {@code keys} products and the quotient may round to a multiple of
      * {@code 2^-149}.
      *
@@ -73,15 +73,15 @@ public final class Tolerance {
      * two ways to compute it double that: {@code 2^-47} relative to the angle.
      *
      * @param products {@code |a cos| + |b sin|}
-     * @param turned the angle, times what cosine and sine are scaled with, times {@code |a| + |b|}
+     * @param rotated the angle, times the attention factor, times {@code |a| + |b|}
      * @return an absolute error
      */
-    public static double rope(double products, double turned) {
-        return 4 * U * products * (1 + 0x1p-20) + turned * 0x1p-47 + 4 * 0x1p-149;
+    public static double rope(double products, double rotated) {
+        return 4 * U * products * (1 + 0x1p-20) + rotated * 0x1p-47 + 4 * 0x1p-149;
     }
 
     /**
-     * Returns what storing a value rounds: half a unit in the last place.
+     * Returns the rounding error of storing a value: half a unit in the last place.
      *
      * @param value the value
      * @param dtype how it is stored

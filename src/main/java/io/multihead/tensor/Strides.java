@@ -151,7 +151,7 @@ final class Strides {
         return width <= period ? width : 0;
     }
 
-    /** Whether two segments lie in native memory both, or may lie in the same Java array. */
+    /** Returns whether two segments are both native memory, or may be in the same Java array. */
     static boolean sameMemory(MemorySegment a, MemorySegment b) {
         if (a.isNative() || b.isNative()) {
             return a.isNative() && b.isNative();

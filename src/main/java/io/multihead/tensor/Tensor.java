@@ -43,7 +43,7 @@ public final class Tensor {
     /**
      * Returns a dense row-major view of the start of {@code memory}.
      *
-     * @param memory where the elements lie; needs no alignment
+     * @param memory memory of the elements; needs no alignment
      * @param dtype how one element is stored
      * @param shape the sizes
      * @return the view, which shares the memory
@@ -56,13 +56,13 @@ public final class Tensor {
     /**
      * Returns a strided view of {@code memory}.
      *
-     * @param memory where the elements lie; needs no alignment
+     * @param memory memory of the elements; needs no alignment
      * @param dtype how one element is stored
      * @param shape the sizes
      * @param offset index of the first element, in elements from the start of the memory
      * @param strides elements between neighbours, one per axis, at least 0; 0 repeats one element along an axis
      * @return the view, which shares the memory
-     * @throws IllegalArgumentException if a stride or the offset is negative or an element would lie outside the memory
+     * @throws IllegalArgumentException if a stride or the offset is negative or an element would be outside the memory
      */
     public static Tensor view(MemorySegment memory, DType dtype, Shape shape, long offset, long... strides) {
         Checks.notNull(memory, "memory");
@@ -156,7 +156,7 @@ public final class Tensor {
     }
 
     /**
-     * Returns where the elements lie.
+     * Returns the memory of the elements.
      *
      * @return the whole segment that this view was made over
      */

@@ -1,4 +1,4 @@
-/** Where numbers lie: element types, shapes, strided views over memory segments. */
+/** Tensors: element types, shapes, strided views over memory segments. */
 @NullMarked
 package io.multihead.tensor;
 

@@ -5,7 +5,7 @@ import java.util.Arrays;
 import java.util.stream.IntStream;
 
 /**
- * What normalisation makes of each code point, and how the result divides words. Pages of 256 code points are computed when one of
+ * The normalised form of each code point, and how it divides words. Pages of 256 code points are computed when one of
  * them is first seen, so that neither loading nor memory pays for the scripts that a text does not use. Thread-safe: a page is
  * immutable, and computing one twice does no harm.
  */

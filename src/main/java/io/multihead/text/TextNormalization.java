@@ -1,7 +1,7 @@
 package io.multihead.text;
 
 /**
- * What happens to text before it is split into words, as HuggingFace's {@code BertNormalizer} does it, in this order.
+ * Normalisation of text before it is split into words, as HuggingFace's {@code BertNormalizer} does it, in this order.
  *
  * @param cleanText whether control characters are removed and every kind of white space counts as a space
  * @param separateChinese whether each CJK ideograph is a word of its own
@@ -9,9 +9,9 @@ package io.multihead.text;
  * @param lowercase whether letters become lower case, code point by code point
  */
 public record TextNormalization(boolean cleanText, boolean separateChinese, boolean stripAccents, boolean lowercase) {
-    /** What uncased BERT models do: everything. */
+    /** All steps, as uncased BERT models use them. */
     public static final TextNormalization UNCASED = new TextNormalization(true, true, true, true);
 
-    /** What cased BERT models do: cleaning and ideographs, but neither accents nor case. */
+    /** Cleaning and ideographs, but neither accents nor case, as cased BERT models use them. */
     public static final TextNormalization CASED = new TextNormalization(true, true, false, false);
 }

@@ -8,7 +8,7 @@ import java.util.Map;
 import java.util.OptionalInt;
 
 /**
- * What a tokenizer is made of, from whatever files.
+ * The parts of a tokenizer, independent of the files that they were read from.
  *
  * @param vocabulary the tokens in the order of their ids
  * @param special the tokens that are found in the text as it is, and their ids

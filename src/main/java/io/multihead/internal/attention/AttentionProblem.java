@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The numbers of one call: sizes, where packed sequences of queries start, and what is done to scores. Bound before the call
+ * The numbers of one call: sizes, where packed sequences of queries start, and the transforms of scores. Bound before the call
  * runs, then only read, by all threads.
  */
 public final class AttentionProblem {
@@ -51,7 +51,7 @@ public final class AttentionProblem {
         firstTag = TAGS.getAndAdd(sequences * keyValueHeads);
     }
 
-    /** Returns what is done to scores and weights. */
+    /** Returns the transforms of scores and weights. */
     public ScoreRule scores() {
         return scores;
     }

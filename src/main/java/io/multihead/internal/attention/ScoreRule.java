@@ -3,7 +3,7 @@ package io.multihead.internal.attention;
 import io.multihead.internal.SlowConditions;
 import org.jspecify.annotations.Nullable;
 
-/** What one call does to scores and weights besides masks: scale, soft-cap, linear biases, sinks, modifier, dropout. */
+/** The transforms that one call applies to scores and weights besides masks: scale, soft-cap, linear biases, sinks, modifier, dropout. */
 public final class ScoreRule {
     private float scale;
     private float queryFactor;

@@ -5,7 +5,7 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Opens a Compute to the library's own packages and to nobody else, as the JDK's SharedSecrets do: this package lies below
+ * Opens a Compute to the library's own packages and to nobody else, as the JDK's SharedSecrets do: this package is below
  * {@code io.multihead.compute} and is not exported, and the class Compute leaves here, when it is initialised, how to look into it.
  */
 public final class ComputeAccess {

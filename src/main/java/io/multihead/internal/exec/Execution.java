@@ -8,7 +8,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 
-/** What a Compute is inside: its threads or executor, its workspaces, and the arrays that it keeps for later calls. Thread-safe. */
+/** The implementation of a Compute: its threads or executor, its workspaces, and the arrays that it keeps for later calls. Thread-safe. */
 public final class Execution implements AutoCloseable {
     private final int parallelism;
     private final @Nullable WorkerPool pool;

@@ -118,7 +118,7 @@ final class WorkerPool {
         @Override
         public void run() {
             long seen = 0;
-            int spins = SPINS; // parks at once: nothing has been asked for yet
+            int spins = SPINS; // parks at once: no loop has been submitted yet
             while (!pool.closed) {
                 long current = pool.round;
                 if (current != seen) {

@@ -23,7 +23,7 @@ public final class Blocking {
     public static final int NR = Lanes.PANEL;
 
     /**
-     * Depth of a block. A panel of B takes 32 KiB, and every element of C is a sum of chains of so many multiplications, so results
+     * Depth of a block. A panel of B takes 32 KiB, and every element of C is a sum of chains of this many multiplications, so results
      * depend on it. Less than the distance of A's rows, {@link Lanes#ROW}, which keeps them out of the same cache sets.
      */
     public static final int KC = MicroKernel.MAX_DEPTH;
@@ -31,7 +31,7 @@ public final class Blocking {
     /** Rows of A packed at a time: 108 KiB, which L2 holds beside the panels in use. */
     public static final int MC = 96;
 
-    /** Columns of a task. A is read once for so many; reading it twice for 1024 columns costs 3 %. */
+    /** Columns of a task. A is read once for this many; reading it twice for 1024 columns costs 3 %. */
     public static final int NC = 1024;
 
     /** Columns below which reading A more often costs more than packing B more often. */

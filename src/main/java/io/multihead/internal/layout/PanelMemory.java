@@ -6,7 +6,7 @@ import io.multihead.internal.kernel.F32Panels;
 import io.multihead.internal.kernel.Int8Panels;
 
 /**
- * Memory that holds panels of one format. Only the kernels that compute with panels know what is behind it, today a Java array;
+ * Memory that holds panels of one format. Only the kernels that compute with panels know the memory behind it, today a Java array;
  * everybody else stores, widens and copies through this class. Positions count elements, row by row.
  *
  * <p>Rows that different threads store must not share a row of a panel. Otherwise thread-safe as an array is.

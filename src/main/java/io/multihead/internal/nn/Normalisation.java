@@ -5,7 +5,7 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a layer normalisation or an RMS normalisation computes.
+ * The parameters of a layer normalisation or an RMS normalisation.
  *
  * @param shape sizes of the last axes, which are normalised together
  * @param epsilon added to the variance or the mean square

@@ -10,7 +10,7 @@ public final class RowLoop {
 
     private RowLoop() {}
 
-    /** What is done to one row. */
+    /** The operation on one row. */
     public interface Body {
         /**
          * Computes one row.

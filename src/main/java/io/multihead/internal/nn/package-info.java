@@ -1,5 +1,5 @@
 /**
- * What layers are made of: tensors as rows, temporary tensors, checks of a call, element-wise passes, normalisation and the loss.
+ * Building blocks of layers: tensors as rows, temporary tensors, checks of a call, element-wise passes, normalisation and the loss.
  * Knows no layer. Not part of the API.
  */
 @NullMarked

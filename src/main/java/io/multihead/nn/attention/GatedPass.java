@@ -124,7 +124,7 @@ public final class GatedPass implements Pass {
         return from.f32(inputs.query().shape().toArray());
     }
 
-    /** Forgets what was kept. Does nothing the second time. */
+    /** Releases what was recorded. Does nothing the second time. */
     @Override
     public void close() {
         open = false;

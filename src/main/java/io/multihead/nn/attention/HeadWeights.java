@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Where attention weights are stored during a call, and how they get to the caller.
  *
- * @param all {@code [batch, heads, queries, keys and extra keys]}; null when the caller wants no weights
+ * @param all {@code [batch, heads, queries, keys and extra keys]}; null when the caller asked for no weights
  * @param isTemporary whether they are stored in a dense f32 temporary, since they are averaged, change when extra keys
  *     are merged or are computed in several calls, and not in the caller's memory
  * @param extraKeys how many extra keys there are
@@ -45,7 +45,7 @@ record HeadWeights(@Nullable Tensor all, boolean isTemporary, int extraKeys) {
         return all == null ? null : all.slice(3, all.dim(3) - extraKeys, all.dim(3));
     }
 
-    /** Writes what the caller wants and does not have yet. */
+    /** Writes the weights that the caller asked for and that have not been written yet. */
     void deliver(Compute cpu, TensorArena arena, MultiHeadOutputs outputs) {
         if (all == null || !isTemporary) {
             return;

@@ -41,7 +41,7 @@ final class LayerPipeline {
     }
 
     /**
-     * What forward computed and backward needs.
+     * The intermediate results of forward that backward needs.
      *
      * @param axes how the axes of the call's tensors divide
      * @param heads query, key and value after projection
@@ -58,7 +58,7 @@ final class LayerPipeline {
             AttentionOptions options,
             @Nullable ExtraKeys extraKeys) {}
 
-    /** Checks everything, then computes. What it returns is kept in the arena. */
+    /** Checks all arguments, then computes. The results are kept in the arena. */
     Saved run(Compute cpu, TensorArena arena, MultiHeadInputs inputs, MultiHeadOutputs outputs) {
         AxisLayout axes = ForwardChecks.check(cpu, parameters, inputs, outputs, recorded);
         Tensor query = axes.group(arena, inputs.query());

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * heads (Ainslie et al. 2023).
  *
  * <p>The layer owns no parameter: it keeps the tensors it was given, and the first inference packs the weights into memory of
- * its own. LayerParameters must therefore stay alive, and whoever changes them calls {@link #parametersChanged}. Inputs and
+ * its own. So the memory of the parameters must stay alive, and after changing it callers call {@link #parametersChanged}. Inputs and
  * parameters may have any floating element type and any strides; arithmetic is f32.
  *
  * <p>Thread-safe: one layer serves any number of threads.

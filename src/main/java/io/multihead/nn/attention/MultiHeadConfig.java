@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * What a {@link MultiHeadAttention} computes. {@link #of(long, int)} gives the defaults, {@code withX} changes one of them;
+ * The configuration of a {@link MultiHeadAttention}. {@link #of(long, int)} gives the defaults, {@code withX} changes one of them;
  * {@code docs/layer-options.md} maps PyTorch's and Keras's names. Immutable and thread-safe; two with the same options are equal.
  */
 public final class MultiHeadConfig {

@@ -5,7 +5,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Where {@link MultiHeadPass} writes the gradients of what a call of {@link MultiHeadAttention} read. The caller owns all memory;
- * element types are floating, strides free, no two tensors may overlap. What is null is not computed.
+ * element types are floating, strides free, no two tensors may overlap. A gradient that is null is not computed.
  *
  * <p>Where one tensor was given as query and key, or as key and value, the first of them takes the whole gradient and the
  * other must be null.

@@ -7,7 +7,7 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What one call of {@link MultiHeadAttention} reads. Immutable; tensors are shared, not copied, and must stay unchanged
+ * The inputs of one call of {@link MultiHeadAttention}. Immutable; tensors are shared, not copied, and must stay unchanged
  * during the call.
  *
  * <p>Query, key and value are {@code [batch, tokens, features]}, {@code [tokens, batch, features]} when the configuration

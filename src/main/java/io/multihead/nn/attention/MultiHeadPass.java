@@ -181,7 +181,7 @@ public final class MultiHeadPass implements Pass {
         }
     }
 
-    /** Forgets what was kept. Does nothing the second time. */
+    /** Releases what was recorded. Does nothing the second time. */
     @Override
     public void close() {
         open = false;

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Self-attention with one mask, head mask and division into sequences for every call. The head mask counts as a parameter,
- * {@code head_mask}, so that its gradient can be asked for through any layers around.
+ * {@code head_mask}, so that its gradient is available through enclosing layers.
  */
 record SelfAttention(
         MultiHeadAttention attention,

@@ -131,7 +131,7 @@ public final class TransformerBlock implements Layer {
 
     /**
      * Returns this block with every head's output multiplied with a factor, which counts as the parameter
-     * {@code self_attn.head_mask}: its gradient can be asked for by this name.
+     * {@code self_attn.head_mask}: its gradient is available under this name.
      *
      * @param factors {@code [heads]} or {@code [batch, heads]}, any floating type; replaces the former ones
      * @return a block with this head mask
@@ -219,7 +219,7 @@ public final class TransformerBlock implements Layer {
     }
 
     /**
-     * What a block computes. Immutable.
+     * The configuration of a block. Immutable.
      *
      * @param attention of self-attention; its dropout is that of the attention weights
      * @param feedForward features between the two linear layers

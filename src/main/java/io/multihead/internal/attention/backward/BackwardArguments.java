@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 final class BackwardArguments {
     final AttentionProblem problem = new AttentionProblem();
     final BoundMask mask = new BoundMask();
-    /** What forward read and wrote: query, output, log-sum-exp, perhaps weights. */
+    /** Tensors that forward read and wrote: query, output, log-sum-exp, perhaps weights. */
     final QueryTensors saved = new QueryTensors();
     /** The gradients of output, log-sum-exp and weights, which are read, and of the query, which is written. */
     final QueryTensors gradients = new QueryTensors();

@@ -38,7 +38,7 @@ public final class BackwardCall extends Operation implements LoopBody {
         biasGradient = newBiasGradient;
     }
 
-    /** Returns the numbers of the call, to set what is done to scores. */
+    /** Returns the problem of the call, to set its score transforms. */
     public AttentionProblem problem() {
         return arguments.problem;
     }

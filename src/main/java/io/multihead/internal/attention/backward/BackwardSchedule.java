@@ -13,7 +13,7 @@ import java.util.Arrays;
  * tasks of key blocks and tasks of query blocks form each pair twice (seven).
  */
 final class BackwardSchedule {
-    /** What a task computes. */
+    /** The kinds of tasks. */
     enum Kind {
         /** All gradients of one head group. */
         GROUP,

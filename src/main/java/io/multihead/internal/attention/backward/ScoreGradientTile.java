@@ -32,7 +32,7 @@ final class ScoreGradientTile {
     private final float[] sThenP = new float[KEYS * ROW];
     /** {@code [key][ROW]}: dP after {@link #compute}, then dS. */
     private final float[] dPThenDS = new float[KEYS * ROW];
-    /** What is added to scores, then the gradient of the weights: {@code [key][ROW]}. */
+    /** Biases that are added to scores, then the gradient of the weights: {@code [key][ROW]}. */
     private final float[] transposed = new float[KEYS * ROW];
     /** Per query the end of the keys it sees, counted from the tile's first. */
     private final float[] ends = new float[Blocking.BACKWARD_QUERIES];
@@ -175,7 +175,7 @@ final class ScoreGradientTile {
         }
     }
 
-    /** Transposes masks and biases, as what is added to the scores. */
+    /** Transposes masks and biases to terms that are added to the scores. */
     private void transposeMask(BackwardArguments call, Packer packer, HeadGroup group, PackedQueries queries) {
         for (int q = column; q < queries.count; q++) {
             long of = queries.firstRow + q;

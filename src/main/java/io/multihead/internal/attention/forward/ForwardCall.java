@@ -57,7 +57,7 @@ public class ForwardCall extends Operation implements LoopBody {
         to.bind(to.query(), output, logSumExp, weights);
     }
 
-    /** Returns the numbers of the call, to set what is done to scores. */
+    /** Returns the problem of the call, to set its score transforms. */
     public AttentionProblem problem() {
         return arguments.problem;
     }

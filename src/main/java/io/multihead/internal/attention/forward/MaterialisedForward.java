@@ -16,7 +16,7 @@ import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 
 /**
- * Forward for callers who want the weights: all scores of a task first, then the softmax over whole rows, by the same steps as
+ * Forward for callers who ask for weights: all scores of a task first, then the softmax over whole rows, by the same steps as
  * the tiled path. Belongs to one thread.
  */
 final class MaterialisedForward {

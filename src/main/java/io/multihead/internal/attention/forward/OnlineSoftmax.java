@@ -58,7 +58,7 @@ final class OnlineSoftmax {
         Arrays.fill(sums, 0, rows * PANEL, 0f);
     }
 
-    /** Computes {@code m' = max(m, max S)}, and {@code e^(m - m')} for what was summed under the old maximum. */
+    /** Computes {@code m' = max(m, max S)}, and {@code e^(m - m')} for sums under the old maximum. */
     void raiseMaximum(float[] scores, int at, int tile, int count, int keys) {
         int padded = Lanes.roundUp(keys, PANEL);
         for (int r = 0; r < count; r++) {

@@ -44,7 +44,7 @@ final class ScoreTile {
         scores = memory.atLeast(scores, TILE_FLOATS);
     }
 
-    /** Reserves so many floats. */
+    /** Reserves a number of floats. */
     void reserve(int floats) {
         scores = memory.atLeast(scores, floats);
     }
@@ -105,7 +105,7 @@ final class ScoreTile {
         }
     }
 
-    /** Computes {@code M o P} apart from P, which the caller may want as weights. */
+    /** Computes {@code M o P} apart from P, which the caller may have asked for as weights. */
     private void drop(ScoreRule rule, int tile, long firstKey, int keys, int at) {
         dropped = memory.atLeast(dropped, TILE_FLOATS);
         for (int r = 0; r < queries.tileRows(tile); r++) {

@@ -253,7 +253,7 @@ public final class KeyValueBlock {
         return firstKey == key;
     }
 
-    /** Forgets what is packed, before the block is used for other keys of the same group. */
+    /** Marks packed panels as invalid, before the block is used for other keys of the same group. */
     void clear() {
         packedKeys.clear();
         packedValues.clear();

@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  */
 @SuppressWarnings("ArrayRecordComponent") // not part of the API and never compared by content
 public record MaskPart(Kind kind, @Nullable Tensor tensor, long @Nullable [] numbers) {
-    /** What one part of a mask does. */
+    /** The kind of one part of a mask. */
     public enum Kind {
         KEEP,
         DROP,
