@@ -28,7 +28,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What an operator sees: flight recordings, and one line for each thing that makes everything slow. */
+/** Flight recorder events, and one warning for each slow condition of the JVM. */
 class ObservationTest {
     @TempDir
     Path folder;

@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 
 /** Importance, ablation and pruning on models whose answer is known. */
 class HeadPruningTest {
-    /** What each head adds to the accuracy of a make-believe model of two layers. */
+    /** The contribution of each head to the accuracy of an artificial model of two layers. */
     private static final double[][] WORTH = {{0.2, 0.0, 0.004}, {0.1, 0.3, 0.003}};
 
     private static double accuracy(boolean[][] kept) {

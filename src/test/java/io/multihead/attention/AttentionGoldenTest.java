@@ -92,7 +92,7 @@ class AttentionGoldenTest {
         return call(golden, ReferenceDropout.NONE).forward();
     }
 
-    /** What a vector was computed of. */
+    /** The inputs of a vector. */
     static ReferenceAttention.Call call(Golden golden, ReferenceDropout dropout) {
         Tensor mask = golden.find("attn_mask");
         ScoreRule rule =

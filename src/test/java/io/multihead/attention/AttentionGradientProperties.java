@@ -44,7 +44,7 @@ class AttentionGradientProperties {
         Promises.BACKWARD.record(worstOrdinary);
     }
 
-    /** What the loss depends on beside the output, and what is dropped. */
+    /** Further outputs that the loss depends on, and dropout. */
     record Extra(boolean logSumExp, boolean weights, double dropout) {}
 
     @Provide

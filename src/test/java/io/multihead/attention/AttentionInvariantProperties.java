@@ -24,7 +24,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.Tag;
 
-/** What must not change a bit of the result, and what must change it in a known way. */
+/** Changes of a call that must not change a bit of the result, and changes with a known effect. */
 @Tag("lanes")
 class AttentionInvariantProperties {
     private static final Compute SERIAL = Compute.serial();

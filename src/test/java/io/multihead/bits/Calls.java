@@ -89,7 +89,7 @@ final class Calls {
             @Nullable Tensor value,
             @Nullable Tensor bias) {}
 
-    /** What attention writes; the last two may be null. */
+    /** The outputs of attention; the last two may be null. */
     record Results(
             Tensor output,
             @Nullable Tensor logSumExp,

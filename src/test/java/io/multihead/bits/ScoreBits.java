@@ -139,7 +139,7 @@ final class ScoreBits {
         }
     }
 
-    /** What is not finite and seen reaches the rows that see it; what is masked does not. */
+    /** Visible non-finite values reach the rows that see them; masked ones do not. */
     private static void notFinite(Bits bits, Shapes size) {
         for (int kind = 0; kind < 6; kind++) {
             Calls.Inputs inputs = size.inputs(bits);

@@ -57,7 +57,7 @@ class CachedAttentionTest {
         Promises.NARROW_CACHE.record(worstNarrow);
     }
 
-    /** What was truncated, NaN or infinite, changes no bit; neither does it in a masked key. */
+    /** Truncated tokens, NaN or infinite, change no bit; neither do masked keys. */
     @ParameterizedTest
     @EnumSource(
             value = DType.class,

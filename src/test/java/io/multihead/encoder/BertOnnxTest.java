@@ -26,7 +26,7 @@ class BertOnnxTest {
     @TempDir
     Path folder;
 
-    /** What a test changes of the graph. */
+    /** The change that a test makes to the graph. */
     private final Map<String, Tensor> weights = TinyModel.weights(1);
 
     private final Map<String, Float> constants = new LinkedHashMap<>();

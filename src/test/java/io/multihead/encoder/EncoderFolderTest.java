@@ -23,7 +23,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a model's folder may hold, and what is said about one that this library cannot compute as its author meant it. */
+/** Valid model folders, and the messages about models that this library does not implement. */
 class EncoderFolderTest {
     @TempDir
     Path folder;

@@ -19,7 +19,7 @@ import java.util.stream.Stream;
 
 /** Every public constructor and method of every exported package, found in the compiled classes. */
 final class PublicApi {
-    /** What is exported; internal packages are for the library alone. */
+    /** The exported packages. */
     private static final Set<String> PACKAGES = Set.of(
             "analysis",
             "attention",

@@ -56,7 +56,7 @@ class SafetensorsProperties {
             "0,");
 
     /** A tensor to write: its type and sizes, whether its axes are reversed, and whether a Java array holds it. */
-    record Part(DType dtype, List<Integer> dims, boolean turned, boolean heap) {}
+    record Part(DType dtype, List<Integer> dims, boolean transposed, boolean heap) {}
 
     record Content(Map<String, Part> parts, Map<String, String> metadata, long seed) {}
 
@@ -221,7 +221,7 @@ class SafetensorsProperties {
             int rank = shape.rank();
             int[] reversed =
                     IntStream.range(0, rank).map(axis -> rank - 1 - axis).toArray();
-            tensors.put(name, part.turned ? tensor.permute(reversed) : tensor);
+            tensors.put(name, part.transposed ? tensor.permute(reversed) : tensor);
         });
         return tensors;
     }

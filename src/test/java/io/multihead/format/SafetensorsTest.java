@@ -33,7 +33,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a safetensors file may say, what is said about one that is wrong. */
+/** Valid safetensors files, and the messages about malformed ones. */
 class SafetensorsTest {
     @TempDir
     Path folder;

@@ -38,7 +38,7 @@ class SafetensorsWriteTest {
                 dense.set(-5, 0, 1);
                 dense.set(7, 1, 2);
                 tensors.put(dtype.name(), dense);
-                tensors.put(dtype + " turned", dense.permute(1, 0));
+                tensors.put(dtype + " transposed", dense.permute(1, 0));
                 tensors.put(dtype + " part", dense.slice(0, 1, 2));
                 tensors.put(dtype + " empty", Tensor.allocate(arena, dtype, Shape.of(3, 0, 2)));
                 tensors.put(dtype + " scalar", dense.select(0, 1).select(0, 2));

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 class BudgetTest {
     private static final int FILE_LINES = 500;
     private static final String KERNELS = "src/main/java/io/multihead/internal/kernel/";
-    /** What is public there and in tests is so for other packages, not for users. */
+    /** Public classes there and in tests are so for other packages, not for users. */
     private static final String INTERNAL = "src/main/java/io/multihead/internal/";
 
     private static final String TESTS = "src/test/java/";

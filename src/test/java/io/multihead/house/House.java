@@ -49,7 +49,7 @@ final class House {
     /** Rooms beside the others: on tensors and the checks of arguments alone. */
     private static final Set<String> SIDE = Set.of("reference", "format", "text");
 
-    /** What a room may use beside the JDK: its users have it anyway. */
+    /** Libraries that a package may use beside the JDK: its users have them anyway. */
     private static final Map<String, String> OPTIONAL = Map.of("langchain4j", "dev.langchain4j.");
 
     private static final Set<String> THREADS = Set.of(
@@ -71,7 +71,7 @@ final class House {
     ArchRule dependenciesPointDown() {
         return rule("have a room and depend on lower floors only", type -> {
             if (room(type.getPackageName() + ".").isEmpty()) {
-                return Stream.of("lies in no room: " + type.getPackageName());
+                return Stream.of("is in no package of the table: " + type.getPackageName());
             }
             return targets(type)
                     .map(JavaClass::getPackageName)
@@ -127,7 +127,7 @@ final class House {
         });
     }
 
-    /** What users can see must not mention what they cannot name. */
+    /** Exported signatures mention exported types only. */
     ArchRule exportWhatTheyMention() {
         return rule("mention exported types only in exported signatures", type -> {
             boolean exported = !isInternal(type) && type.getModifiers().contains(JavaModifier.PUBLIC);

@@ -39,7 +39,7 @@ class GateTest {
     @TempDir
     private Path folder;
 
-    /** Makes every first call and prints what came of it. */
+    /** Makes every first call and prints its result. */
     public static void main(String[] arguments) {
         FIRST_CALLS.forEach((name, call) -> {
             String result = "ok";

@@ -22,7 +22,7 @@ import java.util.Random;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
-/** Intermediate results lie in arrays that earlier calls have used: what these left there changes no bit. */
+/** Intermediate results are kept in arrays that earlier calls have used: their old contents change no bit. */
 class ReusedMemoryTest {
     private final Trained.Storage storage = new Trained.Storage(Arena.ofAuto(), Layout.DENSE, DType.F32);
 

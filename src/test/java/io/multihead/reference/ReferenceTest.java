@@ -28,8 +28,8 @@ class ReferenceTest {
         return Golden.names("gemm/")
                 .map(name -> DynamicTest.dynamicTest(name, () -> {
                     Golden golden = Golden.open(name);
-                    Tensor a = turned(golden.tensor("A"), golden.meta("transA"));
-                    Tensor b = turned(golden.tensor("B"), golden.meta("transB"));
+                    Tensor a = transposed(golden.tensor("A"), golden.meta("transA"));
+                    Tensor b = transposed(golden.tensor("B"), golden.meta("transB"));
                     Tensor expected = golden.tensor("expected.out");
                     Tensor old = golden.find("C");
                     double alpha = Double.parseDouble(golden.meta("alpha"));
@@ -171,7 +171,7 @@ class ReferenceTest {
         }
     }
 
-    private static Tensor turned(Tensor matrix, String transposed) {
+    private static Tensor transposed(Tensor matrix, String transposed) {
         boolean batched = matrix.rank() == 3;
         return !transposed.equals("true") ? matrix : batched ? matrix.permute(0, 2, 1) : matrix.permute(1, 0);
     }

@@ -7,7 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 
-/** What a cache must hold: lists of tokens, each narrowed on its own, one element after another. */
+/** The expected contents of a cache: lists of tokens, each narrowed on its own, one element after another. */
 public final class CacheModel {
     /** One token of one layer: {@code [head][dim]}. */
     public record Token(float[][] key, float[][] value) {}

@@ -143,7 +143,7 @@ public final class LayerCase {
         return expected(parameters);
     }
 
-    /** What the definition gives with other parameters. */
+    /** The result by definition with other parameters. */
     public NaiveLayer.Result expected(Map<String, Tensor> others) {
         return new NaiveLayer(config, others)
                 .forward(batched(inputs.query()), batched(inputs.key()), batched(inputs.value()), this::bias);

@@ -22,7 +22,7 @@ public final class NaiveLayer {
         this.parameters = parameters;
     }
 
-    /** What masks and biases add to one score; minus infinity hides the key. Asked for projected keys only. */
+    /** The sum of masks and biases for one score; minus infinity hides the key. For projected keys only. */
     public interface ScoreBias {
         double at(int batch, int head, int query, int key);
     }

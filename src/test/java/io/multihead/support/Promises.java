@@ -9,7 +9,7 @@ import java.nio.file.StandardOpenOption;
 import java.util.Locale;
 
 /**
- * What is promised in figures, the most important first, and the limits that tests assert. A test run notes what it measured in
+ * The promises in figures, the most important first, and the limits that tests assert. A test run notes what it measured in
  * {@code target/promises.txt}, one line each, from which the README is filled.
  */
 public enum Promises {

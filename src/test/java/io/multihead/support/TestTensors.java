@@ -17,7 +17,7 @@ public final class TestTensors {
 
     private TestTensors() {}
 
-    /** Normal numbers; strided ones lie in a wider tensor full of NaN. */
+    /** Normal numbers; strided ones are views of a wider tensor full of NaN. */
     public static Tensor random(Random random, DType dtype, boolean strided, long... dims) {
         return fill(room(dtype, strided, Double.NaN, dims), random::nextGaussian);
     }
@@ -27,7 +27,7 @@ public final class TestTensors {
         return random(random, DType.F32, false, dims);
     }
 
-    /** Room for results; strided, it lies between guards. */
+    /** Memory for results; strided, it is between guards. */
     public static Tensor guarded(DType dtype, boolean strided, long... dims) {
         return fill(room(dtype, strided, GUARD, dims), () -> Double.NaN);
     }

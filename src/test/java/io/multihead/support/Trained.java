@@ -16,7 +16,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.SplittableRandom;
 
-/** What a layer made of an input: output and all gradients. */
+/** The results of a layer for an input: output and all gradients. */
 public record Trained(Tensor y, Tensor dx, Map<String, Tensor> gradients) {
     /** Largest error against PyTorch's vectors, as a part of the largest expected magnitude. */
     private static final double GOLDEN = 1e-6;

@@ -119,7 +119,7 @@ class StridesProperties {
         return dims.build().toArray();
     }
 
-    /** Where the elements lie, row-major. */
+    /** The positions of the elements, row-major. */
     private static long[] positions(Tensor tensor) {
         long[] positions = new long[(int) tensor.shape().elements()];
         for (int i = 0; i < positions.length; i++) {

@@ -117,7 +117,7 @@ public final class GoldenTexts {
         return parts.toString().equals(Normalizer.normalize(kept, Normalizer.Form.NFD));
     }
 
-    /** What the cleaning of text removes before marks meet. */
+    /** Characters that cleaning removes before marks combine. */
     private static boolean isRemovedFirst(int codePoint) {
         int type = Character.getType(codePoint);
         return codePoint == 0xfffd

@@ -23,7 +23,7 @@ import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** What single options mean. */
+/** The meaning of single options. */
 class MultiHeadAttentionTest {
     private final Random random = new Random(42);
     private final Compute cpu = Compute.serial();
@@ -57,10 +57,11 @@ class MultiHeadAttentionTest {
     void parametersComeBackAsTheyWentIn() {
         MultiHeadConfig config = MultiHeadConfig.of(8, 2).withKeyValueBias(true);
         Map<String, Tensor> given = TestParameters.of(config, random);
-        Map<String, Tensor> returned = MultiHeadAttention.of(config, given::get).parameters();
-        assertEquals(List.copyOf(given.keySet()), List.copyOf(returned.keySet()));
-        given.forEach((name, tensor) -> assertSame(tensor, returned.get(name)));
-        assertThrows(UnsupportedOperationException.class, returned::clear);
+        Map<String, Tensor> retransposed =
+                MultiHeadAttention.of(config, given::get).parameters();
+        assertEquals(List.copyOf(given.keySet()), List.copyOf(retransposed.keySet()));
+        given.forEach((name, tensor) -> assertSame(tensor, retransposed.get(name)));
+        assertThrows(UnsupportedOperationException.class, retransposed::clear);
     }
 
     @Test
@@ -206,9 +207,9 @@ class MultiHeadAttentionTest {
         MultiHeadAttention named = MultiHeadAttention.of(config.withAttentionAxes(1, 2), parameters::get);
         TestTensors.assertSame(flat.reshape(2, 3, 4, 6), output(named, MultiHeadInputs.of(x), 2, 3, 4, 6));
 
-        Tensor turned = zeros(DType.F32, 2, 4, 3, 6);
-        x.permute(0, 2, 1, 3).copyTo(turned);
-        Tensor expected = output(plain, MultiHeadInputs.of(turned), 2, 4, 3, 6);
+        Tensor transposed = zeros(DType.F32, 2, 4, 3, 6);
+        x.permute(0, 2, 1, 3).copyTo(transposed);
+        Tensor expected = output(plain, MultiHeadInputs.of(transposed), 2, 4, 3, 6);
         MultiHeadAttention reversed = MultiHeadAttention.of(config.withAttentionAxes(2, 1), parameters::get);
         Tensor actual = output(reversed, MultiHeadInputs.of(x), 2, 3, 4, 6);
         TestTensors.assertSame(expected, actual.permute(0, 2, 1, 3));

@@ -29,7 +29,7 @@ public abstract class Comparison {
     /** Threads and scratch of this library. */
     Compute cpu;
 
-    /** What is timed. */
+    /** The timed code. */
     Runnable call;
 
     /** Makes the call and runs it once, so that its result can be compared. */

@@ -10,7 +10,7 @@ import java.util.Locale;
 
 /** Runs {@link FreshCall} in fresh JVMs, one after another, without and with an AOT cache, and prints a table of each. */
 public final class Fresh {
-    /** What a JVM reports, each with the unit of the table. */
+    /** The figures that a JVM reports, each with the unit of the table. */
     static final String[] COLUMNS = {
         "first call, s", "90 % of steady after, s", "attention, GFLOP/s", "sgemm 1024, GFLOP/s", "control, GFLOP/s"
     };

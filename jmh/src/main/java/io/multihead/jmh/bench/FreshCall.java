@@ -14,7 +14,7 @@ import java.util.Locale;
 import jdk.incubator.vector.FloatVector;
 
 /**
- * What one JVM does from its first call on: how soon attention {@code [1, 8, 512, 64]} runs at nine tenths of its steady speed,
+ * One JVM from its first call on: how soon attention {@code [1, 8, 512, 64]} runs at nine tenths of its steady speed,
  * and the steady speeds of attention, of a product of 1024 and, as a control, of fused multiply-adds alone.
  */
 public final class FreshCall {

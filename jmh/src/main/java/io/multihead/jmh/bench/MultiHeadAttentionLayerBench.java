@@ -118,7 +118,7 @@ public class MultiHeadAttentionLayerBench extends Comparison {
 
     /** The rest of a multiplication, and an addition without its output. */
     private Onnx projection(Onnx graph, LayerWeights weights, int part) {
-        return graph.constant("weight" + part, weights.turned(part), features, features)
+        return graph.constant("weight" + part, weights.transposed(part), features, features)
                 .to("product" + part)
                 .then("Add", "")
                 .from("product" + part)

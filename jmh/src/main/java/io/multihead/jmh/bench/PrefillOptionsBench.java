@@ -20,7 +20,7 @@ import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
 
-/** What options cost a causal prefill of 2048 tokens, 8 query heads on 2 key heads of 128. */
+/** The cost of options in a causal prefill of 2048 tokens, 8 query heads on 2 key heads of 128. */
 public class PrefillOptionsBench extends Comparison {
     private static final int HEADS = 8;
     private static final int KEY_HEADS = 2;

@@ -22,7 +22,7 @@ import org.openjdk.jmh.annotations.Threads;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * What one core of this machine can do at most, and two at once, from Java, in the same run as everything else. Each limit has
+ * The limits of one core of this machine, and of two at once, from Java, in the same run as everything else. Each limit has
  * several variants, of which set-up chooses the fastest, since processors differ in what they need to be kept busy.
  */
 @BenchmarkMode(Mode.AverageTime)
@@ -78,7 +78,7 @@ public class Roofline {
         }
     }
 
-    /** Returns the floating-point operations of one call of {@link #fmaPeak} with vectors of so many lanes. */
+    /** Returns the floating-point operations of one call of {@link #fmaPeak} with vectors of a number of lanes. */
     public static double operations(int lanes) {
         return 2.0 * FmaChains.VECTORS * lanes;
     }

@@ -77,7 +77,7 @@ public class SgemmBench extends Comparison {
         };
     }
 
-    /** What a service writes that has no library: three loops over arrays. */
+    /** The code of a service without a library: three loops over arrays. */
     private Runnable scalar(FloatBuffer a, FloatBuffer b, FloatBuffer c) {
         float[] left = new float[size * size];
         float[] right = new float[size * size];

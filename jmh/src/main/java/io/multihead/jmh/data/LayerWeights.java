@@ -40,7 +40,7 @@ public record LayerWeights(
     }
 
     /** The weight of query (0), key (1), value (2) or output (3) as a right operand: {@code [in, out]}. */
-    public FloatBuffer turned(int part) {
+    public FloatBuffer transposed(int part) {
         int length = features * features;
         FloatBuffer rows = part == 3 ? outWeight : inWeight.slice(part * length, length);
         return Data.transposed(rows, features, features);

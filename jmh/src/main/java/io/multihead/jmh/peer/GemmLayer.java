@@ -41,7 +41,8 @@ public final class GemmLayer {
 
     private Runnable projection(int part, FloatBuffer from, FloatBuffer to) {
         FloatBuffer bias = weights.bias(part);
-        Runnable product = OpenBlas.add(new int[] {rows, features, features}, threads, from, weights.turned(part), to);
+        Runnable product =
+                OpenBlas.add(new int[] {rows, features, features}, threads, from, weights.transposed(part), to);
         return () -> {
             for (int i = 0; i < rows; i++) {
                 to.put(i * features, bias, 0, features);

@@ -14,7 +14,7 @@ public final class Jlama {
     private Jlama() {}
 
     /**
-     * {@code C = A B} with A {@code [rows, depth]} and B {@code [depth, columns]}, which Jlama wants turned, as it keeps
+     * {@code C = A B} with A {@code [rows, depth]} and B {@code [depth, columns]}, which Jlama needs transposed, as it keeps
      * weights: that happens here, not in the call.
      */
     public static Runnable multiply(int[] sizes, int threads, FloatBuffer a, FloatBuffer b, FloatBuffer c) {

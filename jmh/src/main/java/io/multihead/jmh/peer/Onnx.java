@@ -92,7 +92,7 @@ public final class Onnx implements Runnable, AutoCloseable {
         return this;
     }
 
-    /** An output that is written where an input lies. */
+    /** An output that is written in place of an input. */
     public Onnx sharedOutput(String name, String input, long... shape) {
         node.text(2, name);
         graph.message(12, value(name, FLOAT, shape));

@@ -7,7 +7,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
 
-/** What peers leave to their OpenMP. */
+/** The settings of peers' OpenMP. */
 public final class OpenMp {
     private OpenMp() {}
 

@@ -24,7 +24,7 @@ final class Chart {
     /** Sharp on dense screens. */
     private static final int SCALE = 2;
 
-    /** Where a label stands in its bar: not at its end, which may lie at the limit's line. */
+    /** Where a label stands in its bar: not at its end, which may be at the limit's line. */
     private static final double LABELS = 0.85;
     /** Bars that leave room for three digits each. */
     private static final int UPRIGHT = 24;

@@ -51,7 +51,7 @@ final class Charts {
         return charts.pictures;
     }
 
-    /** What a case takes in f32, which most impls have. */
+    /** The time of a case in f32, which most impls have. */
     private Work work(Case of) {
         return cases.get(of).values().stream()
                 .map(Result::work)

@@ -24,7 +24,7 @@ final class Controls {
                 .add(speed);
     }
 
-    /** What each control measured, by rounds. */
+    /** The measurements of each control, by rounds. */
     Map<String, SortedMap<Integer, List<Double>>> speeds() {
         return speeds;
     }

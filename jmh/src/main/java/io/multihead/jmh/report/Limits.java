@@ -13,7 +13,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * What the machine can do at most, as {@link Roofline} measured it in every round: the limits of speeds, and controls that tell
+ * The limits of the machine, as {@link Roofline} measured it in every round: the limits of speeds, and controls that tell
  * rounds in which the machine was slower.
  */
 final class Limits {
@@ -52,7 +52,7 @@ final class Limits {
         highest.computeIfAbsent(unit, key -> new TreeMap<>()).merge(threads, speed, Math::max);
     }
 
-    /** The limit of so many threads in GFLOP/s or GB/s; NaN if unknown. */
+    /** The limit of a number of threads in GFLOP/s or GB/s; NaN if unknown. */
     double of(Work.Unit unit, int threads) {
         Map<Integer, Double> byThreads = all().getOrDefault(unit, new TreeMap<>());
         if (byThreads.containsKey(threads)) {
@@ -110,7 +110,7 @@ final class Limits {
         return highest;
     }
 
-    /** What was measured in each round. */
+    /** The measurements of each round. */
     Controls controls() {
         return controls;
     }

@@ -14,7 +14,7 @@ import java.util.function.Function;
 import java.util.stream.Stream;
 import jdk.incubator.vector.FloatVector;
 
-/** What a figure depends on beside the code; the page is made on the machine that measured. */
+/** The properties of the machine and JVM that a figure depends on; the page is made on the machine that measured. */
 final class Machine {
     private Machine() {}
 
@@ -77,7 +77,7 @@ final class Machine {
         return text.matches("\\d+") ? Integer.parseInt(text) : -1;
     }
 
-    /** What most results share; then what others have, with their benchmarks. */
+    /** The settings that most results share; then those of others, with their benchmarks. */
     private static String grouped(Collection<Result> all, Function<Result, String> value) {
         Map<String, List<Result>> groups = new LinkedHashMap<>();
         all.forEach(result -> groups.computeIfAbsent(value.apply(result), v -> new ArrayList<>())

@@ -104,7 +104,7 @@ record Result(
                 run(entry, count));
     }
 
-    /** What entries of the same measurement have in common. */
+    /** The fields that entries of the same measurement share. */
     static List<Object> key(JsonNode entry) {
         return List.of(
                 name(entry),

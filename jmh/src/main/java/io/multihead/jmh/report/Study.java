@@ -1,7 +1,7 @@
 package io.multihead.jmh.report;
 
 /**
- * What one kind of processor measured.
+ * The measurements of one kind of processor.
  *
  * @param name what people call the kind
  * @param processor what the machine says of itself

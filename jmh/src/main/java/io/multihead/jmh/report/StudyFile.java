@@ -18,7 +18,7 @@ import java.util.TreeMap;
 import java.util.stream.Stream;
 
 /**
- * What one kind of processor measured, as JSON beside the page, so that the page keeps it when another runs the study: limits, controls, how
+ * The measurements of one kind of processor, as JSON beside the page, so that the page keeps it when another runs the study: limits, controls, how
  * JMH ran, and each impl's time in each round, or its median and spread where rounds were not kept.
  */
 final class StudyFile {

@@ -7,7 +7,7 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 
 /**
- * What one impl took in one case.
+ * The times of one impl in one case.
  *
  * @param forks milliseconds of each round's forks, of which most rounds have one; empty where only the next two are known any more
  * @param median median over rounds

@@ -29,7 +29,7 @@ public final class JavaRow {
         output = new float[query.length];
     }
 
-    /** What all rows have written. */
+    /** The sum of all rows. */
     public float[] output() {
         return output;
     }

@@ -20,7 +20,7 @@ import org.openjdk.jmh.runner.options.CommandLineOptionException;
  * FMA peak and the read bandwidth, run at the start of every round, then every few minutes, and at the end.
  */
 public final class Rounds {
-    /** Without a control for so many seconds, one runs before the next row. */
+    /** After this many seconds without a control, one runs before the next row. */
     private static final double CONTROL_EVERY = 300;
 
     private static final String[] CONTROLS = {

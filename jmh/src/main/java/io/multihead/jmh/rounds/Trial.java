@@ -8,7 +8,7 @@ import java.util.TreeMap;
 import java.util.regex.Pattern;
 
 /**
- * What one fork of JMH measures: one benchmark method with one value of each parameter.
+ * The measurement of one fork of JMH: one benchmark method with one value of each parameter.
  *
  * @param method name of the method, with its class and package
  * @param parameters value of each parameter, {@code impl} among them if the benchmark has it

@@ -9,7 +9,7 @@ import java.util.logging.Logger;
 import jdk.incubator.vector.FloatVector;
 import org.jspecify.annotations.Nullable;
 
-/** What no room but one may do, one class for each; never run. */
+/** Code that is allowed in one package only, one class for each rule; never run. */
 public final class Offences {
     private Offences() {}
 

@@ -20,7 +20,7 @@ public final class Ours {
     /** Rounding errors of two f32 encoders differ by some 2e-7 per element of a vector of length 1. */
     private static final double TOLERANCE = 1e-6;
 
-    /** What langchain4j's MiniLM embeds of a text; it ignores the rest. */
+    /** The part of a text that langchain4j's MiniLM embeds; it ignores the rest. */
     private static final int MOST_TOKENS = 126;
 
     private record Expected(String text, int tokens, float[] vector) {}
