@@ -10,9 +10,16 @@ import dev.langchain4j.model.embedding.request.EmbeddingRequestParameters;
 import dev.langchain4j.model.embedding.response.EmbeddingResponse;
 import dev.langchain4j.model.output.TokenUsage;
 import io.multihead.compute.Compute;
+import io.multihead.encoder.LongTexts;
 import io.multihead.encoder.Pooling;
 import io.multihead.encoder.SentenceEncoder;
 import io.multihead.encoder.TextEmbedding;
+import io.multihead.internal.Checks;
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
@@ -58,8 +65,8 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
      *
      * @return a builder for one thread
      */
-    public static MultiheadEmbeddingModelBuilder builder() {
-        return new MultiheadEmbeddingModelBuilder();
+    public static Builder builder() {
+        return new Builder();
     }
 
     /**
@@ -68,7 +75,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
      *
      * @return a builder
      */
-    public static MultiheadEmbeddingModelBuilder allMiniLmL6V2() {
+    public static Builder allMiniLmL6V2() {
         return builder()
                 .resources("all-minilm-l6-v2.onnx", "all-minilm-l6-v2-tokenizer.json", Pooling.MEAN)
                 .maxTokens(MINILM_TOKENS);
@@ -80,7 +87,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
      *
      * @return a builder
      */
-    public static MultiheadEmbeddingModelBuilder bgeSmallEnV15() {
+    public static Builder bgeSmallEnV15() {
         return builder()
                 .resources("bge-small-en-v1.5.onnx", "bge-small-en-v1.5-tokenizer.json", Pooling.CLS)
                 .queryPrefix("Represent this sentence for searching relevant passages: ");
@@ -92,7 +99,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
      *
      * @return a builder
      */
-    public static MultiheadEmbeddingModelBuilder e5SmallV2() {
+    public static Builder e5SmallV2() {
         return builder()
                 .resources("e5-small-v2.onnx", "e5-small-v2-tokenizer.json", Pooling.MEAN)
                 .queryPrefix("query: ")
@@ -164,6 +171,213 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         encoder.close();
         if (own != null) {
             own.close();
+        }
+    }
+
+    /** Collects the parts of a model. For one thread. */
+    public static final class Builder {
+        private @Nullable Path folder;
+        private @Nullable String onnx;
+        private String tokenizer = "";
+        private Pooling pooling = Pooling.MEAN;
+        private @Nullable ClassLoader loader;
+        private LongTexts longTexts = LongTexts.TRUNCATE;
+        private int maxTokens;
+        private @Nullable String queryPrefix;
+        private @Nullable String documentPrefix;
+        private @Nullable Compute compute;
+        private int threads = 1;
+        private @Nullable String name;
+
+        Builder() {}
+
+        /**
+         * Takes the model from a folder, as {@link SentenceEncoder#load} does.
+         *
+         * @param newFolder the folder
+         * @return this
+         */
+        public Builder directory(Path newFolder) {
+            folder = Checks.notNull(newFolder, "directory");
+            onnx = null;
+            return this;
+        }
+
+        /**
+         * Takes the model from resources of the class path, as {@link SentenceEncoder#ofOnnx} does.
+         *
+         * @param newOnnx name of the ONNX file, without a leading slash
+         * @param tokenizerJson name of the {@code tokenizer.json}
+         * @param newPooling how tokens become one vector
+         * @return this
+         */
+        public Builder resources(String newOnnx, String tokenizerJson, Pooling newPooling) {
+            onnx = Checks.notNull(newOnnx, "onnx");
+            tokenizer = Checks.notNull(tokenizerJson, "tokenizerJson");
+            pooling = Checks.notNull(newPooling, "pooling");
+            folder = null;
+            return this;
+        }
+
+        /**
+         * Finds resources through this class loader. Without one, that of langchain4j's core and then that of this library are asked.
+         *
+         * @param newLoader a class loader that sees the model
+         * @return this
+         */
+        public Builder classLoader(ClassLoader newLoader) {
+            loader = Checks.notNull(newLoader, "classLoader");
+            return this;
+        }
+
+        /**
+         * Chooses what happens to texts of too many tokens. Without a choice, they are truncated, as in sentence-transformers.
+         *
+         * @param newLongTexts the way
+         * @return this
+         */
+        public Builder longTexts(LongTexts newLongTexts) {
+            longTexts = Checks.notNull(newLongTexts, "longTexts");
+            return this;
+        }
+
+        /**
+         * Sets how many tokens of a text count, {@code [CLS]} and {@code [SEP]} included. Without it, the folder says so, or the
+         * model's positions.
+         *
+         * @param newMaxTokens 3 to the model's positions
+         * @return this
+         */
+        public Builder maxTokens(int newMaxTokens) {
+            maxTokens = (int) Checks.atLeast(newMaxTokens, 3, "maxTokens");
+            return this;
+        }
+
+        /**
+         * Sets the prefix of each text of a request for queries. The default is the folder's prompt.
+         *
+         * @param prefix the text
+         * @return this
+         */
+        public Builder queryPrefix(String prefix) {
+            queryPrefix = Checks.notNull(prefix, "queryPrefix");
+            return this;
+        }
+
+        /**
+         * Sets the prefix of each text of a request for documents. The default is the folder's prompt.
+         *
+         * @param prefix the text
+         * @return this
+         */
+        public Builder documentPrefix(String prefix) {
+            documentPrefix = Checks.notNull(prefix, "documentPrefix");
+            return this;
+        }
+
+        /**
+         * Computes on the calling thread and on threads of the model's own. Without it, on the calling thread alone.
+         *
+         * @param newThreads how many threads work on one request, the caller included; at least 1
+         * @return this
+         */
+        public Builder threads(int newThreads) {
+            threads = (int) Checks.atLeast(newThreads, 1, "threads");
+            compute = null;
+            return this;
+        }
+
+        /**
+         * Computes on the threads of a Compute that the caller owns.
+         *
+         * @param newCompute stays the caller's to close
+         * @return this
+         */
+        public Builder compute(Compute newCompute) {
+            compute = Checks.notNull(newCompute, "compute");
+            return this;
+        }
+
+        /**
+         * Sets what {@link EmbeddingModel#modelName} says. Without it, the name of the folder or of the resource.
+         *
+         * @param newName a name
+         * @return this
+         */
+        public Builder modelName(String newName) {
+            name = Checks.notNull(newName, "modelName");
+            return this;
+        }
+
+        /**
+         * Loads the model.
+         *
+         * @return the model
+         * @throws UncheckedIOException if a file or resource is missing or cannot be read
+         * @throws IllegalArgumentException if neither folder nor resources were given, or the model is malformed or not implemented
+         */
+        public MultiheadEmbeddingModel build() {
+            Compute own = compute == null ? Compute.threads(threads) : null;
+            try {
+                SentenceEncoder loaded = load(own == null ? Checks.notNull(compute, "compute") : own);
+                SentenceEncoder encoder =
+                        (maxTokens == 0 ? loaded : loaded.withMaxTokens(maxTokens)).withLongTexts(longTexts);
+                return new MultiheadEmbeddingModel(
+                        encoder,
+                        queryPrefix == null ? encoder.forQueries() : encoder.withPrompt(queryPrefix),
+                        documentPrefix == null ? encoder.forDocuments() : encoder.withPrompt(documentPrefix),
+                        modelName(),
+                        own);
+            } catch (IOException e) {
+                closeAfterFailure(own);
+                throw new UncheckedIOException(e);
+            } catch (RuntimeException failed) {
+                closeAfterFailure(own);
+                throw failed;
+            }
+        }
+
+        private static void closeAfterFailure(@Nullable Compute own) {
+            if (own != null) {
+                own.close();
+            }
+        }
+
+        private SentenceEncoder load(Compute cpu) throws IOException {
+            if (folder != null) {
+                return SentenceEncoder.load(cpu, folder);
+            }
+            if (onnx == null) {
+                throw Checks.fail("model", "neither directory nor resources", "expected one of them");
+            }
+            try (InputStream model = open(onnx);
+                    InputStream json = open(tokenizer)) {
+                return SentenceEncoder.ofOnnx(cpu, model, json, pooling);
+            }
+        }
+
+        private InputStream open(String resource) throws IOException {
+            ClassLoader[] loaders = loader == null
+                    ? new ClassLoader[] {
+                        EmbeddingModel.class.getClassLoader(), getClass().getClassLoader()
+                    }
+                    : new ClassLoader[] {loader};
+            for (ClassLoader candidate : loaders) {
+                InputStream in = candidate.getResourceAsStream(resource);
+                if (in != null) {
+                    return in;
+                }
+            }
+            throw new FileNotFoundException(
+                    "resource " + resource + ": not on the class path; expected the model's jar there");
+        }
+
+        private String modelName() {
+            if (name != null) {
+                return name;
+            }
+            String file = folder == null ? String.valueOf(onnx) : String.valueOf(folder.getFileName());
+            return file.endsWith(".onnx") ? file.substring(0, file.length() - ".onnx".length()) : file;
         }
     }
 }

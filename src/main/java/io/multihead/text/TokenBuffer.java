@@ -9,10 +9,10 @@ import java.util.Arrays;
  */
 public final class TokenBuffer {
     /** Code points of the word that is being read, and where each begins and ends in the text. */
-    final int[] word = new int[WordPiece.LONGEST_WORD];
+    final int[] word = new int[WordPieceModel.LONGEST_WORD];
 
-    final int[] wordStarts = new int[WordPiece.LONGEST_WORD];
-    final int[] wordEnds = new int[WordPiece.LONGEST_WORD];
+    final int[] wordStarts = new int[WordPieceModel.LONGEST_WORD];
+    final int[] wordEnds = new int[WordPieceModel.LONGEST_WORD];
 
     private int[] ids = new int[64];
     private int[] starts = new int[64];

@@ -20,7 +20,7 @@ final class TokenizerJson {
         requireType(file.object("pre_tokenizer"), "BertPreTokenizer");
         JsonObject model = file.object("model");
         model.require("type", "WordPiece");
-        model.require("max_input_chars_per_word", (long) WordPiece.LONGEST_WORD);
+        model.require("max_input_chars_per_word", (long) WordPieceModel.LONGEST_WORD);
         String prefix = model.text("continuing_subword_prefix");
         // then no word begins with the prefix, and pieces that have it only continue words
         if (!prefix.startsWith("#")) {

@@ -25,9 +25,6 @@ import org.jspecify.annotations.Nullable;
  * {@link #encode(String)} allocates its result.
  */
 public final class WordPiece {
-    /** Code points of the longest word that is divided. */
-    static final int LONGEST_WORD = 100;
-
     private final String[] vocabulary;
     private final PieceTrie pieces;
     private final CharacterTable characters;
@@ -85,7 +82,7 @@ public final class WordPiece {
      *     the file
      */
     public static WordPiece load(Path folder) throws IOException {
-        return WordPieceFiles.load(Checks.notNull(folder, "folder"));
+        return new WordPiece(WordPieceFiles.load(Checks.notNull(folder, "folder")));
     }
 
     /**
@@ -269,20 +266,21 @@ public final class WordPiece {
     }
 
     private static int addLetter(TokenBuffer to, int wordLength, int entry, int start, int end) {
-        if (wordLength < LONGEST_WORD) {
+        if (wordLength < WordPieceModel.LONGEST_WORD) {
             to.word[wordLength] = CharacterTable.codePoint(entry);
             to.wordStarts[wordLength] = start;
             to.wordEnds[wordLength] = end;
         } else {
-            to.wordEnds[LONGEST_WORD - 1] = end; // the word will be unknown, and needs no more than its range
+            to.wordEnds[WordPieceModel.LONGEST_WORD - 1] =
+                    end; // the word will be unknown, and needs no more than its range
         }
         return wordLength + 1;
     }
 
     /** Divides the word into pieces and returns the length of the next one, which is 0. */
     private int endWord(TokenBuffer to, int wordLength) {
-        if (wordLength > 0 && (wordLength > LONGEST_WORD || !divide(to, wordLength))) {
-            int end = to.wordEnds[Math.min(wordLength, LONGEST_WORD) - 1];
+        if (wordLength > 0 && (wordLength > WordPieceModel.LONGEST_WORD || !divide(to, wordLength))) {
+            int end = to.wordEnds[Math.min(wordLength, WordPieceModel.LONGEST_WORD) - 1];
             to.add(unknown, to.wordStarts[0], end, false);
         }
         return 0;

@@ -15,11 +15,11 @@ import java.util.List;
 final class WordPieceFiles {
     private WordPieceFiles() {}
 
-    static WordPiece load(Path folder) throws IOException {
+    static WordPieceModel load(Path folder) throws IOException {
         Path json = folder.resolve("tokenizer.json");
         if (Files.exists(json)) {
             try {
-                return WordPiece.ofTokenizerJson(Files.readAllBytes(json));
+                return TokenizerJson.parse(Files.readAllBytes(json));
             } catch (IllegalArgumentException wrong) {
                 throw new IllegalArgumentException(json + ": " + wrong.getMessage(), wrong);
             }
@@ -27,7 +27,7 @@ final class WordPieceFiles {
         Path text = folder.resolve("vocab.txt");
         TextNormalization normalization = normalization(folder.resolve("tokenizer_config.json"));
         try {
-            return WordPiece.ofVocabulary(lines(text), normalization);
+            return WordPieceModel.of(lines(text), normalization);
         } catch (IllegalArgumentException wrong) {
             throw new IllegalArgumentException(text + ": " + wrong.getMessage(), wrong);
         }

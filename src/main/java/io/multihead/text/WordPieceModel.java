@@ -28,6 +28,9 @@ record WordPieceModel(
         int first,
         int last,
         OptionalInt truncation) {
+    /** Code points of the longest word that is divided. */
+    static final int LONGEST_WORD = 100;
+
     static final String PREFIX = "##";
     static final String UNKNOWN = "[UNK]";
     private static final List<String> SPECIAL = List.of("[PAD]", UNKNOWN, "[CLS]", "[SEP]", "[MASK]");
