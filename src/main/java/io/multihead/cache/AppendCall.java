@@ -1,7 +1,5 @@
 package io.multihead.cache;
 
-import static io.multihead.internal.attention.Blocking.DIM_CHUNK;
-import static io.multihead.internal.attention.Blocking.VALUE_CHAIN;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import io.multihead.internal.Checks;
@@ -9,7 +7,6 @@ import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.Workspace;
-import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.layout.PanelFormat;
 import io.multihead.position.Rope;
 import io.multihead.tensor.Tensor;
@@ -87,7 +84,7 @@ final class AppendCall extends Operation implements LoopBody {
     private void keys(
             Workspace scratch, PagePool pool, Tensor from, long at, int run, int page, int head, long position) {
         int headDim = pool.layout.headDim();
-        int ld = Lanes.roundUp(Math.max(1, headDim), PANEL);
+        int ld = PageRows.ld(headDim);
         float[] rows = scratch.floats(ROWS, PANEL * ld);
         scratch.packer().read(from, at, from.stride(2), from.stride(3), run, headDim, rows, 0, ld);
         Rope rotation = rope;
@@ -99,33 +96,20 @@ final class AppendCall extends Operation implements LoopBody {
         }
         int in = (int) (position % pool.pageTokens);
         scale(pool, rows, ld, run, headDim, pool.scales(page), pool.scaleAt(page, layer, head) + in);
-        int keyAt = pool.keyAt(page, layer, head);
-        float[] buffer = scratch.floats(COLUMN, PANEL);
-        for (int d = 0; d < headDim; d += DIM_CHUNK) {
-            int depth = Math.min(DIM_CHUNK, headDim - d);
-            int column = keyAt + d * pool.pageTokens + in / PANEL * pool.format.panelSize(depth) + in % PANEL;
-            pool.slab(page).storeColumns(rows, d, ld, run, depth, buffer, column);
-        }
+        PageRows.storeKeys(pool, page, layer, head, in, run, rows, scratch.floats(COLUMN, PANEL));
     }
 
     private void values(
             Workspace scratch, PagePool pool, Tensor from, long at, int run, int page, int head, long position) {
         int valueDim = pool.layout.valueDim();
-        int ld = Lanes.roundUp(Math.max(1, valueDim), PANEL);
+        int ld = PageRows.ld(valueDim);
         float[] rows = scratch.floats(ROWS, PANEL * ld);
         scratch.packer().read(from, at, from.stride(2), from.stride(3), run, valueDim, rows, 0, ld);
         noteFinite(pool, rows, ld, run, valueDim, page, head);
         int in = (int) (position % pool.pageTokens);
         int scaleAt = pool.scaleAt(page, layer, head) + pool.pageTokens + in;
         scale(pool, rows, ld, run, valueDim, pool.scales(page), scaleAt);
-        int first = in % VALUE_CHAIN;
-        int valueAt = pool.valueAt(page, layer, head) + (in - first) * ld;
-        for (int d = 0; d < valueDim; d += PANEL) {
-            for (int r = 0; r < run; r++) {
-                int target = valueAt + d * VALUE_CHAIN + (first + r) * PANEL;
-                pool.slab(page).storeRow(rows, r * ld + d, Math.min(PANEL, valueDim - d), target);
-            }
-        }
+        PageRows.storeValues(pool, page, layer, head, in, run, rows);
     }
 
     /** Marks pages with non-finite elements: those of values must not be multiplied, nor those of keys in some formats. */

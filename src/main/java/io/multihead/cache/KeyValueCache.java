@@ -4,7 +4,6 @@ import io.multihead.attention.KeyValueView;
 import io.multihead.attention.PackedSequences;
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
-import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.attention.keyvalue.KeyValueAccess;
 import io.multihead.internal.attention.keyvalue.KeyValueSpan;
 import io.multihead.internal.call.Operation;
@@ -33,8 +32,6 @@ import org.jspecify.annotations.Nullable;
  */
 public final class KeyValueCache {
     private static final ScratchKey<AppendCall> CALL = ScratchKey.of(AppendCall::new);
-    /** Tokens that {@link #slide} frees at a time: the keys that attention reads at a time, of which none may be missing. */
-    private static final int SLIDE_STEP = Blocking.KEY_BLOCK;
 
     private final Config config;
     private final PagePool pool;
@@ -365,15 +362,7 @@ public final class KeyValueCache {
      * @throws IllegalArgumentException if tokens that were dropped by {@link #slide} would have to come back
      */
     public void truncate(int sequence, long length) {
-        Sequence shorter = sequences.get(sequence);
-        if (length < shorter.firstKey) {
-            throw Checks.fail(
-                    "length", String.valueOf(length), "expected at least the first token " + shorter.firstKey);
-        }
-        for (int layer = 0; layer < shorter.lengths.length; layer++) {
-            shorter.lengths[layer] = Math.min(shorter.lengths[layer], length);
-        }
-        sequences.trim(shorter);
+        sequences.truncate(sequence, length);
     }
 
     /**
@@ -385,20 +374,7 @@ public final class KeyValueCache {
      * @throws IllegalArgumentException if a layer is shorter, or the tokens have been dropped already
      */
     public void slide(int sequence, long firstKey) {
-        Sequence slid = sequences.get(sequence);
-        for (long length : slid.lengths) {
-            if (firstKey > length || firstKey < slid.firstKey) {
-                throw Checks.fail(
-                        "firstKey", String.valueOf(firstKey), "expected " + slid.firstKey + " to the length " + length);
-            }
-        }
-        slid.firstKey = firstKey;
-        // attention reads whole blocks of 256
-        long page = firstKey / SLIDE_STEP * (SLIDE_STEP / pool.pageTokens);
-        while (slid.pageCount > 0 && slid.dropped < page) {
-            pool.release(slid.removeFirst());
-        }
-        slid.dropped = slid.pageCount == 0 ? Math.max(slid.dropped, page) : slid.dropped;
+        sequences.slide(sequence, firstKey);
     }
 
     /**
@@ -418,5 +394,9 @@ public final class KeyValueCache {
 
     PagePool pool() {
         return pool;
+    }
+
+    Sequences sequences() {
+        return sequences;
     }
 }

@@ -1,11 +1,15 @@
 package io.multihead.cache;
 
 import io.multihead.internal.Checks;
+import io.multihead.internal.attention.Blocking;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /** The open sequences of a cache by number, and the pages that they take. */
 final class Sequences {
+    /** Tokens that {@link #slide} frees at a time: the keys that attention reads at a time, of which none may be missing. */
+    static final int SLIDE_STEP = Blocking.KEY_BLOCK;
+
     private final PagePool pool;
     /** Most pages of one sequence. */
     private final long quota;
@@ -24,6 +28,11 @@ final class Sequences {
             throw Checks.fail("sequence", String.valueOf(number), "expected an open sequence");
         }
         return sequence;
+    }
+
+    /** Returns the most pages of one sequence. */
+    long quota() {
+        return quota;
     }
 
     /** Returns the page that holds a token. */
@@ -135,6 +144,41 @@ final class Sequences {
         while (sequence.pageCount > 0 && sequence.dropped + sequence.pageCount > pages) {
             pool.release(sequence.removeLast());
         }
+    }
+
+    /** Drops the tokens from a position on, in all layers. */
+    void truncate(int number, long length) {
+        Sequence shorter = get(number);
+        if (length < shorter.firstKey) {
+            throw Checks.fail(
+                    "length", String.valueOf(length), "expected at least the first token " + shorter.firstKey);
+        }
+        for (int layer = 0; layer < shorter.lengths.length; layer++) {
+            shorter.lengths[layer] = Math.min(shorter.lengths[layer], length);
+        }
+        trim(shorter);
+    }
+
+    /** Drops the tokens before a position, in all layers, and releases whole blocks of them. */
+    void slide(int number, long firstKey) {
+        Sequence slid = get(number);
+        for (long length : slid.lengths) {
+            if (firstKey > length || firstKey < slid.firstKey) {
+                throw Checks.fail(
+                        "firstKey", String.valueOf(firstKey), "expected " + slid.firstKey + " to the length " + length);
+            }
+        }
+        slid.firstKey = firstKey;
+        long page = firstPage(firstKey);
+        while (slid.pageCount > 0 && slid.dropped < page) {
+            pool.release(slid.removeFirst());
+        }
+        slid.dropped = slid.pageCount == 0 ? Math.max(slid.dropped, page) : slid.dropped;
+    }
+
+    /** Returns the first page of a sequence whose first token is {@code firstKey}: attention reads whole blocks of 256. */
+    long firstPage(long firstKey) {
+        return firstKey / SLIDE_STEP * (SLIDE_STEP / pool.pageTokens);
     }
 
     private void takePages(Sequence sequence, int layer, long count) {

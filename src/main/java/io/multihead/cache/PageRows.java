@@ -1,0 +1,90 @@
+package io.multihead.cache;
+
+import static io.multihead.internal.attention.Blocking.DIM_CHUNK;
+import static io.multihead.internal.attention.Blocking.VALUE_CHAIN;
+import static io.multihead.internal.kernel.Lanes.PANEL;
+
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.layout.PanelMemory;
+
+/**
+ * Moves keys and values of one head between rows of f32 and the panels of a page, without scales. Rows are {@link #ld} floats apart;
+ * {@code in} is a token's index in its page.
+ */
+final class PageRows {
+    private PageRows() {}
+
+    /** Returns the distance of rows with {@code dim} elements: whole panels. */
+    static int ld(int dim) {
+        return Lanes.roundUp(Math.max(1, dim), PANEL);
+    }
+
+    /** Returns the floats that {@link #loadKeys} and {@link #loadValues} need as a buffer. */
+    static int bufferSize() {
+        return DIM_CHUNK * PANEL;
+    }
+
+    /** Stores {@code run} keys, all in one panel; {@code column} holds at least {@code run} floats. */
+    static void storeKeys(
+            PagePool pool, int page, int layer, int head, int in, int run, float[] rows, float[] column) {
+        int headDim = pool.layout.headDim();
+        for (int d = 0; d < headDim; d += DIM_CHUNK) {
+            int depth = Math.min(DIM_CHUNK, headDim - d);
+            int at = keyAt(pool, page, layer, head, in, d) + in % PANEL;
+            pool.slab(page).storeColumns(rows, d, ld(headDim), run, depth, column, at);
+        }
+    }
+
+    /** Stores {@code run} values, all in one chain of values. */
+    static void storeValues(PagePool pool, int page, int layer, int head, int in, int run, float[] rows) {
+        int valueDim = pool.layout.valueDim();
+        for (int d = 0; d < valueDim; d += PANEL) {
+            for (int r = 0; r < run; r++) {
+                int at = valueAt(pool, page, layer, head, in + r, d);
+                pool.slab(page).storeRow(rows, r * ld(valueDim) + d, Math.min(PANEL, valueDim - d), at);
+            }
+        }
+    }
+
+    /** Widens the 32 keys of one panel, of which {@code in} is the first. */
+    static void loadKeys(PagePool pool, int page, int layer, int head, int in, float[] rows, float[] buffer) {
+        int headDim = pool.layout.headDim();
+        int ld = ld(headDim);
+        PanelMemory slab = pool.slab(page);
+        for (int d = 0; d < headDim; d += DIM_CHUNK) {
+            int depth = Math.min(DIM_CHUNK, headDim - d);
+            slab.widen(keyAt(pool, page, layer, head, in, d), depth, buffer, 0);
+            for (int k = 0; k < depth; k++) {
+                for (int t = 0; t < PANEL; t++) {
+                    rows[t * ld + d + k] = buffer[k * PANEL + t];
+                }
+            }
+        }
+    }
+
+    /** Widens the 32 values from token {@code in} on, a multiple of 32. */
+    static void loadValues(PagePool pool, int page, int layer, int head, int in, float[] rows, float[] buffer) {
+        int valueDim = pool.layout.valueDim();
+        int ld = ld(valueDim);
+        PanelMemory slab = pool.slab(page);
+        for (int d = 0; d < valueDim; d += PANEL) {
+            slab.widen(valueAt(pool, page, layer, head, in, d), PANEL, buffer, 0);
+            for (int r = 0; r < PANEL; r++) {
+                System.arraycopy(buffer, r * PANEL, rows, r * ld + d, PANEL);
+            }
+        }
+    }
+
+    /** Returns the element at which the panel with a token begins, from dim {@code d} on. */
+    private static int keyAt(PagePool pool, int page, int layer, int head, int in, int d) {
+        int depth = Math.min(DIM_CHUNK, pool.layout.headDim() - d);
+        return pool.keyAt(page, layer, head) + d * pool.pageTokens + in / PANEL * pool.format.panelSize(depth);
+    }
+
+    /** Returns the element of a token's value, from dim {@code d} on, a multiple of 32. */
+    private static int valueAt(PagePool pool, int page, int layer, int head, int in, int d) {
+        int row = in % VALUE_CHAIN;
+        int chain = pool.valueAt(page, layer, head) + (in - row) * ld(pool.layout.valueDim());
+        return chain + d * VALUE_CHAIN + row * PANEL;
+    }
+}
