@@ -25,8 +25,7 @@ final class PageRows {
     }
 
     /** Stores {@code run} keys, all in one panel; {@code column} holds at least {@code run} floats. */
-    static void storeKeys(
-            PagePool pool, int page, int layer, int head, int in, int run, float[] rows, float[] column) {
+    static void storeKeys(PagePool pool, int page, int layer, int head, int in, int run, float[] rows, float[] column) {
         int headDim = pool.layout.headDim();
         for (int d = 0; d < headDim; d += DIM_CHUNK) {
             int depth = Math.min(DIM_CHUNK, headDim - d);

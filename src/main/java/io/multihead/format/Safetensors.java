@@ -110,6 +110,30 @@ public final class Safetensors {
      *     an unpaired surrogate
      */
     public static void write(Path file, Map<String, Tensor> tensors, Map<String, String> metadata) throws IOException {
+        Map<String, LazyTensor> lazy = new LinkedHashMap<>();
+        Checks.notNull(tensors, "tensors")
+                .forEach((name, tensor) -> lazy.put(
+                        name,
+                        new LazyTensor(
+                                Checks.notNull(tensor, "tensors \"" + name + "\"")
+                                        .dtype(),
+                                tensor.shape(),
+                                arena -> tensor)));
+        writeLazy(file, lazy, metadata);
+    }
+
+    /**
+     * Writes tensors as {@link #write} does, each computed when its turn comes: the file may be larger than memory.
+     *
+     * @param file the file to write
+     * @param tensors by name; their contents are made one after the other, in the order of the map, on the calling thread
+     * @param metadata free text by key
+     * @throws IOException if writing fails; the old file is then as it was
+     * @throws IllegalArgumentException if the path has no file name, a tensor is named {@code __metadata__} or is not of the announced
+     *     element type and shape, or a text has an unpaired surrogate; the old file is then as it was
+     */
+    public static void writeLazy(Path file, Map<String, LazyTensor> tensors, Map<String, String> metadata)
+            throws IOException {
         SafetensorsWriter.write(file, tensors, metadata);
     }
 

@@ -26,10 +26,10 @@ final class SafetensorsWriter {
 
     private SafetensorsWriter() {}
 
-    static void write(Path file, Map<String, Tensor> tensors, Map<String, String> metadata) throws IOException {
+    static void write(Path file, Map<String, LazyTensor> tensors, Map<String, String> metadata) throws IOException {
         Path name = Checks.notNull(file, "file").getFileName();
-        requireNoNulls(Checks.notNull(tensors, "tensors"), "tensors");
-        requireNoNulls(Checks.notNull(metadata, "metadata"), "metadata");
+        requireNoNulls(tensors, "tensors");
+        requireNoNulls(metadata, "metadata");
         if (name == null || name.toString().isEmpty()) {
             throw Checks.fail("file", "\"" + file + "\"", "expected a path that ends in a file name");
         }
@@ -43,8 +43,8 @@ final class SafetensorsWriter {
                 ByteBuffer length = ByteBuffer.allocate(Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
                 writeFully(channel, length.putLong(header.length).flip());
                 writeFully(channel, ByteBuffer.wrap(header));
-                for (Tensor tensor : tensors.values()) {
-                    write(channel, tensor);
+                for (Map.Entry<String, LazyTensor> entry : tensors.entrySet()) {
+                    write(channel, entry.getValue(), "tensor \"" + entry.getKey() + "\"");
                 }
                 channel.force(true);
             }
@@ -55,14 +55,15 @@ final class SafetensorsWriter {
     }
 
     private static void requireNoNulls(Map<String, ?> map, String argument) {
-        map.forEach((key, value) -> {
+        Checks.notNull(map, argument).forEach((key, value) -> {
             Checks.notNull(key, argument + " name");
             Checks.notNull(value, argument + " \"" + key + "\"");
         });
     }
 
-    private static void write(FileChannel channel, Tensor tensor) throws IOException {
-        try (Arena arena = Arena.ofConfined()) {
+    private static void write(FileChannel channel, LazyTensor lazy, String what) throws IOException {
+        try (Arena arena = Arena.ofShared()) {
+            Tensor tensor = lazy.make(arena, what);
             Tensor dense = tensor.isDense() ? tensor : tensor.copy(arena, tensor.dtype());
             long bytes = dense.shape().elements() * dense.dtype().bytes();
             if (bytes > 0) {
@@ -88,7 +89,7 @@ final class SafetensorsWriter {
     }
 
     /** The header, padded with spaces so that the data starts at a multiple of 8. */
-    private static byte[] header(Map<String, Tensor> tensors, Map<String, String> metadata) {
+    private static byte[] header(Map<String, LazyTensor> tensors, Map<String, String> metadata) {
         StringBuilder json = new StringBuilder("{\"__metadata__\":{");
         String comma = "";
         for (Map.Entry<String, String> entry : metadata.entrySet()) {
@@ -99,12 +100,12 @@ final class SafetensorsWriter {
         }
         json.append('}');
         long at = 0;
-        for (Map.Entry<String, Tensor> entry : tensors.entrySet()) {
-            Tensor tensor = entry.getValue();
+        for (Map.Entry<String, LazyTensor> entry : tensors.entrySet()) {
+            LazyTensor tensor = entry.getValue();
             String what = "tensor \"" + entry.getKey() + "\"";
             if (tensor.shape().elements()
                     > (Long.MAX_VALUE - at) / tensor.dtype().bytes()) {
-                throw Checks.fail(what, tensor.toString(), "expected fewer than 2^63 bytes in all");
+                throw Checks.fail(what, tensor.dtype() + " " + tensor.shape(), "expected fewer than 2^63 bytes in all");
             }
             long end = at + tensor.shape().elements() * tensor.dtype().bytes();
             if (entry.getKey().equals(Safetensors.METADATA)) {

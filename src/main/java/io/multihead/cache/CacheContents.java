@@ -1,0 +1,205 @@
+package io.multihead.cache;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.Checks;
+import io.multihead.internal.attention.MemoryChecks;
+import io.multihead.internal.call.Operation;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Copies tokens of a cache to tensors and back, to look at them, to keep them elsewhere, or to move them to another cache.
+ * {@link CacheSession} does it for whole sequences and a file.
+ *
+ * <p>Keys come as the cache holds them: rotated, if it rotates. Reading is for any number of threads while nobody changes the cache,
+ * as for views; {@link #appendStored} is an append. The caller owns all tensors.
+ */
+public final class CacheContents {
+    private final KeyValueCache cache;
+
+    private CacheContents(KeyValueCache cache) {
+        this.cache = cache;
+    }
+
+    /**
+     * Returns the contents of a cache, as they are at each call.
+     *
+     * @param cache the cache, which is not copied
+     * @return its contents
+     */
+    public static CacheContents of(KeyValueCache cache) {
+        return new CacheContents(Checks.notNull(cache, "cache"));
+    }
+
+    /**
+     * Copies keys and values of consecutive tokens, widened exactly and then rounded to the tensors' element types. In i8 an element is
+     * its byte times its scale, rounded to f32.
+     *
+     * @param cpu threads and scratch
+     * @param layer from 0
+     * @param sequence an open sequence
+     * @param from the first token to copy, at least {@code firstKey}; the tensors say how many
+     * @param key {@code [heads, tokens, headDim]}, floating, any strides, written
+     * @param value {@code [heads, tokens, valueDim]}, floating, any strides, written
+     * @throws IllegalArgumentException if shapes do not fit, the sequence does not have these tokens, or memory overlaps or is read-only;
+     *     nothing has been written then
+     */
+    public void read(Compute cpu, int layer, int sequence, long from, Tensor key, Tensor value) {
+        requireShape(key, "key", null);
+        requireShape(value, "value", key);
+        requireTokens(layer, sequence, from, key);
+        MemoryChecks.requireWritable(cpu, key, "key");
+        MemoryChecks.requireWritable(cpu, value, "value");
+        MemoryChecks.requireApart(value, "value", key, "key");
+        copy(cpu, PageCopy.Way.WIDEN, layer, sequence, from, new StoredTokens(key, value, null, null));
+    }
+
+    /**
+     * Copies consecutive tokens as they are stored.
+     *
+     * @param cpu threads and scratch
+     * @param layer from 0
+     * @param sequence an open sequence
+     * @param from the first token to copy, at least {@code firstKey}; the tensors say how many
+     * @param to tensors of the cache's element type, written
+     * @throws IllegalArgumentException if shapes or element types do not fit, the sequence does not have these tokens, or memory overlaps
+     *     or is read-only; nothing has been written then
+     */
+    public void readStored(Compute cpu, int layer, int sequence, long from, StoredTokens to) {
+        requireStored(cpu, to);
+        requireTokens(layer, sequence, from, to.key());
+        Tensor[] written = {to.key(), to.value(), to.keyScale(), to.valueScale()};
+        String[] names = {"key", "value", "keyScale", "valueScale"};
+        for (int i = 0; i < written.length; i++) {
+            if (written[i] != null) {
+                requireOwn(written[i], names[i]);
+            }
+            for (int j = 0; j < i && written[i] != null; j++) {
+                MemoryChecks.requireApart(written[i], names[i], written[j], names[j]);
+            }
+        }
+        copy(cpu, PageCopy.Way.READ, layer, sequence, from, to);
+    }
+
+    /**
+     * Appends tokens that were read as they are stored; keys are not rotated again. Attention then has the bits that it had over the
+     * tokens that were read.
+     *
+     * @param cpu threads and scratch
+     * @param layer from 0
+     * @param sequence an open sequence
+     * @param tokens what {@link #readStored} gave, of any cache with these heads, sizes and element type
+     * @throws IllegalArgumentException if shapes or element types do not fit
+     * @throws CacheFullException if there is no room; nothing has changed then
+     */
+    public void appendStored(Compute cpu, int layer, int sequence, StoredTokens tokens) {
+        requireStored(cpu, tokens);
+        Checks.index(layer, cache.config().layers(), "layer");
+        Sequences sequences = cache.sequences();
+        Sequence to = sequences.get(sequence);
+        int[] one = {sequence};
+        long count = tokens.key().dim(1);
+        try (PageCopy call = Operation.open(cpu, PageCopy.CALL)) { // first, so that a closed Compute costs no pages
+            sequences.makeRoom(layer, one, null, count);
+            call.bind(cache.pool(), layer, PageCopy.Way.RESTORE);
+            call.bindElements(tokens.key(), tokens.value());
+            call.bindScales(tokens.keyScale(), tokens.valueScale());
+            call.addRange(to, to.lengths[layer], count);
+            call.run();
+            sequences.advance(layer, one, null, count);
+        } finally {
+            sequences.trim(to);
+        }
+    }
+
+    private void copy(Compute cpu, PageCopy.Way way, int layer, int sequence, long from, StoredTokens to) {
+        try (PageCopy call = Operation.open(cpu, PageCopy.CALL)) {
+            call.bind(cache.pool(), layer, way);
+            call.bindElements(to.key(), to.value());
+            call.bindScales(to.keyScale(), to.valueScale());
+            call.addRange(cache.sequences().get(sequence), from, to.key().dim(1));
+            call.run();
+        }
+    }
+
+    /** Fails unless a sequence has as many tokens as a tensor from {@code from} on. */
+    private void requireTokens(int layer, int sequence, long from, Tensor key) {
+        Checks.index(layer, cache.config().layers(), "layer");
+        Sequence of = cache.sequences().get(sequence);
+        long length = of.lengths[layer];
+        if (from < of.firstKey || from > length || key.dim(1) > length - from) {
+            throw Checks.fail(
+                    "from",
+                    from + ", for the " + key.dim(1) + " tokens of key " + key.shape(),
+                    "expected tokens from " + of.firstKey + " to the length " + length + " of sequence " + sequence);
+        }
+    }
+
+    private void requireStored(Compute cpu, StoredTokens tokens) {
+        requireShape(Checks.notNull(tokens, "tokens").key(), "key", null);
+        requireShape(tokens.value(), "value", tokens.key());
+        requireDType(tokens.key(), "key", cache.config().dtype());
+        requireDType(tokens.value(), "value", cache.config().dtype());
+        MemoryChecks.requireAccess(cpu, tokens.key(), "key");
+        MemoryChecks.requireAccess(cpu, tokens.value(), "value");
+        requireScale(cpu, tokens.keyScale(), "keyScale", tokens.key());
+        requireScale(cpu, tokens.valueScale(), "valueScale", tokens.key());
+    }
+
+    private void requireScale(Compute cpu, @Nullable Tensor scale, String argument, Tensor key) {
+        boolean scaled = cache.config().dtype() == DType.I8;
+        if (scale == null) {
+            if (scaled) {
+                throw Checks.fail(argument, "null", "expected the scales of a cache in I8");
+            }
+            return;
+        }
+        if (!scaled) {
+            throw Checks.fail(
+                    argument,
+                    scale.toString(),
+                    "expected null, as a cache in " + cache.config().dtype() + " has none");
+        }
+        if (scale.rank() != 2 || scale.dim(0) != key.dim(0) || scale.dim(1) != key.dim(1)) {
+            throw Checks.fail(
+                    argument,
+                    "shape " + scale.shape(),
+                    "expected [" + key.dim(0) + ", " + key.dim(1) + "], the heads and tokens of key " + key.shape());
+        }
+        requireDType(scale, argument, DType.F32);
+        MemoryChecks.requireAccess(cpu, scale, argument);
+    }
+
+    private static void requireDType(Tensor tensor, String argument, DType dtype) {
+        if (tensor.dtype() != dtype) {
+            throw Checks.fail(argument, tensor.toString(), "expected " + dtype);
+        }
+    }
+
+    private static void requireOwn(Tensor tensor, String argument) {
+        if (tensor.memory().isReadOnly()) {
+            throw Checks.fail(argument, "read-only memory", "expected memory that can be written");
+        }
+        if (tensor.overlapsItself()) {
+            throw Checks.fail(argument, tensor.toString(), "expected every element to have its own storage");
+        }
+    }
+
+    /** Fails unless a tensor has this cache's heads and dim, and the tokens of the other, if there is one. */
+    private void requireShape(Tensor tensor, String argument, @Nullable Tensor key) {
+        KeyValueCache.Config config = cache.config();
+        int dim = key == null ? config.headDim() : config.valueDim();
+        String tokens = key == null ? "tokens" : String.valueOf(key.dim(1));
+        boolean fits = Checks.notNull(tensor, argument).rank() == 3
+                && tensor.dim(0) == config.heads()
+                && tensor.dim(2) == dim
+                && (key == null || tensor.dim(1) == key.dim(1));
+        if (!fits) {
+            throw Checks.fail(
+                    argument,
+                    "shape " + tensor.shape(),
+                    "expected [" + config.heads() + ", " + tokens + ", " + dim + "], as the cache was made for");
+        }
+    }
+}

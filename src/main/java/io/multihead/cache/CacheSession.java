@@ -1,0 +1,132 @@
+package io.multihead.cache;
+
+import io.multihead.cache.KeyValueCache.Config;
+import io.multihead.compute.Compute;
+import io.multihead.format.LazyTensor;
+import io.multihead.format.Safetensors;
+import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Sequences of a cache in a safetensors file, from which the same or another process continues with the same bits.
+ *
+ * <p>The file has the tokens of all layers as they are stored: tensors {@code layer.L.key} {@code [heads, tokens, headDim]} and
+ * {@code layer.L.value} {@code [heads, tokens, valueDim]} of the cache's element type and, in i8, {@code layer.L.key_scale} and
+ * {@code layer.L.value_scale} {@code [heads, tokens]} in f32. Tokens are grouped in blocks of 64; its metadata says of which blocks each
+ * sequence is made, its first token and its length in each layer, and for which sizes, element type and rotary embeddings it is. What
+ * sequences share is in the file once, and is shared again by the sequences that are loaded. Tokens that were truncated or dropped are
+ * not in the file.
+ *
+ * <p>Paged and contiguous caches read each other's files. Saving reads the cache, as views do; loading changes it, as append does.
+ */
+public final class CacheSession {
+    private CacheSession() {}
+
+    /**
+     * Saves sequences. The file appears whole, and at once, under its name: until then it is a file {@code safetensors-*.tmp} beside it, which
+     * only a process that is killed leaves behind. Needs memory for the keys or the values of one layer.
+     *
+     * @param cpu threads and scratch
+     * @param cache the cache, which is not changed
+     * @param file the file to write or to replace
+     * @param sequences open sequences, no two the same; none for a file without sequences
+     * @throws IOException if writing fails; the old file is then as it was
+     * @throws IllegalArgumentException if a sequence is not open or is there twice, or the path has no file name
+     */
+    public static void save(Compute cpu, KeyValueCache cache, Path file, int... sequences) throws IOException {
+        Operation.execution(cpu);
+        Checks.notNull(cache, "cache").sequences().requireDistinct(Checks.notNull(sequences, "sequences"));
+        List<Sequence> saved = new ArrayList<>();
+        for (int number : sequences) {
+            saved.add(cache.sequences().get(number));
+        }
+        SessionBlocks blocks = new SessionBlocks(cache.pool(), saved);
+        Config config = cache.config();
+        Map<String, LazyTensor> tensors = new LinkedHashMap<>();
+        for (int layer = 0; layer < config.layers(); layer++) {
+            for (Part part : Part.values()) {
+                if (!part.scale || config.dtype() == DType.I8) {
+                    int of = layer;
+                    Shape shape = part.shape(config, blocks.tokens());
+                    DType dtype = part.scale ? DType.F32 : config.dtype();
+                    tensors.put(SessionLoader.name(layer, part.name), new LazyTensor(dtype, shape, arena -> {
+                        Tensor tensor = Tensor.allocate(arena, dtype, shape);
+                        read(cpu, cache, blocks, of, part, tensor);
+                        return tensor;
+                    }));
+                }
+            }
+        }
+        Safetensors.writeLazy(file, tensors, SessionHeader.write(config, saved, blocks));
+    }
+
+    /**
+     * Opens the sequences of a file, in the order in which they were saved, with the smallest numbers that are not in use; sequences that are
+     * open stay as they are. The file is mapped and read once.
+     *
+     * @param cpu threads and scratch
+     * @param cache a cache of the file's sizes, element type and rotary embeddings
+     * @param file a file that {@link #save} wrote
+     * @return the numbers of the new sequences
+     * @throws IOException if the file cannot be read; nothing has changed then
+     * @throws IllegalArgumentException if the file is not such a file or is for other caches: the message names the file, the field and
+     *     both values; nothing has changed then
+     * @throws CacheFullException if there is no room for all sequences; nothing has changed then
+     */
+    public static int[] load(Compute cpu, KeyValueCache cache, Path file) throws IOException {
+        Operation.execution(cpu);
+        Checks.notNull(cache, "cache");
+        try (Arena arena = Arena.ofShared()) {
+            Safetensors tensors = Safetensors.map(file, arena);
+            SessionLoader loader;
+            try {
+                loader = new SessionLoader(cache, tensors);
+            } catch (IllegalArgumentException unfit) {
+                throw new IllegalArgumentException(file + ": " + unfit.getMessage(), unfit);
+            }
+            return loader.load(cpu);
+        }
+    }
+
+    private static void read(Compute cpu, KeyValueCache cache, SessionBlocks blocks, int layer, Part part, Tensor to) {
+        try (PageCopy call = Operation.open(cpu, PageCopy.CALL)) {
+            call.bind(cache.pool(), layer, PageCopy.Way.READ);
+            call.bindElements(part == Part.KEY ? to : null, part == Part.VALUE ? to : null);
+            call.bindScales(part == Part.KEY_SCALE ? to : null, part == Part.VALUE_SCALE ? to : null);
+            blocks.addRuns(call, layer);
+            call.run();
+        }
+    }
+
+    /** The tensors of a layer. */
+    private enum Part {
+        KEY("key", false),
+        VALUE("value", false),
+        KEY_SCALE("key_scale", true),
+        VALUE_SCALE("value_scale", true);
+
+        final String name;
+        final boolean scale;
+
+        Part(String name, boolean scale) {
+            this.name = name;
+            this.scale = scale;
+        }
+
+        Shape shape(Config config, long tokens) {
+            return scale
+                    ? Shape.of(config.heads(), tokens)
+                    : Shape.of(config.heads(), tokens, this == KEY ? config.headDim() : config.valueDim());
+        }
+    }
+}

@@ -1,0 +1,221 @@
+package io.multihead.cache;
+
+import static io.multihead.internal.kernel.Lanes.PANEL;
+
+import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.FloatsKey;
+import io.multihead.internal.exec.LoopBody;
+import io.multihead.internal.exec.ScratchKey;
+import io.multihead.internal.exec.Workspace;
+import io.multihead.tensor.Tensor;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Copies tokens of one layer between pages and tensors, as they are stored or widened. What is copied is a list of runs, each within
+ * one page; a task is one head of one run. Tensors are {@code [heads, tokens, dim]}, scales {@code [heads, tokens]}.
+ */
+final class PageCopy extends Operation implements LoopBody {
+    static final ScratchKey<PageCopy> CALL = ScratchKey.of(PageCopy::new);
+    private static final FloatsKey ROWS = new FloatsKey();
+    private static final FloatsKey BUFFER = new FloatsKey();
+    /** The largest scale that append stores for finite elements. */
+    private static final float LARGEST_SCALE = Float.MAX_VALUE / 127f;
+
+    /** Direction and representation. */
+    enum Way {
+        /** From pages, stored elements and their scales. */
+        READ,
+        /** From pages, stored elements times their scales. */
+        WIDEN,
+        /** To pages, stored elements and their scales. */
+        RESTORE
+    }
+
+    /** Keys or values. */
+    private enum Side {
+        KEY,
+        VALUE
+    }
+
+    private @Nullable PagePool pages;
+    private Way way = Way.READ;
+    private int layer;
+    private @Nullable Tensor key;
+    private @Nullable Tensor value;
+    private @Nullable Tensor keyScale;
+    private @Nullable Tensor valueScale;
+
+    private int runs;
+    private int[] page = new int[4];
+    private int[] start = new int[4];
+    private int[] count = new int[4];
+    private long[] token = new long[4];
+
+    /** Binds the cache and forgets all runs. */
+    void bind(PagePool newPages, int newLayer, Way newWay) {
+        pages = newPages;
+        layer = newLayer;
+        way = newWay;
+        runs = 0;
+    }
+
+    /** Binds elements; null for those that are not copied. */
+    void bindElements(@Nullable Tensor newKey, @Nullable Tensor newValue) {
+        key = newKey;
+        value = newValue;
+    }
+
+    /** Binds scales; null for those that are not copied. */
+    void bindScales(@Nullable Tensor newKeyScale, @Nullable Tensor newValueScale) {
+        keyScale = newKeyScale;
+        valueScale = newValueScale;
+    }
+
+    /**
+     * Adds a run.
+     *
+     * @param of its page
+     * @param first index of its first token in the page
+     * @param tokens how many
+     * @param at index of the first token in the tensors
+     */
+    void add(int of, int first, int tokens, long at) {
+        if (runs == page.length) {
+            page = Arrays.copyOf(page, 2 * runs);
+            start = Arrays.copyOf(start, 2 * runs);
+            count = Arrays.copyOf(count, 2 * runs);
+            token = Arrays.copyOf(token, 2 * runs);
+        }
+        page[runs] = of;
+        start[runs] = first;
+        count[runs] = tokens;
+        token[runs++] = at;
+    }
+
+    /** Adds runs for consecutive tokens of a sequence, the first of which is the first in the tensors. */
+    void addRange(Sequence sequence, long from, long tokens) {
+        int pageTokens = pool().pageTokens;
+        for (long done = 0; done < tokens; ) {
+            int first = (int) ((from + done) % pageTokens);
+            int run = (int) Math.min(tokens - done, pageTokens - first);
+            add(sequence.page((from + done) / pageTokens), first, run, done);
+            done += run;
+        }
+    }
+
+    void run() {
+        run(this, (long) runs * pool().layout.heads());
+    }
+
+    private PagePool pool() {
+        return Checks.notNull(pages, "pages");
+    }
+
+    @Override
+    public void run(long task, Workspace scratch) {
+        int heads = pool().layout.heads();
+        int run = (int) (task / heads);
+        int head = (int) (task % heads);
+        for (int done = 0; done < count[run]; ) {
+            int in = start[run] + done;
+            int tokens = Math.min(count[run] - done, PANEL - in % PANEL);
+            copy(scratch, Side.KEY, key, keyScale, page[run], head, in, tokens, token[run] + done);
+            copy(scratch, Side.VALUE, value, valueScale, page[run], head, in, tokens, token[run] + done);
+            done += tokens;
+        }
+    }
+
+    /** Copies tokens that lie in one panel of keys. */
+    private void copy(
+            Workspace scratch,
+            Side side,
+            @Nullable Tensor elements,
+            @Nullable Tensor scale,
+            int of,
+            int head,
+            int in,
+            int tokens,
+            long at) {
+        PagePool pool = pool();
+        float[] scales = pool.scales(of);
+        int scaleAt = pool.scaleAt(of, layer, head) + (side == Side.KEY ? 0 : pool.pageTokens) + in;
+        for (int t = 0; scale != null && t < tokens; t++) {
+            long position = scale.offset() + head * scale.stride(0) + (at + t) * scale.stride(1);
+            if (way == Way.RESTORE) {
+                scales[scaleAt + t] = (float) scale.getAt(position);
+            } else {
+                scale.setAt(position, scales[scaleAt + t]);
+            }
+        }
+        if (elements == null) {
+            return;
+        }
+        if (way == Way.RESTORE) {
+            restore(scratch, side, elements, of, head, in, tokens, at);
+            return;
+        }
+        int dim = (int) elements.dim(2);
+        int ld = PageRows.ld(dim);
+        float[] rows = scratch.floats(ROWS, PANEL * ld);
+        float[] buffer = scratch.floats(BUFFER, PageRows.bufferSize());
+        int first = in % PANEL;
+        if (side == Side.KEY) {
+            PageRows.loadKeys(pool, of, layer, head, in - first, rows, buffer);
+        } else {
+            PageRows.loadValues(pool, of, layer, head, in - first, rows, buffer);
+        }
+        for (int t = 0; way == Way.WIDEN && pool.format.isScaled() && t < tokens; t++) {
+            multiply(rows, (first + t) * ld, dim, scales[scaleAt + t]);
+        }
+        long to = elements.offset() + head * elements.stride(0) + at * elements.stride(1);
+        scratch.packer().write(rows, first * ld, ld, tokens, dim, elements, to, elements.stride(1), elements.stride(2));
+    }
+
+    private static void multiply(float[] row, int at, int length, float factor) {
+        for (int i = at; i < at + length; i++) {
+            row[i] *= factor;
+        }
+    }
+
+    private void restore(Workspace scratch, Side side, Tensor elements, int of, int head, int in, int tokens, long at) {
+        PagePool pool = pool();
+        int dim = (int) elements.dim(2);
+        int ld = PageRows.ld(dim);
+        float[] rows = scratch.floats(ROWS, PANEL * ld);
+        long from = elements.offset() + head * elements.stride(0) + at * elements.stride(1);
+        scratch.packer().read(elements, from, elements.stride(1), elements.stride(2), tokens, dim, rows, 0, ld);
+        if (side == Side.KEY) {
+            PageRows.storeKeys(pool, of, layer, head, in, tokens, rows, scratch.floats(BUFFER, PageRows.bufferSize()));
+        } else {
+            PageRows.storeValues(pool, of, layer, head, in, tokens, rows);
+        }
+        if (side == Side.VALUE || pool.format.needsFinite()) {
+            noteFinite(pool, rows, ld, dim, of, head, in, tokens);
+        }
+    }
+
+    /** Marks the page if an element is not finite, or in i8 the scale of a value. */
+    private void noteFinite(PagePool pool, float[] rows, int ld, int dim, int of, int head, int in, int tokens) {
+        float[] scales = pool.scales(of);
+        int scaleAt = pool.scaleAt(of, layer, head) + pool.pageTokens + in;
+        for (int t = 0; t < tokens; t++) {
+            boolean finite = pool.format.isScaled()
+                    ? Math.abs(scales[scaleAt + t]) <= LARGEST_SCALE
+                    : pool.format.isFinite(rows, t * ld, dim);
+            if (!finite) {
+                pool.markNotFinite(of, layer, head);
+            }
+        }
+    }
+
+    /** Releases the caller's tensors. */
+    @Override
+    protected void clear() {
+        pages = null;
+        bindElements(null, null);
+        bindScales(null, null);
+        runs = 0;
+    }
+}

@@ -1,0 +1,106 @@
+package io.multihead.cache;
+
+import io.multihead.internal.attention.keyvalue.KeyValueSpan;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What a session file holds of a cache: the distinct blocks of 64 tokens of some sequences, one after another, and which of them each
+ * sequence is made of. A block that sequences share is there once, whatever the size of pages.
+ */
+final class SessionBlocks {
+    /** Tokens of a block: pages of any cache are whole blocks. */
+    static final int TOKENS = KeyValueSpan.MIN_PANEL_KEYS;
+
+    /** One block: where it is, and which of its tokens any of its sequences still has. */
+    private static final class Block {
+        final int page;
+        final int start;
+        int from = TOKENS;
+        final int[] to;
+        int number = -1;
+
+        Block(int page, int start, int layers) {
+            this.page = page;
+            this.start = start;
+            to = new int[layers];
+        }
+
+        /** Adds the tokens of a sequence of which this block begins with {@code token}. */
+        void use(Sequence sequence, long token) {
+            int first = Math.clamp(sequence.firstKey - token, 0, TOKENS);
+            for (int layer = 0; layer < to.length; layer++) {
+                int end = Math.clamp(sequence.lengths[layer] - token, 0, TOKENS);
+                if (first < end) {
+                    from = Math.min(from, first);
+                    to[layer] = Math.max(to[layer], end);
+                }
+            }
+        }
+    }
+
+    private final PagePool pool;
+    private final List<Block[]> sequences = new ArrayList<>();
+    /** The blocks with tokens, by number. */
+    private final List<Block> used = new ArrayList<>();
+
+    SessionBlocks(PagePool pool, List<Sequence> of) {
+        this.pool = pool;
+        Map<Long, Block> all = new LinkedHashMap<>();
+        for (Sequence sequence : of) {
+            sequences.add(blocks(sequence, all));
+        }
+        for (Block block : all.values()) {
+            if (block.from < TOKENS) {
+                block.number = used.size();
+                used.add(block);
+            }
+        }
+    }
+
+    /** Returns the first block of a sequence, whose page exists even if its tokens have been dropped. */
+    static long first(long firstKey) {
+        return firstKey / Sequences.SLIDE_STEP * (Sequences.SLIDE_STEP / TOKENS);
+    }
+
+    /** Returns all blocks of a sequence's pages. */
+    private Block[] blocks(Sequence sequence, Map<Long, Block> all) {
+        long first = first(sequence.firstKey);
+        long end = Math.ceilDiv(sequence.longest(), (long) pool.pageTokens) * (pool.pageTokens / TOKENS);
+        Block[] blocks = new Block[(int) Math.max(0, end - first)];
+        for (int i = 0; i < blocks.length; i++) {
+            long token = (first + i) * TOKENS;
+            int page = sequence.page(token / pool.pageTokens);
+            int start = (int) (token % pool.pageTokens);
+            blocks[i] = all.computeIfAbsent(
+                    (long) page * pool.pageTokens + start, key -> new Block(page, start, pool.layout.layers()));
+            blocks[i].use(sequence, token);
+        }
+        return blocks;
+    }
+
+    /** Returns how many tokens the file's tensors have. */
+    long tokens() {
+        return (long) used.size() * TOKENS;
+    }
+
+    /** Returns the numbers of a sequence's blocks; -1 where no sequence has a token. */
+    int[] numbers(int sequence) {
+        return Arrays.stream(sequences.get(sequence))
+                .mapToInt(block -> block.number)
+                .toArray();
+    }
+
+    /** Adds a run for the tokens of each block that one layer has. */
+    void addRuns(PageCopy call, int layer) {
+        for (Block block : used) {
+            int tokens = block.to[layer] - block.from;
+            if (tokens > 0) {
+                call.add(block.page, block.start + block.from, tokens, (long) block.number * TOKENS + block.from);
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+package io.multihead.cache;
+
+import io.multihead.cache.KeyValueCache.Config;
+import io.multihead.format.Safetensors;
+import io.multihead.internal.Checks;
+import io.multihead.position.Rope;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The metadata of a session file: for which caches it is, and the sequences with their lengths and blocks. Whatever a file says is
+ * checked here, before anything is taken from it.
+ *
+ * @param sequences in the order in which they were saved
+ */
+record SessionHeader(List<Entry> sequences) {
+    private static final String FORMAT = "multihead cache session 1";
+    /** Positions stay below 2^53, as those of rotary embeddings do. */
+    private static final long POSITIONS = 1L << 53;
+
+    /**
+     * One sequence.
+     *
+     * @param firstKey its first token
+     * @param lengths by layer
+     * @param blocks numbers of its blocks in the file's tensors, from {@link SessionBlocks#first} on; -1 where it has no token
+     */
+    @SuppressWarnings("ArrayRecordComponent")
+    record Entry(long firstKey, long[] lengths, int[] blocks) {
+        long longest() {
+            return Arrays.stream(lengths).max().orElseThrow();
+        }
+    }
+
+    /** Returns the metadata for sequences of a cache. */
+    static Map<String, String> write(Config config, List<Sequence> sequences, SessionBlocks blocks) {
+        Map<String, String> metadata = new LinkedHashMap<>(geometry(config));
+        metadata.put("sequences", String.valueOf(sequences.size()));
+        for (int i = 0; i < sequences.size(); i++) {
+            Sequence sequence = sequences.get(i);
+            metadata.put(name(i, "firstKey"), String.valueOf(sequence.firstKey));
+            metadata.put(
+                    name(i, "lengths"),
+                    joined(Arrays.stream(sequence.lengths).boxed().toList()));
+            metadata.put(
+                    name(i, "blocks"),
+                    joined(Arrays.stream(blocks.numbers(i)).boxed().toList()));
+        }
+        return metadata;
+    }
+
+    /** Reads and checks the metadata of a file for a cache. */
+    static SessionHeader read(Safetensors file, Config config) {
+        geometry(config).forEach((name, expected) -> {
+            String actual = file.metadata().get(name);
+            if (!expected.equals(actual)) {
+                throw Checks.fail(name, String.valueOf(actual), "expected " + expected + ", as the cache has");
+            }
+        });
+        long count = number(file, "sequences", 0, Integer.MAX_VALUE);
+        List<Entry> entries = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            entries.add(entry(file, i, config.layers()));
+        }
+        return new SessionHeader(entries);
+    }
+
+    private static Entry entry(Safetensors file, int index, int layers) {
+        long firstKey = number(file, name(index, "firstKey"), 0, POSITIONS);
+        long[] lengths = numbers(file, name(index, "lengths"), 0, POSITIONS);
+        Checks.length(lengths.length, layers, name(index, "lengths"), "one per layer");
+        for (long length : lengths) {
+            if (length < firstKey) {
+                throw Checks.fail(
+                        name(index, "lengths"), Arrays.toString(lengths), "expected at least firstKey " + firstKey);
+            }
+        }
+        long[] blocks = numbers(file, name(index, "blocks"), -1, Integer.MAX_VALUE);
+        long longest = Arrays.stream(lengths).max().orElseThrow();
+        long least = Math.ceilDiv(longest, (long) SessionBlocks.TOKENS) - SessionBlocks.first(firstKey);
+        if (blocks.length < least) {
+            throw Checks.fail(
+                    name(index, "blocks"),
+                    blocks.length + " of them",
+                    "expected at least " + least + " for tokens " + firstKey + " to " + longest);
+        }
+        return new Entry(
+                firstKey,
+                lengths,
+                Arrays.stream(blocks).mapToInt(Math::toIntExact).toArray());
+    }
+
+    /** Fails if a block is not one of the file's. */
+    void requireBlocks(long blocks) {
+        for (int i = 0; i < sequences.size(); i++) {
+            for (int block : sequences.get(i).blocks) {
+                Checks.index(Math.max(0, block), Math.max(1, blocks), name(i, "blocks"));
+            }
+        }
+    }
+
+    /** Returns what a file and a cache must have in common, by name. */
+    private static Map<String, String> geometry(Config config) {
+        Map<String, String> fields = new LinkedHashMap<>();
+        fields.put("format", FORMAT);
+        fields.put("layers", String.valueOf(config.layers()));
+        fields.put("heads", String.valueOf(config.heads()));
+        fields.put("headDim", String.valueOf(config.headDim()));
+        fields.put("valueDim", String.valueOf(config.valueDim()));
+        fields.put("dtype", config.dtype().toString());
+        fields.put("ropes", ropes(config));
+        return fields;
+    }
+
+    /** Returns the rotary embeddings as text: one if it is that of all layers, or one per layer. */
+    private static String ropes(Config config) {
+        List<String> ropes = new ArrayList<>();
+        for (int layer = 0; layer < config.layers(); layer++) {
+            Rope rope = config.rope(layer);
+            ropes.add(rope == null ? "none" : rope.config().toString());
+        }
+        return ropes.stream().distinct().count() == 1 ? ropes.getFirst() : String.join(" ", ropes);
+    }
+
+    private static String name(int sequence, String field) {
+        return "sequence " + sequence + " " + field;
+    }
+
+    private static String joined(List<?> numbers) {
+        return numbers.stream().map(Objects::toString).collect(Collectors.joining(" "));
+    }
+
+    private static long number(Safetensors file, String name, long least, long limit) {
+        return number(file.metadata().get(name), name, least, limit);
+    }
+
+    private static long[] numbers(Safetensors file, String name, long least, long limit) {
+        String text = file.metadata().get(name);
+        if (text == null) {
+            throw Checks.fail(name, "not in the file", "expected numbers");
+        }
+        return text.isEmpty()
+                ? new long[0]
+                : Arrays.stream(text.split(" ", -1))
+                        .mapToLong(word -> number(word, name, least, limit))
+                        .toArray();
+    }
+
+    private static long number(@Nullable String text, String name, long least, long limit) {
+        try {
+            long number = Long.parseLong(String.valueOf(text));
+            if (number >= least && number < limit) {
+                return number;
+            }
+        } catch (NumberFormatException wrong) {
+            // falls through to the message for numbers out of range
+        }
+        throw Checks.fail(name, String.valueOf(text), "expected a number from " + least + " to " + (limit - 1));
+    }
+}

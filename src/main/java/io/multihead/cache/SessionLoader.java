@@ -1,0 +1,202 @@
+package io.multihead.cache;
+
+import io.multihead.compute.Compute;
+import io.multihead.format.Safetensors;
+import io.multihead.internal.Checks;
+import io.multihead.internal.call.Operation;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Fills pages of a cache from a session file. Pages are taken first and sequences opened last, so that a load which fails between
+ * changes nothing but which free page is taken next.
+ */
+final class SessionLoader {
+    private final KeyValueCache cache;
+    private final PagePool pool;
+    private final Safetensors file;
+    private final SessionHeader header;
+    /** Blocks of a page. */
+    private final int step;
+
+    /** Numbers of the pages to fill, by their index in a sequence and their blocks; -1 is a block without tokens. */
+    private final Map<List<Long>, Integer> contents = new LinkedHashMap<>();
+    /** By sequence, which of {@link #contents} its pages are. */
+    private final List<int[]> pagesOf = new ArrayList<>();
+
+    SessionLoader(KeyValueCache cache, Safetensors file) {
+        this.cache = cache;
+        this.file = file;
+        pool = cache.pool();
+        step = pool.pageTokens / SessionBlocks.TOKENS;
+        header = SessionHeader.read(file, cache.config());
+        long tokens = requireTensors();
+        header.requireBlocks(tokens / SessionBlocks.TOKENS);
+    }
+
+    /** Returns the name of a tensor in a file. */
+    static String name(int layer, String what) {
+        return "layer." + layer + "." + what;
+    }
+
+    /** Fails unless all tensors are there, with the cache's sizes and one number of tokens, which is returned. */
+    private long requireTensors() {
+        KeyValueCache.Config config = cache.config();
+        long tokens = -1;
+        for (int layer = 0; layer < config.layers(); layer++) {
+            Tensor key = file.get(name(layer, "key"));
+            tokens = tokens < 0 && key.rank() == 3 ? key.dim(1) : tokens;
+            requireTensor(
+                    name(layer, "key"),
+                    config.dtype(),
+                    Shape.of(config.heads(), Math.max(0, tokens), config.headDim()));
+            requireTensor(
+                    name(layer, "value"),
+                    config.dtype(),
+                    Shape.of(config.heads(), Math.max(0, tokens), config.valueDim()));
+            if (config.dtype() == DType.I8) {
+                requireTensor(name(layer, "key_scale"), DType.F32, Shape.of(config.heads(), Math.max(0, tokens)));
+                requireTensor(name(layer, "value_scale"), DType.F32, Shape.of(config.heads(), Math.max(0, tokens)));
+            }
+        }
+        if (tokens % SessionBlocks.TOKENS != 0) {
+            throw Checks.fail(name(0, "key"), tokens + " tokens", "expected a multiple of " + SessionBlocks.TOKENS);
+        }
+        return tokens;
+    }
+
+    private void requireTensor(String name, DType dtype, Shape shape) {
+        Tensor tensor = file.get(name);
+        if (tensor.dtype() != dtype || !tensor.shape().equals(shape)) {
+            throw Checks.fail(name, tensor.toString(), "expected " + dtype + " " + shape);
+        }
+    }
+
+    /** Fills pages and opens the sequences; returns their numbers. */
+    int[] load(Compute cpu) {
+        plan();
+        if (contents.size() > pool.available()) {
+            throw new CacheFullException(
+                    "cache: " + contents.size() + " pages wanted by the file; expected at most the " + pool.available()
+                            + " free of " + pool.pages + ", " + pool.pageTokens + " tokens each");
+        }
+        int[] pages = new int[contents.size()];
+        int taken = 0;
+        boolean filled = false;
+        try {
+            for (; taken < pages.length; taken++) {
+                pages[taken] = pool.take();
+            }
+            fill(cpu, pages);
+            filled = true;
+        } finally {
+            for (int i = 0; i < taken && !filled; i++) {
+                pool.release(pages[i]);
+            }
+        }
+        return open(pages);
+    }
+
+    /** Finds out which pages there will be. */
+    private void plan() {
+        for (SessionHeader.Entry entry : header.sequences()) {
+            long first = cache.sequences().firstPage(entry.firstKey());
+            long end = Math.ceilDiv(entry.longest(), (long) pool.pageTokens);
+            if (end - first > cache.sequences().quota()) {
+                throw new CacheFullException("sequence " + pagesOf.size() + " of the file: tokens " + entry.firstKey()
+                        + " to " + entry.longest() + "; expected at most "
+                        + cache.sequences().quota() * pool.pageTokens);
+            }
+            int[] pages = new int[(int) Math.max(0, end - first)];
+            for (int i = 0; i < pages.length; i++) {
+                Integer known = contents.putIfAbsent(blocks(entry, first + i), contents.size());
+                pages[i] = known == null ? contents.size() - 1 : known;
+            }
+            pagesOf.add(pages);
+        }
+    }
+
+    /** Returns the index of a page in its sequence, and then its blocks. */
+    private List<Long> blocks(SessionHeader.Entry entry, long page) {
+        List<Long> blocks = new ArrayList<>(List.of(page));
+        for (int i = 0; i < step; i++) {
+            long index = page * step + i - SessionBlocks.first(entry.firstKey());
+            blocks.add(index >= 0 && index < entry.blocks().length ? entry.blocks()[(int) index] : -1L);
+        }
+        return blocks;
+    }
+
+    private void fill(Compute cpu, int[] pages) {
+        for (int layer = 0; layer < cache.config().layers(); layer++) {
+            copy(cpu, pages, layer, false);
+            copy(cpu, pages, layer, true);
+        }
+    }
+
+    /** Copies one layer of all blocks that have tokens, or zeros to all that have none: free pages hold anything. */
+    private void copy(Compute cpu, int[] pages, int layer, boolean zeros) {
+        try (PageCopy call = Operation.open(cpu, PageCopy.CALL)) {
+            call.bind(pool, layer, PageCopy.Way.RESTORE);
+            boolean scaled = pool.format.isScaled();
+            if (zeros) {
+                call.bindElements(zeros(pool.layout.headDim()), zeros(pool.layout.valueDim()));
+            } else {
+                call.bindElements(file.get(name(layer, "key")), file.get(name(layer, "value")));
+                call.bindScales(scale(scaled, layer, "key_scale"), scale(scaled, layer, "value_scale"));
+            }
+            int index = 0;
+            for (List<Long> blocks : contents.keySet()) {
+                for (int i = 0; i < step; i++) {
+                    long block = blocks.get(i + 1);
+                    if (block < 0 == zeros) {
+                        call.add(
+                                pages[index],
+                                i * SessionBlocks.TOKENS,
+                                SessionBlocks.TOKENS,
+                                Math.max(0, block) * SessionBlocks.TOKENS);
+                    }
+                }
+                index++;
+            }
+            call.run();
+        }
+    }
+
+    private @Nullable Tensor scale(boolean scaled, int layer, String what) {
+        return scaled ? file.get(name(layer, what)) : null;
+    }
+
+    /** Returns a block of zeros; scales of a page that has just been taken are zero already. */
+    private Tensor zeros(int dim) {
+        return Tensor.allocate(Arena.ofAuto(), cache.config().dtype(), Shape.of(1, 1, 1))
+                .broadcast(pool.layout.heads(), SessionBlocks.TOKENS, dim);
+    }
+
+    private int[] open(int[] pages) {
+        int[] numbers = new int[pagesOf.size()];
+        boolean[] owned = new boolean[pages.length];
+        for (int i = 0; i < numbers.length; i++) {
+            SessionHeader.Entry entry = header.sequences().get(i);
+            Sequence sequence = new Sequence(entry.lengths().length);
+            System.arraycopy(entry.lengths(), 0, sequence.lengths, 0, entry.lengths().length);
+            sequence.firstKey = entry.firstKey();
+            sequence.dropped = cache.sequences().firstPage(entry.firstKey());
+            for (int content : pagesOf.get(i)) {
+                if (owned[content]) {
+                    pool.share(pages[content]);
+                }
+                owned[content] = true;
+                sequence.add(pages[content]);
+            }
+            numbers[i] = cache.sequences().put(sequence);
+        }
+        return numbers;
+    }
+}

@@ -1,0 +1,34 @@
+package io.multihead.format;
+
+import io.multihead.internal.Checks;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.util.function.Function;
+
+/**
+ * A tensor of a file whose elements are computed when they are written, so that a file may be larger than memory.
+ *
+ * @param dtype its element type
+ * @param shape its sizes
+ * @param contents makes the tensor, of this element type and shape, any strides; the arena is shared, and closed when the tensor has been
+ *     written
+ */
+public record LazyTensor(DType dtype, Shape shape, Function<Arena, Tensor> contents) {
+    /** Checks that nothing is null. */
+    public LazyTensor {
+        Checks.notNull(dtype, "dtype");
+        Checks.notNull(shape, "shape");
+        Checks.notNull(contents, "contents");
+    }
+
+    /** Makes the tensor and checks that it is the one that was announced. */
+    Tensor make(Arena arena, String name) {
+        Tensor made = Checks.notNull(contents.apply(arena), name);
+        if (made.dtype() != dtype || !made.shape().equals(shape)) {
+            throw Checks.fail(name, made.toString(), "expected " + dtype + " " + shape + ", as announced");
+        }
+        return made;
+    }
+}
