@@ -12,8 +12,57 @@ final class Copy {
         if (!from.shape().equals(to.shape())) {
             throw Checks.fail("target", "shape " + to.shape(), "expected " + from.shape());
         }
+        requireTarget(to, from, "the source");
+        unchecked(from, to);
+    }
+
+    /** Checks the target and all parts, then copies the parts one after another along an axis. */
+    static void concat(int axis, Tensor to, Tensor... parts) {
+        int at = to.shape().axis(axis);
+        long end = 0;
+        for (int i = 0; i < parts.length; i++) {
+            requirePart(to, at, Checks.notNull(parts[i], "parts[" + i + "]"), i);
+            if (parts[i].dim(at) > to.dim(at) - end) {
+                throw Checks.fail(
+                        "parts[" + i + "]",
+                        "shape " + parts[i].shape(),
+                        "expected at most " + (to.dim(at) - end) + " along axis " + at
+                                + ", which the parts before leave of target " + to.shape());
+            }
+            end += parts[i].dim(at);
+        }
+        if (end != to.dim(at)) {
+            throw Checks.fail(
+                    "target",
+                    "shape " + to.shape(),
+                    "expected " + end + " along axis " + at + ", as the parts have together");
+        }
+        for (int i = 0; i < parts.length; i++) {
+            requireTarget(to, parts[i], "parts[" + i + "]");
+        }
+        long from = 0;
+        for (Tensor part : parts) {
+            unchecked(part, to.slice(at, from, from + part.dim(at)));
+            from += part.dim(at);
+        }
+    }
+
+    private static void requirePart(Tensor to, int axis, Tensor part, int index) {
+        boolean fits = part.rank() == to.rank();
+        for (int other = 0; fits && other < to.rank(); other++) {
+            fits = other == axis || part.dim(other) == to.dim(other);
+        }
+        if (!fits) {
+            throw Checks.fail(
+                    "parts[" + index + "]",
+                    "shape " + part.shape(),
+                    "expected the sizes of target " + to.shape() + " but along axis " + axis);
+        }
+    }
+
+    private static void requireTarget(Tensor to, Tensor from, String source) {
         if (from.overlaps(to)) {
-            throw Checks.fail("target", "overlaps the source", "expected memory of its own");
+            throw Checks.fail("target", "overlaps " + source, "expected memory of its own");
         }
         if (to.overlapsItself()) {
             throw Checks.fail("target", to.toString(), "expected an element of its own for every position");
@@ -21,6 +70,9 @@ final class Copy {
         if (to.memory().isReadOnly()) {
             throw Checks.fail("target", "read-only memory", "expected memory to write to");
         }
+    }
+
+    private static void unchecked(Tensor from, Tensor to) {
         if (from.shape().elements() == 0) {
             return;
         }
@@ -37,8 +89,17 @@ final class Copy {
         axis(from, to, 0, from.offset(), to.offset());
     }
 
-    /** Stores one number in every element of a tensor that has some. */
+    /** Checks a tensor, then stores one number in every element. */
     static void fill(Tensor to, double value) {
+        if (to.memory().isReadOnly()) {
+            throw Checks.fail("fill", "read-only memory", "expected memory that can be written");
+        }
+        if (to.overlapsItself()) {
+            throw Checks.fail("fill", to.toString(), "expected every element to have its own storage");
+        }
+        if (to.shape().elements() == 0) {
+            return;
+        }
         int bytes = to.dtype().bytes();
         if (!to.isDense()) {
             fillAxis(to, value, 0, to.offset());

@@ -388,21 +388,26 @@ public final class Tensor {
     }
 
     /**
+     * Copies tensors into {@code target}, one after another along an axis, converting as {@link #copyTo} does.
+     *
+     * @param axis the axis of the target; negative counts from the end
+     * @param target as long along the axis as all parts together; overlaps none of them
+     * @param parts any strides and element types, of the target's sizes along all other axes
+     * @throws IllegalArgumentException if shapes do not fit, memory overlaps, or the target is read-only or keeps several positions in one
+     *     element; nothing has been written then
+     */
+    public static void concat(int axis, Tensor target, Tensor... parts) {
+        Copy.concat(axis, Checks.notNull(target, "target"), Checks.notNull(parts, "parts"));
+    }
+
+    /**
      * Stores one number in every element of this view, rounded to {@link #dtype()}; memory between the elements stays as it is.
      *
      * @param value the number
      * @throws IllegalArgumentException if the memory is read-only, or elements share storage, as those of a broadcast tensor do
      */
     public void fill(double value) {
-        if (memory.isReadOnly()) {
-            throw Checks.fail("fill", "read-only memory", "expected memory that can be written");
-        }
-        if (overlapsItself()) {
-            throw Checks.fail("fill", toString(), "expected every element to have its own storage");
-        }
-        if (shape.elements() > 0) {
-            Copy.fill(this, value);
-        }
+        Copy.fill(this, value);
     }
 
     /**

@@ -12,6 +12,7 @@ import io.multihead.attention.KeyValueView;
 import io.multihead.attention.Mask;
 import io.multihead.attention.ScoreOptions;
 import io.multihead.attention.Softmax;
+import io.multihead.cache.CacheContents;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
 import io.multihead.format.Safetensors;
@@ -150,6 +151,7 @@ final class ValidCalls {
                         new long[] {0, 1, 3},
                         t(m, 1, 2, 3, 4),
                         t(m, 1, 2, 3, 4)),
+                m -> ValidCall.on(CacheContents.of(cache3()), "read", CPU, 0, 1, 1L, t(m, 2, 2, 4), t(m, 2, 2, 4)),
                 m -> ValidCall.on(cache2(), "view", 1, new int[] {1, 0}),
                 m -> ValidCall.on(cache2(), "truncate", 0, 0L),
                 m -> ValidCall.on(cache2(), "slide", 0, 0L),
@@ -193,6 +195,7 @@ final class ValidCalls {
     private static List<Maker> others() {
         return List.of(
                 m -> ValidCall.on(t(m, 3, 4), "copyTo", t(m, 3, 4)),
+                m -> ValidCall.of(Tensor.class, "concat", 1, t(m, 3, 4), new Tensor[] {t(m, 3, 1), t(m, 3, 3)}),
                 m -> ValidCall.on(t(m, 3, 4), "slice", 1, 1L, 3L),
                 m -> ValidCall.on(t(m, 3, 4), "select", 1, 2L),
                 m -> ValidCall.on(t(m, 3, 4), "permute", new int[] {1, 0}),
@@ -284,10 +287,14 @@ final class ValidCalls {
         return KeyValueCache.contiguous(KeyValueCache.Config.of(2, 2, 4), 2, 5);
     }
 
-    private static KeyValueView cached() {
+    private static KeyValueCache cache3() {
         KeyValueCache cache = cache2();
         Tensor tokens = Tensor.of(new float[48], 2, 2, 3, 4);
         cache.append(CPU, 0, new int[] {0, 1}, tokens, tokens);
-        return cache.view(0, 0, 1);
+        return cache;
+    }
+
+    private static KeyValueView cached() {
+        return cache3().view(0, 0, 1);
     }
 }

@@ -124,6 +124,71 @@ class TensorProperties {
         }
     }
 
+    @Property(tries = 300)
+    void concatIsPlainLoops(@ForAll DType dtype, @ForAll Layout layout, @ForAll long seed) {
+        SplittableRandom random = new SplittableRandom(seed);
+        int axis = random.nextInt(3);
+        long[] dims = {1 + random.nextInt(3), 1 + random.nextInt(3), 1 + random.nextInt(4)};
+        Tensor[] parts = new Tensor[random.nextInt(4)];
+        try (Arena arena = Arena.ofConfined()) {
+            long all = 0;
+            for (int i = 0; i < parts.length; i++) {
+                dims[axis] = random.nextInt(3);
+                all += dims[axis];
+                Layout of = Layout.values()[random.nextInt(Layout.values().length)];
+                DType as = DType.values()[random.nextInt(DType.values().length)];
+                parts[i] = Numbers.fill(of.allocate(arena, as, dims), () -> random.nextInt(-100, 100));
+            }
+            dims[axis] = all;
+            Tensor target = layout.allocate(arena, dtype, dims);
+            Tensor.concat(axis - (random.nextBoolean() ? 3 : 0), target, parts);
+            long[] at = new long[3];
+            long before = 0;
+            for (Tensor part : parts) {
+                for (at[0] = 0; at[0] < part.dim(0); at[0]++) {
+                    for (at[1] = 0; at[1] < part.dim(1); at[1]++) {
+                        for (at[2] = 0; at[2] < part.dim(2); at[2]++) {
+                            long[] to = at.clone();
+                            to[axis] += before;
+                            assertEquals(part.get(at), target.get(to));
+                        }
+                    }
+                }
+                before += part.dim(axis);
+            }
+            assertTrue(Layout.untouchedOutside(target));
+        }
+    }
+
+    @Example
+    void concatChecksEverythingBeforeItWrites() {
+        Tensor target = Tensor.of(new float[6], 2, 3);
+        Tensor one = Tensor.of(new float[] {1, 1}, 2, 1);
+        Tensor two = Tensor.of(new float[] {2, 2, 2, 2}, 2, 2);
+        message("axis: 2; expected an axis of shape [2, 3]", () -> Tensor.concat(2, target, one, two));
+        message(
+                "parts[1]: shape [2, 2]; expected the sizes of target [2, 3] but along axis 0",
+                () -> Tensor.concat(0, target, target, two));
+        message(
+                "parts[2]: shape [2, 1]; expected at most 0 along axis 1, which the parts before leave of target [2, 3]",
+                () -> Tensor.concat(1, target, one, two, one));
+        message(
+                "target: shape [2, 3]; expected 2 along axis 1, as the parts have together",
+                () -> Tensor.concat(-1, target, one, one));
+        message(
+                "target: overlaps parts[1]; expected memory of its own",
+                () -> Tensor.concat(1, target, one, target.slice(1, 0, 2)));
+        message(
+                "target: read-only memory; expected memory to write to",
+                () -> Tensor.concat(1, Tensor.view(target.memory().asReadOnly(), DType.F32, target.shape()), one, two));
+        message(
+                "target: F32 [2, 3] strides [0, 1]; expected an element of its own for every position",
+                () -> Tensor.concat(1, Tensor.of(new float[3], 1, 3).broadcast(2, 3), one, two));
+        assertArrayEquals(new float[6], target.toArray());
+        Tensor.concat(1, target, one, two);
+        assertArrayEquals(new float[] {1, 2, 2, 1, 2, 2}, target.toArray());
+    }
+
     @Example
     void i8SaturatesAndForgetsNan() {
         Tensor bytes = Tensor.view(MemorySegment.ofArray(new byte[1]), DType.I8, Shape.of(1));

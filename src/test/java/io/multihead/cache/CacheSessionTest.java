@@ -1,0 +1,280 @@
+package io.multihead.cache;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.cache.KeyValueCache.Config;
+import io.multihead.compute.Compute;
+import io.multihead.format.Safetensors;
+import io.multihead.position.Rope;
+import io.multihead.support.Tokens;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import java.io.File;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.net.URISyntaxException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Session files across processes, and files that do not fit. */
+class CacheSessionTest {
+    private static final Compute CPU = Compute.serial();
+    private static final Config CONFIG =
+            Config.of(2, 2, 8).withValueDim(6).withDtype(DType.I8).withRopes(rope(500));
+
+    @TempDir
+    Path folder;
+
+    private static Rope rope(double theta) {
+        return Rope.of(Rope.Config.of(8).withTheta(theta));
+    }
+
+    private static Config config(DType dtype) {
+        return CONFIG.withDtype(dtype);
+    }
+
+    /** Returns a cache with a prefix of 300 tokens, and a fork of it that has 30 more and has dropped some. */
+    private static KeyValueCache filled(Config config) {
+        KeyValueCache cache = KeyValueCache.paged(config, 1L << 20);
+        int prefix = cache.open();
+        append(cache, prefix, 300, 1);
+        int fork = cache.fork(prefix);
+        append(cache, fork, 30, 2);
+        cache.slide(fork, 270);
+        return cache;
+    }
+
+    private static void append(KeyValueCache cache, int sequence, int tokens, long seed) {
+        Config config = cache.config();
+        for (int layer = 0; layer < config.layers(); layer++) {
+            Tensor key = Tokens.gaussian(1, config.heads(), tokens, config.headDim(), seed + layer);
+            Tensor value = Tokens.gaussian(1, config.heads(), tokens, config.valueDim(), seed + layer + 10);
+            cache.append(CPU, layer, sequence, key, value);
+        }
+    }
+
+    /** Continues both sequences and a fork of each; returns all bits. */
+    private static String decode(KeyValueCache cache, int... sequences) {
+        StringBuilder bits = new StringBuilder();
+        for (int sequence : sequences) {
+            int fork = cache.fork(sequence);
+            append(cache, fork, 5, 20 + bits.length());
+            append(cache, sequence, 3, 40 + bits.length());
+            for (int layer = 0; layer < cache.config().layers(); layer++) {
+                bits.append(Arrays.toString(RandomCache.attend(cache, layer, fork, CPU)));
+                bits.append(Arrays.toString(RandomCache.attend(cache, layer, sequence, CPU)));
+            }
+        }
+        return HexFormat.of().toHexDigits(bits.toString().hashCode()) + " of " + bits.length();
+    }
+
+    /** The other process of {@link #aPrefixSurvivesARestart}. */
+    public static final class Restarted {
+        public static void main(String[] arguments) throws IOException {
+            KeyValueCache cache = KeyValueCache.contiguous(config(DType.valueOf(arguments[1])), 6, 512);
+            System.out.println(decode(cache, CacheSession.load(CPU, cache, Path.of(arguments[0]))));
+        }
+    }
+
+    /** Returns where a class was loaded from: a launcher may have a class loader of its own. */
+    private static String classPath(Class<?> type) throws URISyntaxException {
+        return Path.of(type.getProtectionDomain().getCodeSource().getLocation().toURI())
+                .toString();
+    }
+
+    @Test
+    void aPrefixSurvivesARestart() throws Exception {
+        for (DType dtype : List.of(DType.I8)) {
+            Path file = folder.resolve(dtype + ".safetensors");
+            KeyValueCache cache = filled(config(dtype));
+            CacheSession.save(CPU, cache, file, 0, 1);
+            Process other = new ProcessBuilder(
+                            Path.of(System.getProperty("java.home"), "bin", "java")
+                                    .toString(),
+                            "--add-modules",
+                            "jdk.incubator.vector",
+                            "-cp",
+                            classPath(Restarted.class)
+                                    + File.pathSeparator
+                                    + classPath(CacheSession.class)
+                                    + File.pathSeparator
+                                    + System.getProperty("java.class.path"),
+                            Restarted.class.getName(),
+                            file.toString(),
+                            dtype.name())
+                    .redirectError(ProcessBuilder.Redirect.DISCARD)
+                    .start();
+            String printed = new String(other.getInputStream().readAllBytes()).strip();
+            assertTrue(other.waitFor(1, TimeUnit.MINUTES));
+            assertEquals(decode(cache, 0, 1), printed);
+        }
+    }
+
+    @Test
+    void aFileHoldsSharedTokensOnceAndNoneThatWereDropped() throws IOException {
+        KeyValueCache cache = filled(config(DType.F32));
+        Path file = folder.resolve("session");
+        CacheSession.save(CPU, cache, file, 0, 1);
+        try (Arena arena = Arena.ofConfined()) {
+            // five blocks of 300 tokens, of which the fork shares none but that before its first token; two of its own
+            Tensor key = Safetensors.map(file, arena).get("layer.1.key");
+            assertEquals(
+                    List.of(2L, 7L * 64, 8L),
+                    Arrays.stream(key.shape().toArray()).boxed().toList());
+        }
+        cache.slide(0, 290);
+        CacheSession.save(CPU, cache, file, 0);
+        try (Arena arena = Arena.ofConfined()) {
+            Tensor key = Safetensors.map(file, arena).get("layer.0.key");
+            assertEquals(64, key.dim(1));
+            assertEquals(0, key.get(0, 290 % 64 - 1, 0));
+            assertTrue(key.get(0, 290 % 64, 0) != 0 && key.get(0, 299 % 64, 0) != 0);
+            assertEquals(0, key.get(0, 300 % 64, 0));
+        }
+    }
+
+    @Test
+    void nothingIsASessionToo() throws IOException {
+        KeyValueCache cache = filled(CONFIG);
+        CacheSession.save(CPU, cache, folder.resolve("none"));
+        assertEquals(0, CacheSession.load(CPU, cache, folder.resolve("none")).length);
+        int empty = cache.open();
+        CacheSession.save(CPU, cache, folder.resolve("empty"), empty);
+        int loaded = CacheSession.load(CPU, cache, folder.resolve("empty"))[0];
+        assertEquals(0, cache.length(1, loaded));
+    }
+
+    @Test
+    void filesForOtherCachesNameTheFieldAndBothValues() throws IOException {
+        Path file = folder.resolve("session");
+        CacheSession.save(CPU, filled(CONFIG), file, 0);
+        rejected(
+                Config.of(3, 2, 8).withValueDim(6).withDtype(DType.I8).withRopes(rope(500)),
+                file,
+                "layers: 2; expected 3");
+        rejected(
+                Config.of(2, 1, 8).withValueDim(6).withDtype(DType.I8).withRopes(rope(500)),
+                file,
+                "heads: 2; expected 1");
+        rejected(
+                Config.of(2, 2, 9).withValueDim(6).withDtype(DType.I8).withRopes(rope(500)),
+                file,
+                "headDim: 8; expected 9");
+        rejected(CONFIG.withValueDim(7), file, "valueDim: 6; expected 7");
+        rejected(CONFIG.withDtype(DType.F16), file, "dtype: I8; expected F16");
+        rejected(CONFIG.withRopes(), file, "ropes: Config[rotaryDims=8, theta=500.0");
+        rejected(CONFIG.withRopes(rope(500), rope(501)), file, "theta=501.0");
+        KeyValueCache same = KeyValueCache.paged(CONFIG.withRopes(rope(500), rope(500)), 1L << 20);
+        assertEquals(300, same.length(0, CacheSession.load(CPU, same, file)[0]));
+    }
+
+    @Test
+    void brokenFilesAreNamed() throws IOException {
+        Path file = folder.resolve("session");
+        CacheSession.save(CPU, filled(CONFIG), file, 0);
+        byte[] whole = Files.readAllBytes(file);
+        for (int length : new int[] {0, 7, 9, 200, whole.length / 2, whole.length - 1}) {
+            Files.write(file, Arrays.copyOf(whole, length));
+            rejected(CONFIG, file, "expected");
+        }
+        Files.write(file, whole);
+        broken(file, "format", null, "format: null; expected multihead");
+        broken(file, "sequences", "2", "sequence 1 firstKey: null");
+        broken(file, "sequences", "-1", "sequences: -1");
+        broken(file, "sequences", "9999999999", "sequences: 9999999999");
+        broken(file, "sequence 0 firstKey", "301", "sequence 0 lengths: [300, 300]");
+        broken(file, "sequence 0 firstKey", "9007199254740992", "sequence 0 firstKey");
+        broken(file, "sequence 0 lengths", "300", "sequence 0 lengths: 1 elements");
+        broken(file, "sequence 0 lengths", "300 9007199254740991", "sequence 0 blocks: 5 of them");
+        broken(file, "sequence 0 lengths", "300 x", "sequence 0 lengths: x");
+        broken(file, "sequence 0 blocks", "0 1 2 3 5", "sequence 0 blocks: 5");
+        broken(file, "sequence 0 blocks", "0 1 2 3 -2", "sequence 0 blocks: -2");
+        broken(file, "sequence 0 blocks", "0  1 2 3", "sequence 0 blocks: ;");
+        broken(file, "tensor layer.1.value", null, "layer.1.value");
+        broken(file, "tensor layer.1.key_scale", null, "layer.1.key_scale");
+        assertThrows(IOException.class, () -> CacheSession.load(CPU, filled(CONFIG), folder.resolve("missing")));
+    }
+
+    /** Rewrites a file with one field changed or left out. */
+    private void broken(Path file, String field, String value, String message) throws IOException {
+        Path changed = folder.resolve("changed");
+        try (Arena arena = Arena.ofShared()) {
+            Safetensors read = Safetensors.map(file, arena);
+            Map<String, String> metadata = new LinkedHashMap<>(read.metadata());
+            metadata.remove(field);
+            if (value != null) {
+                metadata.put(field, value);
+            }
+            Map<String, Tensor> tensors = new LinkedHashMap<>();
+            read.names().forEach(name -> tensors.put(name, read.get(name)));
+            tensors.remove(field.replace("tensor ", ""));
+            Safetensors.write(changed, tensors, metadata);
+        }
+        rejected(CONFIG, changed, message);
+    }
+
+    private static void rejected(Config config, Path file, String message) {
+        KeyValueCache cache = KeyValueCache.paged(config, 1L << 20);
+        IllegalArgumentException thrown =
+                assertThrows(IllegalArgumentException.class, () -> CacheSession.load(CPU, cache, file));
+        assertTrue(
+                thrown.getMessage().startsWith(file.toString())
+                        && thrown.getMessage().contains(message),
+                thrown.getMessage());
+        assertEquals(0, cache.usedBytes());
+        assertEquals(0, cache.open());
+    }
+
+    @Test
+    void aCacheWithoutRoomStaysAsItWas() throws IOException {
+        Path file = folder.resolve("session");
+        KeyValueCache saved = filled(CONFIG);
+        CacheSession.save(CPU, saved, file, 0, 1);
+        long page = 64 * saved.bytesPerToken();
+        long pages = saved.usedBytes() / page;
+        KeyValueCache small = KeyValueCache.paged(CONFIG, pages * page);
+        int before = small.open();
+        append(small, before, 10, 1);
+        int[] bits = RandomCache.attend(small, 0, before, CPU);
+        CacheFullException full = assertThrows(CacheFullException.class, () -> CacheSession.load(CPU, small, file));
+        assertTrue(full.getMessage().startsWith("cache: " + pages + " pages"), full.getMessage());
+        KeyValueCache shallow = KeyValueCache.contiguous(CONFIG, 9, 256);
+        assertThrows(CacheFullException.class, () -> CacheSession.load(CPU, shallow, file));
+        Compute closed = Compute.threads(2);
+        closed.close();
+        assertThrows(IllegalStateException.class, () -> CacheSession.load(closed, shallow, file));
+        assertEquals(page, small.usedBytes());
+        assertArrayEquals(bits, RandomCache.attend(small, 0, before, CPU));
+        small.close(before);
+        assertArrayEquals(new int[] {0, 1}, CacheSession.load(CPU, small, file));
+        assertEquals(0, small.availableTokens());
+    }
+
+    @Test
+    void aSaveThatFailsLeavesTheOldFile() throws IOException {
+        Path file = folder.resolve("session");
+        KeyValueCache cache = filled(CONFIG);
+        CacheSession.save(CPU, cache, file, 1);
+        byte[] before = Files.readAllBytes(file);
+        Compute closed = Compute.threads(2);
+        closed.close();
+        assertThrows(IllegalStateException.class, () -> CacheSession.save(closed, cache, file, 0));
+        assertThrows(IllegalArgumentException.class, () -> CacheSession.save(CPU, cache, file, 0, 0));
+        assertThrows(IllegalArgumentException.class, () -> CacheSession.save(CPU, cache, file, 9));
+        assertArrayEquals(before, Files.readAllBytes(file));
+        try (var files = Files.list(folder)) {
+            assertEquals(List.of(file), files.toList());
+        }
+    }
+}
