@@ -25,6 +25,8 @@ public enum PanelFormat {
     INT8(Byte.BYTES, 0, Int8Panels.ROWS);
 
     private static final float MOST_BYTE = 127f;
+    /** The largest scale of which every multiple up to 127 is finite; {@code Float.MAX_VALUE / 127} is rounded up. */
+    private static final float MOST_SCALE = Math.nextDown(Float.MAX_VALUE / MOST_BYTE);
 
     private final int bytes;
     /** Logarithm of the elements in one element of the array. */
@@ -104,12 +106,13 @@ public enum PanelFormat {
         for (int i = 0; i < length; i++) {
             largest = Math.max(largest, Math.abs(row[at + i]));
         }
-        float scale = largest / MOST_BYTE;
-        boolean usable = scale > 0f && scale <= Float.MAX_VALUE;
+        boolean finite = largest <= Float.MAX_VALUE;
+        float scale = finite ? Math.min(largest / MOST_BYTE, MOST_SCALE) : Float.NaN;
+        boolean usable = scale > 0f;
         for (int i = 0; i < length; i++) {
             row[at + i] = usable ? (float) Math.clamp(Math.rint(row[at + i] / scale), -MOST_BYTE, MOST_BYTE) : 0f;
         }
-        return scale <= Float.MAX_VALUE ? scale : Float.NaN;
+        return scale;
     }
 
     /**

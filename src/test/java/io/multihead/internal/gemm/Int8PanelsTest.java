@@ -2,6 +2,7 @@ package io.multihead.internal.gemm;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.internal.kernel.Int8Panels;
 import io.multihead.internal.kernel.Lanes;
@@ -36,6 +37,20 @@ class Int8PanelsTest {
             Int8Panels.widen(bytes, 0, rows, actual, 0);
             assertArrayEquals(Arrays.copyOf(expected, actual.length), actual);
         }
+    }
+
+    /** An element widens to a finite number, or a hidden value would turn its row into NaN, as 0 times infinity. */
+    @Test
+    void largestElementsStayFinite() {
+        for (float x = Float.MAX_VALUE; x > 0x1.fffp127f; x = Math.nextDown(x)) {
+            float[] row = {x, -x, x / 3, 0f};
+            float scale = PanelFormat.quantise(row, 0, row.length);
+            assertEquals(127f, row[0]);
+            assertEquals(-127f, row[1]);
+            assertTrue(scale * row[0] <= Float.MAX_VALUE, () -> "scale " + scale);
+        }
+        assertTrue(Float.isNaN(PanelFormat.quantise(new float[] {Float.POSITIVE_INFINITY}, 0, 1)));
+        assertTrue(Float.isNaN(PanelFormat.quantise(new float[] {1f, Float.NaN}, 0, 2)));
     }
 
     /** A few rows that widen int8 in registers have the bits of rows whose panels are widened and scaled first, for any depth. */
