@@ -3,10 +3,10 @@ package io.multihead.attention;
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
 import io.multihead.internal.attention.AttentionProblem;
-import io.multihead.internal.attention.MemoryChecks;
 import io.multihead.internal.attention.QueryTensors;
 import io.multihead.internal.attention.forward.ForwardCall;
 import io.multihead.internal.attention.keyvalue.KeyValueSource;
+import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -26,9 +26,9 @@ final class AttentionChecks {
                     "shape " + query.shape(),
                     "expected a multiple of the " + key.dim(1) + " heads of key " + key.shape());
         }
-        MemoryChecks.requireAccess(cpu, query, "query");
-        MemoryChecks.requireAccess(cpu, key, "key");
-        MemoryChecks.requireAccess(cpu, value, "value");
+        TensorChecks.requireAccess(cpu, query, "query");
+        TensorChecks.requireAccess(cpu, key, "key");
+        TensorChecks.requireAccess(cpu, value, "value");
     }
 
     /** Fails unless keys and values fit each other. */
@@ -95,7 +95,7 @@ final class AttentionChecks {
                     "shape " + query.shape(),
                     "expected a multiple of the " + view.heads() + " heads of keyValues");
         }
-        MemoryChecks.requireAccess(cpu, query, "query");
+        TensorChecks.requireAccess(cpu, query, "query");
     }
 
     /** Fails unless the outputs of a bound call have the right shapes and memory of their own. */
@@ -110,21 +110,21 @@ final class AttentionChecks {
         if (logSumExp != null) {
             requireShape(logSumExp, "logSumExp", 3, tensors.query(), 0);
             requireApart(cpu, logSumExp, "logSumExp", call);
-            MemoryChecks.requireApart(output, "output", logSumExp, "logSumExp");
+            TensorChecks.requireApart(output, "output", logSumExp, "logSumExp");
         }
         if (weights != null) {
             requireShape(weights, "weights", 4, tensors.query(), problem.keys());
             requireApart(cpu, weights, "weights", call);
-            MemoryChecks.requireApart(output, "output", weights, "weights");
+            TensorChecks.requireApart(output, "output", weights, "weights");
             if (logSumExp != null) {
-                MemoryChecks.requireApart(logSumExp, "logSumExp", weights, "weights");
+                TensorChecks.requireApart(logSumExp, "logSumExp", weights, "weights");
             }
         }
     }
 
     private static void requireApart(Compute cpu, Tensor written, String argument, ForwardCall call) {
-        MemoryChecks.requireWritable(cpu, written, argument);
-        MemoryChecks.requireApart(written, argument, call.tensors().query(), "query");
+        TensorChecks.requireWritable(cpu, written, argument);
+        TensorChecks.requireApart(written, argument, call.tensors().query(), "query");
         call.source().requireUsable(cpu, written, argument);
         call.mask().requireUsable(cpu, written, argument);
     }

@@ -2,9 +2,9 @@ package io.multihead.attention;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
-import io.multihead.internal.attention.MemoryChecks;
 import io.multihead.internal.attention.forward.StateMerge;
 import io.multihead.internal.call.Operation;
+import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.exec.ScratchKey;
 import io.multihead.tensor.Tensor;
 
@@ -65,9 +65,9 @@ public record AttentionState(Tensor output, Tensor logSumExp) {
         Checks.notNull(cpu, "cpu");
         require(cpu, left, "left", merged);
         require(cpu, right, "right", merged);
-        MemoryChecks.requireWritable(cpu, merged.output, "merged output");
-        MemoryChecks.requireWritable(cpu, merged.logSumExp, "merged logSumExp");
-        MemoryChecks.requireApart(merged.output, "merged output", merged.logSumExp, "merged logSumExp");
+        TensorChecks.requireWritable(cpu, merged.output, "merged output");
+        TensorChecks.requireWritable(cpu, merged.logSumExp, "merged logSumExp");
+        TensorChecks.requireApart(merged.output, "merged output", merged.logSumExp, "merged logSumExp");
         try (StateMerge call = Operation.open(cpu, CALL)) {
             call.bindLeft(left.output, left.logSumExp);
             call.bindRight(right.output, right.logSumExp);
@@ -85,14 +85,14 @@ public record AttentionState(Tensor output, Tensor logSumExp) {
                     "output shape " + part.output.shape(),
                     "expected " + merged.output.shape() + ", as of merged");
         }
-        MemoryChecks.requireFloating(part.logSumExp, argument + " logSumExp");
-        MemoryChecks.requireAccess(cpu, part.output, argument);
-        MemoryChecks.requireAccess(cpu, part.logSumExp, argument);
+        TensorChecks.requireFloating(part.logSumExp, argument + " logSumExp");
+        TensorChecks.requireAccess(cpu, part.output, argument);
+        TensorChecks.requireAccess(cpu, part.logSumExp, argument);
         if (part != merged) {
-            MemoryChecks.requireApart(merged.output, "merged output", part.output, argument);
-            MemoryChecks.requireApart(merged.output, "merged output", part.logSumExp, argument);
-            MemoryChecks.requireApart(merged.logSumExp, "merged logSumExp", part.output, argument);
-            MemoryChecks.requireApart(merged.logSumExp, "merged logSumExp", part.logSumExp, argument);
+            TensorChecks.requireApart(merged.output, "merged output", part.output, argument);
+            TensorChecks.requireApart(merged.output, "merged output", part.logSumExp, argument);
+            TensorChecks.requireApart(merged.logSumExp, "merged logSumExp", part.output, argument);
+            TensorChecks.requireApart(merged.logSumExp, "merged logSumExp", part.logSumExp, argument);
         }
     }
 }

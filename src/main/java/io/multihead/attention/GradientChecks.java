@@ -2,14 +2,12 @@ package io.multihead.attention;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
-import io.multihead.internal.attention.MemoryChecks;
 import io.multihead.internal.attention.mask.MaskPart;
+import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** Checks of the arguments of backward, made before anything is written. */
@@ -19,30 +17,26 @@ final class GradientChecks {
     static void require(Compute cpu, AttentionPass pass, AttentionOutputs upstream, AttentionGradients gradients) {
         AttentionChecks.requireInputs(cpu, pass.query(), pass.key(), pass.value());
         requireOptions(pass.options());
-        Map<String, Tensor> read = new LinkedHashMap<>();
-        read.put("query", pass.query());
-        read.put("key", pass.key());
-        read.put("value", pass.value());
         Shape query = pass.query().shape();
+        TensorChecks tensors = new TensorChecks(cpu)
+                .readsAny("query", pass.query(), query)
+                .readsAny("key", pass.key(), pass.key().shape())
+                .readsAny("value", pass.value(), pass.value().shape());
         long[] output = {query.dim(0), query.dim(1), query.dim(2), pass.value().dim(3)};
         long[] weights = {query.dim(0), query.dim(1), query.dim(2), pass.key().dim(2)};
-        outputs(read, pass.outputs(), "", output, weights);
-        outputs(read, upstream, "Gradient", output, weights);
+        outputs(tensors, pass.outputs(), "", output, weights);
+        outputs(tensors, upstream, "Gradient", output, weights);
         if (upstream.weights() != null && pass.outputs().weights() == null) {
             throw Checks.fail("weightsGradient", "given", "expected the weights too, as forward wrote them");
         }
-        for (MaskPart part : pass.options().mask().parts()) {
-            if (part.tensor() != null) {
-                read.put("mask " + read.size(), part.tensor());
-            }
+        List<Tensor> masks = pass.options().mask().tensors();
+        for (int i = 0; i < masks.size(); i++) {
+            tensors.readsAny("mask " + i, masks.get(i), masks.get(i).shape());
         }
-        read.forEach((name, tensor) -> MemoryChecks.requireAccess(cpu, tensor, name));
-        Map<String, Tensor> written = new LinkedHashMap<>();
-        put(written, "query gradient", gradients.query(), query);
-        put(written, "key gradient", gradients.key(), pass.key().shape());
-        put(written, "value gradient", gradients.value(), pass.value().shape());
-        putBias(written, gradients.bias(), pass.options().mask());
-        requireWritable(cpu, read, written);
+        writes(tensors, "query gradient", gradients.query(), query);
+        writes(tensors, "key gradient", gradients.key(), pass.key().shape());
+        writes(tensors, "value gradient", gradients.value(), pass.value().shape());
+        bias(tensors, gradients.bias(), pass.options().mask());
     }
 
     private static void requireOptions(AttentionOptions options) {
@@ -59,25 +53,23 @@ final class GradientChecks {
     }
 
     private static void outputs(
-            Map<String, Tensor> read, AttentionOutputs outputs, String suffix, long[] output, long[] weights) {
-        put(read, "output" + suffix, outputs.output(), Shape.of(output));
-        put(read, "logSumExp" + suffix, outputs.logSumExp(), Shape.of(Arrays.copyOf(output, 3)));
+            TensorChecks tensors, AttentionOutputs outputs, String suffix, long[] output, long[] weights) {
+        tensors.readsAny("output" + suffix, outputs.output(), Shape.of(output));
         if (outputs.logSumExp() != null) {
-            MemoryChecks.requireFloating(outputs.logSumExp(), "logSumExp" + suffix);
+            tensors.reads("logSumExp" + suffix, outputs.logSumExp(), Shape.of(Arrays.copyOf(output, 3)));
         }
-        put(read, "weights" + suffix, outputs.weights(), Shape.of(weights));
-    }
-
-    private static void put(Map<String, Tensor> tensors, String name, @Nullable Tensor tensor, Shape expected) {
-        if (tensor != null) {
-            if (!tensor.shape().equals(expected)) {
-                throw Checks.fail(name, "shape " + tensor.shape(), "expected " + expected);
-            }
-            tensors.put(name, tensor);
+        if (outputs.weights() != null) {
+            tensors.readsAny("weights" + suffix, outputs.weights(), Shape.of(weights));
         }
     }
 
-    private static void putBias(Map<String, Tensor> written, @Nullable Tensor gradient, Mask mask) {
+    private static void writes(TensorChecks tensors, String name, @Nullable Tensor gradient, Shape expected) {
+        if (gradient != null) {
+            tensors.writes(name, gradient, expected);
+        }
+    }
+
+    private static void bias(TensorChecks tensors, @Nullable Tensor gradient, Mask mask) {
         if (gradient == null) {
             return;
         }
@@ -89,15 +81,6 @@ final class GradientChecks {
             throw Checks.fail(
                     "bias gradient", "shape " + gradient.shape(), "expected that of a bias of the mask, of " + shapes);
         }
-        written.put("bias gradient", gradient);
-    }
-
-    private static void requireWritable(Compute cpu, Map<String, Tensor> read, Map<String, Tensor> written) {
-        Map<String, Tensor> others = new LinkedHashMap<>(read);
-        written.forEach((name, tensor) -> {
-            MemoryChecks.requireWritable(cpu, tensor, name);
-            others.forEach((other, held) -> MemoryChecks.requireApart(tensor, name, held, other));
-            others.put(name, tensor);
-        });
+        tensors.writes("bias gradient", gradient, gradient.shape());
     }
 }

@@ -2,10 +2,10 @@ package io.multihead.attention;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
-import io.multihead.internal.attention.MemoryChecks;
 import io.multihead.internal.attention.forward.SoftmaxCall;
 import io.multihead.internal.attention.mask.BoundMask;
 import io.multihead.internal.call.Operation;
+import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.exec.ScratchKey;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
@@ -65,15 +65,15 @@ public final class Softmax {
         Checks.notNull(cpu, "cpu");
         Checks.notNull(options, "options");
         requireShapes(scores, output, logSumExp);
-        MemoryChecks.requireAccess(cpu, scores, "scores");
-        MemoryChecks.requireWritable(cpu, output, "output");
+        TensorChecks.requireAccess(cpu, scores, "scores");
+        TensorChecks.requireWritable(cpu, output, "output");
         if (output != scores) {
-            MemoryChecks.requireApart(output, "output", scores, "scores");
+            TensorChecks.requireApart(output, "output", scores, "scores");
         }
         if (logSumExp != null) {
-            MemoryChecks.requireWritable(cpu, logSumExp, "logSumExp");
-            MemoryChecks.requireApart(logSumExp, "logSumExp", scores, "scores");
-            MemoryChecks.requireApart(logSumExp, "logSumExp", output, "output");
+            TensorChecks.requireWritable(cpu, logSumExp, "logSumExp");
+            TensorChecks.requireApart(logSumExp, "logSumExp", scores, "scores");
+            TensorChecks.requireApart(logSumExp, "logSumExp", output, "output");
         }
         try (SoftmaxCall call = Operation.open(cpu, CALL)) {
             call.bind(scores, output, logSumExp, logarithm, options.scaleFor(1));
@@ -83,6 +83,9 @@ public final class Softmax {
                         "options", options.toString(), "expected no score options and no blocks for scores alone");
             }
             mask.requireUsable(cpu, output, "output");
+            if (logSumExp != null) {
+                mask.requireUsable(cpu, logSumExp, "logSumExp");
+            }
             call.run();
         }
     }
@@ -92,9 +95,7 @@ public final class Softmax {
         if (rank < 1 || rank > 4) {
             throw Checks.fail("scores", "shape " + scores.shape(), "expected one to four axes");
         }
-        if (!Checks.notNull(output, "output").shape().equals(scores.shape())) {
-            throw Checks.fail("output", "shape " + output.shape(), "expected " + scores.shape() + ", as scores");
-        }
+        TensorChecks.requireShape(output, "output", scores.shape());
         Checks.fitsInt(scores.dim(-1), "keys");
         boolean fits = logSumExp == null || logSumExp.rank() == rank - 1;
         for (int axis = 0; fits && logSumExp != null && axis < rank - 1; axis++) {

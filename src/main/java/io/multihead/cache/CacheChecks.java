@@ -2,7 +2,7 @@ package io.multihead.cache;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
-import io.multihead.internal.call.Operation;
+import io.multihead.internal.call.TensorChecks;
 import io.multihead.position.Rope;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
@@ -20,8 +20,8 @@ final class CacheChecks {
             throw Checks.fail(
                     "value", "shape " + value.shape(), "expected the batches and tokens of key " + key.shape());
         }
-        Operation.execution(cpu).requireAccess(key, "key");
-        Operation.execution(cpu).requireAccess(value, "value");
+        TensorChecks.requireAccess(cpu, key, "key");
+        TensorChecks.requireAccess(cpu, value, "value");
     }
 
     private static void requireShape(Tensor tensor, String argument, long heads, long dim) {

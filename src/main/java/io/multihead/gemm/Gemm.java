@@ -36,7 +36,7 @@ public final class Gemm {
         GemmChecks.requireMatrix(a, "a");
         GemmChecks.requireMatrix(b, "b");
         Checks.notNull(options, "options");
-        Tensor right = options.transposeB() ? GemmChecks.transposed(b) : b;
+        Tensor right = options.transposeB() ? b.transpose(-2, -1) : b;
         run(cpu, a, right, null, c, options);
     }
 
@@ -63,7 +63,7 @@ public final class Gemm {
     private static void run(
             Compute cpu, Tensor a, @Nullable Tensor b, @Nullable PackedWeights packed, Tensor c, GemmOptions options) {
         Checks.notNull(cpu, "cpu");
-        Tensor left = options.transposeA() ? GemmChecks.transposed(a) : a;
+        Tensor left = options.transposeA() ? a.transpose(-2, -1) : a;
         GemmChecks.requireOperands(cpu, left, b, packed, c);
         GemmChecks.requireBias(cpu, c, options.bias());
         try (GemmCall call = Operation.open(cpu, CALL)) {

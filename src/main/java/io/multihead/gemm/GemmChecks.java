@@ -2,7 +2,7 @@ package io.multihead.gemm;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
-import io.multihead.internal.call.Operation;
+import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -14,17 +14,6 @@ final class GemmChecks {
         if (Checks.notNull(tensor, argument).rank() < 2) {
             throw Checks.fail(argument, "shape " + tensor.shape(), "expected [..., rows, columns]");
         }
-    }
-
-    static Tensor transposed(Tensor matrix) {
-        int rank = matrix.rank();
-        int[] axes = new int[rank];
-        for (int axis = 0; axis < rank; axis++) {
-            axes[axis] = axis;
-        }
-        axes[rank - 2] = rank - 1;
-        axes[rank - 1] = rank - 2;
-        return matrix.permute(axes);
     }
 
     static void requireOperands(Compute cpu, Tensor a, @Nullable Tensor b, @Nullable PackedWeights packed, Tensor c) {
@@ -42,13 +31,8 @@ final class GemmChecks {
             requireRight(packed.inputs(), packed.outputs(), depth, c, null);
         }
         requireApart(cpu, a, c, "a");
-        Operation.execution(cpu).requireAccess(c, "c");
-        if (c.memory().isReadOnly()) {
-            throw Checks.fail("c", "read-only memory", "expected memory that can be written");
-        }
-        if (c.overlapsItself()) {
-            throw Checks.fail("c", c.toString(), "expected every element to have its own storage");
-        }
+        TensorChecks.requireAccess(cpu, c, "c");
+        TensorChecks.requireOwnStorage(c, "c");
     }
 
     static void requireBias(Compute cpu, Tensor c, @Nullable Tensor bias) {
@@ -85,9 +69,7 @@ final class GemmChecks {
     }
 
     private static void requireApart(Compute cpu, Tensor operand, Tensor c, String argument) {
-        Operation.execution(cpu).requireAccess(operand, argument);
-        if (c.overlaps(operand)) {
-            throw Checks.fail("c", "overlaps " + argument, "expected memory of its own");
-        }
+        TensorChecks.requireAccess(cpu, operand, argument);
+        TensorChecks.requireApart(c, "c", operand, argument);
     }
 }

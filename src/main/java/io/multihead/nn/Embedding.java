@@ -3,13 +3,14 @@ package io.multihead.nn;
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
 import io.multihead.internal.call.SingleCall;
+import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.nn.InitialTensors;
+import io.multihead.internal.nn.RowLoop;
 import io.multihead.internal.nn.RowView;
-import io.multihead.internal.nn.TensorChecks;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
@@ -18,7 +19,8 @@ import java.util.Map;
 /**
  * Rows of a table by token id, as PyTorch's {@code nn.Embedding}: {@code y_i = weight[ids_i]}.
  *
- * <p>Runs on the calling thread. Thread-safe while nobody changes the table, which stays the caller's. Numbers pass through f32.
+ * <p>Thread-safe while nobody changes the table, which stays the caller's. Numbers pass through f32; the same bits for any number
+ * of threads.
  * Not a {@link Layer}, as ids are no tensor.
  */
 public final class Embedding {
@@ -26,7 +28,6 @@ public final class Embedding {
     private static final FloatsKey ROW = new FloatsKey();
     private static final FloatsKey ADDED = new FloatsKey();
 
-    private final Compute here = Compute.serial();
     private final Tensor weight;
 
     private Embedding(Tensor weight) {
@@ -41,7 +42,7 @@ public final class Embedding {
      * @throws IllegalArgumentException if the shape or element type does not fit
      */
     public static Embedding of(Tensor weight) {
-        TensorChecks.requireFloating(WEIGHT, weight);
+        TensorChecks.requireFloating(weight, WEIGHT);
         if (weight.rank() != 2) {
             throw Checks.fail(WEIGHT, "shape " + weight.shape(), "expected [vocabulary, dim]");
         }
@@ -77,44 +78,43 @@ public final class Embedding {
     /**
      * Looks ids up.
      *
+     * @param cpu threads and scratch
      * @param ids rows of the table, 0 to vocabulary - 1
      * @param y {@code [..., dim]} with as many rows as ids, row-major; written
      * @throws IllegalArgumentException if a shape or id does not fit or y overlaps the table; nothing has been written then
      */
-    public void forward(int[] ids, Tensor y) {
+    public void forward(Compute cpu, int[] ids, Tensor y) {
         int[] rows = require(ids, y, "y");
-        new TensorChecks(here).reads(WEIGHT, weight, weight.shape()).writes("y", y, y.shape());
+        new TensorChecks(cpu).reads(WEIGHT, weight, weight.shape()).writes("y", y, y.shape());
         RowView from = RowView.of(weight, 1);
         RowView to = RowView.of(y, 1);
-        try (SingleCall call = SingleCall.open(here)) {
-            Workspace scratch = call.workspace();
+        RowLoop.run(cpu, rows.length, (i, scratch) -> {
             float[] row = scratch.floats(ROW, RowView.room((int) from.length()));
-            for (int i = 0; i < rows.length; i++) {
-                from.read(scratch.packer(), rows[i], row);
-                to.write(scratch.packer(), i, row);
-            }
-        }
+            from.read(scratch.packer(), rows[(int) i], row);
+            to.write(scratch.packer(), i, row);
+        });
     }
 
     /**
      * Adds the table's gradient, id by id in ascending order of i: {@code weightGradient[ids_i] += dy_i}, each addition
-     * rounded to f32 and to the gradient's element type.
+     * rounded to f32 and to the gradient's element type. Runs on the calling thread, since ids may repeat.
      *
+     * @param cpu scratch
      * @param ids the rows that forward looked up
      * @param outputGradient {@code [..., dim]} with as many rows as ids
      * @param weightGradient of the table's shape, added to
      * @throws IllegalArgumentException if a shape or id does not fit or memory overlaps; nothing has been written then
      */
-    public void backward(int[] ids, Tensor outputGradient, Tensor weightGradient) {
+    public void backward(Compute cpu, int[] ids, Tensor outputGradient, Tensor weightGradient) {
         int[] rows = require(ids, outputGradient, "outputGradient");
-        new TensorChecks(here)
+        new TensorChecks(cpu)
                 .reads(WEIGHT, weight, weight.shape())
                 .reads("outputGradient", outputGradient, outputGradient.shape())
                 .writes("weightGradient", weightGradient, weight.shape());
         RowView from = RowView.of(outputGradient, 1);
         RowView to = RowView.of(weightGradient, 1);
         int length = (int) from.length();
-        try (SingleCall call = SingleCall.open(here)) {
+        try (SingleCall call = SingleCall.open(cpu)) {
             Workspace scratch = call.workspace();
             float[] row = scratch.floats(ROW, RowView.room(length));
             float[] added = scratch.floats(ADDED, RowView.room(length));

@@ -2,8 +2,8 @@ package io.multihead.nn;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.nn.InitialTensors;
-import io.multihead.internal.nn.TensorChecks;
 import io.multihead.nn.Sequence.Part;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -99,8 +99,8 @@ public final class FeedForward implements Layer {
         String weight = prefix + "weight";
         String bias = prefix + "bias";
         return Linear.of(
-                TensorChecks.requireParameter(weight, parameters.apply(weight), Shape.of(outputs, inputs)),
-                TensorChecks.requireParameter(bias, parameters.apply(bias), Shape.of(outputs)));
+                TensorChecks.requireParameter(parameters.apply(weight), weight, Shape.of(outputs, inputs)),
+                TensorChecks.requireParameter(parameters.apply(bias), bias, Shape.of(outputs)));
     }
 
     @Override

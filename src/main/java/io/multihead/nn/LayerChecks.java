@@ -2,7 +2,7 @@ package io.multihead.nn;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
-import io.multihead.internal.nn.TensorChecks;
+import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Tensor;
 
 /** Checks the tensors of a layer's call before anything is written. */

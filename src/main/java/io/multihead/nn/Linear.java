@@ -5,9 +5,9 @@ import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.nn.InitialTensors;
 import io.multihead.internal.nn.TensorArena;
-import io.multihead.internal.nn.TensorChecks;
 import io.multihead.internal.nn.Views;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -55,12 +55,12 @@ public final class Linear implements Layer {
      * @throws IllegalArgumentException if a shape or element type does not fit
      */
     public static Linear of(Tensor weight, @Nullable Tensor bias) {
-        TensorChecks.requireFloating(WEIGHT, weight);
+        TensorChecks.requireFloating(weight, WEIGHT);
         if (weight.rank() != 2) {
             throw Checks.fail(WEIGHT, "shape " + weight.shape(), "expected [outputs, inputs]");
         }
         if (bias != null) {
-            TensorChecks.requireFloating(BIAS, bias);
+            TensorChecks.requireFloating(bias, BIAS);
             if (bias.rank() != 1 || bias.dim(0) != weight.dim(0)) {
                 throw Checks.fail(
                         BIAS, "shape " + bias.shape(), "expected [" + weight.dim(0) + "], as weight " + weight.shape());

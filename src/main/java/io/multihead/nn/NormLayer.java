@@ -2,10 +2,10 @@ package io.multihead.nn;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.nn.NormBackward;
 import io.multihead.internal.nn.NormForward;
 import io.multihead.internal.nn.Normalisation;
-import io.multihead.internal.nn.TensorChecks;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
@@ -38,10 +38,8 @@ final class NormLayer {
         if (tensor == null) {
             return;
         }
-        TensorChecks.requireFloating(name, tensor);
-        if (!tensor.shape().equals(norm.shape())) {
-            throw Checks.fail(name, "shape " + tensor.shape(), "expected " + norm.shape());
-        }
+        TensorChecks.requireFloating(tensor, name);
+        TensorChecks.requireShape(tensor, name, norm.shape());
         named.put(name, tensor);
     }
 

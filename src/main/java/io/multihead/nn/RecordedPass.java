@@ -2,8 +2,8 @@ package io.multihead.nn;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.call.Operation;
+import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.exec.Execution;
-import io.multihead.internal.nn.TensorChecks;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;

@@ -2,7 +2,7 @@ package io.multihead.position;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
-import io.multihead.internal.call.Operation;
+import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Tensor;
 
 /** What must hold before a rotation writes anything. */
@@ -14,25 +14,16 @@ final class RopeChecks {
         if (Checks.notNull(x, "x").rank() != 4) {
             throw Checks.fail("x", "shape " + x.shape(), "expected [batch, heads, tokens, headDim]");
         }
-        if (!Checks.notNull(y, "y").shape().equals(x.shape())) {
-            throw Checks.fail("y", "shape " + y.shape(), "expected " + x.shape() + ", as x");
-        }
+        TensorChecks.requireShape(y, "y", x.shape());
         if (x.dim(3) < rotaryDims) {
             throw Checks.fail("x", "shape " + x.shape(), "expected a headDim of at least rotaryDims " + rotaryDims);
         }
         Checks.fitsInt(x.dim(3), "headDim");
-        requireFloating(x, "x");
-        requireFloating(y, "y");
-        Operation.execution(cpu).requireAccess(x, "x");
-        Operation.execution(cpu).requireAccess(y, "y");
-        if (y.memory().isReadOnly()) {
-            throw Checks.fail("y", "read-only memory", "expected memory that can be written");
-        }
-        if (y.overlapsItself()) {
-            throw Checks.fail("y", y.toString(), "expected every element to have its own storage");
-        }
-        if (!sameElements(x, y) && y.overlaps(x)) {
-            throw Checks.fail("y", "overlaps x", "expected x itself or memory of its own");
+        TensorChecks.requireFloating(x, "x");
+        TensorChecks.requireAccess(cpu, x, "x");
+        TensorChecks.requireWritable(cpu, y, "y");
+        if (!sameElements(x, y)) {
+            TensorChecks.requireApart(y, "y", x, "x");
         }
     }
 
@@ -81,11 +72,5 @@ final class RopeChecks {
             same = x.dim(axis) == 1 || x.stride(axis) == y.stride(axis);
         }
         return same;
-    }
-
-    private static void requireFloating(Tensor tensor, String argument) {
-        if (!tensor.dtype().isFloating()) {
-            throw Checks.fail(argument, tensor.toString(), "expected a floating element type");
-        }
     }
 }

@@ -1,13 +1,14 @@
 package io.multihead.position;
 
+import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
-import io.multihead.internal.Gate;
+import io.multihead.internal.call.TensorChecks;
+import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.layout.Packer;
-import io.multihead.internal.layout.Scratch;
+import io.multihead.internal.nn.RowLoop;
 import io.multihead.internal.nn.RowView;
-import io.multihead.internal.nn.TensorChecks;
 import io.multihead.tensor.Tensor;
 
 /**
@@ -16,50 +17,53 @@ import io.multihead.tensor.Tensor;
  * with a sine.
  *
  * <p>Angles, sines and cosines are computed in {@code double} by {@link StrictMath}: the same bits on every machine; they pass
- * through f32. Runs on the calling thread. Stateless; tensors stay the caller's.
+ * through f32. The same bits for any number of threads. Stateless and thread-safe; tensors stay the caller's.
  */
 public final class SinusoidalPositions {
     private static final double BASE = 10_000;
+    private static final FloatsKey ENCODING = new FloatsKey();
+    private static final FloatsKey SUM = new FloatsKey();
 
     private SinusoidalPositions() {}
 
     /**
      * Writes the encodings.
      *
+     * @param cpu threads and scratch
      * @param to {@code [..., tokens, dim]}, any floating type and strides; written
      * @param offset position of the first token, at least 0
      * @throws IllegalArgumentException if the tensor or the offset does not fit; nothing has been written then
      */
-    public static void fill(Tensor to, long offset) {
-        run(to, offset, false);
+    public static void fill(Compute cpu, Tensor to, long offset) {
+        run(cpu, to, offset, false);
     }
 
     /**
      * Adds the encodings.
      *
+     * @param cpu threads and scratch
      * @param to {@code [..., tokens, dim]}, any floating type and strides; added to, rounding to f32 and to its element type
      * @param offset position of the first token, at least 0
      * @throws IllegalArgumentException if the tensor or the offset does not fit; nothing has been written then
      */
-    public static void add(Tensor to, long offset) {
-        run(to, offset, true);
+    public static void add(Compute cpu, Tensor to, long offset) {
+        run(cpu, to, offset, true);
     }
 
-    private static void run(Tensor to, long offset, boolean adds) {
+    private static void run(Compute cpu, Tensor to, long offset, boolean adds) {
         Checks.atLeast(offset, 0, "offset");
         if (Checks.notNull(to, "to").rank() < 2) {
             throw Checks.fail("to", "shape " + to.shape(), "expected [..., tokens, dim]");
         }
         int dim = Checks.fitsInt(Math.min(to.dim(-1) + 64, 1L << 40), "dim") - 64;
-        Gate.requireVectorModule();
-        new TensorChecks().writes("to", to, to.shape());
+        new TensorChecks(cpu).writes("to", to, to.shape());
         RowView rows = RowView.of(to, 1);
         long tokens = to.dim(-2);
         double[] rates = rates(dim);
-        Packer packer = new Packer(new Scratch());
-        float[] encoding = new float[RowView.room(dim)];
-        float[] sum = new float[RowView.room(dim)];
-        for (long token = 0; token < tokens; token++) {
+        RowLoop.run(cpu, tokens, (token, scratch) -> {
+            Packer packer = scratch.packer();
+            float[] encoding = scratch.floats(ENCODING, RowView.room(dim));
+            float[] sum = scratch.floats(SUM, RowView.room(dim));
             encode(encoding, rates, offset + token);
             for (long row = token; row < rows.count(); row += tokens) {
                 if (adds) {
@@ -70,7 +74,7 @@ public final class SinusoidalPositions {
                     rows.write(packer, row, encoding);
                 }
             }
-        }
+        });
     }
 
     /** What positions are multiplied with, for each pair of elements. */

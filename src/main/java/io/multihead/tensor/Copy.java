@@ -1,6 +1,7 @@
 package io.multihead.tensor;
 
 import io.multihead.internal.Checks;
+import io.multihead.internal.TensorFaults;
 import java.lang.foreign.MemorySegment;
 
 /** Copies elements from view to view, or one number to all elements: at once where views are dense, else one by one. */
@@ -10,7 +11,7 @@ final class Copy {
     /** Checks the target, then copies. */
     static void elements(Tensor from, Tensor to) {
         if (!from.shape().equals(to.shape())) {
-            throw Checks.fail("target", "shape " + to.shape(), "expected " + from.shape());
+            throw TensorFaults.shape("target", to.shape(), from.shape());
         }
         requireTarget(to, from, "the source");
         unchecked(from, to);
@@ -62,14 +63,9 @@ final class Copy {
 
     private static void requireTarget(Tensor to, Tensor from, String source) {
         if (from.overlaps(to)) {
-            throw Checks.fail("target", "overlaps " + source, "expected memory of its own");
+            throw TensorFaults.overlap("target", to, source);
         }
-        if (to.overlapsItself()) {
-            throw Checks.fail("target", to.toString(), "expected an element of its own for every position");
-        }
-        if (to.memory().isReadOnly()) {
-            throw Checks.fail("target", "read-only memory", "expected memory to write to");
-        }
+        requireOwnStorage(to, "target");
     }
 
     private static void unchecked(Tensor from, Tensor to) {
@@ -89,14 +85,19 @@ final class Copy {
         axis(from, to, 0, from.offset(), to.offset());
     }
 
-    /** Checks a tensor, then stores one number in every element. */
-    static void fill(Tensor to, double value) {
+    /** Fails unless the tensor can be written and every element has its own storage. */
+    private static void requireOwnStorage(Tensor to, String argument) {
         if (to.memory().isReadOnly()) {
-            throw Checks.fail("fill", "read-only memory", "expected memory that can be written");
+            throw TensorFaults.readOnly(argument);
         }
         if (to.overlapsItself()) {
-            throw Checks.fail("fill", to.toString(), "expected every element to have its own storage");
+            throw TensorFaults.sharedStorage(argument, to);
         }
+    }
+
+    /** Checks a tensor, then stores one number in every element. */
+    static void fill(Tensor to, double value) {
+        requireOwnStorage(to, "fill");
         if (to.shape().elements() == 0) {
             return;
         }

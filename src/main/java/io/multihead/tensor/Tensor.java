@@ -1,6 +1,7 @@
 package io.multihead.tensor;
 
 import io.multihead.internal.Checks;
+import io.multihead.internal.TensorFaults;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
@@ -472,7 +473,7 @@ public final class Tensor {
 
     private void requireWritable() {
         if (memory.isReadOnly()) {
-            throw Checks.fail("tensor", "read-only memory", "expected memory that can be written");
+            throw TensorFaults.readOnly("tensor");
         }
     }
 

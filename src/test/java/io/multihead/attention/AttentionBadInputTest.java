@@ -66,10 +66,12 @@ class AttentionBadInputTest {
         AttentionOutputs outputs = AttentionOutputs.of(output);
         fails("logSumExp: shape [2, 4]; expected [2, 4, 5]", outputs.withLogSumExp(zeros(2, 4)));
         fails("weights: shape [2, 4, 5, 7]; expected [2, 4, 5, 6]", outputs.withWeights(zeros(2, 4, 5, 7)));
-        fails("output: overlaps query; expected memory of its own", AttentionOutputs.of(query.slice(3, 0, 3)));
+        fails(
+                "output: F32 [2, 4, 5, 3] strides [160, 40, 8, 1] overlaps query; expected memory of its own",
+                AttentionOutputs.of(query.slice(3, 0, 3)));
         float[] both = new float[240];
         message(
-                "output: overlaps weights; expected memory of its own",
+                "output: F32 [2, 4, 5, 3] overlaps weights; expected memory of its own",
                 () -> Attention.forward(
                         CPU,
                         query,
@@ -104,7 +106,7 @@ class AttentionBadInputTest {
         masked("keyLengths: 3 lengths; expected 1 or one per batch of 2", Mask.keyLengths(1, 2, 3));
         masked("keyLengths: 7; expected at most the 6 keys", Mask.keyLengths(7));
         masked(
-                "output: overlaps mask; expected memory of its own",
+                "output: F32 [2, 4, 5, 3] overlaps mask; expected memory of its own",
                 Mask.bias(Tensor.of(result, 120).slice(0, 0, 6)));
         message("keyLengths: -1; expected at least 0", () -> Mask.keyLengths(-1));
         message("left: -1; expected at least 0, or Long.MAX_VALUE for an unbounded window", () -> Mask.window(-1, 0));

@@ -117,12 +117,24 @@ class SoftmaxTest {
         var error = assertThrows(
                 IllegalArgumentException.class,
                 () -> Softmax.forward(Compute.serial(), x, wrong, null, AttentionOptions.DEFAULT));
-        assertEquals("output: shape [3, 2]; expected [2, 3], as scores", error.getMessage());
+        assertEquals("output: shape [3, 2]; expected [2, 3]", error.getMessage());
         Tensor out = Tensor.of(new float[6], 2, 3);
         error = assertThrows(
                 IllegalArgumentException.class,
                 () -> Softmax.forward(Compute.serial(), x, out, Tensor.of(new float[3]), AttentionOptions.DEFAULT));
         assertEquals("logSumExp: shape [3]; expected scores' [2, 3] without the last axis", error.getMessage());
+    }
+
+    @Test
+    void logSumExpInTheMaskIsRefused() {
+        Tensor bias = Tensor.of(new float[] {1f, 2f, 3f, 4f, 5f, 6f}, 2, 3);
+        Tensor within = bias.reshape(6).slice(0, 0, 2);
+        Tensor x = Tensor.of(new float[6], 2, 3);
+        AttentionOptions options = AttentionOptions.DEFAULT.withMask(Mask.bias(bias));
+        var error = assertThrows(
+                IllegalArgumentException.class, () -> Softmax.forward(Compute.serial(), x, x, within, options));
+        assertEquals("logSumExp: F32 [2] overlaps mask; expected memory of its own", error.getMessage());
+        assertArrayEquals(new float[] {1f, 2f, 3f, 4f, 5f, 6f}, bias.toArray());
     }
 
     @Test

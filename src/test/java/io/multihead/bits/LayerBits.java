@@ -89,9 +89,9 @@ final class LayerBits {
             Tensor table = bits.normal(type, Bits.layout(kind), 20, FEATURES);
             Embedding embedding = Embedding.of(table);
             Tensor y = bits.empty(type, Bits.layout(kind + 1), 2, 3, FEATURES);
-            embedding.forward(ids, y);
+            embedding.forward(bits.cpu, ids, y);
             Tensor gradient = bits.normal(type, Bits.layout(kind + 2), 20, FEATURES);
-            embedding.backward(ids, bits.normal(type, Bits.layout(kind), 2, 3, FEATURES), gradient);
+            embedding.backward(bits.cpu, ids, bits.normal(type, Bits.layout(kind), 2, 3, FEATURES), gradient);
             bits.add("embedding " + type, y, gradient);
             int[] targets = {4, -100, 0, 36, 1, 1};
             Tensor logits = bits.normal(type, Bits.layout(kind), 2, 3, FEATURES);

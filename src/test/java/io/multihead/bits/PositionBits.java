@@ -35,9 +35,9 @@ final class PositionBits {
         }
         for (int i = 0; i < 8; i++) {
             Tensor to = bits.normal(Bits.floating(i), Bits.layout(i), 2, 30, 17 + i);
-            SinusoidalPositions.add(to, 1000L * i);
+            SinusoidalPositions.add(bits.cpu, to, 1000L * i);
             bits.add("sinusoidal, added", to);
-            SinusoidalPositions.fill(to, i);
+            SinusoidalPositions.fill(bits.cpu, to, i);
             bits.add("sinusoidal", to);
         }
     }

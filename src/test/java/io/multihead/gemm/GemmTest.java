@@ -149,7 +149,7 @@ class GemmTest {
         float[] shared = new float[32];
         Tensor a = Tensor.of(shared, 2, 3);
         Tensor c = Tensor.of(shared, 2, 4);
-        fails("c: overlaps a; expected memory of its own", () -> run(a, matrix(3, 4), c));
+        fails("c: F32 [2, 4] overlaps a; expected memory of its own", () -> run(a, matrix(3, 4), c));
         Tensor once = Tensor.of(new float[4], 1, 4).broadcast(2, 4);
         fails(
                 "c: F32 [2, 4] strides [0, 1]; expected every element to have its own storage",

@@ -230,7 +230,7 @@ class TensorProperties {
         message("reshape: [4]; expected as many elements as shape [2, 3]", () -> t.reshape(4));
         message("broadcast: shape [2, 3]; cannot be repeated to [4, 3]", () -> t.broadcast(4, 3));
         message("target: shape [3]; expected [2, 3]", () -> t.copyTo(Tensor.of(new float[3])));
-        message("target: overlaps the source; expected memory of its own", () -> t.copyTo(t));
+        message("target: F32 [2, 3] overlaps the source; expected memory of its own", () -> t.copyTo(t));
     }
 
     @Example

@@ -163,8 +163,8 @@ class TensorTest {
         assertTrue(closed.overlaps(closed));
         assertFalse(closed.slice(0, 0, 4).overlaps(whole.slice(0, 4, 8)));
         assertFalse(closed.overlaps(Tensor.of(new float[8])));
-        fails("target: overlaps the source; expected memory of its own", () -> closed.copyTo(whole));
-        fails("target: read-only memory; expected memory to write to", () -> Tensor.of(new float[8])
+        fails("target: F32 [8] overlaps the source; expected memory of its own", () -> closed.copyTo(whole));
+        fails("target: read-only memory; expected memory that can be written", () -> Tensor.of(new float[8])
                 .copyTo(closed));
     }
 
@@ -172,7 +172,7 @@ class TensorTest {
     void copiesNeedATargetWithAPlaceForEveryElement() {
         Tensor repeated = Tensor.of(new float[1]).broadcast(3);
         fails(
-                "target: F32 [3] strides [0]; expected an element of its own for every position",
+                "target: F32 [3] strides [0]; expected every element to have its own storage",
                 () -> Tensor.of(new float[3]).copyTo(repeated));
         repeated.copyTo(Tensor.of(new float[3]));
     }

@@ -152,7 +152,7 @@ public final class TokenModel {
             pass.backward(upstream, down, gradients);
             Tensor rows = gradients.get("embedding.weight");
             if (rows != null) {
-                embedding.backward(batch.tokens(), down, rows);
+                embedding.backward(cpu, batch.tokens(), down, rows);
             }
             return value;
         }
@@ -203,8 +203,8 @@ public final class TokenModel {
 
     private Tensor embed(int[] tokens) {
         Tensor x = room(tokens.length / config.sizes.length(), config.sizes.length(), config.embedDim);
-        embedding.forward(tokens, x);
-        SinusoidalPositions.add(x, 0);
+        embedding.forward(cpu, tokens, x);
+        SinusoidalPositions.add(cpu, x, 0);
         return x;
     }
 

@@ -3,10 +3,10 @@ package io.multihead.nn.attention;
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
 import io.multihead.internal.call.Operation;
+import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.exec.Execution;
 import io.multihead.internal.nn.InitialTensors;
 import io.multihead.internal.nn.TensorArena;
-import io.multihead.internal.nn.TensorChecks;
 import io.multihead.internal.nn.TensorMath;
 import io.multihead.nn.FeedForward;
 import io.multihead.nn.Layer;
@@ -99,12 +99,12 @@ public final class GatedCrossAttention {
         return LayerNorm.of(
                 shape,
                 config.epsilon(),
-                TensorChecks.requireParameter(prefix + "weight", parameters.apply(prefix + "weight"), shape),
-                TensorChecks.requireParameter(prefix + "bias", parameters.apply(prefix + "bias"), shape));
+                TensorChecks.requireParameter(parameters.apply(prefix + "weight"), prefix + "weight", shape),
+                TensorChecks.requireParameter(parameters.apply(prefix + "bias"), prefix + "bias", shape));
     }
 
     private static Tensor gate(String name, Function<String, @Nullable Tensor> parameters) {
-        return TensorChecks.requireParameter(name, parameters.apply(name), Shape.of(1));
+        return TensorChecks.requireParameter(parameters.apply(name), name, Shape.of(1));
     }
 
     /**

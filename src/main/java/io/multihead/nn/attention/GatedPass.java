@@ -1,9 +1,9 @@
 package io.multihead.nn.attention;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.nn.SplitMix64;
 import io.multihead.internal.nn.TensorArena;
-import io.multihead.internal.nn.TensorChecks;
 import io.multihead.internal.nn.TensorMath;
 import io.multihead.nn.Gradients;
 import io.multihead.nn.Pass;

@@ -1,7 +1,7 @@
 package io.multihead.nn.attention;
 
 import io.multihead.internal.Checks;
-import io.multihead.internal.nn.TensorChecks;
+import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Collections;
@@ -31,7 +31,7 @@ record LayerParameters(MultiHeadConfig config, Map<String, Tensor> byName) {
         Map<String, Shape> shapes = shapes(config, fused);
         Map<String, Tensor> found = new LinkedHashMap<>();
         shapes.forEach(
-                (name, shape) -> found.put(name, TensorChecks.requireParameter(name, source.apply(name), shape)));
+                (name, shape) -> found.put(name, TensorChecks.requireParameter(source.apply(name), name, shape)));
         for (String name : new String[] {INPUT_BIAS, KEY_BIAS, VALUE_BIAS, OUTPUT_BIAS}) {
             Tensor surplus = shapes.containsKey(name) ? null : source.apply(name);
             if (surplus != null) {

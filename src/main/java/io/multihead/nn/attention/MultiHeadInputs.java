@@ -3,6 +3,7 @@ package io.multihead.nn.attention;
 import io.multihead.attention.Mask;
 import io.multihead.attention.PackedSequences;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -42,8 +43,8 @@ public record MultiHeadInputs(
         Checks.notNull(key, "key");
         Checks.notNull(value, "value");
         Checks.notNull(mask, "mask");
-        if (headMask != null && !headMask.dtype().isFloating()) {
-            throw Checks.fail("headMask", headMask.toString(), "expected a floating type");
+        if (headMask != null) {
+            TensorChecks.requireFloating(headMask, "headMask");
         }
     }
 

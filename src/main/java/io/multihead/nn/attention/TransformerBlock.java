@@ -4,8 +4,8 @@ import io.multihead.attention.Mask;
 import io.multihead.attention.PackedSequences;
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
+import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.nn.InitialTensors;
-import io.multihead.internal.nn.TensorChecks;
 import io.multihead.nn.Dropout;
 import io.multihead.nn.FeedForward;
 import io.multihead.nn.Layer;
@@ -114,8 +114,8 @@ public final class TransformerBlock implements Layer {
         return LayerNorm.of(
                 shape,
                 config.epsilon,
-                TensorChecks.requireParameter(prefix + "weight", parameters.apply(prefix + "weight"), shape),
-                TensorChecks.requireParameter(prefix + "bias", parameters.apply(prefix + "bias"), shape));
+                TensorChecks.requireParameter(parameters.apply(prefix + "weight"), prefix + "weight", shape),
+                TensorChecks.requireParameter(parameters.apply(prefix + "bias"), prefix + "bias", shape));
     }
 
     /**
@@ -138,7 +138,7 @@ public final class TransformerBlock implements Layer {
      * @throws IllegalArgumentException if the tensor is I8
      */
     public TransformerBlock withHeadMask(Tensor factors) {
-        TensorChecks.requireFloating("headMask", factors);
+        TensorChecks.requireFloating(factors, "headMask");
         return with(new SelfAttention(attention.attention(), attention.mask(), factors, attention.sequences()));
     }
 

@@ -160,7 +160,7 @@ class MultiHeadAttentionBadInputTest {
         forwardFails(
                 "mask: shape [5, 1, 3, 4]; expected one that broadcasts to (batch, heads, queries, keys) = [2, 2, 3, 4]",
                 good.withMask(Mask.bias(zeros(DType.F32, 5, 1, 3, 4))));
-        fails("headMask: I8 [2]; expected a floating type", () -> good.withHeadMask(zeros(DType.I8, 2)));
+        fails("headMask: I8 [2]; expected a floating element type", () -> good.withHeadMask(zeros(DType.I8, 2)));
     }
 
     @Test
@@ -194,7 +194,7 @@ class MultiHeadAttentionBadInputTest {
     @Test
     void outputsThatShareMemory() {
         forwardFails(
-                "output: F32 [2, 3, 8] strides [0, 8, 1] repeats elements; expected memory for every element",
+                "output: F32 [2, 3, 8] strides [0, 8, 1]; expected every element to have its own storage",
                 good,
                 MultiHeadOutputs.of(zeros(DType.F32, 1, 3, 8).broadcast(2, 3, 8)));
         forwardFails(
@@ -217,7 +217,7 @@ class MultiHeadAttentionBadInputTest {
                 MultiHeadOutputs.of(weight.reshape(64).slice(0, 0, 48).reshape(2, 3, 8)));
         Tensor bias = buffer.slice(0, 0, 12).reshape(3, 4);
         forwardFails(
-                "output: F32 [2, 3, 8] overlaps mask 3; expected memory of its own",
+                "output: F32 [2, 3, 8] overlaps mask 0; expected memory of its own",
                 good.withMask(Mask.bias(bias)),
                 MultiHeadOutputs.of(output));
     }

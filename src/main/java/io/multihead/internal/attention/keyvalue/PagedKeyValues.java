@@ -2,7 +2,7 @@ package io.multihead.internal.attention.keyvalue;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
-import io.multihead.internal.attention.MemoryChecks;
+import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Tensor;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -104,10 +104,10 @@ public final class PagedKeyValues implements KeyValueSource {
     @Override
     public void requireUsable(Compute cpu, Tensor written, String argument) {
         for (int page = 0; page < keyPages.length; page++) {
-            MemoryChecks.requireAccess(cpu, keyPages[page], "keys");
-            MemoryChecks.requireAccess(cpu, valuePages[page], "values");
-            MemoryChecks.requireApart(written, argument, keyPages[page], "keys");
-            MemoryChecks.requireApart(written, argument, valuePages[page], "values");
+            TensorChecks.requireAccess(cpu, keyPages[page], "keys");
+            TensorChecks.requireAccess(cpu, valuePages[page], "values");
+            TensorChecks.requireApart(written, argument, keyPages[page], "keys");
+            TensorChecks.requireApart(written, argument, valuePages[page], "values");
         }
     }
 }

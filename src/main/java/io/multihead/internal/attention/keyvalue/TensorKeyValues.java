@@ -2,7 +2,7 @@ package io.multihead.internal.attention.keyvalue;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
-import io.multihead.internal.attention.MemoryChecks;
+import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -113,9 +113,9 @@ public final class TensorKeyValues implements KeyValueSource {
 
     @Override
     public void requireUsable(Compute cpu, Tensor written, String argument) {
-        MemoryChecks.requireAccess(cpu, key(), "key");
-        MemoryChecks.requireAccess(cpu, value(), "value");
-        MemoryChecks.requireApart(written, argument, key(), "key");
-        MemoryChecks.requireApart(written, argument, value(), "value");
+        TensorChecks.requireAccess(cpu, key(), "key");
+        TensorChecks.requireAccess(cpu, value(), "value");
+        TensorChecks.requireApart(written, argument, key(), "key");
+        TensorChecks.requireApart(written, argument, value(), "value");
     }
 }

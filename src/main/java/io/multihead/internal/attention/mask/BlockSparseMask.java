@@ -2,7 +2,7 @@ package io.multihead.internal.attention.mask;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
-import io.multihead.internal.attention.MemoryChecks;
+import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
@@ -69,8 +69,8 @@ public final class BlockSparseMask {
 
     void requireUsable(Compute cpu, Tensor written, String argument) {
         if (kept != null) {
-            MemoryChecks.requireAccess(cpu, kept, "mask");
-            MemoryChecks.requireApart(written, argument, kept, "mask");
+            TensorChecks.requireAccess(cpu, kept, "mask");
+            TensorChecks.requireApart(written, argument, kept, "mask");
         }
     }
 

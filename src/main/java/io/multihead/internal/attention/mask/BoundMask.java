@@ -2,7 +2,7 @@ package io.multihead.internal.attention.mask;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
-import io.multihead.internal.attention.MemoryChecks;
+import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.layout.Packer;
@@ -163,8 +163,8 @@ public final class BoundMask {
     public void requireUsable(Compute cpu, Tensor written, String argument) {
         blocks.requireUsable(cpu, written, argument);
         for (int i = 0; i < tensorCount; i++) {
-            MemoryChecks.requireAccess(cpu, tensor(i), "mask");
-            MemoryChecks.requireApart(written, argument, tensor(i), "mask");
+            TensorChecks.requireAccess(cpu, tensor(i), "mask");
+            TensorChecks.requireApart(written, argument, tensor(i), "mask");
         }
     }
 

@@ -1,0 +1,35 @@
+package io.multihead.internal;
+
+/**
+ * The exceptions for what can be wrong with any tensor, so that each fault has one wording: {@code name: actual; expected}. The
+ * checks are those of {@code internal.call.TensorChecks}, and of {@code tensor} itself, which lies above this package and below
+ * that one; so tensors and shapes come here as objects with a {@code toString}.
+ */
+public final class TensorFaults {
+    private TensorFaults() {}
+
+    /** Returns the exception for a shape other than the expected one. */
+    public static IllegalArgumentException shape(String argument, Object actual, Object expected) {
+        return Checks.fail(argument, "shape " + actual, "expected " + expected);
+    }
+
+    /** Returns the exception for integer elements where floating ones are needed. */
+    public static IllegalArgumentException notFloating(String argument, Object tensor) {
+        return Checks.fail(argument, tensor.toString(), "expected a floating element type");
+    }
+
+    /** Returns the exception for an output in read-only memory. */
+    public static IllegalArgumentException readOnly(String argument) {
+        return Checks.fail(argument, "read-only memory", "expected memory that can be written");
+    }
+
+    /** Returns the exception for an output of which several elements share storage, as after broadcasting. */
+    public static IllegalArgumentException sharedStorage(String argument, Object tensor) {
+        return Checks.fail(argument, tensor.toString(), "expected every element to have its own storage");
+    }
+
+    /** Returns the exception for an output that overlaps another tensor of the call. */
+    public static IllegalArgumentException overlap(String argument, Object tensor, String other) {
+        return Checks.fail(argument, tensor + " overlaps " + other, "expected memory of its own");
+    }
+}

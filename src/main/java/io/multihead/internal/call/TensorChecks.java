@@ -1,0 +1,121 @@
+package io.multihead.internal.call;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.Checks;
+import io.multihead.internal.TensorFaults;
+import io.multihead.internal.exec.Execution;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Checks the tensors of a call before anything is written; {@link TensorFaults} has the messages. The static methods check one
+ * property and allocate nothing. An instance checks the tensors of one call in turn, and each written one against those before it.
+ */
+public final class TensorChecks {
+    private final Execution execution;
+    private final Map<String, Tensor> seen = new LinkedHashMap<>();
+
+    /** Checks a call that runs on the threads of a Compute. */
+    public TensorChecks(Compute cpu) {
+        execution = Operation.execution(cpu);
+    }
+
+    /** Checks a tensor that the call reads; nothing written later may overlap it. */
+    public TensorChecks reads(String name, Tensor tensor, Shape expected) {
+        requireFloating(tensor, name);
+        return readsAny(name, tensor, expected);
+    }
+
+    /** Checks a tensor of any element type that the call reads; nothing written later may overlap it. */
+    public TensorChecks readsAny(String name, Tensor tensor, Shape expected) {
+        requireShape(tensor, name, expected);
+        execution.requireAccess(tensor, name);
+        seen.put(name, tensor);
+        return this;
+    }
+
+    /** Checks parameters that the call reads, of whatever shape the layer was made with. */
+    public TensorChecks reads(Map<String, Tensor> parameters) {
+        parameters.forEach((name, tensor) -> reads(name, tensor, tensor.shape()));
+        return this;
+    }
+
+    /** Checks a tensor that the call writes. */
+    public TensorChecks writes(String name, Tensor tensor, Shape expected) {
+        requireFloating(tensor, name);
+        requireShape(tensor, name, expected);
+        execution.requireAccess(tensor, name);
+        requireOwnStorage(tensor, name);
+        seen.forEach((other, memory) -> requireApart(tensor, name, memory, other));
+        seen.put(name, tensor);
+        return this;
+    }
+
+    /** Checks the gradients that backward adds to: those of parameters that have one, each of its parameter's shape. */
+    public TensorChecks writesGradients(Map<String, Tensor> parameters, Map<String, Tensor> gradients) {
+        Checks.notNull(gradients, "gradients");
+        parameters.forEach((name, parameter) -> {
+            Tensor gradient = gradients.get(name);
+            if (gradient != null) {
+                writes("gradient of " + name, gradient, parameter.shape());
+            }
+        });
+        return this;
+    }
+
+    /** Fails unless the tensor has this shape. */
+    public static void requireShape(Tensor tensor, String argument, Shape expected) {
+        if (!Checks.notNull(tensor, argument).shape().equals(expected)) {
+            throw TensorFaults.shape(argument, tensor.shape(), expected);
+        }
+    }
+
+    /** Fails unless the tensor's elements are floating. */
+    public static void requireFloating(Tensor tensor, String argument) {
+        if (!Checks.notNull(tensor, argument).dtype().isFloating()) {
+            throw TensorFaults.notFloating(argument, tensor);
+        }
+    }
+
+    /** Fails unless all threads may use the tensor's memory. */
+    public static void requireAccess(Compute cpu, Tensor tensor, String argument) {
+        Operation.execution(cpu).requireAccess(tensor, argument);
+    }
+
+    /** Fails unless all threads may use the tensor's memory, its elements are floating, can be written, and have their own storage. */
+    public static void requireWritable(Compute cpu, Tensor tensor, String argument) {
+        requireFloating(tensor, argument);
+        requireAccess(cpu, tensor, argument);
+        requireOwnStorage(tensor, argument);
+    }
+
+    /** Fails unless the tensor can be written and every element has its own storage. */
+    public static void requireOwnStorage(Tensor tensor, String argument) {
+        if (tensor.memory().isReadOnly()) {
+            throw TensorFaults.readOnly(argument);
+        }
+        if (tensor.overlapsItself()) {
+            throw TensorFaults.sharedStorage(argument, tensor);
+        }
+    }
+
+    /** Fails if a tensor that will be written overlaps another one. */
+    public static void requireApart(Tensor written, String argument, @Nullable Tensor other, String otherArgument) {
+        if (other != null && written.overlaps(other)) {
+            throw TensorFaults.overlap(argument, written, otherArgument);
+        }
+    }
+
+    /** Returns a parameter that must be there, with this shape. */
+    public static Tensor requireParameter(@Nullable Tensor tensor, String name, Shape expected) {
+        if (tensor == null) {
+            throw Checks.fail(name, "missing", "expected a tensor of shape " + expected);
+        }
+        requireFloating(tensor, name);
+        requireShape(tensor, name, expected);
+        return tensor;
+    }
+}
