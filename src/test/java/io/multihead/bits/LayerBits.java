@@ -98,7 +98,7 @@ final class LayerBits {
             Tensor into = bits.empty(type, Bits.layout(kind + 3), 2, 3, FEATURES);
             bits.add("loss " + type, CrossEntropy.of().forward(bits.cpu, logits, targets));
             bits.add("loss " + type, CrossEntropy.ignoring(1).forward(bits.cpu, logits, new int[] {1, 2, 3, 4, 5, 6}));
-            bits.add("loss " + type, CrossEntropy.of().backward(bits.cpu, logits, targets, into));
+            bits.add("loss " + type, CrossEntropy.of().lossAndGradient(bits.cpu, logits, targets, into));
             bits.add("loss gradient " + type, into);
         }
         HeadStatistics statistics = HeadStatistics.of(bits.flags(0.5, 3, 4, 5));

@@ -186,7 +186,7 @@ final class ValidCalls {
                 m -> ValidCall.on(Gelu.erf().record(CPU, x(m), x(m)), "backward", x(m), x(m), Map.of()),
                 m -> ValidCall.on(CrossEntropy.of(), "forward", CPU, t(m, 3, 4), new int[] {0, 1, 3}),
                 m -> ValidCall.on(
-                        CrossEntropy.of(), "backward", CPU, t(m, 3, 4), new int[] {0, 1, 3}, t(m, 3, 4)),
+                        CrossEntropy.of(), "lossAndGradient", CPU, t(m, 3, 4), new int[] {0, 1, 3}, t(m, 3, 4)),
                 m -> ValidCall.on(Embedding.of(t(m, 5, 4)), "forward", CPU, new int[] {0, 4, 1}, t(m, 3, 4)),
                 m -> ValidCall.on(
                         Embedding.of(t(m, 5, 4)), "backward", CPU, new int[] {0, 4, 1}, t(m, 3, 4), t(m, 5, 4)),

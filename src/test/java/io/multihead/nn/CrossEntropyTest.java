@@ -47,16 +47,16 @@ class CrossEntropyTest {
             Tensor logits = in.normal(random, 0, sigma, 2, tokens, classes);
             int[] targets = random.ints(2L * tokens, 0, classes).toArray();
             Tensor gradient = out.allocate(logits.shape());
-            double loss = LOSS.backward(SERIAL, logits, targets, gradient);
+            double loss = LOSS.lossAndGradient(SERIAL, logits, targets, gradient);
             check(Numbers.of(logits), targets, loss, gradient);
             assertTrue(Layout.untouchedOutside(gradient), "bytes around the gradient");
 
             assertEquals(loss, LOSS.forward(THREADS, logits, targets), "threads");
             Tensor again = out.allocate(logits.shape());
-            LOSS.backward(THREADS, Numbers.copy(logits, arena, Layout.DENSE, logits.dtype()), targets, again);
+            LOSS.lossAndGradient(THREADS, Numbers.copy(logits, arena, Layout.DENSE, logits.dtype()), targets, again);
             assertArrayEquals(Numbers.of(gradient), Numbers.of(again), "threads and layout");
             Tensor place = Numbers.copy(logits, arena, results, logits.dtype());
-            assertEquals(loss, LOSS.backward(SERIAL, place, targets, place), "in place");
+            assertEquals(loss, LOSS.lossAndGradient(SERIAL, place, targets, place), "in place");
             if (place.dtype() == gradient.dtype()) {
                 assertArrayEquals(Numbers.of(gradient), Numbers.of(place), "in place");
             }
@@ -101,7 +101,7 @@ class CrossEntropyTest {
         float most = Float.MAX_VALUE;
         Tensor logits = Tensor.of(new float[] {most, -most, most, -most, Float.NEGATIVE_INFINITY, 0f}, 2, 3);
         Tensor gradient = Tensor.of(new float[6], 2, 3);
-        double loss = CrossEntropy.of().backward(SERIAL, logits, new int[] {0, 2}, gradient);
+        double loss = CrossEntropy.of().lossAndGradient(SERIAL, logits, new int[] {0, 2}, gradient);
         assertEquals(Math.log(2) / 2, loss, 1e-7);
         assertArrayEquals(new float[] {-0.25f, 0f, 0.25f, 0f, 0f, 0f}, gradient.toArray());
         loss = CrossEntropy.of().forward(SERIAL, logits, new int[] {1, -100});
@@ -114,7 +114,7 @@ class CrossEntropyTest {
     void nothingButIgnoredRowsIsNoLoss() {
         Tensor logits = Tensor.of(new float[] {1f, Float.NaN}, 1, 2);
         Tensor gradient = Tensor.of(new float[] {9f, 9f}, 1, 2);
-        assertEquals(0, CrossEntropy.of().backward(SERIAL, logits, new int[] {-100}, gradient));
+        assertEquals(0, CrossEntropy.of().lossAndGradient(SERIAL, logits, new int[] {-100}, gradient));
         assertArrayEquals(new float[2], gradient.toArray());
     }
 
@@ -122,7 +122,7 @@ class CrossEntropyTest {
     void aBadRowIsSeen() {
         Tensor logits = Tensor.of(new float[] {1f, 2f, Float.NaN, 0f}, 2, 2);
         Tensor gradient = Tensor.of(new float[4], 2, 2);
-        assertTrue(Double.isNaN(CrossEntropy.of().backward(SERIAL, logits, new int[] {0, 0}, gradient)));
+        assertTrue(Double.isNaN(CrossEntropy.of().lossAndGradient(SERIAL, logits, new int[] {0, 0}, gradient)));
         assertTrue(Float.isFinite(gradient.toArray()[0]));
         assertTrue(Float.isNaN(gradient.toArray()[3]));
     }
@@ -136,11 +136,11 @@ class CrossEntropyTest {
         fails("targets: 1 targets; expected 2, one per row of [2, 3]", () -> CrossEntropy.of()
                 .forward(SERIAL, logits, new int[1]));
         fails("targets[1]: 3; expected 0 to 2, or -100 to ignore the row", () -> CrossEntropy.of()
-                .backward(SERIAL, logits, new int[] {0, 3}, to));
+                .lossAndGradient(SERIAL, logits, new int[] {0, 3}, to));
         fails("gradient: shape [3, 2]; expected [2, 3]", () -> CrossEntropy.of()
-                .backward(SERIAL, logits, new int[2], Tensor.of(memory, 3, 2)));
+                .lossAndGradient(SERIAL, logits, new int[2], Tensor.of(memory, 3, 2)));
         fails("gradient: F32 [2, 3] overlaps logits; expected memory of its own", () -> CrossEntropy.of()
-                .backward(SERIAL, Tensor.of(memory, 2, 3), new int[2], to));
+                .lossAndGradient(SERIAL, Tensor.of(memory, 2, 3), new int[2], to));
         fails("logits: shape [2, 0]; expected [..., classes] with one class or more", () -> CrossEntropy.of()
                 .forward(SERIAL, Tensor.of(new float[0], 2, 0), new int[2]));
         for (float element : memory) {

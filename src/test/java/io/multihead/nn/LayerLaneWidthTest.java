@@ -50,7 +50,7 @@ class LayerLaneWidthTest {
         }
         Tensor gradient = storage.allocate(x.shape());
         int[] targets = random.ints(ROWS, 0, FEATURES).toArray();
-        double loss = CrossEntropy.of().backward(Compute.serial(), x, targets, gradient);
+        double loss = CrossEntropy.of().lossAndGradient(Compute.serial(), x, targets, gradient);
         results.add(gradient);
         int hash = Double.hashCode(loss);
         for (Tensor result : results) {

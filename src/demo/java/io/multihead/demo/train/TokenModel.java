@@ -147,7 +147,7 @@ public final class TokenModel {
         Tensor logits = room(x.dim(0), x.dim(1), config.classes());
         try (Pass pass = whole.record(cpu, x, logits, seed)) {
             Tensor upstream = room(logits.shape().toArray());
-            double value = loss.backward(cpu, logits, batch.targets(), upstream);
+            double value = loss.lossAndGradient(cpu, logits, batch.targets(), upstream);
             Tensor down = room(x.shape().toArray());
             pass.backward(upstream, down, gradients);
             Tensor rows = gradients.get("embedding.weight");
