@@ -8,6 +8,7 @@ import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.layout.PanelFormat;
+import io.multihead.internal.layout.Positions;
 import io.multihead.position.Rope;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
@@ -68,17 +69,10 @@ final class AppendCall extends Operation implements LoopBody {
             long position = first + token;
             int run = (int) Math.min(count - token, PANEL - position % PANEL);
             int page = to.page(sequences[index], position);
-            keys(scratch, pool, k, start(k, index, head, token), run, page, head, position);
-            values(scratch, pool, v, start(v, index, head, token), run, page, head, position);
+            keys(scratch, pool, k, Positions.ofToken(k, offsets, index, head, token), run, page, head, position);
+            values(scratch, pool, v, Positions.ofToken(v, offsets, index, head, token), run, page, head, position);
             token += run;
         }
-    }
-
-    private long start(Tensor tensor, int index, int head, long token) {
-        return tensor.offset()
-                + (offsets == null ? index * tensor.stride(0) : offsets[index] * tensor.stride(2))
-                + head * tensor.stride(1)
-                + token * tensor.stride(2);
     }
 
     private void keys(

@@ -13,6 +13,7 @@ import io.multihead.internal.kernel.Activation;
 import io.multihead.internal.kernel.Norm;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.layout.Packer;
+import io.multihead.internal.layout.Positions;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
@@ -124,7 +125,7 @@ final class RowPasses implements LoopBody {
     }
 
     private void read(Packer packer, Tensor table, long index, float[] row) {
-        packer.read(table, table.offset() + index * table.stride(0), 0, table.stride(1), 1, config.dim(), row, 0, 0);
+        packer.read(table, Positions.of(table, index), 0, table.stride(1), 1, config.dim(), row, 0, 0);
     }
 
     private static void gelu(Activations to, int from, int end, Workspace scratch) {

@@ -7,6 +7,7 @@ import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.layout.Packer;
+import io.multihead.internal.layout.Positions;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
@@ -53,8 +54,8 @@ final class RopeTile {
         Packer packer = Checks.notNull(scratch, "scratch").packer();
         Tensor x = of.x();
         Tensor y = of.y();
-        long from = x.offset() + batch * x.stride(0) + head * x.stride(1) + token * x.stride(2);
-        long to = y.offset() + batch * y.stride(0) + head * y.stride(1) + token * y.stride(2);
+        long from = Positions.of(x, batch, head, token);
+        long to = Positions.of(y, batch, head, token);
         int next;
         for (int t = 0; t < tokens; t = next) {
             next = t + 1;

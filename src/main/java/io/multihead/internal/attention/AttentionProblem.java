@@ -1,5 +1,6 @@
 package io.multihead.internal.attention;
 
+import io.multihead.internal.layout.Positions;
 import io.multihead.tensor.Tensor;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
@@ -103,10 +104,7 @@ public final class AttentionProblem {
 
     /** Returns the position of an element's first number in a tensor {@code [batch, queryHeads, queries, ...]}. */
     public long position(Tensor tensor, int sequence, long head, long query) {
-        return tensor.offset()
-                + (offsets == null ? sequence * tensor.stride(0) : offsets[sequence] * tensor.stride(2))
-                + head * tensor.stride(1)
-                + query * tensor.stride(2);
+        return Positions.ofToken(tensor, offsets, sequence, head, query);
     }
 
     /** Returns a number that no other call and no other head group has: the key of a thread's cache of packed panels. */

@@ -1,5 +1,6 @@
 package io.multihead.internal.attention;
 
+import io.multihead.internal.layout.Positions;
 import io.multihead.tensor.Tensor;
 
 /**
@@ -79,7 +80,7 @@ public final class HeadGroup {
 
     /** Returns the position of a key's first number in a tensor {@code [batch, keyValueHeads, keys, dim]}. */
     public long keyPosition(Tensor tensor, long key) {
-        return tensor.offset() + sequence * tensor.stride(0) + keyValueHead * tensor.stride(1) + key * tensor.stride(2);
+        return Positions.of(tensor, sequence, keyValueHead, key);
     }
 
     /** Returns the last two words of the Philox counter of a row's dropout: the query, and batch and head as one number. */

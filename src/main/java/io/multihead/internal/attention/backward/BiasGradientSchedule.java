@@ -2,6 +2,7 @@ package io.multihead.internal.attention.backward;
 
 import io.multihead.internal.attention.AttentionProblem;
 import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.layout.Positions;
 import io.multihead.tensor.Tensor;
 
 /**
@@ -57,11 +58,8 @@ final class BiasGradientSchedule {
 
     /** Returns the position of the first element of a row of a part. */
     long position(Tensor gradient, Part part, int row) {
-        return gradient.offset()
-                + part.batch.from * strides[0]
-                + part.head.from * strides[1]
-                + (part.query.from + row) * strides[2]
-                + part.key.from * strides[3];
+        return Positions.broadcast(
+                gradient, strides, 0, part.batch.from, part.head.from, part.query.from + row, part.key.from);
     }
 
     /** Returns the stride of the gradient along the keys, 0 if they are summed. */

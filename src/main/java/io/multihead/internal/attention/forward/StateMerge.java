@@ -8,6 +8,7 @@ import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.RowOps;
+import io.multihead.internal.layout.Positions;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 
@@ -63,9 +64,10 @@ public final class StateMerge extends Operation implements LoopBody {
             read(scratch, left, batch, head, query, e1, e1 + e2, row, padded);
             read(scratch, right, batch, head, query, e2, e1 + e2, other, padded);
             RowOps.add(row, 0, padded, other, 0);
-            scratch.packer().write(row, 0, 0, 1, width, output, start(output, batch, head, query), 0, output.stride(3));
+            scratch.packer()
+                    .write(row, 0, 0, 1, width, output, Positions.of(output, batch, head, query), 0, output.stride(3));
             double sum = none ? most : most + Math.log(e1 + e2);
-            logSumExp.setAt(start(logSumExp, batch, head, query), sum);
+            logSumExp.setAt(Positions.of(logSumExp, batch, head, query), sum);
         }
     }
 
@@ -85,7 +87,7 @@ public final class StateMerge extends Operation implements LoopBody {
             Arrays.fill(row, 0, padded, 0f);
             return;
         }
-        long at = start(output, batch, head, query);
+        long at = Positions.of(output, batch, head, query);
         scratch.packer().read(output, at, 0, output.stride(3), 1, (int) output.dim(3), row, 0, padded);
         if (share != all) {
             RowOps.scale(row, 0, padded, (float) (share / all));
@@ -94,11 +96,7 @@ public final class StateMerge extends Operation implements LoopBody {
 
     private static double logSumExp(QueryTensors state, long batch, long head, long query) {
         Tensor tensor = Checks.notNull(state.logSumExp(), "logSumExp");
-        return tensor.getAt(start(tensor, batch, head, query));
-    }
-
-    private static long start(Tensor tensor, long batch, long head, long query) {
-        return tensor.offset() + batch * tensor.stride(0) + head * tensor.stride(1) + query * tensor.stride(2);
+        return tensor.getAt(Positions.of(tensor, batch, head, query));
     }
 
     /** Drops every reference to the caller's memory. */

@@ -3,6 +3,7 @@ package io.multihead.internal.attention.keyvalue;
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
 import io.multihead.internal.call.TensorChecks;
+import io.multihead.internal.layout.Positions;
 import io.multihead.tensor.Tensor;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -97,8 +98,8 @@ public final class PagedKeyValues implements KeyValueSource {
         Tensor v = valuePages[(int) (at / pageTokens)];
         long row = at % pageTokens;
         span.keys(Math.min(pageTokens - row, tokens - at))
-                .keyRows(k, k.offset() + head * k.stride(0) + row * k.stride(1), k.stride(1), k.stride(2))
-                .valueRows(v, v.offset() + head * v.stride(0) + row * v.stride(1), v.stride(1), v.stride(2));
+                .keyRows(k, Positions.of(k, head, row), k.stride(1), k.stride(2))
+                .valueRows(v, Positions.of(v, head, row), v.stride(1), v.stride(2));
     }
 
     @Override

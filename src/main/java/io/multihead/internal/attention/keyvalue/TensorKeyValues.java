@@ -3,6 +3,7 @@ package io.multihead.internal.attention.keyvalue;
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
 import io.multihead.internal.call.TensorChecks;
+import io.multihead.internal.layout.Positions;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -104,11 +105,7 @@ public final class TensorKeyValues implements KeyValueSource {
     }
 
     private long start(Tensor tensor, int sequence, int head, long at) {
-        boolean packed = offsets.length > 0;
-        return tensor.offset()
-                + (packed ? 0 : sequence) * tensor.stride(0)
-                + head * tensor.stride(1)
-                + (at + (packed ? offsets[sequence] : 0)) * tensor.stride(2);
+        return Positions.ofToken(tensor, offsets.length > 0 ? offsets : null, sequence, head, at);
     }
 
     @Override

@@ -3,6 +3,7 @@ package io.multihead.internal.attention.mask;
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
 import io.multihead.internal.call.TensorChecks;
+import io.multihead.internal.layout.Positions;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
@@ -59,11 +60,7 @@ public final class BlockSparseMask {
         if (tensor == null) {
             return true;
         }
-        long at = tensor.offset()
-                + batch * strides[0]
-                + head * strides[1]
-                + query / size * strides[2]
-                + key / size * strides[3];
+        long at = Positions.broadcast(tensor, strides, 0, batch, head, query / size, key / size);
         return tensor.memory().get(ValueLayout.JAVA_BYTE, at) != 0;
     }
 

@@ -6,6 +6,7 @@ import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.layout.Packer;
+import io.multihead.internal.layout.Positions;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import java.util.List;
@@ -185,11 +186,7 @@ public final class BoundMask {
         for (int i = 0; i < tensorCount; i++) {
             Tensor tensor = tensor(i);
             int s = i * Broadcast.AXES;
-            long from = tensor.offset()
-                    + index.batch * strides[s]
-                    + index.head * strides[s + 1]
-                    + index.query * strides[s + 2]
-                    + index.key * strides[s + 3];
+            long from = Positions.broadcast(tensor, strides, s, index.batch, index.head, index.query, index.key);
             packer.read(tensor, from, 0, strides[s + 3], 1, keys, staging, 0, padded);
             switch (tensors[i].kind()) {
                 case BIAS -> RowOps.addBias(scores, at, padded, staging, 0);
