@@ -96,29 +96,6 @@ public final class Attention {
     }
 
     /**
-     * Computes attention for any number of new tokens per sequence, packed one after another.
-     *
-     * @param cpu threads and scratch
-     * @param query {@code [1, queryHeads, tokens, headDim]}
-     * @param offsets where each sequence's queries start, and where the last one's end
-     * @param keyValues keys and values of as many sequences
-     * @param outputs {@code [1, queryHeads, tokens, ...]}, written; weights have {@link KeyValueView#maxKeys} keys
-     * @param options mask and scale; tensors of the mask must broadcast over queries, and have {@link KeyValueView#maxKeys} keys
-     *     or 1
-     * @throws IllegalArgumentException if shapes do not fit, the offsets fall or leave the tokens, a mask does not broadcast,
-     *     or an output overlaps an input or another output; nothing has been written then
-     */
-    public static void forwardPacked(
-            Compute cpu,
-            Tensor query,
-            long[] offsets,
-            KeyValueView keyValues,
-            AttentionOutputs outputs,
-            AttentionOptions options) {
-        forwardView(cpu, query, Checks.notNull(offsets, "offsets"), keyValues, outputs, options);
-    }
-
-    /**
      * Computes attention over packed sequences, with any number of new tokens for each.
      *
      * @param cpu threads and scratch
@@ -138,7 +115,7 @@ public final class Attention {
             KeyValueView keyValues,
             AttentionOutputs outputs,
             AttentionOptions options) {
-        forwardView(cpu, query, Checks.notNull(queries, "queries").sharedOffsets(), keyValues, outputs, options);
+        forwardView(cpu, query, Checks.notNull(queries, "queries"), keyValues, outputs, options);
     }
 
     /**
@@ -214,16 +191,16 @@ public final class Attention {
     private static void forwardView(
             Compute cpu,
             Tensor query,
-            long @Nullable [] offsets,
+            @Nullable PackedSequences queries,
             KeyValueView keyValues,
             AttentionOutputs outputs,
             AttentionOptions options) {
         Checks.notNull(cpu, "cpu");
         Checks.notNull(outputs, "outputs");
         KeyValueSource source = Checks.notNull(keyValues, "keyValues").source();
-        AttentionChecks.requireQuery(cpu, query, source, offsets);
+        AttentionChecks.requireQuery(cpu, query, source, queries);
         try (ModifiableForward call = Operation.open(cpu, FORWARD)) {
-            call.bind(query, source, offsets);
+            call.bind(query, source, queries == null ? null : queries.sharedOffsets());
             call.bindOutputs(outputs.output(), outputs.logSumExp(), outputs.weights());
             run(cpu, call, options);
         }

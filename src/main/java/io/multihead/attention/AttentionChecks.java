@@ -44,12 +44,13 @@ final class AttentionChecks {
         Checks.fitsInt(value.dim(3), "valueDim");
     }
 
-    /** Fails unless the tensor is {@code [1, heads, tokens, dim]} and the offsets divide its tokens. */
-    static void requirePacked(long[] offsets, Tensor tensor, String argument) {
+    /** Fails unless the tensor is {@code [1, heads, tokens, dim]} and has the tokens of the sequences. */
+    static void requirePacked(PackedSequences sequences, String name, Tensor tensor, String argument) {
+        Checks.notNull(sequences, name);
         if (Checks.notNull(tensor, argument).rank() != 4 || tensor.dim(0) != 1) {
             throw Checks.fail(argument, "shape " + tensor.shape(), "expected [1, heads, tokens, dim] of packed tokens");
         }
-        Checks.offsets(offsets, tensor.dim(2), tensor.shape());
+        Checks.packedTokens(tensor.dim(2), tensor.shape(), sequences.tokens(), sequences, argument);
     }
 
     /** Fails unless the tensor is {@code [sequences, heads, maxTokens, dim]} and the lengths are one per sequence. */
@@ -71,14 +72,14 @@ final class AttentionChecks {
         }
     }
 
-    /** Fails unless the query fits the keys and values: one batch per sequence, or packed sequences with offsets. */
-    static void requireQuery(Compute cpu, Tensor query, KeyValueSource view, long @Nullable [] offsets) {
-        if (offsets == null) {
+    /** Fails unless the query fits the keys and values: one batch per sequence, or packed sequences. */
+    static void requireQuery(Compute cpu, Tensor query, KeyValueSource view, @Nullable PackedSequences queries) {
+        if (queries == null) {
             requireRank(query, "query", 4, "[sequences, queryHeads, queries, headDim]");
         } else {
-            requirePacked(offsets, query, "query");
+            requirePacked(queries, "queries", query, "query");
         }
-        long sequences = offsets == null ? query.dim(0) : offsets.length - 1;
+        long sequences = queries == null ? query.dim(0) : queries.count();
         if (sequences != view.sequences()) {
             throw Checks.fail(
                     "query",

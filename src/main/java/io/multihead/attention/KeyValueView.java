@@ -126,22 +126,7 @@ public final class KeyValueView {
     }
 
     /**
-     * Views sequences packed one after another, as {@code cu_seqlens} of FlashAttention describes them.
-     *
-     * @param key {@code [1, keyValueHeads, tokens, headDim]}, any strides and element type
-     * @param value {@code [1, keyValueHeads, tokens, valueDim]}
-     * @param offsets where each sequence starts, and where the last one ends
-     * @return a view of their memory
-     * @throws IllegalArgumentException if the shapes do not fit, or the offsets fall or leave the tokens
-     */
-    public static KeyValueView packed(Tensor key, Tensor value, long... offsets) {
-        AttentionChecks.requirePacked(offsets, key, "key");
-        AttentionChecks.requireKeyValues(key, value);
-        return new KeyValueView(TensorKeyValues.packed(key, value, offsets.clone()));
-    }
-
-    /**
-     * Views packed sequences.
+     * Views sequences packed one after another.
      *
      * @param key {@code [1, keyValueHeads, tokens, headDim]}, any strides and element type
      * @param value {@code [1, keyValueHeads, tokens, valueDim]}
@@ -150,7 +135,9 @@ public final class KeyValueView {
      * @throws IllegalArgumentException if the shapes do not fit, or the sequences have another number of tokens
      */
     public static KeyValueView packed(Tensor key, Tensor value, PackedSequences sequences) {
-        return packed(key, value, Checks.notNull(sequences, "sequences").sharedOffsets());
+        AttentionChecks.requirePacked(sequences, "sequences", key, "key");
+        AttentionChecks.requireKeyValues(key, value);
+        return new KeyValueView(TensorKeyValues.packed(key, value, sequences.sharedOffsets()));
     }
 
     /**

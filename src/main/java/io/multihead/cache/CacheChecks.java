@@ -1,11 +1,11 @@
 package io.multihead.cache;
 
+import io.multihead.attention.PackedSequences;
 import io.multihead.compute.Compute;
 import io.multihead.internal.Checks;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.position.Rope;
 import io.multihead.tensor.Tensor;
-import java.util.Arrays;
 import java.util.List;
 
 /** Checks arguments before a cache changes. */
@@ -34,14 +34,16 @@ final class CacheChecks {
         }
     }
 
-    static void requireOffsets(int[] to, long[] offsets, Tensor key) {
-        if (Checks.notNull(offsets, "offsets").length != to.length + 1 || key.dim(0) != 1) {
+    static void requirePacked(int[] to, PackedSequences tokens, Tensor key) {
+        int expected = Checks.notNull(to, "to").length;
+        if (Checks.notNull(tokens, "tokens").count() != expected) {
             throw Checks.fail(
-                    "offsets",
-                    Arrays.toString(offsets),
-                    "expected " + (to.length + 1) + " numbers, and one batch of packed tokens in key " + key.shape());
+                    "tokens", tokens.count() + " " + tokens, "expected " + expected + ", one per element of to");
         }
-        Checks.offsets(offsets, key.dim(2), key.shape());
+        if (key.dim(0) != 1) {
+            throw Checks.fail("key", "shape " + key.shape(), "expected one batch of packed tokens");
+        }
+        Checks.packedTokens(key.dim(2), key.shape(), tokens.tokens(), tokens, "key");
     }
 
     static void requireRopes(List<Rope> ropes, int layers, int headDim) {

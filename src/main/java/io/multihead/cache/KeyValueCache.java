@@ -306,24 +306,6 @@ public final class KeyValueCache {
      * @param cpu threads and scratch
      * @param layer from 0
      * @param to one open sequence per packed one, no two the same
-     * @param offsets where each sequence's tokens start, and where the last one's end
-     * @param key {@code [1, heads, tokens, headDim]}, any strides and element type
-     * @param value {@code [1, heads, tokens, valueDim]}
-     * @throws IllegalArgumentException if shapes do not fit, or the offsets fall or leave the tokens
-     * @throws CacheFullException if there is no room; nothing has changed then
-     */
-    public void appendPacked(Compute cpu, int layer, int[] to, long[] offsets, Tensor key, Tensor value) {
-        CacheChecks.requireTokens(pool.layout, cpu, key, value);
-        CacheChecks.requireOffsets(Checks.notNull(to, "to"), offsets, key);
-        appendAll(cpu, layer, to, offsets, key, value);
-    }
-
-    /**
-     * Appends tokens of several sequences, packed one after another.
-     *
-     * @param cpu threads and scratch
-     * @param layer from 0
-     * @param to one open sequence per packed one, no two the same
      * @param tokens which of the tokens are whose
      * @param key {@code [1, heads, tokens, headDim]}, any strides and element type
      * @param value {@code [1, heads, tokens, valueDim]}
@@ -331,13 +313,15 @@ public final class KeyValueCache {
      * @throws CacheFullException if there is no room; nothing has changed then
      */
     public void append(Compute cpu, int layer, int[] to, PackedSequences tokens, Tensor key, Tensor value) {
-        if (Checks.notNull(tokens, "tokens").count() + 1 != offsets.length) {
+        CacheChecks.requireTokens(pool.layout, cpu, key, value);
+        CacheChecks.requirePacked(to, tokens, key);
+        if (tokens.count() + 1 != offsets.length) {
             offsets = new long[tokens.count() + 1];
         }
         for (int sequence = 0; sequence < tokens.count(); sequence++) {
             offsets[sequence + 1] = tokens.end(sequence);
         }
-        appendPacked(cpu, layer, to, offsets, key, value);
+        appendAll(cpu, layer, to, offsets, key, value);
     }
 
     private void appendAll(Compute cpu, int layer, int[] to, long @Nullable [] offsets, Tensor key, Tensor value) {

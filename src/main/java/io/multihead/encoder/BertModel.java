@@ -3,6 +3,7 @@ package io.multihead.encoder;
 import io.multihead.attention.Attention;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.KeyValueView;
+import io.multihead.attention.PackedSequences;
 import io.multihead.compute.Compute;
 import io.multihead.encoder.BertLayer.NormWeights;
 import io.multihead.encoder.BertLayer.PackedLinear;
@@ -81,11 +82,11 @@ final class BertModel {
         Activations.Views views = to.views(batch.tokens());
         RowPasses passes = to.passes;
         passes.embed(cpu, this, batch, to);
-        KeyValueView keys = KeyValueView.packed(views.keys(), views.values(), batch.offsets());
+        PackedSequences sequences = batch.packed();
+        KeyValueView keys = KeyValueView.packed(views.keys(), views.values(), sequences);
         for (BertLayer layer : layers) {
             multiply(cpu, views.states(), layer.projections(), views.projections());
-            Attention.forwardPacked(
-                    cpu, views.queries(), batch.offsets(), keys, views.attended(), AttentionOptions.DEFAULT);
+            Attention.forward(cpu, views.queries(), sequences, keys, views.attended(), AttentionOptions.DEFAULT);
             multiply(cpu, views.context(), layer.output(), views.update());
             passes.addAndNormalize(cpu, layer.attentionNorm(), batch.tokens(), to);
             multiply(cpu, views.states(), layer.up(), views.inner());

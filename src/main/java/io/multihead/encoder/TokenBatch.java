@@ -1,15 +1,12 @@
 package io.multihead.encoder;
 
+import io.multihead.attention.PackedSequences;
 import java.util.Arrays;
-import org.jspecify.annotations.Nullable;
 
 /** Sequences of token ids packed one after another. Reused; for one caller at a time. */
 final class TokenBatch {
     private final int[] ids;
     private final int[] positions;
-    /** Where sequences start, one array for each number of sequences, since attention needs arrays of the exact length. */
-    private final long[] @Nullable [] offsets;
-
     private int tokens;
     private int sequences;
     private long[] starts = new long[8];
@@ -17,7 +14,6 @@ final class TokenBatch {
     TokenBatch(int capacity) {
         ids = new int[capacity];
         positions = new int[capacity];
-        offsets = new long[capacity + 1][];
     }
 
     int capacity() {
@@ -45,16 +41,11 @@ final class TokenBatch {
         return sequence == sequences ? tokens : (int) starts[sequence];
     }
 
-    /** Returns where each sequence starts and the last one ends. */
-    long[] offsets() {
-        long[] exact = offsets[sequences];
-        if (exact == null) {
-            exact = new long[sequences + 1];
-            offsets[sequences] = exact;
-        }
-        System.arraycopy(starts, 0, exact, 0, sequences);
-        exact[sequences] = tokens;
-        return exact;
+    /** Returns the boundaries of the sequences. */
+    PackedSequences packed() {
+        long[] offsets = Arrays.copyOf(starts, sequences + 1);
+        offsets[sequences] = tokens;
+        return PackedSequences.of(offsets);
     }
 
     boolean hasRoom(int more) {

@@ -64,18 +64,10 @@ public final class Checks {
         return value;
     }
 
-    /** Fails unless packed sequences start at 0, never fall and end with the tokens; {@code tensor} says whose they are. */
-    public static void offsets(long[] offsets, long tokens, Object tensor) {
-        boolean rises =
-                notNull(offsets, "offsets").length > 0 && offsets[0] == 0 && offsets[offsets.length - 1] == tokens;
-        for (int i = 1; rises && i < offsets.length; i++) {
-            rises = offsets[i] >= offsets[i - 1];
-        }
-        if (!rises) {
-            throw fail(
-                    "offsets",
-                    Arrays.toString(offsets),
-                    "expected numbers that rise from 0 to the " + tokens + " tokens of " + tensor);
+    /** Fails unless a tensor, of which the shape is given, has as many tokens as the sequences that are packed in it. */
+    public static void packedTokens(long actual, Object shape, long expected, Object sequences, String argument) {
+        if (actual != expected) {
+            throw fail(argument, actual + " tokens in shape " + shape, "expected the " + expected + " of " + sequences);
         }
     }
 

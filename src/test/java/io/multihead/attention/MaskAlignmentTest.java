@@ -70,7 +70,7 @@ class MaskAlignmentTest {
     @Test
     void lengthsBeyondASequenceAreRefused() {
         Tensor tokens = positions(1, 9);
-        KeyValueView view = KeyValueView.packed(tokens, tokens, 0, 6, 9);
+        KeyValueView view = KeyValueView.packed(tokens, tokens, PackedSequences.of(0, 6, 9));
         Tensor query = zeros(2, 1, 1, 1);
         AttentionOutputs outputs = AttentionOutputs.of(zeros(2, 1, 1, 1));
         AttentionOptions options = AttentionOptions.DEFAULT.withMask(Mask.keyLengths(4));
@@ -163,10 +163,10 @@ class MaskAlignmentTest {
     /** Attends with 3 queries and 1 to packed sequences of 6 and 3 tokens; each value is its place among the 9. */
     private static float[] packed(Mask mask) {
         Tensor tokens = positions(1, 9);
-        KeyValueView view = KeyValueView.packed(tokens, tokens, 0, 6, 9);
+        KeyValueView view = KeyValueView.packed(tokens, tokens, PackedSequences.of(0, 6, 9));
         AttentionOutputs outputs = AttentionOutputs.of(zeros(1, 1, 4, 1));
         AttentionOptions options = AttentionOptions.DEFAULT.withMask(mask);
-        Attention.forwardPacked(CPU, zeros(1, 1, 4, 1), new long[] {0, 3, 4}, view, outputs, options);
+        Attention.forward(CPU, zeros(1, 1, 4, 1), PackedSequences.of(0, 3, 4), view, outputs, options);
         return outputs.output().toArray();
     }
 

@@ -47,7 +47,7 @@ class PackedSequencesTest {
         fails("sequence: 1; expected 0 to 0", () -> PackedSequences.of(0, 2).start(1));
         Tensor tokens = Tensor.zeros(Arena.ofAuto(), DType.F32, 1, 1, 5, 2);
         fails(
-                "offsets: [0, 4]; expected numbers that rise from 0 to the 5 tokens of [1, 1, 5, 2]",
+                "key: 5 tokens in shape [1, 1, 5, 2]; expected the 4 of sequences at [0, 4]",
                 () -> KeyValueView.packed(tokens, tokens, PackedSequences.of(0, 4)));
     }
 

@@ -100,7 +100,7 @@ class StaticCacheProperties {
     @Example
     void packedSequencesTakeMasksAndGiveWeights() {
         Tensor tokens = Tensor.of(new float[9], 1, 1, 9, 1);
-        KeyValueView view = KeyValueView.packed(tokens, tokens, 0, 6, 9);
+        KeyValueView view = KeyValueView.packed(tokens, tokens, PackedSequences.of(0, 6, 9));
         Tensor kept = Layout.HEAP.allocate(Arena.ofAuto(), DType.I8, 2, 1, 1, 6);
         Numbers.fill(kept, () -> 1);
         kept.set(0, 0, 0, 0, 1);
@@ -108,10 +108,10 @@ class StaticCacheProperties {
         Tensor output = Tensor.of(new float[4], 1, 1, 4, 1);
         float[] weights = new float[4 * 6];
         Arrays.fill(weights, 42f);
-        Attention.forwardPacked(
+        Attention.forward(
                 SERIAL,
                 Tensor.of(new float[4], 1, 1, 4, 1),
-                new long[] {0, 3, 4},
+                PackedSequences.of(0, 3, 4),
                 view,
                 AttentionOutputs.of(output).withWeights(Tensor.of(weights, 1, 1, 4, 6)),
                 AttentionOptions.DEFAULT.withMask(Mask.CAUSAL.and(Mask.keep(kept))));

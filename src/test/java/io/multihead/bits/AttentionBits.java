@@ -3,6 +3,7 @@ package io.multihead.bits;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.KeyValueView;
 import io.multihead.attention.Mask;
+import io.multihead.attention.PackedSequences;
 import io.multihead.support.Layout;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
@@ -67,13 +68,13 @@ final class AttentionBits {
 
     private static void views(Bits bits) {
         Shapes size = new Shapes(1, 4, 2, 90, 90, 24, 40);
-        long[] keyOffsets = {0, 33, 33, 88, 90};
-        long[] offsets = {0, 12, 15, 60, 90};
+        PackedSequences ofKeys = PackedSequences.of(0, 33, 33, 88, 90);
+        PackedSequences queries = PackedSequences.of(0, 12, 15, 60, 90);
         for (int kind = 0; kind < 5; kind++) {
             DType type = Bits.dtype(kind);
             Calls.Inputs inputs = size.inputs(bits, DType.F32, type, type, Bits.layout(kind));
-            KeyValueView packed = KeyValueView.packed(inputs.key(), inputs.value(), keyOffsets);
-            Calls.packedAttention(bits, "packed " + kind, inputs.query(), offsets, packed, size.results(bits));
+            KeyValueView packed = KeyValueView.packed(inputs.key(), inputs.value(), ofKeys);
+            Calls.packedAttention(bits, "packed " + kind, inputs.query(), queries, packed, size.results(bits));
             Shapes steps = new Shapes(4, 4, 2, 3, 90, 24, 40);
             Tensor query = bits.normal(4, 4, 3, 24);
             Calls.attention(bits, "step " + kind, query, packed, steps.results(bits), AttentionOptions.CAUSAL);

@@ -3,6 +3,7 @@ package io.multihead.bits;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.KeyValueView;
 import io.multihead.attention.Mask;
+import io.multihead.attention.PackedSequences;
 import io.multihead.attention.ScoreOptions;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.position.Rope;
@@ -72,13 +73,13 @@ final class CacheBits {
     }
 
     private static void packed(Bits bits, String name, KeyValueCache cache, int first, int second) {
-        long[] offsets = {0, 5, 60};
+        PackedSequences tokens = PackedSequences.of(0, 5, 60);
         Tensor key = bits.normal(1, HEADS, 60, DIM);
         Tensor value = bits.normal(1, HEADS, 60, VALUE_DIM);
-        cache.appendPacked(bits.cpu, 1, new int[] {first, second}, offsets, key, value);
+        cache.append(bits.cpu, 1, new int[] {first, second}, tokens, key, value);
         Shapes size = new Shapes(1, QUERY_HEADS, HEADS, 60, 0, DIM, VALUE_DIM);
         Tensor query = bits.normal(1, QUERY_HEADS, 60, DIM);
-        Calls.packedAttention(bits, name + " packed", query, offsets, cache.view(1, first, second), size.results(bits));
+        Calls.packedAttention(bits, name + " packed", query, tokens, cache.view(1, first, second), size.results(bits));
     }
 
     /** A long sequence that gives up its oldest tokens, with few and with many queries. */

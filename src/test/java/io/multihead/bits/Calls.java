@@ -7,6 +7,7 @@ import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.AttentionPass;
 import io.multihead.attention.AttentionState;
 import io.multihead.attention.KeyValueView;
+import io.multihead.attention.PackedSequences;
 import io.multihead.attention.Softmax;
 import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
@@ -57,8 +58,8 @@ final class Calls {
     }
 
     static void packedAttention(
-            Bits bits, String name, Tensor query, long[] offsets, KeyValueView keyValues, Results results) {
-        Attention.forwardPacked(bits.cpu, query, offsets, keyValues, results.outputs(), AttentionOptions.CAUSAL);
+            Bits bits, String name, Tensor query, PackedSequences queries, KeyValueView keyValues, Results results) {
+        Attention.forward(bits.cpu, query, queries, keyValues, results.outputs(), AttentionOptions.CAUSAL);
         results.add(bits, "attention " + name);
     }
 

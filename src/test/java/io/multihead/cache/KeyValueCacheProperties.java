@@ -194,11 +194,7 @@ class KeyValueCacheProperties {
                 Tensor value = CacheModel.tensor(packed, false, HEADS, VALUE_DIM, DType.F32);
                 long free = cache.availableTokens();
                 try {
-                    if (layer == 0) {
-                        cache.appendPacked(CPU, layer, to, offsets, key, value);
-                    } else {
-                        cache.append(CPU, layer, to, PackedSequences.of(offsets), key, value);
-                    }
+                    cache.append(CPU, layer, to, PackedSequences.of(offsets), key, value);
                 } catch (CacheFullException full) {
                     // at most one more page per sequence for what is left of a page, and one for a copy
                     long mostWanted = packed.size() + 2L * 256 * to.length;

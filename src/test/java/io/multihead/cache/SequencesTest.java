@@ -19,6 +19,7 @@ import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.AttentionState;
 import io.multihead.attention.KeyValueView;
 import io.multihead.attention.Mask;
+import io.multihead.attention.PackedSequences;
 import io.multihead.attention.ScoreOptions;
 import io.multihead.compute.Compute;
 import io.multihead.reference.ReferenceAttention;
@@ -150,8 +151,13 @@ class SequencesTest {
         }
         Tensor packed = tokens(query, 0, (int) offsets[lengths.length]);
         Tensor output = zeros(1, HEADS, packed.dim(2), DIM);
-        Attention.forwardPacked(
-                THREADS, packed, offsets, cache.view(0, all), AttentionOutputs.of(output), AttentionOptions.CAUSAL);
+        Attention.forward(
+                THREADS,
+                packed,
+                PackedSequences.of(offsets),
+                cache.view(0, all),
+                AttentionOutputs.of(output),
+                AttentionOptions.CAUSAL);
         for (int i = 0; i < lengths.length; i++) {
             Tensor own = packed.slice(2, offsets[i], offsets[i + 1]);
             double[] alone = attend(SERIAL, own, cache.view(0, all[i]), AttentionOptions.CAUSAL);
@@ -165,8 +171,14 @@ class SequencesTest {
         Tensor keys = tokens(key, 0, (int) keyOffsets[lengths.length]);
         Tensor values = tokens(value, 0, (int) keyOffsets[lengths.length]);
         Tensor output = zeros(1, HEADS, packed.dim(2), DIM);
-        KeyValueView view = KeyValueView.packed(keys, values, keyOffsets);
-        Attention.forwardPacked(SERIAL, packed, offsets, view, AttentionOutputs.of(output), AttentionOptions.CAUSAL);
+        KeyValueView view = KeyValueView.packed(keys, values, PackedSequences.of(keyOffsets));
+        Attention.forward(
+                SERIAL,
+                packed,
+                PackedSequences.of(offsets),
+                view,
+                AttentionOutputs.of(output),
+                AttentionOptions.CAUSAL);
         for (int i = 0; i < lengths.length; i++) {
             Tensor own = packed.slice(2, offsets[i], offsets[i + 1]);
             KeyValueView alone = KeyValueView.of(

@@ -10,6 +10,7 @@ import io.multihead.attention.AttentionPass;
 import io.multihead.attention.AttentionState;
 import io.multihead.attention.KeyValueView;
 import io.multihead.attention.Mask;
+import io.multihead.attention.PackedSequences;
 import io.multihead.attention.ScoreOptions;
 import io.multihead.attention.Softmax;
 import io.multihead.cache.CacheContents;
@@ -75,11 +76,11 @@ final class ValidCalls {
                 m -> ValidCall.of(Attention.class, "forward", CPU, q(m), cached(), outputs(m), AttentionOptions.CAUSAL),
                 m -> ValidCall.of(
                         Attention.class,
-                        "forwardPacked",
+                        "forward",
                         CPU,
                         t(m, 1, 4, 3, 4),
-                        new long[] {0, 1, 3},
-                        KeyValueView.packed(t(m, 1, 2, 5, 4), t(m, 1, 2, 5, 4), 0, 3, 5),
+                        PackedSequences.of(0, 1, 3),
+                        KeyValueView.packed(t(m, 1, 2, 5, 4), t(m, 1, 2, 5, 4), PackedSequences.of(0, 3, 5)),
                         AttentionOutputs.of(t(m, 1, 4, 3, 4)),
                         AttentionOptions.CAUSAL),
                 m -> ValidCall.of(
@@ -103,7 +104,7 @@ final class ValidCalls {
                         Softmax.class, "logForward", CPU, t(m, 3, 4), t(m, 3, 4), t(m, 3), AttentionOptions.DEFAULT),
                 m -> ValidCall.of(KeyValueView.class, "of", k(m), k(m)),
                 m -> ValidCall.of(
-                        KeyValueView.class, "packed", t(m, 1, 2, 3, 4), t(m, 1, 2, 3, 4), new long[] {0, 1, 3}),
+                        KeyValueView.class, "packed", t(m, 1, 2, 3, 4), t(m, 1, 2, 3, 4), PackedSequences.of(0, 1, 3)),
                 m -> ValidCall.of(
                         KeyValueView.class,
                         "pages",
@@ -144,11 +145,11 @@ final class ValidCalls {
                 m -> ValidCall.on(cache2(), "append", CPU, 1, 0, t(m, 1, 2, 3, 4), t(m, 1, 2, 3, 4)),
                 m -> ValidCall.on(
                         cache2(),
-                        "appendPacked",
+                        "append",
                         CPU,
                         1,
                         new int[] {0, 1},
-                        new long[] {0, 1, 3},
+                        PackedSequences.of(0, 1, 3),
                         t(m, 1, 2, 3, 4),
                         t(m, 1, 2, 3, 4)),
                 m -> ValidCall.on(CacheContents.of(cache3()), "read", CPU, 0, 1, 1L, t(m, 2, 2, 4), t(m, 2, 2, 4)),

@@ -74,12 +74,7 @@ final class ForwardChecks {
     }
 
     private void requireTokens(String name, Shape shape, PackedSequences sequences) {
-        if (axes.tokens(shape) != sequences.tokens()) {
-            throw Checks.fail(
-                    name,
-                    axes.tokens(shape) + " tokens in shape " + shape,
-                    "expected the " + sequences.tokens() + " of " + sequences);
-        }
+        Checks.packedTokens(axes.tokens(shape), shape, sequences.tokens(), sequences, name);
     }
 
     private void masks(MultiHeadInputs inputs) {
