@@ -27,16 +27,21 @@ final class GemmCall extends Operation implements LoopBody {
     void run() {
         GemmEvent event = GemmEvent.start();
         long tasks = grid.divide(problem, parallelism());
-        run(this, grid.threads());
+        run(this, tasks);
         if (event != null) {
             event.finish(problem, tasks);
         }
     }
 
-    /** Runs the share of one thread. */
+    /** Computes one block of C. */
     @Override
-    public void run(long thread, Workspace scratch) {
-        scratch.get(LOOPS).run(problem, grid, scratch.packer(), thread);
+    public void run(long task, Workspace scratch) {
+        scratch.get(LOOPS).run(problem, grid, scratch.packer(), task);
+    }
+
+    @Override
+    public int strips() {
+        return grid.strips();
     }
 
     /** Releases the caller's tensors. */

@@ -101,7 +101,7 @@ public final class Execution implements AutoCloseable {
         }
         if (executor != null && tasks > 1) {
             // a loop of its own: helpers may come after the call has returned
-            new ParallelFor().run(body, tasks, scratch, this::submit);
+            new ParallelFor(parallelism).run(body, tasks, scratch, this::submit);
             return;
         }
         for (long task = 0; task < tasks; task++) {

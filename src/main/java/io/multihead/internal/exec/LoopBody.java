@@ -10,4 +10,13 @@ public interface LoopBody {
      * @param scratch the memory of the thread that runs it
      */
     void run(long task, Workspace scratch);
+
+    /**
+     * Returns how many strips of consecutive tasks there are, as many tasks in each but the last: each thread begins with a strip
+     * of its own and then helps with others, so that it can keep what tasks of a strip share. With one strip, threads take tasks
+     * in order. Not called for a loop without tasks.
+     */
+    default int strips() {
+        return 1;
+    }
 }

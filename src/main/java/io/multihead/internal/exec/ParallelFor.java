@@ -2,6 +2,7 @@ package io.multihead.internal.exec;
 
 import io.multihead.internal.Checks;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
@@ -26,12 +27,23 @@ final class ParallelFor {
     private static final long CLOSED = Long.MIN_VALUE;
     private static final int SPINS = 10_000;
 
+    private final int parallelism;
     private final AtomicLong state = new AtomicLong(CLOSED);
-    private final AtomicLong next = new AtomicLong();
+    private final AtomicLong entrances = new AtomicLong();
     private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
     private @Nullable LoopBody job;
     private long tasks;
+    private int strips;
+    private long tasksOfStrip;
+    /** Tasks of each strip that have been taken, or more. */
+    private AtomicLongArray taken = new AtomicLongArray(1);
+
     private @Nullable Thread caller;
+
+    /** Creates a loop that is closed; the strips with which {@code parallelism} threads begin are evenly spread. */
+    ParallelFor(int parallelism) {
+        this.parallelism = parallelism;
+    }
 
     /**
      * Runs all tasks on the calling thread and on those that {@link #help} meanwhile, then throws the first failure.
@@ -80,8 +92,16 @@ final class ParallelFor {
         job = newJob;
         tasks = newTasks;
         caller = Thread.currentThread();
+        strips = newJob.strips();
+        tasksOfStrip = Math.ceilDiv(newTasks, (long) strips);
+        if (taken.length() < strips) {
+            taken = new AtomicLongArray(strips);
+        }
+        for (int strip = 0; strip < strips; strip++) {
+            taken.set(strip, 0);
+        }
+        entrances.set(0);
         failure.set(null);
-        next.set(0);
         state.set(0);
     }
 
@@ -105,14 +125,23 @@ final class ParallelFor {
     private void runTasks(Workspace scratch) {
         try {
             LoopBody current = Checks.notNull(job, "job");
-            long count = tasks;
-            for (long task = next.getAndIncrement();
-                    task < count && failure.get() == null;
-                    task = next.getAndIncrement()) {
-                current.run(task, scratch);
+            long threads = Math.min(parallelism, tasks);
+            long first = entrances.getAndIncrement() % threads * strips / threads;
+            for (int turn = 0; turn < strips; turn++) {
+                runStrip(current, (int) ((first + turn) % strips), scratch);
             }
         } catch (Throwable thrown) {
             fail(thrown);
+        }
+    }
+
+    private void runStrip(LoopBody current, int strip, Workspace scratch) {
+        long start = strip * tasksOfStrip;
+        long end = Math.min(tasks, start + tasksOfStrip);
+        for (long task = start + taken.getAndIncrement(strip);
+                task < end && failure.get() == null;
+                task = start + taken.getAndIncrement(strip)) {
+            current.run(task, scratch);
         }
     }
 

@@ -14,7 +14,7 @@ final class WorkerPool {
     private static final int SPINS = 20_000;
 
     private final ReentrantLock owner = new ReentrantLock();
-    private final ParallelFor loop = new ParallelFor();
+    private final ParallelFor loop;
     private final ParallelFor.Invitation wake = this::wake;
     private final Worker[] workers;
     /** Counts loops; a worker that sees a new number tries to join. */
@@ -34,6 +34,7 @@ final class WorkerPool {
 
     /** Starts the workers; if one cannot be started, ends those that were. */
     WorkerPool(int size, ThreadFactory factory) {
+        loop = new ParallelFor(size + 1);
         workers = new Worker[size];
         int started = 0;
         try {

@@ -24,8 +24,8 @@ import java.util.Arrays;
  * as one thread runs them; {@link Blocking} has the block sizes.
  *
  * <pre>
- *  loop 5   jc over n by NC            columns of C: a strip, first those of this thread
- *           ic over m by TASK_ROWS     tasks of the strip, in all batches, shared with other threads
+ *  loop 5   jc over n by NC            columns of C: a strip, first those of this thread   (a parallel loop: tasks
+ *           ic over m by TASK_ROWS     tasks of the strip, in all batches                    by {@link TaskGrid})
  *  loop 4     pc over k by KC            B~ = panels of B[pc.., jc..], kept from task to task where they fit
  *  loop 3       ir over rows by MC         A~ = rows of A[ic + ir.., pc..]
  *  loop 2         jr over columns by NR      {@link MacroKernel#multiply}
@@ -65,31 +65,26 @@ public final class LoopNest {
         panelPacker = new PanelPacker(memory);
     }
 
-    /** Computes tasks until no thread has any left to take. */
-    public void run(GemmProblem p, TaskGrid grid, Packer packer, long thread) {
-        for (int turn = 0; turn < grid.strips(); turn++) { // loop 5
-            int strip = grid.strip(thread, turn);
-            long jc = grid.firstColumn(strip);
-            int n = grid.columns(p, jc);
-            for (long task = grid.take(strip); task >= 0; task = grid.take(strip)) {
-                long batch = grid.batch(task);
-                long ic = grid.firstRow(task);
-                int m = grid.rows(p, ic);
-                long a = p.start(p.a(), batch);
-                begin(m, n, p.k);
-                for (long pc = 0; pc < p.k; pc += KC) { // loop 4
-                    int kc = (int) Math.min(KC, p.k - pc);
-                    packB(p, grid, packer, batch, pc, kc, jc, n);
-                    for (int ir = 0; ir < m; ir += MC) { // loop 3
-                        int mc = Math.min(MC, m - ir);
-                        packer.read(block.matrix(p.a(), a, ic + ir, pc), mc, kc, packedA, 0, ROW);
-                        macroKernel.left(packedA, 0).right(right).into(sums, ir * ldc, ldc);
-                        macroKernel.multiply(mc, n, kc, pc > 0); // loops 2 and 1
-                    }
-                }
-                finish(p, packer, batch, ic, jc, m, n);
+    /** Computes one task of loop 5. */
+    public void run(GemmProblem p, TaskGrid grid, Packer packer, long task) {
+        long jc = grid.firstColumn(task);
+        int n = grid.columns(p, jc);
+        long batch = grid.batch(task);
+        long ic = grid.firstRow(task);
+        int m = grid.rows(p, ic);
+        long a = p.start(p.a(), batch);
+        begin(m, n, p.k);
+        for (long pc = 0; pc < p.k; pc += KC) { // loop 4
+            int kc = (int) Math.min(KC, p.k - pc);
+            packB(p, grid, packer, batch, pc, kc, jc, n);
+            for (int ir = 0; ir < m; ir += MC) { // loop 3
+                int mc = Math.min(MC, m - ir);
+                packer.read(block.matrix(p.a(), a, ic + ir, pc), mc, kc, packedA, 0, ROW);
+                macroKernel.left(packedA, 0).right(right).into(sums, ir * ldc, ldc);
+                macroKernel.multiply(mc, n, kc, pc > 0); // loops 2 and 1
             }
         }
+        finish(p, packer, batch, ic, jc, m, n);
         macroKernel.release();
         right.clear();
         block.clear();

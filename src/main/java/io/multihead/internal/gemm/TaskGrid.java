@@ -10,13 +10,12 @@ import static io.multihead.internal.kernel.Lanes.ROW_STEP;
 
 import io.multihead.internal.Checks;
 import io.multihead.internal.kernel.Lanes;
-import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
  * The division of C into tasks: blocks of rows and columns of one batch. k is never divided, so no result depends on the division.
  *
- * <p>Tasks of the same columns are a strip. A thread keeps the columns of B that it has packed for one task for the next of the
- * same strip, so each thread begins with a strip of its own and then helps with others.
+ * <p>Tasks of the same columns are a strip, and are consecutive. A thread keeps the columns of B that it has packed for one task for
+ * the next of the same strip; so threads take strips as {@link io.multihead.internal.exec.LoopBody#strips} says.
  */
 public final class TaskGrid {
     private long rowBlocks;
@@ -24,10 +23,7 @@ public final class TaskGrid {
     private int taskRows;
     private int taskColumns;
     private int strips;
-    private int threads;
     private boolean keepsPackedB;
-    /** Tasks of each strip that a thread has taken. */
-    private AtomicLongArray taken = new AtomicLongArray(1);
 
     /** Creates a grid of no tasks. */
     public TaskGrid() {}
@@ -39,7 +35,6 @@ public final class TaskGrid {
      */
     public long divide(GemmProblem problem, int parallelism) {
         strips = 0;
-        threads = 0;
         if (problem.m == 0 || problem.n == 0 || problem.batches == 0) {
             return 0;
         }
@@ -55,12 +50,7 @@ public final class TaskGrid {
             }
         }
         long tasks = count(problem);
-        threads = (int) Math.min(parallelism, tasks);
         keepsPackedB = problem.k * taskColumns <= KEPT_B && problem.batches * problem.m > taskRows;
-        taken = taken.length() >= strips ? taken : new AtomicLongArray(strips);
-        for (int strip = 0; strip < strips; strip++) {
-            taken.set(strip, 0);
-        }
         return tasks;
     }
 
@@ -86,44 +76,29 @@ public final class TaskGrid {
         return Math.clamp(max, NC_MIN, NC);
     }
 
-    /** Returns how many threads there is work for. */
-    public int threads() {
-        return threads;
-    }
-
     /** Returns whether a thread keeps all depth blocks of a task's columns of B packed, as other tasks read them too. */
     boolean keepsPackedB() {
         return keepsPackedB;
     }
 
-    int strips() {
+    /** Returns the number of strips. */
+    public int strips() {
         return strips;
-    }
-
-    /** Returns the strip that a thread works on in turn {@code i}: first those of its own. */
-    int strip(long thread, int i) {
-        return (int) ((thread * strips / threads + i) % strips);
-    }
-
-    /** Takes a task of a strip that no thread has taken, or returns -1. */
-    long take(int strip) {
-        long task = taken.getAndIncrement(strip);
-        return task < tasksOfStrip ? task : -1;
     }
 
     /** Returns the batch of a task. */
     long batch(long task) {
-        return task / rowBlocks;
+        return task % tasksOfStrip / rowBlocks;
     }
 
     /** Returns the first row of a task. */
     long firstRow(long task) {
-        return task % rowBlocks * taskRows;
+        return task % tasksOfStrip % rowBlocks * taskRows;
     }
 
-    /** Returns the first column of a strip. */
-    long firstColumn(int strip) {
-        return (long) strip * taskColumns;
+    /** Returns the first column of a task. */
+    long firstColumn(long task) {
+        return task / tasksOfStrip * taskColumns;
     }
 
     /** Returns the rows of a task that begins at {@code row}. */
@@ -131,7 +106,7 @@ public final class TaskGrid {
         return (int) Math.min(taskRows, problem.m - row);
     }
 
-    /** Returns the columns of a strip that begins at {@code column}. */
+    /** Returns the columns of a task that begins at {@code column}. */
     int columns(GemmProblem problem, long column) {
         return (int) Math.min(taskColumns, problem.n - column);
     }

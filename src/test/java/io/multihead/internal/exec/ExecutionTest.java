@@ -9,6 +9,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
@@ -18,6 +20,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.LongConsumer;
 import org.junit.jupiter.api.Test;
 
 /** Every task runs once before the call returns, whatever threads and executors do. */
@@ -48,6 +51,25 @@ class ExecutionTest {
             late.forEach(Runnable::run);
         }
         assertDoesNotThrow(() -> late.forEach(Runnable::run), "a helper may come after the end");
+    }
+
+    /** The barrier lets nobody take a second task before everybody has a first one. */
+    @Test
+    void eachThreadBeginsWithAStripOfItsOwn() {
+        CyclicBarrier everybody = new CyclicBarrier(3);
+        Set<Long> first = ConcurrentHashMap.newKeySet();
+        AtomicInteger count = new AtomicInteger();
+        try (Execution cpu = Execution.threads(3)) {
+            LoopBody body = inStrips(3, task -> {
+                if (count.incrementAndGet() <= 3) {
+                    first.add(task / 4);
+                    assertDoesNotThrow(() -> everybody.await());
+                }
+            });
+            run(cpu, body, 12);
+        }
+        assertEquals(Set.of(0L, 1L, 2L), first);
+        assertEquals(12, count.get());
     }
 
     @Test
@@ -307,11 +329,27 @@ class ExecutionTest {
     }
 
     private static void assertEveryTaskRunsOnce(Execution cpu, int tasks) {
-        AtomicIntegerArray runs = new AtomicIntegerArray(tasks + 1);
-        run(cpu, (task, scratch) -> runs.incrementAndGet((int) task), tasks);
-        for (int i = 0; i < tasks; i++) {
-            assertEquals(1, runs.get(i));
+        for (int strips : new int[] {1, 3}) {
+            AtomicIntegerArray runs = new AtomicIntegerArray(tasks + 1);
+            run(cpu, inStrips(strips, task -> runs.incrementAndGet((int) task)), tasks);
+            for (int i = 0; i < tasks; i++) {
+                assertEquals(1, runs.get(i));
+            }
         }
+    }
+
+    private static LoopBody inStrips(int strips, LongConsumer task) {
+        return new LoopBody() {
+            @Override
+            public void run(long number, Workspace scratch) {
+                task.accept(number);
+            }
+
+            @Override
+            public int strips() {
+                return strips;
+            }
+        };
     }
 
     private static void run(Execution cpu, LoopBody job, long tasks) {

@@ -16,7 +16,7 @@ public final class ParallelForStress {
     private ParallelForStress() {}
 
     /** Plain counters, one a task: an unordered or second increment is seen as a wrong count. */
-    private static final class Counters implements LoopBody {
+    private static class Counters implements LoopBody {
         private final int[] counts;
 
         Counters(int tasks) {
@@ -42,7 +42,7 @@ public final class ParallelForStress {
     @Outcome(id = "1111, 1111", expect = ACCEPTABLE, desc = "every task once, before the return")
     @State
     public static class TwoLoops {
-        private final ParallelFor loop = new ParallelFor();
+        private final ParallelFor loop = new ParallelFor(2);
         private final Counters one = new Counters(1);
         private final Counters three = new Counters(3);
 
@@ -74,7 +74,7 @@ public final class ParallelForStress {
     @Outcome(id = "11111, 11111", expect = ACCEPTABLE, desc = "every task once, before the return")
     @State
     public static class LongThenShort {
-        private final ParallelFor loop = new ParallelFor();
+        private final ParallelFor loop = new ParallelFor(2);
         private final Counters three = new Counters(3);
         private final Counters two = new Counters(2);
 
@@ -100,12 +100,46 @@ public final class ParallelForStress {
         }
     }
 
+    /** Two strips of two tasks and of one: each thread begins with one of its own, and each task runs once. */
+    @JCStressTest
+    @Outcome(id = "111, 111", expect = ACCEPTABLE, desc = "every task once, before the return")
+    @State
+    public static class Strips {
+        private final ParallelFor loop = new ParallelFor(2);
+        private final Counters three = new Counters(3) {
+            @Override
+            public int strips() {
+                return 2;
+            }
+        };
+
+        /** Calls the loop and looks at the counters when it has returned. */
+        @Actor
+        public void caller(II_Result result) {
+            loop.run(three, 3, null, NOBODY);
+            result.r1 = three.digits();
+        }
+
+        /** Helps with whatever is open. */
+        @Actor
+        public void helper() {
+            loop.help(null);
+            loop.help(null);
+        }
+
+        /** Looks again at the end. */
+        @Arbiter
+        public void end(II_Result result) {
+            result.r2 = three.digits();
+        }
+    }
+
     /** A failing loop ends before all tasks have run, but not before its helper has left; the next loop is whole. */
     @JCStressTest
     @Outcome(id = "0, 111", expect = ACCEPTABLE, desc = "nobody inside after the failure, the next loop whole")
     @State
     public static class FailureThenLoop {
-        private final ParallelFor loop = new ParallelFor();
+        private final ParallelFor loop = new ParallelFor(2);
         private final Counters three = new Counters(3);
         private int inside;
 
