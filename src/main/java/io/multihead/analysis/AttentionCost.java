@@ -1,6 +1,6 @@
 package io.multihead.analysis;
 
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 
 /**
  * Operations and bytes of one multi-head self-attention layer, forward, batch 1, without biases. A multiply-add counts as

@@ -1,6 +1,6 @@
 package io.multihead.analysis;
 
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;

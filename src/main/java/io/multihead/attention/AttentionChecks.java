@@ -1,11 +1,11 @@
 package io.multihead.attention;
 
 import io.multihead.compute.Compute;
-import io.multihead.internal.Checks;
 import io.multihead.internal.attention.AttentionProblem;
 import io.multihead.internal.attention.QueryTensors;
 import io.multihead.internal.attention.forward.ForwardCall;
 import io.multihead.internal.attention.keyvalue.KeyValueSource;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;

@@ -1,6 +1,6 @@
 package io.multihead.attention;
 
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 
 /**
  * Dropout of attention weights: each weight is dropped with probability {@code rate}, the others are multiplied by

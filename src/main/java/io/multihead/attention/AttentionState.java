@@ -1,8 +1,8 @@
 package io.multihead.attention;
 
 import io.multihead.compute.Compute;
-import io.multihead.internal.Checks;
 import io.multihead.internal.attention.forward.StateMerge;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.exec.ScratchKey;

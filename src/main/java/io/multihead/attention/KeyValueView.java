@@ -1,10 +1,10 @@
 package io.multihead.attention;
 
-import io.multihead.internal.Checks;
 import io.multihead.internal.attention.keyvalue.KeyValueAccess;
 import io.multihead.internal.attention.keyvalue.KeyValueSource;
 import io.multihead.internal.attention.keyvalue.PagedKeyValues;
 import io.multihead.internal.attention.keyvalue.TensorKeyValues;
+import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 import java.util.List;
 

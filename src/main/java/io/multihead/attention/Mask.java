@@ -1,7 +1,7 @@
 package io.multihead.attention;
 
-import io.multihead.internal.Checks;
 import io.multihead.internal.attention.mask.MaskPart;
+import io.multihead.internal.base.Checks;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.util.List;

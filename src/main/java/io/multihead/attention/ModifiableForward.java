@@ -1,8 +1,8 @@
 package io.multihead.attention;
 
-import io.multihead.internal.Checks;
 import io.multihead.internal.attention.ScoreFunction;
 import io.multihead.internal.attention.forward.ForwardCall;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.layout.Scratch;
 import org.jspecify.annotations.Nullable;
 

@@ -1,9 +1,9 @@
 package io.multihead.attention;
 
 import io.multihead.compute.Compute;
-import io.multihead.internal.Checks;
 import io.multihead.internal.attention.forward.SoftmaxCall;
 import io.multihead.internal.attention.mask.BoundMask;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.exec.ScratchKey;

@@ -2,7 +2,7 @@ package io.multihead.cache;
 
 import io.multihead.attention.PackedSequences;
 import io.multihead.compute.Compute;
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.position.Rope;
 import io.multihead.tensor.Tensor;

@@ -1,8 +1,8 @@
 package io.multihead.cache;
 
 import io.multihead.compute.Compute;
-import io.multihead.internal.Checks;
-import io.multihead.internal.attention.MemoryChecks;
+import io.multihead.internal.call.TensorChecks;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.Operation;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
@@ -49,9 +49,9 @@ public final class CacheContents {
         requireShape(key, "key", null);
         requireShape(value, "value", key);
         requireTokens(layer, sequence, from, key);
-        MemoryChecks.requireWritable(cpu, key, "key");
-        MemoryChecks.requireWritable(cpu, value, "value");
-        MemoryChecks.requireApart(value, "value", key, "key");
+        TensorChecks.requireWritable(cpu, key, "key");
+        TensorChecks.requireWritable(cpu, value, "value");
+        TensorChecks.requireApart(value, "value", key, "key");
         copy(cpu, PageCopy.Way.WIDEN, layer, sequence, from, new StoredTokens(key, value, null, null));
     }
 
@@ -73,10 +73,10 @@ public final class CacheContents {
         String[] names = {"key", "value", "keyScale", "valueScale"};
         for (int i = 0; i < written.length; i++) {
             if (written[i] != null) {
-                requireOwn(written[i], names[i]);
+                TensorChecks.requireOwnStorage(written[i], names[i]);
             }
             for (int j = 0; j < i && written[i] != null; j++) {
-                MemoryChecks.requireApart(written[i], names[i], written[j], names[j]);
+                TensorChecks.requireApart(written[i], names[i], written[j], names[j]);
             }
         }
         copy(cpu, PageCopy.Way.READ, layer, sequence, from, to);
@@ -141,8 +141,8 @@ public final class CacheContents {
         requireShape(tokens.value(), "value", tokens.key());
         requireDType(tokens.key(), "key", cache.config().dtype());
         requireDType(tokens.value(), "value", cache.config().dtype());
-        MemoryChecks.requireAccess(cpu, tokens.key(), "key");
-        MemoryChecks.requireAccess(cpu, tokens.value(), "value");
+        TensorChecks.requireAccess(cpu, tokens.key(), "key");
+        TensorChecks.requireAccess(cpu, tokens.value(), "value");
         requireScale(cpu, tokens.keyScale(), "keyScale", tokens.key());
         requireScale(cpu, tokens.valueScale(), "valueScale", tokens.key());
     }
@@ -168,21 +168,12 @@ public final class CacheContents {
                     "expected [" + key.dim(0) + ", " + key.dim(1) + "], the heads and tokens of key " + key.shape());
         }
         requireDType(scale, argument, DType.F32);
-        MemoryChecks.requireAccess(cpu, scale, argument);
+        TensorChecks.requireAccess(cpu, scale, argument);
     }
 
     private static void requireDType(Tensor tensor, String argument, DType dtype) {
         if (tensor.dtype() != dtype) {
             throw Checks.fail(argument, tensor.toString(), "expected " + dtype);
-        }
-    }
-
-    private static void requireOwn(Tensor tensor, String argument) {
-        if (tensor.memory().isReadOnly()) {
-            throw Checks.fail(argument, "read-only memory", "expected memory that can be written");
-        }
-        if (tensor.overlapsItself()) {
-            throw Checks.fail(argument, tensor.toString(), "expected every element to have its own storage");
         }
     }
 

@@ -4,7 +4,7 @@ import io.multihead.cache.KeyValueCache.Config;
 import io.multihead.compute.Compute;
 import io.multihead.format.LazyTensor;
 import io.multihead.format.Safetensors;
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.Operation;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;

@@ -1,9 +1,9 @@
 package io.multihead.cache;
 
 import io.multihead.compute.Compute;
-import io.multihead.internal.Checks;
 import io.multihead.internal.attention.keyvalue.KeyValueSource;
 import io.multihead.internal.attention.keyvalue.KeyValueSpan;
+import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 
 /** A view of some sequences of one layer, with the length that they have when attention reads them. */

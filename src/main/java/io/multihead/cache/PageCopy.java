@@ -2,7 +2,7 @@ package io.multihead.cache;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.LoopBody;

@@ -1,8 +1,8 @@
 package io.multihead.cache;
 
-import io.multihead.internal.Checks;
-import io.multihead.internal.Gate;
 import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.VectorApiCheck;
 import io.multihead.internal.layout.PanelFormat;
 import io.multihead.internal.layout.PanelMemory;
 import io.multihead.internal.layout.Panels;
@@ -52,7 +52,7 @@ final class PagePool {
 
     /** Divides the pages into at most {@code mostSlabs} slabs, unless such a slab does not fit an array. */
     PagePool(PageLayout layout, int pageTokens, long pages, int mostSlabs) {
-        Gate.requireVectorModule();
+        VectorApiCheck.requireVectorModule();
         this.layout = layout;
         format = layout.format();
         this.pageTokens = pageTokens;

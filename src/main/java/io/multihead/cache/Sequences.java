@@ -1,7 +1,7 @@
 package io.multihead.cache;
 
-import io.multihead.internal.Checks;
 import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.base.Checks;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 

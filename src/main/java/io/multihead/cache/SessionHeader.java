@@ -2,7 +2,7 @@ package io.multihead.cache;
 
 import io.multihead.cache.KeyValueCache.Config;
 import io.multihead.format.Safetensors;
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.position.Rope;
 import java.util.ArrayList;
 import java.util.Arrays;

@@ -2,7 +2,7 @@ package io.multihead.cache;
 
 import io.multihead.compute.Compute;
 import io.multihead.format.Safetensors;
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.Operation;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;

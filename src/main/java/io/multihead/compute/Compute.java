@@ -1,8 +1,8 @@
 package io.multihead.compute;
 
-import io.multihead.internal.Checks;
-import io.multihead.internal.Gate;
-import io.multihead.internal.SlowConditions;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.PerformanceWarnings;
+import io.multihead.internal.base.VectorApiCheck;
 import io.multihead.internal.exec.ComputeAccess;
 import io.multihead.internal.exec.Execution;
 import io.multihead.internal.kernel.Lanes;
@@ -29,7 +29,7 @@ public final class Compute implements AutoCloseable {
     private final Execution execution;
 
     private Compute(Execution execution) {
-        SlowConditions.report(Lanes.COUNT);
+        PerformanceWarnings.report(Lanes.COUNT);
         this.execution = execution;
     }
 
@@ -39,7 +39,7 @@ public final class Compute implements AutoCloseable {
      * @return a Compute without threads
      */
     public static Compute serial() {
-        Gate.requireVectorModule();
+        VectorApiCheck.requireVectorModule();
         return new Compute(Execution.threads(1));
     }
 
@@ -52,7 +52,7 @@ public final class Compute implements AutoCloseable {
      */
     public static Compute threads(int threads) {
         requireParallelism(threads, "threads");
-        Gate.requireVectorModule();
+        VectorApiCheck.requireVectorModule();
         return new Compute(Execution.threads(threads));
     }
 
@@ -69,7 +69,7 @@ public final class Compute implements AutoCloseable {
     public static Compute on(Executor executor, int parallelism) {
         Checks.notNull(executor, "executor");
         requireParallelism(parallelism, "parallelism");
-        Gate.requireVectorModule();
+        VectorApiCheck.requireVectorModule();
         return new Compute(Execution.on(executor, parallelism));
     }
 

@@ -1,7 +1,7 @@
 package io.multihead.encoder;
 
-import io.multihead.internal.Checks;
-import io.multihead.internal.JsonObject;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.JsonObject;
 
 /**
  * The sizes of a BERT encoder.

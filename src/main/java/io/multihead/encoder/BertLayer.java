@@ -2,7 +2,7 @@ package io.multihead.encoder;
 
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 

@@ -1,7 +1,7 @@
 package io.multihead.encoder;
 
 import io.multihead.format.OnnxWeights;
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.io.InputStream;

@@ -1,6 +1,6 @@
 package io.multihead.encoder;
 
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.text.TokenBuffer;
 import java.util.Arrays;
 import java.util.Iterator;

@@ -2,9 +2,9 @@ package io.multihead.encoder;
 
 import io.multihead.compute.Compute;
 import io.multihead.format.Safetensors;
-import io.multihead.internal.Checks;
-import io.multihead.internal.Json;
-import io.multihead.internal.JsonObject;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Json;
+import io.multihead.internal.base.JsonObject;
 import io.multihead.text.WordPiece;
 import java.io.IOException;
 import java.lang.foreign.Arena;

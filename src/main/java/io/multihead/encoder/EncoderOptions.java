@@ -1,6 +1,6 @@
 package io.multihead.encoder;
 
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 
 /**
  * How an encoder makes vectors of texts. Immutable.

@@ -1,6 +1,6 @@
 package io.multihead.encoder;
 
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;

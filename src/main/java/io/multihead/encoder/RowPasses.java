@@ -4,7 +4,7 @@ import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import io.multihead.compute.Compute;
 import io.multihead.encoder.BertLayer.NormWeights;
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.SingleCall;
 import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.LoopBody;

@@ -1,7 +1,7 @@
 package io.multihead.encoder;
 
 import io.multihead.compute.Compute;
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.text.WordPiece;
 import java.io.IOException;
 import java.io.InputStream;

@@ -1,6 +1,6 @@
 package io.multihead.format;
 
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.io.InputStream;

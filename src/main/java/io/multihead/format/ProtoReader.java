@@ -1,6 +1,6 @@
 package io.multihead.format;
 
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;

@@ -1,7 +1,7 @@
 package io.multihead.format;
 
-import io.multihead.internal.Checks;
-import io.multihead.internal.Json;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Json;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;

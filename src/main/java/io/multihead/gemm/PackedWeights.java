@@ -2,8 +2,8 @@ package io.multihead.gemm;
 
 import static io.multihead.internal.gemm.Blocking.KC;
 
-import io.multihead.internal.Checks;
-import io.multihead.internal.Gate;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.VectorApiCheck;
 import io.multihead.internal.gemm.PackedMatrix;
 import io.multihead.tensor.Tensor;
 
@@ -30,7 +30,7 @@ public final class PackedWeights {
      * @throws IllegalArgumentException if the matrix has not two axes, or 256 of its rows exceed a Java array
      */
     public static PackedWeights of(Tensor matrix) {
-        Gate.requireVectorModule();
+        VectorApiCheck.requireVectorModule();
         if (Checks.notNull(matrix, "matrix").rank() != 2) {
             throw Checks.fail("matrix", "shape " + matrix.shape(), "expected two axes [inputs, outputs]");
         }

@@ -14,7 +14,7 @@ import io.multihead.encoder.LongTexts;
 import io.multihead.encoder.Pooling;
 import io.multihead.encoder.SentenceEncoder;
 import io.multihead.encoder.TextEmbedding;
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;

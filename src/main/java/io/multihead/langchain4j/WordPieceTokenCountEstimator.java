@@ -6,7 +6,7 @@ import dev.langchain4j.data.message.SystemMessage;
 import dev.langchain4j.data.message.ToolExecutionResultMessage;
 import dev.langchain4j.data.message.UserMessage;
 import dev.langchain4j.model.TokenCountEstimator;
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.text.WordPiece;
 
 /**

@@ -1,7 +1,7 @@
 package io.multihead.nn;
 
 import io.multihead.compute.Compute;
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.nn.ElementwiseCall;
 import io.multihead.internal.random.Philox;
 import io.multihead.tensor.Shape;

@@ -3,7 +3,7 @@ package io.multihead.nn;
 import static io.multihead.internal.nn.ElementwiseCall.padded;
 
 import io.multihead.compute.Compute;
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.Activation;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;

@@ -1,7 +1,7 @@
 package io.multihead.nn;
 
 import io.multihead.compute.Compute;
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.nn.InitialTensors;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;

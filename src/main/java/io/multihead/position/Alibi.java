@@ -1,6 +1,6 @@
 package io.multihead.position;
 
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 
 /**
  * Attention with linear biases (Press et al. 2022): head {@code h} adds {@code slope_h * (j - p)} to the scaled score of key

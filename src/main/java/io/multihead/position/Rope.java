@@ -1,8 +1,8 @@
 package io.multihead.position;
 
 import io.multihead.compute.Compute;
-import io.multihead.internal.Checks;
-import io.multihead.internal.Gate;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.VectorApiCheck;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.ScratchKey;
 import io.multihead.tensor.Tensor;
@@ -118,7 +118,7 @@ public final class Rope {
     private final AngleTable angles;
 
     private Rope(Config config) {
-        Gate.requireVectorModule();
+        VectorApiCheck.requireVectorModule();
         this.config = config;
         double[] frequencies = new double[config.rotaryDims() / 2];
         for (int pair = 0; pair < frequencies.length; pair++) {

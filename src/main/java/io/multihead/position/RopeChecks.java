@@ -1,7 +1,7 @@
 package io.multihead.position;
 
 import io.multihead.compute.Compute;
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Tensor;
 

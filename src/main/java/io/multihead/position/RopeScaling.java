@@ -1,6 +1,6 @@
 package io.multihead.position;
 
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 
 /**
  * How a rotary embedding is stretched beyond the context it was trained with. All are immutable and thread-safe; pairs are

@@ -1,6 +1,6 @@
 package io.multihead.reference;
 
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import java.util.Arrays;
 
 /** The mean cross-entropy of a softmax and its gradient as plain loops in {@code double}. */

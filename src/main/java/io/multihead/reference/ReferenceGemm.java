@@ -1,6 +1,6 @@
 package io.multihead.reference;
 
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 

@@ -1,6 +1,6 @@
 package io.multihead.reference;
 
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import org.jspecify.annotations.Nullable;
 
 /** {@code y = x W^T + b} and its gradients as plain loops in {@code double}. Arrays are row-major. */

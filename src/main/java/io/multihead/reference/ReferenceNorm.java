@@ -1,6 +1,6 @@
 package io.multihead.reference;
 
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 
 /** Layer normalisation, or by the root mean square, and its gradients as plain loops in {@code double}. */
 public final class ReferenceNorm {

@@ -1,6 +1,6 @@
 package io.multihead.reference;
 
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 
 /** The softmax of one row as plain loops in {@code double}. */
 public final class ReferenceSoftmax {

@@ -1,7 +1,7 @@
 package io.multihead.tensor;
 
-import io.multihead.internal.Checks;
-import io.multihead.internal.TensorFaults;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.TensorFaults;
 import java.lang.foreign.MemorySegment;
 
 /** Copies elements from view to view, or one number to all elements: at once where views are dense, else one by one. */

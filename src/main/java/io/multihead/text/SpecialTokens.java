@@ -1,6 +1,6 @@
 package io.multihead.text;
 
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import java.util.BitSet;
 import java.util.Map;
 

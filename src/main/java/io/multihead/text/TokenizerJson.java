@@ -1,8 +1,8 @@
 package io.multihead.text;
 
-import io.multihead.internal.Checks;
-import io.multihead.internal.Json;
-import io.multihead.internal.JsonObject;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Json;
+import io.multihead.internal.base.JsonObject;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;

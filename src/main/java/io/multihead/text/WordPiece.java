@@ -1,6 +1,6 @@
 package io.multihead.text;
 
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;

@@ -1,6 +1,6 @@
 package io.multihead.text;
 
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;

@@ -29,7 +29,7 @@ import java.util.stream.Stream;
 final class House {
     /** Floors from the ground up; rooms on one floor are neighbours that do not know each other. */
     private static final List<List<String>> FLOORS = List.of(
-            List.of("internal", "internal.random"),
+            List.of("internal.base", "internal.random"),
             List.of("tensor"),
             List.of("internal.kernel", "reference", "format", "text"),
             List.of("internal.layout"),
@@ -254,7 +254,7 @@ final class House {
             return true;
         }
         if (SIDE.contains(from.get())) {
-            return to.get().equals("tensor") || to.get().equals("internal");
+            return to.get().equals("tensor") || to.get().equals("internal.base");
         }
         return !to.get().equals("reference") && floor(to.get()) < floor(from.get());
     }

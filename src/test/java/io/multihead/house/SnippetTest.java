@@ -81,7 +81,8 @@ class SnippetTest {
 
     @Test
     void aSnippetThatNeedsInternalsIsSeen() throws Exception {
-        assertFalse(errors("io.multihead.internal.Checks.atLeast(1, 0, \"n\");").isEmpty());
+        assertFalse(errors("io.multihead.internal.base.Checks.atLeast(1, 0, \"n\");")
+                .isEmpty());
     }
 
     @Test

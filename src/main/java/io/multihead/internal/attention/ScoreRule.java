@@ -1,6 +1,6 @@
 package io.multihead.internal.attention;
 
-import io.multihead.internal.SlowConditions;
+import io.multihead.internal.base.PerformanceWarnings;
 import org.jspecify.annotations.Nullable;
 
 /** The transforms that one call applies to scores and weights besides masks: scale, soft-cap, linear biases, sinks, modifier, dropout. */
@@ -40,7 +40,7 @@ public final class ScoreRule {
         sinks = newSinks;
         modifier = newModifier;
         if (newModifier != null) {
-            SlowConditions.CUSTOM_MODIFIER.say();
+            PerformanceWarnings.CUSTOM_MODIFIER.warnOnce();
         }
     }
 

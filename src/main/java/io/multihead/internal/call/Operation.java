@@ -1,7 +1,7 @@
 package io.multihead.internal.call;
 
 import io.multihead.compute.Compute;
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.exec.ComputeAccess;
 import io.multihead.internal.exec.Execution;
 import io.multihead.internal.exec.LoopBody;

@@ -1,8 +1,8 @@
 package io.multihead.internal.call;
 
 import io.multihead.compute.Compute;
-import io.multihead.internal.Checks;
-import io.multihead.internal.TensorFaults;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.TensorFaults;
 import io.multihead.internal.exec.Execution;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;

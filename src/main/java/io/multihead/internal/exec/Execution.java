@@ -1,6 +1,6 @@
 package io.multihead.internal.exec;
 
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

@@ -1,6 +1,6 @@
 package io.multihead.internal.exec;
 
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.atomic.AtomicReference;

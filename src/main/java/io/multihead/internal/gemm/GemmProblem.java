@@ -1,6 +1,6 @@
 package io.multihead.internal.gemm;
 
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;

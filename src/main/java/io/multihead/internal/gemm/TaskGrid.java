@@ -8,7 +8,7 @@ import static io.multihead.internal.gemm.Blocking.TASKS_PER_THREAD;
 import static io.multihead.internal.gemm.Blocking.TASK_ROWS;
 import static io.multihead.internal.kernel.Lanes.ROW_STEP;
 
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.Lanes;
 
 /**

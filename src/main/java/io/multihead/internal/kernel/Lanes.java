@@ -1,6 +1,6 @@
 package io.multihead.internal.kernel;
 
-import io.multihead.internal.Gate;
+import io.multihead.internal.base.VectorApiCheck;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorShape;
 import jdk.incubator.vector.VectorSpecies;
@@ -8,7 +8,7 @@ import jdk.incubator.vector.VectorSpecies;
 /** The one vector width of this JVM, and the sizes of rows and panels that all kernels share. */
 public final class Lanes {
     /** Overrides the preferred width, in bits (128, 256 or 512), so that tests cover machines they do not run on. */
-    public static final String PROPERTY = Gate.LANES;
+    public static final String PROPERTY = VectorApiCheck.LANES;
 
     static final VectorSpecies<Float> FLOATS = species();
     static final VectorSpecies<Integer> INTS = FLOATS.withLanes(int.class);

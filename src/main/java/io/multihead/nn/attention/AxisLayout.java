@@ -1,6 +1,6 @@
 package io.multihead.nn.attention;
 
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.nn.TensorArena;
 import io.multihead.internal.nn.Views;
 import io.multihead.tensor.Shape;

@@ -2,7 +2,7 @@ package io.multihead.nn.attention;
 
 import io.multihead.attention.Mask;
 import io.multihead.compute.Compute;
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;

@@ -7,7 +7,7 @@ import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.Mask;
 import io.multihead.attention.ScoreOptions;
 import io.multihead.compute.Compute;
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.WideRows;

@@ -2,8 +2,8 @@ package io.multihead.nn.attention;
 
 import io.multihead.attention.PackedSequences;
 import io.multihead.compute.Compute;
-import io.multihead.internal.Checks;
-import io.multihead.internal.TensorFaults;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.TensorFaults;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;

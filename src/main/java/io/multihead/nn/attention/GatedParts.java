@@ -1,6 +1,6 @@
 package io.multihead.nn.attention;
 
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.nn.Layer;
 import io.multihead.tensor.Tensor;
 import java.util.Map;

@@ -2,7 +2,7 @@ package io.multihead.nn.attention;
 
 import io.multihead.attention.AttentionDropout;
 import io.multihead.attention.AttentionOptions;
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Shape;
 import java.util.HashSet;
 import java.util.List;

@@ -5,7 +5,7 @@ import io.multihead.attention.AttentionDropout;
 import io.multihead.attention.AttentionGradients;
 import io.multihead.attention.AttentionPass;
 import io.multihead.compute.Compute;
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.Execution;
 import io.multihead.internal.nn.TensorArena;

@@ -4,7 +4,7 @@ import io.multihead.compute.Compute;
 import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.nn.TensorArena;
 import io.multihead.internal.nn.Views;
 import io.multihead.tensor.DType;

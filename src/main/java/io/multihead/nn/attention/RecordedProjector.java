@@ -1,7 +1,7 @@
 package io.multihead.nn.attention;
 
 import io.multihead.compute.Compute;
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.nn.TensorArena;
 import io.multihead.internal.nn.TensorMath;
 import io.multihead.internal.nn.Views;

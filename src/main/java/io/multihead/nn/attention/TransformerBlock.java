@@ -3,7 +3,7 @@ package io.multihead.nn.attention;
 import io.multihead.attention.Mask;
 import io.multihead.attention.PackedSequences;
 import io.multihead.compute.Compute;
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.nn.InitialTensors;
 import io.multihead.nn.Dropout;

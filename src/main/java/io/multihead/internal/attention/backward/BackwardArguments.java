@@ -1,9 +1,9 @@
 package io.multihead.internal.attention.backward;
 
-import io.multihead.internal.Checks;
 import io.multihead.internal.attention.AttentionProblem;
 import io.multihead.internal.attention.QueryTensors;
 import io.multihead.internal.attention.mask.BoundMask;
+import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 

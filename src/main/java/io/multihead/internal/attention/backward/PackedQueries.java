@@ -4,10 +4,10 @@ import static io.multihead.internal.attention.Blocking.DIM_CHUNK;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
-import io.multihead.internal.Checks;
 import io.multihead.internal.attention.AttentionProblem;
 import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.attention.HeadGroup;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.F32Panels;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.RowOps;

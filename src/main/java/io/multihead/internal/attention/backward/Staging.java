@@ -3,8 +3,8 @@ package io.multihead.internal.attention.backward;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
-import io.multihead.internal.Checks;
 import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.layout.Packer;
 import org.jspecify.annotations.Nullable;
 

@@ -1,10 +1,10 @@
 package io.multihead.internal.attention.forward;
 
-import io.multihead.internal.Checks;
 import io.multihead.internal.attention.AttentionProblem;
 import io.multihead.internal.attention.QueryTensors;
 import io.multihead.internal.attention.keyvalue.KeyValueSource;
 import io.multihead.internal.attention.mask.BoundMask;
+import io.multihead.internal.base.Checks;
 import org.jspecify.annotations.Nullable;
 
 /** All that a worker reads or writes in one call. Shared by the threads, which do not change it. */

@@ -1,12 +1,12 @@
 package io.multihead.internal.attention.forward;
 
-import io.multihead.internal.Checks;
 import io.multihead.internal.attention.AttentionEvent;
 import io.multihead.internal.attention.AttentionProblem;
 import io.multihead.internal.attention.QueryTensors;
 import io.multihead.internal.attention.keyvalue.KeyValueSource;
 import io.multihead.internal.attention.keyvalue.TensorKeyValues;
 import io.multihead.internal.attention.mask.BoundMask;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.ScratchKey;

@@ -2,11 +2,11 @@ package io.multihead.internal.attention.forward;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
-import io.multihead.internal.Checks;
 import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.attention.mask.BoundMask;
 import io.multihead.internal.attention.mask.MaskPart;
 import io.multihead.internal.attention.mask.ScoreIndex;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.LoopBody;

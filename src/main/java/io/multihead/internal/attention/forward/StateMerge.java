@@ -1,7 +1,7 @@
 package io.multihead.internal.attention.forward;
 
-import io.multihead.internal.Checks;
 import io.multihead.internal.attention.QueryTensors;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.LoopBody;

@@ -1,6 +1,6 @@
 package io.multihead.internal.attention.keyvalue;
 
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import java.lang.invoke.MethodHandles;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;

@@ -4,8 +4,8 @@ import static io.multihead.internal.attention.Blocking.DIM_CHUNK;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
-import io.multihead.internal.Checks;
 import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.gemm.MacroKernel;
 import io.multihead.internal.gemm.SegmentedPanels;
 import io.multihead.internal.kernel.F32Panels;

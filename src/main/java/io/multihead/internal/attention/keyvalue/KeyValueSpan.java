@@ -1,7 +1,7 @@
 package io.multihead.internal.attention.keyvalue;
 
-import io.multihead.internal.Checks;
 import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.layout.PanelMemory;
 import io.multihead.internal.layout.Panels;
 import io.multihead.tensor.Tensor;

@@ -1,8 +1,8 @@
 package io.multihead.internal.attention.keyvalue;
 
-import io.multihead.internal.Checks;
 import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.attention.HeadGroup;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.layout.Scratch;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;

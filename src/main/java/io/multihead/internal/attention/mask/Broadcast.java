@@ -1,6 +1,6 @@
 package io.multihead.internal.attention.mask;
 
-import io.multihead.internal.Checks;
+import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 

@@ -1,4 +1,4 @@
-package io.multihead.internal;
+package io.multihead.internal.base;
 
 /**
  * The exceptions for what can be wrong with any tensor, so that each fault has one wording: {@code name: actual; expected}. The

@@ -1,4 +1,4 @@
-package io.multihead.internal;
+package io.multihead.internal.base;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;

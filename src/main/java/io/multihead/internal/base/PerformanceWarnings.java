@@ -1,13 +1,13 @@
-package io.multihead.internal;
+package io.multihead.internal.base;
 
 import java.lang.System.Logger.Level;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Says once per JVM, in one line to {@link System.Logger} {@code io.multihead}, what makes everything slow: conditions that
- * give right results and would otherwise be found by a profiler.
+ * Warnings, each logged once per JVM in one line to {@link System.Logger} {@code io.multihead}, of conditions that make everything
+ * slow: results are right, so that only a profiler would find them otherwise.
  */
-public enum SlowConditions {
+public enum PerformanceWarnings {
     /** Vectors of less than 8 floats. */
     NARROW_LANES("vectors of less than 256 bits: expect a quarter to a half of the speed of wider ones"),
     /** No optimising compiler. */
@@ -25,32 +25,32 @@ public enum SlowConditions {
     private static final long MOST_NANOS = 20_000;
 
     private final String message;
-    private final AtomicBoolean said = new AtomicBoolean();
+    private final AtomicBoolean warned = new AtomicBoolean();
 
-    SlowConditions(String message) {
+    PerformanceWarnings(String message) {
         this.message = message;
     }
 
-    /** Says what is slow about this JVM; looks at it once. */
+    /** Warns of what is slow about this JVM; examines it once. */
     public static void report(int lanes) {
         if (!REPORTED.compareAndSet(false, true)) {
             return;
         }
         if (lanes < 8) {
-            NARROW_LANES.say();
+            NARROW_LANES.warnOnce();
         }
         String mode = System.getProperty("java.vm.info", "");
         if (mode.contains("interpreted") || mode.contains("emulated-client")) {
-            NO_C2.say();
+            NO_C2.warnOnce();
         }
         if (!hasFma()) {
-            NO_FMA.say();
+            NO_FMA.warnOnce();
         }
     }
 
-    /** Says this, if nobody did before. */
-    public void say() {
-        if (said.compareAndSet(false, true)) {
+    /** Logs this warning unless it has been logged before. */
+    public void warnOnce() {
+        if (warned.compareAndSet(false, true)) {
             System.getLogger("io.multihead").log(Level.WARNING, message);
         }
     }

@@ -1,4 +1,4 @@
-package io.multihead.internal;
+package io.multihead.internal.base;
 
 import java.util.Set;
 
@@ -7,7 +7,7 @@ import java.util.Set;
  *
  * <p>This class touches no vector type, so it loads on every JVM.
  */
-public final class Gate {
+public final class VectorApiCheck {
     private static final String VECTOR_MODULE = "jdk.incubator.vector";
 
     /** Overrides the preferred vector width, in bits, so that tests cover machines they do not run on. */
@@ -15,7 +15,7 @@ public final class Gate {
 
     private static final Set<String> WIDTHS = Set.of("128", "256", "512");
 
-    private Gate() {}
+    private VectorApiCheck() {}
 
     /**
      * Fails with one clear sentence when the JVM was started without the Vector API, or with a vector width that it lacks.

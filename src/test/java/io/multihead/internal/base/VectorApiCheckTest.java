@@ -1,4 +1,4 @@
-package io.multihead.internal;
+package io.multihead.internal.base;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Whichever class is used first, a JVM that was started with a flag missing or wrong says which one. */
-class GateTest {
+class VectorApiCheckTest {
     private static final Map<String, Runnable> FIRST_CALLS = new LinkedHashMap<>();
 
     static {
@@ -74,8 +74,8 @@ class GateTest {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(flags);
-        String classes = location(GateTest.class) + File.pathSeparator + location(Gate.class);
-        command.addAll(List.of("-cp", classes, GateTest.class.getName()));
+        String classes = location(VectorApiCheckTest.class) + File.pathSeparator + location(VectorApiCheck.class);
+        command.addAll(List.of("-cp", classes, VectorApiCheckTest.class.getName()));
         Path output = folder.resolve("output");
         Process process = new ProcessBuilder(command)
                 .redirectErrorStream(true)

@@ -1,4 +1,4 @@
-package io.multihead.internal;
+package io.multihead.internal.base;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
