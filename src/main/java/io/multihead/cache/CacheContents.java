@@ -1,9 +1,9 @@
 package io.multihead.cache;
 
 import io.multihead.compute.Compute;
-import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.Operation;
+import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
