@@ -26,6 +26,8 @@ public final class ReferenceAttention {
     private final int headDim;
     private final int valueDim;
     private double scoreError;
+    /** What an f32 chain may lose of the score computed last. */
+    private double lost;
 
     private ReferenceAttention(Call call) {
         query = Values.of(call.query, "query");
@@ -82,6 +84,31 @@ public final class ReferenceAttention {
          */
         public Result forward() {
             return new ReferenceAttention(this).all();
+        }
+
+        /**
+         * Computes the scores alone. Those of an earlier stage are those of a shorter rule: with {@link ScoreRule#NONE} the scaled
+         * scores, with {@link ScoreRule#softCap} the capped ones.
+         *
+         * @return the scores after the rule, as new arrays
+         */
+        public Scores scores() {
+            return new ReferenceAttention(this).allScores();
+        }
+    }
+
+    /**
+     * The scores after a rule, and how far an f32 computation may be off.
+     *
+     * @param scores {@code [batch, queryHeads, queries, keys]}, row-major; minus infinity for a key that the rule removes
+     * @param errors per score, what an f32 chain of fused multiply-adds may lose, as {@link Result#scoreError} is for all
+     */
+    @SuppressWarnings("ArrayRecordComponent")
+    public record Scores(double[] scores, double[] errors) {
+        /** Checks that everything is there. */
+        public Scores {
+            Checks.notNull(scores, "scores");
+            Checks.notNull(errors, "errors");
         }
     }
 
@@ -148,6 +175,18 @@ public final class ReferenceAttention {
         return new Result(result.output, result.logSumExp, result.weights, result.errorScale, maxScore, scoreError);
     }
 
+    private Scores allScores() {
+        double[] scores = new double[batches * heads * queries * keys];
+        double[] errors = new double[scores.length];
+        double[] kappa = new double[keys];
+        for (int at = 0; at < scores.length; at++) {
+            int row = at / keys;
+            scores[at] = score(row / queries / heads, row / queries % heads, row % queries, at % keys, kappa);
+            errors[at] = lost;
+        }
+        return new Scores(scores, errors);
+    }
+
     /** One query; returns its largest absolute score. */
     private double row(int b, int h, int i, int row, Result result) {
         double[] score = new double[keys];
@@ -192,8 +231,9 @@ public final class ReferenceAttention {
         // a bias is added to the rounded score: its size conditions the sum like one more product
         double bias = Double.isFinite(score - scaled) ? Math.abs(score - scaled) : 0;
         kappa[j] = Math.abs(scale) * absolute + bias;
+        lost = U * (Math.abs(scale) * partials + kappa[j]);
         if (score != Double.NEGATIVE_INFINITY) {
-            scoreError = Math.max(scoreError, U * (Math.abs(scale) * partials + kappa[j]));
+            scoreError = Math.max(scoreError, lost);
         }
         return score;
     }

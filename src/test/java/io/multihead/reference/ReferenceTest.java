@@ -141,6 +141,25 @@ class ReferenceTest {
     }
 
     @Test
+    void scoresAreThoseAfterTheRule() {
+        Tensor q = Tensor.of(new float[] {1, 2, 3, 4}, 1, 2, 2, 1);
+        Tensor k = Tensor.of(new float[] {1, -2, 3}, 1, 1, 3, 1);
+        ReferenceAttention.Call call = new ReferenceAttention.Call(q, k, k, 0.5, ScoreRule.NONE, ReferenceDropout.NONE);
+        assertArrayEquals(
+                new double[] {0.5, -1, 1.5, 1, -2, 3, 1.5, -3, 4.5, 2, -4, 6},
+                call.scores().scores());
+        ReferenceAttention.Call causal =
+                new ReferenceAttention.Call(q, k, k, 0.5, ScoreRule.causal(2, 3), ReferenceDropout.NONE);
+        assertArrayEquals(
+                new double[] {0.5, -1, NONE, 1, -2, 3, 1.5, -3, NONE, 2, -4, 6},
+                causal.scores().scores());
+        double[] errors = call.scores().errors();
+        // the chain of one product and the product itself: two roundings
+        assertEquals(2 * 0x1p-24 * 0.5, errors[0]);
+        assertEquals(2 * 0x1p-24 * 6, errors[11]);
+    }
+
+    @Test
     void rulesCombineAndBroadcast() {
         Tensor keep = Tensor.view(MemorySegment.ofArray(new byte[] {1, 0, 1}), DType.I8, Shape.of(3));
         Tensor bias = Tensor.of(new float[] {10, 20}, 2, 1, 1, 1);
