@@ -12,6 +12,7 @@ import io.multihead.attention.AttentionPass;
 import io.multihead.attention.KeyValueView;
 import io.multihead.attention.Mask;
 import io.multihead.attention.ScoreOptions;
+import io.multihead.attention.ScoreStage;
 import io.multihead.attention.Softmax;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
@@ -66,6 +67,12 @@ class SteadyStateTest {
             AttentionOptions aligned = AttentionOptions.CAUSAL.withMask(
                     Mask.CAUSAL.and(Mask.queryOffset(30, 2)).and(Mask.keyLengths(31)));
             settles("aligned attention", () -> Attention.forward(serial, q, lengths, outputs, aligned));
+            Tensor allScores = Tensor.allocate(arena, DType.F32, Shape.of(2, 4, 33, 70));
+            for (ScoreStage stage : ScoreStage.values()) {
+                AttentionOutputs scores = outputs.withScores(allScores, stage);
+                settles("scores " + stage, () -> Attention.forward(serial, q, k, k, scores, masked));
+                settles("cached scores " + stage, () -> Attention.forward(serial, q, view, scores, window));
+            }
             Tensor token = Tensor.allocate(arena, DType.F32, Shape.of(1, 2, 1, 40));
             settles("append", () -> {
                 rope.apply(serial, token, token, 70);

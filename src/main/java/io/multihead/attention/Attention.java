@@ -30,8 +30,8 @@ import org.jspecify.annotations.Nullable;
  * scores, probabilities and sums are f32.
  *
  * <p>Without weights, keys are processed in blocks with an online softmax (Dao et al. 2022) and no {@code queries x keys} matrix
- * exists: scratch is about 1.5 MiB per thread and up to 16 MiB of packed keys and values. With weights, all scores of up to 192
- * query rows are held between two matrix multiplications.
+ * exists: scratch is about 1.5 MiB per thread and up to 16 MiB of packed keys and values. With weights or scores, all scores of up
+ * to 192 query rows are held between two matrix multiplications.
  *
  * <p>Thread-safe. Results have the same bits for any number of threads, whatever else is in the batch, however the queries are
  * divided over calls, and wherever the memory is. A warm call allocates nothing.
@@ -57,11 +57,17 @@ public final class Attention {
     public static void forward(
             Compute cpu, Tensor query, Tensor key, Tensor value, Tensor output, AttentionOptions options) {
         Checks.notNull(output, "output");
-        forward(cpu, query, key, value, output, null, null, options);
+        Checks.notNull(cpu, "cpu");
+        AttentionChecks.requireInputs(cpu, query, key, value);
+        try (ModifiableForward call = Operation.open(cpu, FORWARD)) {
+            call.bind(query, key, value);
+            call.bindOutputs(output, null, null);
+            run(cpu, call, options);
+        }
     }
 
     /**
-     * Computes the attention output and, where asked for, log-sum-exp and weights.
+     * Computes the attention output and, where asked for, log-sum-exp, weights, and scores at a stage of the caller's choice.
      *
      * @param cpu threads and scratch
      * @param query {@code [batch, queryHeads, queries, headDim]}
@@ -75,7 +81,13 @@ public final class Attention {
     public static void forward(
             Compute cpu, Tensor query, Tensor key, Tensor value, AttentionOutputs outputs, AttentionOptions options) {
         Checks.notNull(outputs, "outputs");
-        forward(cpu, query, key, value, outputs.output(), outputs.logSumExp(), outputs.weights(), options);
+        Checks.notNull(cpu, "cpu");
+        AttentionChecks.requireInputs(cpu, query, key, value);
+        try (ModifiableForward call = Operation.open(cpu, FORWARD)) {
+            call.bind(query, key, value);
+            bindOutputs(call, outputs);
+            run(cpu, call, options);
+        }
     }
 
     /**
@@ -170,21 +182,11 @@ public final class Attention {
         }
     }
 
-    private static void forward(
-            Compute cpu,
-            Tensor query,
-            Tensor key,
-            Tensor value,
-            Tensor output,
-            @Nullable Tensor logSumExp,
-            @Nullable Tensor weights,
-            AttentionOptions options) {
-        Checks.notNull(cpu, "cpu");
-        AttentionChecks.requireInputs(cpu, query, key, value);
-        try (ModifiableForward call = Operation.open(cpu, FORWARD)) {
-            call.bind(query, key, value);
-            call.bindOutputs(output, logSumExp, weights);
-            run(cpu, call, options);
+    private static void bindOutputs(ModifiableForward call, AttentionOutputs outputs) {
+        call.bindOutputs(outputs.output(), outputs.logSumExp(), outputs.weights());
+        AttentionScores scores = outputs.scores();
+        if (scores != null) {
+            call.bindScores(scores.tensor(), scores.stage().stage());
         }
     }
 
@@ -201,7 +203,7 @@ public final class Attention {
         AttentionChecks.requireQuery(cpu, query, source, queries);
         try (ModifiableForward call = Operation.open(cpu, FORWARD)) {
             call.bind(query, source, queries == null ? null : queries.sharedOffsets());
-            call.bindOutputs(outputs.output(), outputs.logSumExp(), outputs.weights());
+            bindOutputs(call, outputs);
             run(cpu, call, options);
         }
     }

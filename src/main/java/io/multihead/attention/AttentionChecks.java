@@ -121,6 +121,18 @@ final class AttentionChecks {
                 TensorChecks.requireApart(logSumExp, "logSumExp", weights, "weights");
             }
         }
+        if (tensors.scores() != null) {
+            requireScores(cpu, tensors.scores(), call);
+        }
+    }
+
+    private static void requireScores(Compute cpu, Tensor scores, ForwardCall call) {
+        QueryTensors tensors = call.tensors();
+        requireShape(scores, "scores", 4, tensors.query(), call.problem().keys());
+        requireApart(cpu, scores, "scores", call);
+        TensorChecks.requireApart(scores, "scores", tensors.output(), "output");
+        TensorChecks.requireApart(scores, "scores", tensors.logSumExp(), "logSumExp");
+        TensorChecks.requireApart(scores, "scores", tensors.weights(), "weights");
     }
 
     private static void requireApart(Compute cpu, Tensor written, String argument, ForwardCall call) {

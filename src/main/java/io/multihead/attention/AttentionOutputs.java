@@ -13,12 +13,28 @@ import org.jspecify.annotations.Nullable;
  * @param weights {@code [batch, queryHeads, queries, keys]}: the softmax itself, which makes attention hold
  *     all scores of a task at once; where sequences differ in length, keys are {@link KeyValueView#maxKeys} and those beyond a sequence
  *     have weight 0; null when not wanted
+ * @param scores the scores at a stage before or after the softmax, which makes attention hold all scores of a task, too; null when
+ *     not wanted
  */
 public record AttentionOutputs(
-        Tensor output, @Nullable Tensor logSumExp, @Nullable Tensor weights) {
+        Tensor output,
+        @Nullable Tensor logSumExp,
+        @Nullable Tensor weights,
+        @Nullable AttentionScores scores) {
     /** Checks that there is an output. */
     public AttentionOutputs {
         Checks.notNull(output, "output");
+    }
+
+    /**
+     * Returns outputs without scores.
+     *
+     * @param output {@code [batch, queryHeads, queries, valueDim]}
+     * @param logSumExp {@code [batch, queryHeads, queries]}, or null for none
+     * @param weights {@code [batch, queryHeads, queries, keys]}, or null for none
+     */
+    public AttentionOutputs(Tensor output, @Nullable Tensor logSumExp, @Nullable Tensor weights) {
+        this(output, logSumExp, weights, null);
     }
 
     /**
@@ -28,7 +44,7 @@ public record AttentionOutputs(
      * @return outputs without log-sum-exp and weights
      */
     public static AttentionOutputs of(Tensor output) {
-        return new AttentionOutputs(output, null, null);
+        return new AttentionOutputs(output, null, null, null);
     }
 
     /**
@@ -37,7 +53,7 @@ public record AttentionOutputs(
      * @param tensor {@code [batch, queryHeads, queries]}, or null for none
      */
     public AttentionOutputs withLogSumExp(@Nullable Tensor tensor) {
-        return new AttentionOutputs(output, tensor, weights);
+        return new AttentionOutputs(output, tensor, weights, scores);
     }
 
     /**
@@ -46,6 +62,22 @@ public record AttentionOutputs(
      * @param tensor {@code [batch, queryHeads, queries, keys]}, or null for none
      */
     public AttentionOutputs withWeights(@Nullable Tensor tensor) {
-        return new AttentionOutputs(output, logSumExp, tensor);
+        return new AttentionOutputs(output, logSumExp, tensor, scores);
+    }
+
+    /**
+     * Returns these outputs with scores at a stage of the caller's choice, for studying and testing models. Slower than attention
+     * without: all scores of up to 192 query rows are held, as for weights, and the stages before the mask multiply queries and
+     * keys once more, since hidden keys have scores there. The output has the bits of a call with weights.
+     *
+     * <p>Where sequences differ in length, keys are {@link KeyValueView#maxKeys}; {@link ScoreStage} says what is written for keys
+     * that are hidden or do not exist. Scores that a narrow element type cannot hold become infinite, as everywhere.
+     *
+     * @param tensor {@code [batch, queryHeads, queries, keys]}, any floating type and strides, written
+     * @param stage where the scores are read
+     * @return changed outputs
+     */
+    public AttentionOutputs withScores(Tensor tensor, ScoreStage stage) {
+        return new AttentionOutputs(output, logSumExp, weights, new AttentionScores(tensor, stage));
     }
 }

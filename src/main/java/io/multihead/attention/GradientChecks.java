@@ -29,6 +29,9 @@ final class GradientChecks {
         if (upstream.weights() != null && pass.outputs().weights() == null) {
             throw Checks.fail("weightsGradient", "given", "expected the weights too, as forward wrote them");
         }
+        if (upstream.scores() != null) {
+            throw Checks.fail("scoresGradient", "given", "expected none: backward takes no gradient of scores");
+        }
         List<Tensor> masks = pass.options().mask().tensors();
         for (int i = 0; i < masks.size(); i++) {
             tensors.readsAny("mask " + i, masks.get(i), masks.get(i).shape());

@@ -89,6 +89,29 @@ class AttentionBadInputTest {
     }
 
     @Test
+    void scores() {
+        AttentionOutputs outputs = AttentionOutputs.of(output);
+        for (ScoreStage stage : ScoreStage.values()) {
+            fails("scores: shape [2, 4, 5, 7]; expected [2, 4, 5, 6]", outputs.withScores(zeros(2, 4, 5, 7), stage));
+            Tensor repeated = zeros(1).broadcast(2, 4, 5, 6);
+            fails(
+                    "scores: F32 [2, 4, 5, 6] strides [0, 0, 0, 0]; expected every element to have its own storage",
+                    outputs.withScores(repeated, stage));
+            Tensor bytes = Tensor.view(MemorySegment.ofArray(new byte[240]), DType.I8, Shape.of(2, 4, 5, 6));
+            fails("scores: I8 [2, 4, 5, 6]; expected a floating element type", outputs.withScores(bytes, stage));
+            float[] both = new float[240];
+            Tensor scores = Tensor.of(both, 2, 4, 5, 6);
+            fails(
+                    "scores: overlaps weights; expected memory of its own",
+                    outputs.withWeights(Tensor.of(both, 2, 4, 5, 6)).withScores(scores, stage));
+            fails(
+                    "scores: overlaps logSumExp; expected memory of its own",
+                    outputs.withLogSumExp(Tensor.of(both, 240).slice(0, 0, 40).reshape(2, 4, 5))
+                            .withScores(scores, stage));
+        }
+    }
+
+    @Test
     void masks() {
         Tensor flags = Tensor.view(MemorySegment.ofArray(new byte[7]), DType.I8, Shape.of(7));
         masked(

@@ -167,6 +167,10 @@ class AttentionGradientTest {
         IllegalArgumentException weights = assertThrows(
                 IllegalArgumentException.class, () -> Attention.backward(CPU, without, ofWeights, gradients));
         assertEquals("weightsGradient: given; expected the weights too, as forward wrote them", weights.getMessage());
+        AttentionOutputs ofScores = AttentionOutputs.of(upstream).withScores(zeros(2, 4, 5, 6), ScoreStage.MASKED);
+        IllegalArgumentException scores =
+                assertThrows(IllegalArgumentException.class, () -> Attention.backward(CPU, pass, ofScores, gradients));
+        assertEquals("scoresGradient: given; expected none: backward takes no gradient of scores", scores.getMessage());
     }
 
     @Test

@@ -46,6 +46,10 @@ class ScoreOptionsProperties {
 
     @Provide
     Arbitrary<Extra> extras() {
+        return anyExtra();
+    }
+
+    static Arbitrary<Extra> anyExtra() {
         Arbitrary<Long> side = Arbitraries.of(0L, 1L, 31L, 64L, 255L, 300L, Long.MAX_VALUE, Long.MAX_VALUE);
         Arbitrary<Boolean> flag = Arbitraries.of(false, false, true);
         return Combinators.combine(
@@ -127,13 +131,14 @@ class ScoreOptionsProperties {
         }
     }
 
-    private static final class Trial {
+    /** A call with these extras, and its specification. */
+    static final class Trial {
         final AttentionCase.Built built;
         final AttentionCase attentionCase;
         final AttentionOptions options;
         final float[] sinks;
         final double kappa;
-        private final ScoreRule rule;
+        final ScoreRule rule;
 
         Trial(Arena arena, AttentionCase attentionCase, Extra extra) {
             this.attentionCase = attentionCase;

@@ -12,6 +12,7 @@ import io.multihead.attention.KeyValueView;
 import io.multihead.attention.Mask;
 import io.multihead.attention.PackedSequences;
 import io.multihead.attention.ScoreOptions;
+import io.multihead.attention.ScoreStage;
 import io.multihead.attention.Softmax;
 import io.multihead.cache.CacheContents;
 import io.multihead.cache.KeyValueCache;
@@ -73,6 +74,15 @@ final class ValidCalls {
                 m -> ValidCall.of(Attention.class, "forward", CPU, q(m), k(m), k(m), outputs(m), masked(m)),
                 m -> ValidCall.of(
                         Attention.class, "forward", CPU, q(m), KeyValueView.of(k(m), k(m)), outputs(m), masked(m)),
+                m -> ValidCall.of(
+                        Attention.class,
+                        "forward",
+                        CPU,
+                        q(m),
+                        k(m),
+                        k(m),
+                        outputs(m).withScores(t(m, 2, 4, 2, 3), ScoreStage.SCALED),
+                        masked(m)),
                 m -> ValidCall.of(Attention.class, "forward", CPU, q(m), cached(), outputs(m), AttentionOptions.CAUSAL),
                 m -> ValidCall.of(
                         Attention.class,

@@ -10,6 +10,8 @@ public final class QueryTensors {
     private @Nullable Tensor output;
     private @Nullable Tensor logSumExp;
     private @Nullable Tensor weights;
+    private @Nullable Tensor scores;
+    private Stage stage = Stage.WEIGHTS;
 
     /** Creates an empty set that is bound before each use. */
     public QueryTensors() {}
@@ -24,6 +26,12 @@ public final class QueryTensors {
         output = newOutput;
         logSumExp = newLogSumExp;
         weights = newWeights;
+    }
+
+    /** Sets the tensor that receives scores, and where they are read; null for none. */
+    public void bindScores(@Nullable Tensor newScores, Stage newStage) {
+        scores = newScores;
+        stage = newStage;
     }
 
     /** Returns {@code [batch, queryHeads, queries, headDim]}. */
@@ -51,8 +59,19 @@ public final class QueryTensors {
         return weights;
     }
 
+    /** Returns {@code [batch, queryHeads, queries, keys]} for scores at any stage, or null. */
+    public @Nullable Tensor scores() {
+        return scores;
+    }
+
+    /** Returns the tensor for scores if this is where they are read, or null. */
+    public @Nullable Tensor scores(Stage at) {
+        return stage == at ? scores : null;
+    }
+
     /** Drops every reference. */
     public void clear() {
         bind(null, null, null, null);
+        scores = null;
     }
 }

@@ -22,6 +22,11 @@ final class ForwardArguments {
         return Checks.notNull(source, "source");
     }
 
+    /** Returns whether all scores of a task are held at once, because the caller wants weights or scores. */
+    boolean materialises() {
+        return tensors.weights() != null || tensors.scores() != null;
+    }
+
     /** Drops every reference to the caller's memory. */
     void clear() {
         problem.clear();

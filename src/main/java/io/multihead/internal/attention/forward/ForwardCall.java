@@ -3,6 +3,7 @@ package io.multihead.internal.attention.forward;
 import io.multihead.internal.attention.AttentionEvent;
 import io.multihead.internal.attention.AttentionProblem;
 import io.multihead.internal.attention.QueryTensors;
+import io.multihead.internal.attention.Stage;
 import io.multihead.internal.attention.keyvalue.KeyValueSource;
 import io.multihead.internal.attention.keyvalue.TensorKeyValues;
 import io.multihead.internal.attention.mask.BoundMask;
@@ -57,6 +58,11 @@ public class ForwardCall extends Operation implements LoopBody {
         to.bind(to.query(), output, logSumExp, weights);
     }
 
+    /** Sets the tensor that receives scores, and where they are read; null for none. */
+    public void bindScores(@Nullable Tensor scores, Stage stage) {
+        arguments.tensors.bindScores(scores, stage);
+    }
+
     /** Returns the problem of the call, to set its score transforms. */
     public AttentionProblem problem() {
         return arguments.problem;
@@ -87,10 +93,11 @@ public class ForwardCall extends Operation implements LoopBody {
     }
 
     private void runTasks() {
-        boolean weights = arguments.tensors.weights() != null;
-        schedule.build(arguments.problem, arguments.source(), weights, parallelism());
-        if (weights) {
-            MaterialisedForward.requireScoresFit(schedule, arguments.source());
+        boolean materialised = arguments.materialises();
+        schedule.build(arguments.problem, arguments.source(), materialised, parallelism());
+        if (materialised) {
+            String argument = arguments.tensors.weights() != null ? "weights" : "scores";
+            MaterialisedForward.requireScoresFit(schedule, arguments.source(), argument);
         }
         merging = false;
         if (schedule.isSplit()) {

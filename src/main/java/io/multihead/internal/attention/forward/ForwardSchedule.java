@@ -30,14 +30,14 @@ final class ForwardSchedule {
     /**
      * Builds the table.
      *
-     * @param weights whether all scores of a task are held at once, because the weights are wanted
+     * @param materialised whether all scores of a task are held at once, because weights or scores are wanted
      */
-    void build(AttentionProblem problem, KeyValueSource source, boolean weights, int threads) {
+    void build(AttentionProblem problem, KeyValueSource source, boolean materialised, int threads) {
         measure(problem, source);
-        int maxRows = keepsPacked || weights ? Blocking.TASK_ROWS : Blocking.TASK_ROWS_REPACKED;
+        int maxRows = keepsPacked || materialised ? Blocking.TASK_ROWS : Blocking.TASK_ROWS_REPACKED;
         split = false;
         fill(problem, source, maxRows, threads);
-        if (leavesThreadsIdle(threads) && !weights) {
+        if (leavesThreadsIdle(threads) && !materialised) {
             split = true;
             fill(problem, source, maxRows, threads);
         }

@@ -8,8 +8,6 @@ import io.multihead.internal.attention.keyvalue.KeyValueBlock;
 import io.multihead.internal.attention.keyvalue.PackedBlocks;
 import io.multihead.internal.layout.Packer;
 import io.multihead.internal.layout.Scratch;
-import io.multihead.tensor.Tensor;
-import org.jspecify.annotations.Nullable;
 
 /**
  * One thread's forward: the loop of FlashAttention (Dao et al. 2022, algorithm 1; Dao 2023) over the key blocks of a task's query
@@ -58,16 +56,15 @@ final class ForwardWorker {
 
     /** Computes and writes the results of the rows over all keys. */
     void attend(ForwardArguments call, Packer packer) {
-        @Nullable Tensor weights = call.tensors.weights();
         queries.load(call.tensors.query(), packer);
         reset(total, call.problem);
-        if (weights == null) {
-            attendSplits(call, packer);
-            writer.write(call, packer, total);
-        } else {
+        if (call.materialises()) {
             materialised.attend(call, packer, total);
             writer.write(call, packer, total);
-            materialised.writeWeights(call, packer, weights, writer);
+            materialised.writeWeights(call, packer, writer);
+        } else {
+            attendSplits(call, packer);
+            writer.write(call, packer, total);
         }
     }
 

@@ -3,8 +3,8 @@ package io.multihead.internal.attention.forward;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
-import io.multihead.internal.attention.AttentionProblem;
 import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.Stage;
 import io.multihead.internal.attention.keyvalue.KeyValueBlock;
 import io.multihead.internal.attention.keyvalue.KeyValueSource;
 import io.multihead.internal.attention.keyvalue.PackedBlocks;
@@ -16,7 +16,7 @@ import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 
 /**
- * Forward for callers who ask for weights: all scores of a task first, then the softmax over whole rows, by the same steps as
+ * Forward for callers who ask for weights or scores: all scores of a task first, then the softmax over whole rows, by the same steps as
  * the tiled path. Belongs to one thread.
  */
 final class MaterialisedForward {
@@ -24,6 +24,7 @@ final class MaterialisedForward {
     private final VisibleKeys visible;
     private final PackedBlocks blocks;
     private final ScoreTile tile;
+    private final UnmaskedScores unmasked;
     private final float[] staging;
 
     /** Takes the parts of the worker that it belongs to. */
@@ -33,15 +34,16 @@ final class MaterialisedForward {
         this.blocks = blocks;
         this.tile = tile;
         this.staging = staging;
+        unmasked = new UnmaskedScores(queries, blocks, tile, staging);
     }
 
     /** Fails if the scores of a task, which are held in one array, do not fit one. */
-    static void requireScoresFit(ForwardSchedule schedule, KeyValueSource source) {
+    static void requireScoresFit(ForwardSchedule schedule, KeyValueSource source, String argument) {
         for (int task = 0; task < schedule.tasks(); task++) {
             long keys = source.keys(schedule.sequence(task));
             if (scoreFloats(keys, schedule.rows(task)) > Checks.MAX_ARRAY_LENGTH) {
                 throw Checks.fail(
-                        "weights",
+                        argument,
                         "asked for with " + keys + " keys",
                         "expected keys whose scores for " + schedule.rows(task) + " rows fit a Java array");
             }
@@ -58,8 +60,18 @@ final class MaterialisedForward {
         return (rows == 1 ? 1 : Lanes.roundUp(rows, Lanes.ROW_STEP)) * ROW;
     }
 
-    /** Computes all scores, then the weights and the output. */
+    /** Computes all scores, then the weights and the output; writes scores before the softmax where they are wanted. */
     void attend(ForwardArguments call, Packer packer, OnlineSoftmax softmax) {
+        unmasked.write(call, packer);
+        multiplyKeys(call, packer, softmax);
+        Tensor scores = call.tensors.scores(Stage.MASKED);
+        if (scores != null) {
+            writeScores(call, packer, scores);
+        }
+        accumulate(call, packer, softmax);
+    }
+
+    private void multiplyKeys(ForwardArguments call, Packer packer, OnlineSoftmax softmax) {
         long keys = call.source().keys(queries.group().sequence());
         tile.reserve((int) scoreFloats(keys, queries.rows()));
         for (long firstKey = visible.firstBlock(); firstKey < visible.end(); firstKey += Blocking.KEY_BLOCK) {
@@ -74,6 +86,9 @@ final class MaterialisedForward {
                 }
             }
         }
+    }
+
+    private void accumulate(ForwardArguments call, Packer packer, OnlineSoftmax softmax) {
         softmax.keepMaximum();
         for (long firstKey = visible.firstBlock(); firstKey < visible.end(); firstKey += Blocking.KEY_BLOCK) {
             KeyValueBlock block = blocks.block(firstKey, keysOf(firstKey));
@@ -87,29 +102,67 @@ final class MaterialisedForward {
         }
     }
 
-    /** Writes {@code P / l}, and 0 for keys that a row does not see, those beyond its sequence included. */
-    void writeWeights(ForwardArguments call, Packer packer, Tensor weights, OutputWriter writer) {
+    /** Writes the masked scores, scaled, and minus infinity for keys that a row does not see. */
+    private void writeScores(ForwardArguments call, Packer packer, Tensor scores) {
+        float scale = call.problem.scores().exponentScale();
         for (int row = 0; row < queries.rows(); row++) {
-            writeRow(call, packer, weights, row, writer.divisor(row));
+            for (long firstKey = 0; firstKey < call.problem.keys(); firstKey += Blocking.KEY_BLOCK) {
+                int held = heldKeys(call, row, firstKey);
+                if (held > 0) {
+                    // the softmax reads the scores after this, and may scale them itself
+                    System.arraycopy(tile.scores(), scoresOfRow(row, firstKey), staging, 0, held);
+                    RowOps.scale(staging, 0, Lanes.roundUp(held, PANEL), scale);
+                }
+                int keys = blockKeys(call, firstKey);
+                Arrays.fill(staging, held, keys, Float.NEGATIVE_INFINITY);
+                queries.writeRow(packer, staging, 0, keys, scores, row, firstKey);
+            }
         }
     }
 
-    private void writeRow(ForwardArguments call, Packer packer, Tensor weights, int row, float divisor) {
-        AttentionProblem problem = call.problem;
-        int first = row / Blocking.QUERY_TILE * Blocking.QUERY_TILE;
-        for (long firstKey = 0; firstKey < problem.keys(); firstKey += Blocking.KEY_BLOCK) {
-            int blockKeys = (int) Math.min(Blocking.KEY_BLOCK, problem.keys() - firstKey);
-            boolean multiplied = firstKey >= visible.firstBlock() && firstKey < visible.end();
-            int held = divisor != 0f && multiplied ? tileKeys(call, first, firstKey) : 0;
-            float[] from = held > 0 ? tile.scores() : staging;
-            int at = held > 0 ? scoresOf(first, firstKey) + (row - first) * ROW : 0;
-            if (held > 0) {
-                RowOps.divide(from, at, Lanes.roundUp(held, PANEL), divisor);
+    /** Writes {@code P / l}, and 0 for keys that a row does not see, those beyond its sequence included. */
+    void writeWeights(ForwardArguments call, Packer packer, OutputWriter writer) {
+        Tensor weights = call.tensors.weights();
+        Tensor scores = call.tensors.scores(Stage.WEIGHTS);
+        for (int row = 0; row < queries.rows() && (weights != null || scores != null); row++) {
+            float divisor = writer.divisor(row);
+            for (long firstKey = 0; firstKey < call.problem.keys(); firstKey += Blocking.KEY_BLOCK) {
+                int held = divisor != 0f ? heldKeys(call, row, firstKey) : 0;
+                float[] from = held > 0 ? tile.scores() : staging;
+                int at = held > 0 ? scoresOfRow(row, firstKey) : 0;
+                if (held > 0) {
+                    RowOps.divide(from, at, Lanes.roundUp(held, PANEL), divisor);
+                }
+                int keys = blockKeys(call, firstKey);
+                Arrays.fill(from, at + held, at + keys, 0f);
+                if (weights != null) {
+                    queries.writeRow(packer, from, at, keys, weights, row, firstKey);
+                }
+                if (scores != null) {
+                    queries.writeRow(packer, from, at, keys, scores, row, firstKey);
+                }
             }
-            Arrays.fill(from, at + held, at + blockKeys, 0f);
-            long to = queries.position(weights, row) + firstKey * weights.stride(3);
-            packer.write(from, at, ROW, 1, blockKeys, weights, to, 0, weights.stride(3));
         }
+    }
+
+    /** Returns how many scores of a row and a block are held, counted from the block's first key. */
+    private int heldKeys(ForwardArguments call, int row, long firstKey) {
+        boolean multiplied = firstKey >= visible.firstBlock() && firstKey < visible.end();
+        return multiplied ? tileKeys(call, firstRowOfTile(row), firstKey) : 0;
+    }
+
+    private int scoresOfRow(int row, long firstKey) {
+        int first = firstRowOfTile(row);
+        return scoresOf(first, firstKey) + (row - first) * ROW;
+    }
+
+    private static int firstRowOfTile(int row) {
+        return row / Blocking.QUERY_TILE * Blocking.QUERY_TILE;
+    }
+
+    /** Returns the columns of a block in tensors of weights and scores, those beyond the sequence included. */
+    private static int blockKeys(ForwardArguments call, long firstKey) {
+        return (int) Math.min(Blocking.KEY_BLOCK, call.problem.keys() - firstKey);
     }
 
     private int keysOf(long firstKey) {

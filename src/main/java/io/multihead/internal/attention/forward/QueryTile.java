@@ -103,6 +103,12 @@ final class QueryTile {
         return group.position(tensor, firstRow + row);
     }
 
+    /** Writes scores or weights of a row, {@code keys} of them from a block's first key on. */
+    void writeRow(Packer packer, float[] from, int at, int keys, Tensor to, int row, long firstKey) {
+        long first = position(to, row) + firstKey * to.stride(3);
+        packer.write(from, at, ROW, 1, keys, to, first, 0, to.stride(3));
+    }
+
     long dropoutCounter(int row) {
         return group.dropoutCounter(firstRow + row);
     }

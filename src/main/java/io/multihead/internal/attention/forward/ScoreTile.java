@@ -54,11 +54,17 @@ final class ScoreTile {
         return scores;
     }
 
+    /** Computes {@code S = Q K^T} of a tile and a block's first keys, neither scaled nor masked. */
+    void multiplyUnmasked(KeyValueBlock block, int tile, int keys, int at) {
+        int count = queries.tileRows(tile);
+        block.multiplyKeys(product, queries.packed(), tile * ROW, queries.chunk(), count, keys, scores, at);
+    }
+
     /** Computes {@code S = Q K^T}, masked; already scaled if something else is done to it, or else by the exponential. */
     void multiplyKeys(
             ForwardArguments call, Packer packer, KeyValueBlock block, int tile, long firstKey, int keys, int at) {
+        multiplyUnmasked(block, tile, keys, at);
         int count = queries.tileRows(tile);
-        block.multiplyKeys(product, queries.packed(), tile * ROW, queries.chunk(), count, keys, scores, at);
         BoundMask mask = call.mask;
         ScoreRule rule = call.problem.scores();
         int padded = Lanes.roundUp(keys, PANEL);

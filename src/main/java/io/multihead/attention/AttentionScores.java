@@ -1,0 +1,19 @@
+package io.multihead.attention;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.tensor.Tensor;
+
+/**
+ * A tensor for the scores of attention, and the stage at which they are read. The caller owns the memory. Immutable; safe to share
+ * between threads as long as no two calls write the tensor at once.
+ *
+ * @param tensor {@code [batch, queryHeads, queries, keys]}, any floating type and strides
+ * @param stage where the scores are read
+ */
+public record AttentionScores(Tensor tensor, ScoreStage stage) {
+    /** Checks that both are there. */
+    public AttentionScores {
+        Checks.notNull(tensor, "scores");
+        Checks.notNull(stage, "stage");
+    }
+}
