@@ -212,28 +212,23 @@ class AttentionScoresProperties {
         /** The same with queries and keys packed, brought back to {@code [batch, heads, queries, keys]}. */
         private float[] packed(int keys, ScoreStage stage) {
             Tensor tokens = tokens(query, queries, queries, queries);
-            KeyValueView view = KeyValueView.packed(tokens(key, lengths), tokens(value, lengths), offsets(lengths));
+            KeyValueView view = KeyValueView.packed(
+                    tokens(key, lengths), tokens(value, lengths), PackedSequences.ofLengths(lengths));
             Tensor scores = Tensor.of(new float[HEADS * 3 * queries * keys], 1, HEADS, 3L * queries, keys);
             Tensor output = Tensor.of(new float[HEADS * 3 * queries * DIM], 1, HEADS, 3L * queries, DIM);
             AttentionOutputs outputs = AttentionOutputs.of(output).withScores(scores, stage);
-            Attention.forwardPacked(SERIAL, tokens, offsets(queries, queries, queries), view, outputs, options);
+            PackedSequences sequences = PackedSequences.ofLengths(queries, queries, queries);
+            Attention.forward(SERIAL, tokens, sequences, view, outputs, options);
             return scores.reshape(HEADS, 3, queries, keys).permute(1, 0, 2, 3).toArray();
-        }
-
-        private static long[] offsets(long... lengths) {
-            long[] offsets = new long[lengths.length + 1];
-            for (int i = 0; i < lengths.length; i++) {
-                offsets[i + 1] = offsets[i] + lengths[i];
-            }
-            return offsets;
         }
 
         private static Tensor tokens(Tensor from, long... lengths) {
             int heads = (int) from.dim(1);
-            long[] offsets = offsets(lengths);
-            Tensor packed = Tensor.of(new float[(int) (heads * offsets[3] * DIM)], 1, heads, offsets[3], DIM);
+            PackedSequences sequences = PackedSequences.ofLengths(lengths);
+            long all = sequences.tokens();
+            Tensor packed = Tensor.of(new float[(int) (heads * all * DIM)], 1, heads, all, DIM);
             for (int b = 0; b < 3; b++) {
-                from.slice(0, b, b + 1).slice(2, 0, lengths[b]).copyTo(packed.slice(2, offsets[b], offsets[b + 1]));
+                from.slice(0, b, b + 1).slice(2, 0, lengths[b]).copyTo(packed.slice(2, sequences.start(b), sequences.end(b)));
             }
             return packed;
         }
