@@ -214,6 +214,16 @@ public final class Mask {
         return parts.stream().map(MaskPart::tensor).filter(Objects::nonNull).toList();
     }
 
+    /**
+     * Returns whether all sequences of a batch have the same mask: no part has a tensor with a batch axis of several elements, or
+     * several key lengths or query offsets.
+     *
+     * @return whether a slice of a batch can be computed with this mask
+     */
+    public boolean isSharedByBatch() {
+        return parts.stream().allMatch(MaskPart::isSharedByBatch);
+    }
+
     List<MaskPart> parts() {
         return parts;
     }

@@ -48,6 +48,11 @@ public final class Dropout implements Layer {
     }
 
     @Override
+    public int independentAxes(Shape input) {
+        return input.rank();
+    }
+
+    @Override
     public void forward(Compute cpu, Tensor x, Tensor y) {
         LayerChecks.forward(cpu, this, x, y);
         x.copyTo(y);

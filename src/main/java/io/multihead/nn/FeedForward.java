@@ -114,6 +114,11 @@ public final class FeedForward implements Layer {
     }
 
     @Override
+    public int independentAxes(Shape input) {
+        return layers.independentAxes(input);
+    }
+
+    @Override
     public void forward(Compute cpu, Tensor x, Tensor y) {
         layers.forward(cpu, x, y);
     }

@@ -55,6 +55,11 @@ public final class Gelu implements Layer {
     }
 
     @Override
+    public int independentAxes(Shape input) {
+        return input.rank();
+    }
+
+    @Override
     public void forward(Compute cpu, Tensor x, Tensor y) {
         elements.forward(this, cpu, x, y);
     }

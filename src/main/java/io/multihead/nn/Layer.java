@@ -29,6 +29,18 @@ public interface Layer {
     Shape outputShape(Shape input);
 
     /**
+     * Returns over how many leading axes of an input the layer computes independently: {@link #forward} of a slice along the first
+     * axis, or of the input with these axes merged into one, gives the same elements, bit by bit. {@link Sequence} computes large
+     * inputs slice by slice, so that its intermediate results stay small.
+     *
+     * @param input the shape of an input that the layer can take
+     * @return 0 to the rank; 0, the default, if the layer needs the input as a whole
+     */
+    default int independentAxes(Shape input) {
+        return 0;
+    }
+
+    /**
      * Computes the output and keeps nothing; dropout does not drop.
      *
      * @param cpu threads and scratch memory

@@ -119,6 +119,11 @@ public final class Linear implements Layer {
     }
 
     @Override
+    public int independentAxes(Shape input) {
+        return input.rank() - 1;
+    }
+
+    @Override
     public void forward(Compute cpu, Tensor x, Tensor y) {
         LayerChecks.forward(cpu, this, x, y);
         PackedWeights weights = packed;

@@ -58,6 +58,10 @@ final class NormLayer {
         return input;
     }
 
+    int independentAxes(Shape input) {
+        return input.rank() - norm.shape().rank();
+    }
+
     void forward(Layer layer, Compute cpu, Tensor x, Tensor y) {
         LayerChecks.forward(cpu, layer, x, y);
         NormForward.run(cpu, norm, x, y);

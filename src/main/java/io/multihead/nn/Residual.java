@@ -46,6 +46,11 @@ public final class Residual implements Layer {
     }
 
     @Override
+    public int independentAxes(Shape input) {
+        return inner.independentAxes(input);
+    }
+
+    @Override
     public void forward(Compute cpu, Tensor x, Tensor y) {
         LayerChecks.forward(cpu, this, x, y);
         try (TensorArena arena = TensorArena.ofCall(cpu)) {

@@ -60,6 +60,11 @@ public final class RmsNorm implements Layer {
     }
 
     @Override
+    public int independentAxes(Shape input) {
+        return norm.independentAxes(input);
+    }
+
+    @Override
     public void forward(Compute cpu, Tensor x, Tensor y) {
         norm.forward(this, cpu, x, y);
     }

@@ -17,7 +17,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Layers one after the other, each under a prefix of its parameters' names. A stack of hundreds of layers runs: nothing recurses
- * over the depth. Recording keeps every layer's output, an inference two at a time.
+ * over the depth. Recording keeps every layer's output. An inference keeps two at a time, of a part of the input where the layers
+ * allow it ({@link Layer#independentAxes}): about 4 MiB each, whatever the batch.
  *
  * <p>Each layer draws its dropout from a seed of its own, made of the pass's seed and its place. As thread-safe as its layers.
  */
@@ -106,17 +107,43 @@ public final class Sequence implements Layer {
     }
 
     @Override
+    public int independentAxes(Shape input) {
+        Shape shape = input;
+        int axes = input.rank();
+        for (Layer layer : layers) {
+            axes = Math.min(axes, layer.independentAxes(shape));
+            shape = layer.outputShape(shape);
+        }
+        return axes;
+    }
+
+    @Override
     public void forward(Compute cpu, Tensor x, Tensor y) {
         LayerChecks.forward(cpu, this, x, y);
+        InputSlices slices = InputSlices.of(x, y, independentAxes(x.shape()), widest(x.shape()));
         try (TensorArena even = TensorArena.ofCall(cpu);
                 TensorArena odd = new TensorArena(cpu)) {
-            Tensor input = x;
-            for (int i = 0; i < layers.size(); i++) {
-                Tensor output = output(fresh(i, even, odd), i, input, y);
-                layers.get(i).forward(cpu, input, output);
-                input = output;
+            for (long slice = 0; slice < slices.count(); slice++) {
+                Tensor result = slices.output(slice);
+                Tensor input = slices.input(slice);
+                for (int i = 0; i < layers.size(); i++) {
+                    Tensor output = output(fresh(i, even, odd), i, input, result);
+                    layers.get(i).forward(cpu, input, output);
+                    input = output;
+                }
             }
         }
+    }
+
+    /** Returns the elements of the largest result of a layer. */
+    private long widest(Shape input) {
+        Shape shape = input;
+        long widest = 0;
+        for (Layer layer : layers) {
+            shape = layer.outputShape(shape);
+            widest = Math.max(widest, shape.elements());
+        }
+        return widest;
     }
 
     /** Double buffering: returns the arena that layer {@code i} does not read, emptied. */

@@ -92,6 +92,21 @@ public final class MultiHeadAttention implements Layer {
     }
 
     /**
+     * Returns 1, the batch, unless a mask or a score modifier treats its sequences differently or the axes are in another order.
+     *
+     * @param input the shape of an input that the layer can take
+     * @return 0 or 1
+     */
+    @Override
+    public int independentAxes(Shape input) {
+        MultiHeadConfig config = config();
+        boolean batchComesFirst = config.batchFirst() && config.attentionAxes().isEmpty() && input.rank() > 2;
+        boolean shared = config.options().mask().isSharedByBatch()
+                && config.options().scores().modifier() == null;
+        return batchComesFirst && shared ? 1 : 0;
+    }
+
+    /**
      * Computes self-attention: query, key and value are one tensor, projected by one multiplication.
      *
      * @param cpu threads and scratch memory

@@ -48,6 +48,12 @@ record SelfAttention(
     }
 
     @Override
+    public int independentAxes(Shape input) {
+        boolean shared = mask.isSharedByBatch() && (headMask == null || headMask.rank() == 1);
+        return shared && sequences == null ? attention.independentAxes(input) : 0;
+    }
+
+    @Override
     public void forward(Compute cpu, Tensor x, Tensor y) {
         attention.forward(cpu, inputs(x), MultiHeadOutputs.of(y));
     }

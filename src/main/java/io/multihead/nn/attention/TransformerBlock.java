@@ -188,6 +188,11 @@ public final class TransformerBlock implements Layer {
     }
 
     @Override
+    public int independentAxes(Shape input) {
+        return layers.independentAxes(input);
+    }
+
+    @Override
     public void forward(Compute cpu, Tensor x, Tensor y) {
         layers.forward(cpu, x, y);
     }

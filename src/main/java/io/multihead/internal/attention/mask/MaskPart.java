@@ -28,4 +28,11 @@ public record MaskPart(Kind kind, @Nullable Tensor tensor, long @Nullable [] num
 
     /** The largest offset of queries in either direction; sums of a few such numbers do not overflow. */
     public static final long MAX_OFFSET = 1L << 60;
+
+    /** Returns whether all sequences of a batch have this part. */
+    public boolean isSharedByBatch() {
+        boolean numbersEach = kind == Kind.KEY_LENGTHS || kind == Kind.QUERY_OFFSET;
+        return (tensor == null || tensor.rank() < 4 || tensor.dim(0) == 1)
+                && (!numbersEach || numbers == null || numbers.length == 1);
+    }
 }

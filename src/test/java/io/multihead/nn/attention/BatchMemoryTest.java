@@ -1,0 +1,84 @@
+package io.multihead.nn.attention;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.sun.management.ThreadMXBean;
+import io.multihead.compute.Compute;
+import io.multihead.nn.FeedForward;
+import io.multihead.nn.Sequence;
+import io.multihead.support.ChildJvm;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** Memory that a stack of blocks needs for a large batch, beside its weights. */
+class BatchMemoryTest {
+    private static final int CALLS = 2;
+    private static final Path STATUS = Path.of("/proc/self/status");
+
+    /**
+     * 3 blocks of 384 features, 12 heads, 1536 inner features on 32 x 256 tokens. The serial collector, since others let the heap
+     * grow with the garbage of the first calls, whose vectors are objects until C2 has compiled them.
+     */
+    @Test
+    void aLargeBatchNeedsLessThanThreeHundredMegabytes() throws IOException, InterruptedException {
+        assumeTrue(Files.exists(STATUS), "the resident memory's peak is read from /proc");
+        String printed = ChildJvm.run(BatchMemoryTest.class, List.of("-XX:+UseSerialGC", "-Xms32m", "-Xmx4g"));
+        String[] numbers = printed.lines()
+                .filter(line -> line.matches("\\d+ \\d+ \\d+"))
+                .findFirst()
+                .orElseThrow(() -> new IOException(printed))
+                .split(" ");
+        long peak = Long.parseLong(numbers[0]);
+        // given, and packed
+        long weights = 2 * Long.parseLong(numbers[1]);
+        long allocated = Long.parseLong(numbers[2]);
+        assertTrue(peak - weights <= 300_000_000, "peak " + peak + " beside weights of " + weights + " bytes");
+        // what describes the kernels' calls; every array comes from an earlier call
+        assertTrue(allocated <= 8_000_000, "a warm call allocates " + allocated + " bytes");
+    }
+
+    /** Prints the peak of resident memory, the bytes of weights, and the bytes that the last call allocated. */
+    public static void main(String[] arguments) throws IOException {
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        TransformerBlock.Config config =
+                TransformerBlock.Config.of(384, 12, 1536).withActivation(FeedForward.Activation.GELU);
+        try (Arena arena = Arena.ofShared();
+                Compute cpu = Compute.serial()) {
+            List<TransformerBlock> blocks = new ArrayList<>();
+            for (int i = 0; i < 3; i++) {
+                blocks.add(TransformerBlock.initialise(config, i, arena));
+            }
+            Sequence stack = Sequence.of("layers.", blocks);
+            Tensor x = Tensor.allocate(arena, DType.F32, Shape.of(32, 256, 384));
+            Tensor y = Tensor.allocate(arena, DType.F32, x.shape());
+            long allocated = 0;
+            for (int call = 0; call < CALLS; call++) {
+                long before = threads.getCurrentThreadAllocatedBytes();
+                stack.forward(cpu, x, y);
+                allocated = threads.getCurrentThreadAllocatedBytes() - before;
+            }
+            long weights = stack.parameters().values().stream()
+                    .mapToLong(tensor -> tensor.memory().byteSize())
+                    .sum();
+            System.out.println(peak() + " " + weights + " " + allocated);
+        }
+    }
+
+    private static long peak() throws IOException {
+        String line = Files.readAllLines(STATUS).stream()
+                .filter(text -> text.startsWith("VmHWM:"))
+                .findFirst()
+                .orElseThrow();
+        return Long.parseLong(line.replaceAll("\\D", "")) * 1024;
+    }
+}
