@@ -15,7 +15,7 @@ import java.util.List;
  */
 public final class KeyValueView {
     static {
-        KeyValueAccess.register(KeyValueView::new);
+        KeyValueAccess.registerViews(KeyValueView::new);
     }
 
     private final KeyValueSource source;

@@ -1,5 +1,6 @@
 package io.multihead.attention;
 
+import io.multihead.internal.attention.keyvalue.KeyValueAccess;
 import io.multihead.internal.base.Checks;
 import java.util.Arrays;
 
@@ -10,6 +11,10 @@ import java.util.Arrays;
  * <p>Immutable and thread-safe.
  */
 public final class PackedSequences {
+    static {
+        KeyValueAccess.registerSequences(PackedSequences::new);
+    }
+
     private final long[] offsets;
 
     private PackedSequences(long[] offsets) {

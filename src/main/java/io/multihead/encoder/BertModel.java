@@ -26,7 +26,7 @@ final class BertModel {
     final Tensor positions;
     final Tensor types;
     final NormWeights embeddingNorm;
-    private final List<BertLayer> layers;
+    private final BertLayer[] layers;
 
     private BertModel(BertConfig config, Weights weights) {
         this.config = config;
@@ -39,7 +39,7 @@ final class BertModel {
         for (int layer = 0; layer < config.layers(); layer++) {
             blocks.add(BertLayer.take(weights, layer, config));
         }
-        layers = List.copyOf(blocks);
+        layers = blocks.toArray(BertLayer[]::new);
         weights.requireAllUsed();
     }
 
@@ -83,7 +83,7 @@ final class BertModel {
         RowPasses passes = to.passes;
         passes.embed(cpu, this, batch, to);
         PackedSequences sequences = batch.packed();
-        KeyValueView keys = KeyValueView.packed(views.keys(), views.values(), sequences);
+        KeyValueView keys = batch.keyValues(views.keys(), views.values());
         for (BertLayer layer : layers) {
             multiply(cpu, views.states(), layer.projections(), views.projections());
             Attention.forward(cpu, views.queries(), sequences, keys, views.attended(), AttentionOptions.DEFAULT);

@@ -4,6 +4,8 @@ import io.multihead.internal.base.Checks;
 import io.multihead.text.TokenBuffer;
 import java.util.Arrays;
 import java.util.Iterator;
+import java.util.List;
+import java.util.RandomAccess;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,6 +30,8 @@ final class EmbeddingRun {
     private int[] textTokens = new int[8];
     private int[] ignoredTokens = new int[8];
 
+    private final ListTexts listTexts = new ListTexts();
+    private final Vectors vectors = new Vectors();
     private @Nullable EncoderOptions options;
     private @Nullable Iterator<String> texts;
     private long index;
@@ -40,6 +44,22 @@ final class EmbeddingRun {
     EmbeddingRun(EncoderCore core) {
         this.core = core;
         this.pooler = new Pooler(core.model.config.dim());
+    }
+
+    /** Begins with texts that are read by their index where the list can do that. */
+    void begin(EncoderOptions newOptions, List<String> newTexts) {
+        vectors.begin(newTexts.size());
+        if (newTexts instanceof RandomAccess) {
+            listTexts.begin(newTexts);
+            begin(newOptions, listTexts);
+        } else {
+            begin(newOptions, newTexts.iterator());
+        }
+    }
+
+    /** Returns where vectors of a list are collected. */
+    Vectors vectors() {
+        return vectors;
     }
 
     void begin(EncoderOptions newOptions, Iterator<String> newTexts) {
@@ -58,6 +78,8 @@ final class EmbeddingRun {
     void finish() {
         options = null;
         texts = null;
+        listTexts.end();
+        vectors.end();
         core.giveBack(this);
     }
 
@@ -98,7 +120,9 @@ final class EmbeddingRun {
     }
 
     private void open(EncoderOptions how, String text) {
-        Checks.notNull(text, "text " + index);
+        if (text == null) {
+            Checks.notNull(text, "text " + index); // here, so that no name is made for other texts
+        }
         tokens.clear();
         core.tokenizer.append(how.prompt().isEmpty() ? text : how.prompt() + text, tokens);
         int room = how.maxTokens() - 2;

@@ -7,7 +7,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
-import java.util.Arrays;
 import java.util.Deque;
 import java.util.Iterator;
 import java.util.List;
@@ -264,36 +263,17 @@ public final class SentenceEncoder implements AutoCloseable {
      */
     public float[][] embed(List<String> texts, IntConsumer progress) {
         Checks.notNull(progress, "progress");
-        Vectors vectors = new Vectors(Checks.notNull(texts, "texts").size());
+        Checks.notNull(texts, "texts");
         EmbeddingRun run = core.takeRun();
         try {
-            run.begin(options, texts.iterator());
+            run.begin(options, texts);
+            Vectors vectors = run.vectors();
             while (run.step(vectors)) {
-                progress.accept(vectors.count);
+                progress.accept(vectors.count());
             }
+            return vectors.toArray();
         } finally {
             run.finish();
-        }
-        return vectors.vectors.length == vectors.count
-                ? vectors.vectors
-                : Arrays.copyOf(vectors.vectors, vectors.count);
-    }
-
-    /** The vectors in the order of their texts, of which there may be more than the list first said. */
-    private static final class Vectors implements EmbeddingRun.Sink {
-        private float[][] vectors;
-        private int count;
-
-        Vectors(int expected) {
-            vectors = new float[expected][];
-        }
-
-        @Override
-        public void accept(float[] vector, int tokens, int ignored) {
-            if (count == vectors.length) {
-                vectors = Arrays.copyOf(vectors, 2 * count + 1);
-            }
-            vectors[count++] = vector;
         }
     }
 

@@ -6,28 +6,47 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Lets packages of the library make an opaque {@code KeyValueView} of a source of their own, as the JDK's SharedSecrets do: this
- * package is below the API, whose view class registers its private constructor here when it is initialised.
+ * Lets packages of the library make objects of the API's opaque types of their own memory, as the JDK's SharedSecrets do: a
+ * {@code KeyValueView} of a source, and {@code PackedSequences} that share an array. This package is below the API, whose classes
+ * register their private constructors here when they are initialised.
  */
 public final class KeyValueAccess {
-    private static volatile @Nullable Function<KeyValueSource, ?> constructor;
+    private static volatile @Nullable Function<KeyValueSource, ?> views;
+    private static volatile @Nullable Function<long[], ?> sequences;
 
     private KeyValueAccess() {}
 
     /** Called once, by the static initialiser of the view class. */
-    public static void register(Function<KeyValueSource, ?> newConstructor) {
-        constructor = newConstructor;
+    public static void registerViews(Function<KeyValueSource, ?> constructor) {
+        views = constructor;
+    }
+
+    /** Called once, by the static initialiser of the class of packed sequences. */
+    public static void registerSequences(Function<long[], ?> constructor) {
+        sequences = constructor;
     }
 
     /** Returns a view of the source; the type is the one that registers here. */
     public static <V> V view(KeyValueSource source, Class<V> type) {
-        if (constructor == null) {
-            try {
-                MethodHandles.lookup().ensureInitialized(type);
-            } catch (IllegalAccessException e) {
-                throw new IllegalStateException("type: " + type + "; expected a public class of this module", e);
-            }
+        if (views == null) {
+            initialise(type);
         }
-        return type.cast(Checks.notNull(constructor, "constructor").apply(source));
+        return type.cast(Checks.notNull(views, "views").apply(source));
+    }
+
+    /** Returns packed sequences that share checked offsets, which may change between calls; the type is the one that registers here. */
+    public static <V> V sequences(long[] offsets, Class<V> type) {
+        if (sequences == null) {
+            initialise(type);
+        }
+        return type.cast(Checks.notNull(sequences, "sequences").apply(offsets));
+    }
+
+    private static void initialise(Class<?> type) {
+        try {
+            MethodHandles.lookup().ensureInitialized(type);
+        } catch (IllegalAccessException e) {
+            throw new IllegalStateException("type: " + type + "; expected a public class of this module", e);
+        }
     }
 }

@@ -32,15 +32,21 @@ public final class TensorKeyValues implements KeyValueSource {
         this(key, value, NONE, NONE);
     }
 
-    private TensorKeyValues(Tensor key, Tensor value, long[] offsets, long[] lengths) {
+    private TensorKeyValues(@Nullable Tensor key, @Nullable Tensor value, long[] offsets, long[] lengths) {
         this.offsets = offsets;
         this.lengths = lengths;
-        bind(key, value);
+        this.key = key;
+        this.value = value;
     }
 
     /** Returns a source of packed sequences; takes checked tensors and offsets. */
     public static TensorKeyValues packed(Tensor key, Tensor value, long[] offsets) {
         return new TensorKeyValues(key, value, offsets, NONE);
+    }
+
+    /** Returns a source of packed sequences that is bound before each use; shares the offsets, which may change between uses. */
+    public static TensorKeyValues packed(long[] offsets) {
+        return new TensorKeyValues(null, null, offsets, NONE);
     }
 
     /** Returns a source of the first keys of each batch; takes checked tensors and lengths. */

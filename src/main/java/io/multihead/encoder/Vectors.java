@@ -1,0 +1,39 @@
+package io.multihead.encoder;
+
+import java.util.Arrays;
+
+/** Collects vectors in the order of their texts, of which there may be more or fewer than the list first said. Reused. */
+final class Vectors implements EmbeddingRun.Sink {
+    private static final float[][] NONE = {};
+
+    private float[][] all = NONE;
+    private int count;
+
+    void begin(int expected) {
+        all = new float[expected][];
+        count = 0;
+    }
+
+    /** Forgets the vectors. */
+    void end() {
+        all = NONE;
+        count = 0;
+    }
+
+    @Override
+    public void accept(float[] vector, int tokens, int ignored) {
+        if (count == all.length) {
+            all = Arrays.copyOf(all, 2 * count + 1);
+        }
+        all[count++] = vector;
+    }
+
+    int count() {
+        return count;
+    }
+
+    /** Returns the vectors, which then belong to the receiver. */
+    float[][] toArray() {
+        return all.length == count ? all : Arrays.copyOf(all, count);
+    }
+}
