@@ -1,0 +1,52 @@
+package io.multihead.it.springai;
+
+import io.multihead.encoder.SentenceEncoder;
+import io.multihead.encoder.TextEmbedding;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import org.springframework.ai.chat.metadata.DefaultUsage;
+import org.springframework.ai.document.Document;
+import org.springframework.ai.document.MetadataMode;
+import org.springframework.ai.embedding.Embedding;
+import org.springframework.ai.embedding.EmbeddingModel;
+import org.springframework.ai.embedding.EmbeddingRequest;
+import org.springframework.ai.embedding.EmbeddingResponse;
+import org.springframework.ai.embedding.EmbeddingResponseMetadata;
+
+/**
+ * Spring AI's interface for a sentence encoder: an example to copy. Thread-safe; the encoder stays the caller's.
+ *
+ * @param name what metadata calls the model
+ * @param encoder computes the vectors; its length policy and pooling hold
+ */
+public record MultiheadEmbeddingModel(String name, SentenceEncoder encoder) implements EmbeddingModel {
+    @Override
+    public EmbeddingResponse call(EmbeddingRequest request) {
+        Iterator<TextEmbedding> results = encoder.embed(request.getInstructions().iterator());
+        List<Embedding> embeddings = new ArrayList<>();
+        int tokens = 0;
+        while (results.hasNext()) {
+            TextEmbedding result = results.next();
+            embeddings.add(new Embedding(result.vector(), embeddings.size()));
+            tokens += result.tokens() - result.ignoredTokens();
+        }
+        return new EmbeddingResponse(embeddings, new EmbeddingResponseMetadata(name, new DefaultUsage(tokens, 0)));
+    }
+
+    /** Computes the vector of a document with the model's prompt for documents, where it has one. */
+    @Override
+    public float[] embed(Document document) {
+        return encoder.forDocuments().embed(getEmbeddingContent(document));
+    }
+
+    @Override
+    public String getEmbeddingContent(Document document) {
+        return document.getFormattedContent(MetadataMode.EMBED);
+    }
+
+    @Override
+    public int dimensions() {
+        return encoder.dimension();
+    }
+}
