@@ -26,7 +26,9 @@ public final class Check {
             EmbeddingModel model = new MultiheadEmbeddingModel("all-MiniLM-L6-v2", encoder);
             float[][] expected = encoder.embed(TEXTS);
             EmbeddingResponse response = model.embedForResponse(TEXTS);
-            int tokens = TEXTS.stream().mapToInt(text -> encoder.tokenizer().count(text) - 2).sum();
+            int tokens = TEXTS.stream()
+                    .mapToInt(text -> encoder.tokenizer().count(text) - 2)
+                    .sum();
             require(model.dimensions() == 384, "dimensions: " + model.dimensions());
             require(response.getMetadata().getModel().equals("all-MiniLM-L6-v2"), "name of the model");
             require(response.getMetadata().getUsage().getPromptTokens() == tokens, "number of tokens");

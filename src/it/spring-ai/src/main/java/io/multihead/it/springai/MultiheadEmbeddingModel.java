@@ -23,7 +23,8 @@ import org.springframework.ai.embedding.EmbeddingResponseMetadata;
 public record MultiheadEmbeddingModel(String name, SentenceEncoder encoder) implements EmbeddingModel {
     @Override
     public EmbeddingResponse call(EmbeddingRequest request) {
-        Iterator<TextEmbedding> results = encoder.embed(request.getInstructions().iterator());
+        Iterator<TextEmbedding> results =
+                encoder.embed(request.getInstructions().iterator());
         List<Embedding> embeddings = new ArrayList<>();
         int tokens = 0;
         while (results.hasNext()) {

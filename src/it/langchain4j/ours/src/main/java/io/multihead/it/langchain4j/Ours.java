@@ -4,6 +4,7 @@ import dev.langchain4j.data.embedding.Embedding;
 import dev.langchain4j.data.segment.TextSegment;
 import dev.langchain4j.model.embedding.EmbeddingModel;
 import dev.langchain4j.model.output.Response;
+import io.multihead.encoder.Neighbour;
 import io.multihead.langchain4j.MultiheadEmbeddingModel;
 import java.io.BufferedInputStream;
 import java.io.DataInputStream;
@@ -21,7 +22,13 @@ public final class Ours {
     private static final double TOLERANCE = 1e-6;
 
     /** The part of a text that langchain4j's MiniLM embeds; it ignores the rest. */
-    private static final int MOST_TOKENS = 126;
+    private static final int MINILM_TOKENS = 126;
+
+    /** The tokens of a part that its other models embed: their positions but two. */
+    private static final int MOST_TOKENS = 510;
+
+    /** The text itself and three others. */
+    private static final int NEIGHBOURS = 4;
 
     private record Expected(String text, int tokens, float[] vector) {}
 
@@ -29,9 +36,9 @@ public final class Ours {
 
     public static void main(String[] args) throws IOException {
         Map<String, List<Expected>> all = read(Path.of(args[0]));
-        compare("all-minilm-l6-v2", MultiheadEmbeddingModel.allMiniLmL6V2().build(), all);
-        compare("bge-small-en-v1.5", MultiheadEmbeddingModel.bgeSmallEnV15().build(), all);
-        compare("e5-small-v2", MultiheadEmbeddingModel.e5SmallV2().threads(2).build(), all);
+        compare("all-minilm-l6-v2", MultiheadEmbeddingModel.allMiniLmL6V2().build(), MINILM_TOKENS, all);
+        compare("bge-small-en-v1.5", MultiheadEmbeddingModel.bgeSmallEnV15().build(), MOST_TOKENS, all);
+        compare("e5-small-v2", MultiheadEmbeddingModel.e5SmallV2().threads(2).build(), MOST_TOKENS, all);
     }
 
     private static Map<String, List<Expected>> read(Path file) throws IOException {
@@ -51,7 +58,8 @@ public final class Ours {
         return all;
     }
 
-    private static void compare(String name, MultiheadEmbeddingModel closed, Map<String, List<Expected>> all) {
+    private static void compare(
+            String name, MultiheadEmbeddingModel closed, int mostTokens, Map<String, List<Expected>> all) {
         try (closed) {
             EmbeddingModel model = closed;
             List<Expected> texts = all.get(name);
@@ -77,10 +85,29 @@ public final class Ours {
                 longest = Math.max(longest, expected.tokens);
             }
             require(worst <= TOLERANCE, name + ": differs by " + worst);
-            require(longest > 100 && longest <= MOST_TOKENS, name + ": texts of up to " + longest + " tokens");
+            require(
+                    longest > mostTokens - 20 && longest <= mostTokens,
+                    name + ": texts of up to " + longest + " tokens");
+            requireSameNeighbours(name, texts, batch.content());
             System.out.println(
                     name + ": " + texts.size() + " texts of up to " + longest + " tokens, differences up to " + worst);
         }
+    }
+
+    /** The nearest other texts of each text, three of them, are the same by the expected vectors and by ours. */
+    private static void requireSameNeighbours(String name, List<Expected> texts, List<Embedding> ours) {
+        float[][] expected = texts.stream().map(Expected::vector).toArray(float[][]::new);
+        float[][] actual = ours.stream().map(Embedding::vector).toArray(float[][]::new);
+        for (int i = 0; i < expected.length; i++) {
+            List<Integer> same = indices(Neighbour.nearest(expected[i], expected, NEIGHBOURS));
+            require(
+                    same.equals(indices(Neighbour.nearest(actual[i], actual, NEIGHBOURS))),
+                    name + ": other neighbours: " + texts.get(i).text);
+        }
+    }
+
+    private static List<Integer> indices(List<Neighbour> neighbours) {
+        return neighbours.stream().map(Neighbour::index).toList();
     }
 
     private static void require(boolean condition, String message) {

@@ -26,6 +26,9 @@ public final class Theirs {
 
     private static final int[] LENGTHS = {1, 2, 3, 4, 6, 9, 12, 15, 16, 20, 25, 31, 40, 50, 60, 70, 80};
 
+    /** Words of one token each, for the models that embed 510 tokens as one part. */
+    private static final int[] LONG_LENGTHS = {126, 127, 200, 254, 333, 509, 510};
+
     private Theirs() {}
 
     public static void main(String[] args) throws IOException {
@@ -37,7 +40,11 @@ public final class Theirs {
         Files.createDirectories(file.toAbsolutePath().getParent());
         try (DataOutputStream out = new DataOutputStream(new BufferedOutputStream(Files.newOutputStream(file)))) {
             for (Map.Entry<String, EmbeddingModel> model : models.entrySet()) {
-                for (String text : texts()) {
+                List<String> texts = texts();
+                if (!model.getKey().startsWith("all-minilm")) {
+                    texts.addAll(longTexts());
+                }
+                for (String text : texts) {
                     write(out, model.getKey(), model.getValue(), text);
                 }
             }
@@ -56,6 +63,19 @@ public final class Theirs {
                 }
                 texts.add(text.toString());
             }
+        }
+        return texts;
+    }
+
+    private static List<String> longTexts() {
+        String[] words = {"attention", "looks", "at", "every", "word", "of", "a", "sentence", "twice"};
+        List<String> texts = new ArrayList<>();
+        for (int length : LONG_LENGTHS) {
+            StringBuilder text = new StringBuilder();
+            for (int i = 0; i < length; i++) {
+                text.append(words[(i * i + length) % words.length]).append(' ');
+            }
+            texts.add(text.toString());
         }
         return texts;
     }
