@@ -8,7 +8,10 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 
-/** Runs {@link FreshCall} in fresh JVMs, one after another, without and with an AOT cache, and prints a table of each. */
+/**
+ * Runs {@link FreshCall} or {@link FreshEmbedding} in fresh JVMs, one after another, without and with an AOT cache, and prints a
+ * table of each.
+ */
 public final class Fresh {
     /** The figures that a JVM reports, each with the unit of the table. */
     static final String[] COLUMNS = {
@@ -20,46 +23,61 @@ public final class Fresh {
     /**
      * Runs all of it.
      *
-     * @param arguments how many JVMs of each kind, the jars to run them from, and the cache's file to be
+     * @param arguments how many JVMs of each kind, the jars to run them from, the cache's file to be, and {@code embeddings} for those
      * @throws IOException if a JVM cannot be started
      * @throws InterruptedException if interrupted meanwhile
      */
     public static void main(String[] arguments) throws IOException, InterruptedException {
         int jvms = Integer.parseInt(arguments[0]);
         String jars = arguments[1];
-        Path cache = Path.of(arguments[2]);
-        table("as it is", jvms, jars);
-        run(jars, "-XX:AOTCacheOutput=" + cache);
-        table("with an AOT cache", jvms, jars, "-XX:AOTCache=" + cache);
+        String write = "-XX:AOTCacheOutput=" + arguments[2];
+        String read = "-XX:AOTCache=" + arguments[2];
+        if (arguments.length > 3) {
+            List<String> ours = List.of(FreshEmbedding.class.getName(), "multihead");
+            List<String> theirs = List.of(FreshEmbedding.class.getName(), "langchain4j");
+            table("langchain4j's class", FreshEmbedding.COLUMNS, jvms, jars, theirs);
+            table("multihead", FreshEmbedding.COLUMNS, jvms, jars, ours);
+            table("multihead, -Xmx256m", FreshEmbedding.COLUMNS, jvms, jars, ours, "-Xmx256m");
+            run(jars, ours, write);
+            table("multihead with an AOT cache", FreshEmbedding.COLUMNS, jvms, jars, ours, read);
+            return;
+        }
+        List<String> calls = List.of(FreshCall.class.getName());
+        table("as it is", COLUMNS, jvms, jars, calls);
+        run(jars, calls, write);
+        table("with an AOT cache", COLUMNS, jvms, jars, calls, read);
     }
 
-    private static void table(String title, int jvms, String jars, String... options)
+    private static void table(
+            String title, String[] columns, int jvms, String jars, List<String> main, String... options)
             throws IOException, InterruptedException {
         List<double[]> runs = new ArrayList<>();
         for (int jvm = 0; jvm < jvms; jvm++) {
             System.err.println(title + ": JVM " + (jvm + 1) + " of " + jvms);
-            runs.add(run(jars, options));
+            runs.add(run(jars, main, options));
         }
         System.out.println("\n| " + jvms + " JVMs, " + title + " | median | lowest | highest |\n|---|---|---|---|");
-        for (int column = 0; column < COLUMNS.length; column++) {
+        for (int column = 0; column < columns.length; column++) {
             int at = column;
             double[] sorted = runs.stream().mapToDouble(run -> run[at]).sorted().toArray();
             System.out.printf(
                     Locale.ROOT,
                     "| %s | %.3g | %.3g | %.3g |%n",
-                    COLUMNS[column],
+                    columns[column],
                     sorted[jvms / 2],
                     sorted[0],
                     sorted[jvms - 1]);
         }
     }
 
-    private static double[] run(String jars, String... options) throws IOException, InterruptedException {
+    private static double[] run(String jars, List<String> main, String... options)
+            throws IOException, InterruptedException {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        command.addAll(List.of("--add-modules", "jdk.incubator.vector"));
+        command.addAll(List.of("--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"));
         command.addAll(Arrays.asList(options));
-        command.addAll(List.of("-cp", jars, FreshCall.class.getName()));
+        command.addAll(List.of("-cp", jars));
+        command.addAll(main);
         Process process = new ProcessBuilder(command)
                 .redirectError(ProcessBuilder.Redirect.INHERIT)
                 .start();

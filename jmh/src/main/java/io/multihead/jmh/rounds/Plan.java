@@ -4,6 +4,7 @@ import io.multihead.jmh.bench.AttentionBackwardBench;
 import io.multihead.jmh.bench.AttentionDecodeBench;
 import io.multihead.jmh.bench.AttentionForwardBench;
 import io.multihead.jmh.bench.DecodeBatchBench;
+import io.multihead.jmh.bench.EmbeddingsBench;
 import io.multihead.jmh.bench.ExponentialBench;
 import io.multihead.jmh.bench.LinearBench;
 import io.multihead.jmh.bench.MixedBench;
@@ -11,6 +12,7 @@ import io.multihead.jmh.bench.MultiHeadAttentionLayerBench;
 import io.multihead.jmh.bench.PrefillOptionsBench;
 import io.multihead.jmh.bench.SgemmBench;
 import io.multihead.jmh.bench.SoftmaxBench;
+import io.multihead.jmh.bench.TokenizerBench;
 import io.multihead.jmh.bench.TrainingStepBench;
 import java.lang.reflect.Field;
 import java.util.ArrayList;
@@ -110,6 +112,9 @@ public final class Plan {
         add(TrainingStepBench.class, "threads=1");
         add(SoftmaxBench.class, "columns=2048", "threads=1");
         add(ExponentialBench.class);
+        add(EmbeddingsBench.class, "threads=1");
+        add(EmbeddingsBench.class, "texts=1x128,32x128,32xragged", "threads=2");
+        add(TokenizerBench.class);
         sample(AttentionDecodeBench.class, "keys=4096", "keyValueHeads=8", "threads=1", "impl=multihead,onnxruntime");
     }
 

@@ -1,0 +1,65 @@
+package io.multihead.jmh.bench;
+
+import dev.langchain4j.data.segment.TextSegment;
+import dev.langchain4j.model.embedding.EmbeddingModel;
+import dev.langchain4j.model.embedding.onnx.allminilml6v2.AllMiniLmL6V2EmbeddingModel;
+import io.multihead.langchain4j.MultiheadEmbeddingModel;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+
+/**
+ * What one JVM takes to its first embedding by MiniLM, from the start of its process, and the peak of its resident memory then and
+ * after a batch of 32 texts of 8 to 126 tokens: this library's class for langchain4j's interface, or langchain4j's own.
+ */
+public final class FreshEmbedding {
+    /** What a JVM reports, each with the unit of the table. */
+    static final String[] COLUMNS = {"first embedding, s", "peak memory then, MB", "peak memory of a batch, MB"};
+
+    private FreshEmbedding() {}
+
+    /**
+     * Prints {@link #COLUMNS} numbers.
+     *
+     * @param arguments {@code multihead} or {@code langchain4j}
+     * @throws IOException if {@code /proc/self/status}, which only Linux has, cannot be read
+     */
+    public static void main(String[] arguments) throws IOException {
+        long started =
+                ProcessHandle.current().info().startInstant().orElseThrow().toEpochMilli();
+        EmbeddingModel model =
+                switch (arguments[0]) {
+                    case "multihead" -> MultiheadEmbeddingModel.allMiniLmL6V2().build();
+                    case "langchain4j" -> new AllMiniLmL6V2EmbeddingModel();
+                    default ->
+                        throw new IllegalArgumentException(
+                                "impl: " + arguments[0] + "; expected multihead or langchain4j");
+                };
+        float[] first = model.embed("The first text of a service.").content().vector();
+        double seconds = (System.currentTimeMillis() - started) * 1e-3;
+        double then = peak();
+        int vectors = model.embedAll(texts()).content().size();
+        System.out.printf(Locale.ROOT, "%.3f %.1f %.1f%n", seconds, then, peak());
+        // langchain4j's threads wait for more
+        System.exit(first.length == 384 && vectors == 32 ? 0 : 1);
+    }
+
+    private static List<TextSegment> texts() {
+        List<TextSegment> texts = new ArrayList<>();
+        for (int i = 0; i < 32; i++) {
+            texts.add(TextSegment.from("word ".repeat(6 + i * 118 / 31)));
+        }
+        return texts;
+    }
+
+    private static double peak() throws IOException {
+        String line = Files.readAllLines(Path.of("/proc/self/status")).stream()
+                .filter(text -> text.startsWith("VmHWM:"))
+                .findFirst()
+                .orElseThrow();
+        return Long.parseLong(line.replaceAll("\\D", "")) * 1024e-6;
+    }
+}
