@@ -13,12 +13,17 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.Fork;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.TearDown;
 
 /** Vectors of texts by all-MiniLM-L6-v2, end to end. All impls share the tokenizer, so that only the encoders differ. */
+// ONNX Runtime overflows a stack of 1 MB while it reads the exported graph
+@Fork(
+        value = 5,
+        jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED", "-Xss8m"})
 public class EmbeddingsBench extends Comparison {
     private static final String MODEL = "/all-minilm-l6-v2.onnx";
     private static final String INT8_MODEL = "/all-minilm-l6-v2-q.onnx";
