@@ -2,6 +2,7 @@ package io.multihead.encoder;
 
 import io.multihead.attention.Attention;
 import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.KeyValueView;
 import io.multihead.attention.PackedSequences;
 import io.multihead.compute.Compute;
@@ -12,6 +13,7 @@ import io.multihead.internal.kernel.Lanes;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A BERT encoder (Devlin et al. 2019): the sum of word, type and position embeddings, normalised; then blocks of self-attention and a
@@ -79,14 +81,25 @@ final class BertModel {
 
     /** Computes the vectors of all tokens of a batch into {@link Activations#states}. */
     void forward(Compute cpu, TokenBatch batch, Activations to) {
+        forward(cpu, batch, to, null);
+    }
+
+    /**
+     * Does the same and writes attention weights, {@code [layers, heads, tokens, keys]} with as many keys as the longest sequence
+     * has tokens, where they are wanted.
+     */
+    void forward(Compute cpu, TokenBatch batch, Activations to, @Nullable Tensor weights) {
         Activations.Views views = to.views(batch.tokens());
         RowPasses passes = to.passes;
         passes.embed(cpu, this, batch, to);
         PackedSequences sequences = batch.packed();
         KeyValueView keys = batch.keyValues(views.keys(), views.values());
-        for (BertLayer layer : layers) {
+        for (int i = 0; i < layers.size(); i++) {
+            BertLayer layer = layers.get(i);
             multiply(cpu, views.states(), layer.projections(), views.projections());
-            Attention.forward(cpu, views.queries(), sequences, keys, views.attended(), AttentionOptions.DEFAULT);
+            AttentionOutputs attended =
+                    weights == null ? views.attended() : views.attended().withWeights(weights.slice(0, i, i + 1));
+            Attention.forward(cpu, views.queries(), sequences, keys, attended, AttentionOptions.DEFAULT);
             multiply(cpu, views.context(), layer.output(), views.update());
             passes.addAndNormalize(cpu, layer.attentionNorm(), batch.tokens(), to);
             multiply(cpu, views.states(), layer.up(), views.inner());

@@ -318,6 +318,20 @@ public final class SentenceEncoder implements AutoCloseable {
         }
     }
 
+    /**
+     * Computes what every head attends to in one text: the attention weights behind {@link #embed(String)}, for the study of heads.
+     * Memory is quadratic in the number of tokens: 288 bytes for each pair of them with the 72 heads of MiniLM.
+     *
+     * @param text any text; the prompt is put before it
+     * @return tokens and weights
+     * @throws IllegalArgumentException if the text is too long and {@link LongTexts#TRUNCATE} was not chosen: the parts of a text that
+     *     is split do not attend to each other
+     * @throws IllegalStateException if the encoder or its Compute is closed
+     */
+    public TextAttention attention(String text) {
+        return TextAttention.of(core, options, Checks.notNull(text, "text"));
+    }
+
     /** Unmaps the weights. Calls that run meanwhile, and later ones, fail with {@link IllegalStateException}. */
     @Override
     public void close() {

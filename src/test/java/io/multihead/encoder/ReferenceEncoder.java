@@ -10,6 +10,8 @@ import java.util.Map;
 /** The tiny model as plain loops in double: the vectors of one sequence, and what pooling makes of them. */
 final class ReferenceEncoder {
     private final Map<String, Tensor> weights;
+    /** Attention weights of the last text, by layer, head, query and key. */
+    private double[][][][] attention = new double[0][][][];
 
     ReferenceEncoder(Map<String, Tensor> weights) {
         this.weights = weights;
@@ -34,7 +36,13 @@ final class ReferenceEncoder {
         return result;
     }
 
+    double[][][][] attention(int[] ids) {
+        states(ids);
+        return attention;
+    }
+
     private double[][] states(int[] ids) {
+        attention = new double[TinyModel.LAYERS][TinyModel.HEADS][ids.length][];
         double[] words = values("embeddings.word_embeddings.weight");
         double[] positions = values("embeddings.position_embeddings.weight");
         double[] types = values("embeddings.token_type_embeddings.weight");
@@ -47,13 +55,13 @@ final class ReferenceEncoder {
             states[t] = norm("embeddings.LayerNorm", states[t]);
         }
         for (int layer = 0; layer < TinyModel.LAYERS; layer++) {
-            states = block("encoder.layer." + layer + ".", states);
+            states = block("encoder.layer." + layer + ".", states, attention[layer]);
         }
         return states;
     }
 
-    private double[][] block(String layer, double[][] x) {
-        double[][] context = attention(layer + "attention.self.", x);
+    private double[][] block(String layer, double[][] x, double[][][] to) {
+        double[][] context = attention(layer + "attention.self.", x, to);
         double[][] y = new double[x.length][];
         for (int t = 0; t < x.length; t++) {
             double[] attended = linear(layer + "attention.output.dense", context[t]);
@@ -67,7 +75,7 @@ final class ReferenceEncoder {
         return y;
     }
 
-    private double[][] attention(String layer, double[][] x) {
+    private double[][] attention(String layer, double[][] x, double[][][] to) {
         int headDim = TinyModel.DIM / TinyModel.HEADS;
         double[][] context = new double[x.length][TinyModel.DIM];
         for (int head = 0; head < TinyModel.HEADS; head++) {
@@ -81,6 +89,7 @@ final class ReferenceEncoder {
                     }
                 }
                 double[] probabilities = ReferenceSoftmax.row(scores);
+                to[head][t] = probabilities;
                 for (int key = 0; key < x.length; key++) {
                     double[] v = linear(layer + "value", x[key]);
                     for (int i = head * headDim; i < (head + 1) * headDim; i++) {

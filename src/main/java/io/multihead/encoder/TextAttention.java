@@ -1,0 +1,66 @@
+package io.multihead.encoder;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.tensor.Tensor;
+import io.multihead.text.WordPiece;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * What the heads of an encoder attend to in one text.
+ *
+ * @param tokens as the vocabulary has them, {@code [CLS]} and {@code [SEP]} included
+ * @param weights {@code [layers, heads, tokens, tokens]} of f32 on the Java heap: how much of each token's attention, the third axis,
+ *     falls on each token, the last one; a row's sum is 1 up to rounding. {@code io.multihead.analysis.HeadStatistics} reads one
+ *     layer of it, {@code weights.select(0, layer)}
+ */
+public record TextAttention(List<String> tokens, Tensor weights) {
+    /**
+     * Checks that there is a row and a column for each token.
+     *
+     * @throws IllegalArgumentException if the weights' shape does not fit
+     */
+    public TextAttention {
+        tokens = Checks.noNulls(tokens, "tokens");
+        Checks.notNull(weights, "weights");
+        if (weights.rank() != 4 || weights.dim(2) != tokens.size() || weights.dim(3) != tokens.size()) {
+            throw Checks.fail(
+                    "weights",
+                    "shape " + weights.shape(),
+                    "expected [layers, heads, " + tokens.size() + ", " + tokens.size() + "] for as many tokens");
+        }
+    }
+
+    /** Runs the model on one sequence. */
+    static TextAttention of(EncoderCore core, EncoderOptions options, String text) {
+        WordPiece tokenizer = core.tokenizer;
+        int[] ids = tokenizer.encode(options.prompt() + text);
+        if (ids.length > options.maxTokens()) {
+            if (options.longTexts() != LongTexts.TRUNCATE) {
+                throw Checks.fail(
+                        "text",
+                        ids.length + " tokens",
+                        "expected at most " + options.maxTokens() + ", or an encoder that truncates");
+            }
+            ids = tokenizer.encode(options.prompt() + text, options.maxTokens());
+        }
+        int n = ids.length;
+        BertConfig config = core.model.config;
+        long elements = Math.multiplyExact((long) config.layers() * config.heads(), (long) n * n);
+        Tensor weights =
+                Tensor.of(new float[Checks.fitsInt(elements, "weights")], config.layers(), config.heads(), n, n);
+        TokenBatch batch = new TokenBatch(n);
+        batch.begin();
+        for (int id : ids) {
+            batch.add(id);
+        }
+        Activations activations = core.take(n);
+        try {
+            core.model.forward(core.cpu, batch, activations, weights);
+        } finally {
+            core.giveBack(activations);
+        }
+        return new TextAttention(
+                Arrays.stream(ids).mapToObj(tokenizer::token).toList(), weights);
+    }
+}
