@@ -71,6 +71,18 @@ final class Charts {
         return chart;
     }
 
+    /** Returns the colour of a number from 0 to 1. */
+    static Color colour(double part) {
+        double at = Math.clamp(part, 0, 1) * (VIRIDIS.length - 1);
+        int low = Math.min((int) at, VIRIDIS.length - 2);
+        float[] from = VIRIDIS[low].getRGBColorComponents(null);
+        float[] to = VIRIDIS[low + 1].getRGBColorComponents(null);
+        for (int i = 0; i < from.length; i++) {
+            from[i] += (float) (at - low) * (to[i] - from[i]);
+        }
+        return new Color(from[0], from[1], from[2]);
+    }
+
     /** Lines over a numeric axis. */
     static XYChart lines(String title, String x, String y, boolean logarithmic) {
         XYChart chart = new XYChartBuilder()
@@ -85,6 +97,24 @@ final class Charts {
         chart.getStyler().setSeriesColors(LINES);
         chart.getStyler().setLegendPosition(Styler.LegendPosition.OutsideE);
         chart.getStyler().setMarkerSize(6);
+        return chart;
+    }
+
+    /** Lines over a numeric axis, on half the page's width, with the legend below: in one row, or in one row for each line. */
+    static XYChart smallLines(String title, String x, String y, boolean rows) {
+        XYChart chart = new XYChartBuilder()
+                .width(500)
+                .height(rows ? 520 : 380)
+                .title(title)
+                .xAxisTitle(x)
+                .yAxisTitle(y)
+                .build();
+        style(chart);
+        chart.getStyler().setSeriesColors(LINES);
+        chart.getStyler().setLegendPosition(Styler.LegendPosition.OutsideS);
+        chart.getStyler().setLegendLayout(rows ? Styler.LegendLayout.Vertical : Styler.LegendLayout.Horizontal);
+        chart.getStyler().setMarkerSize(6);
+        chart.getStyler().setYAxisMin(0.0);
         return chart;
     }
 
@@ -154,7 +184,7 @@ final class Charts {
     }
 
     /** The svg element alone, its ids made unique on the page, scaling with the page. */
-    private static String inline(String document, String name) {
+    static String inline(String document, String name) {
         return document.substring(document.indexOf("<svg"))
                 .replaceAll("\\bid=\"([^\"]+)\"", "id=\"" + name + "-$1\"")
                 .replaceAll("url\\(#([^)]+)\\)", "url(#" + name + "-$1)")

@@ -9,11 +9,21 @@ import java.util.List;
  * @param caption what is shown and how it was computed
  * @param charts the pictures, in order
  * @param table rows of cells, the first row being the head; empty for none
+ * @param panel HTML of a part that readers use, which is trusted; empty for none
  * @param finding one sentence, computed from the data
  */
-record Exhibit(String title, String caption, List<Picture> charts, List<List<String>> table, String finding) {
+record Exhibit(
+        String title, String caption, List<Picture> charts, List<List<String>> table, String panel, String finding) {
+    Exhibit(String title, String caption, List<Picture> charts, List<List<String>> table, String finding) {
+        this(title, caption, charts, table, "", finding);
+    }
+
     Exhibit(String title, String caption, List<Picture> charts, String finding) {
-        this(title, caption, charts, List.of(), finding);
+        this(title, caption, charts, List.of(), "", finding);
+    }
+
+    Exhibit(String title, String caption, String panel, String finding) {
+        this(title, caption, List.of(), List.of(), panel, finding);
     }
 
     /**

@@ -46,7 +46,7 @@ final class HeadExhibits {
                 Math.log(sentence.tokens().size()) / Math.log(2),
                 sentence.tokens().size());
         return new Exhibit(
-                "Attention of every head",
+                "Attention of every head of an untrained layer",
                 "Rows are queries, columns the keys they look at; one colour scale for all heads. The layer is untrained: its "
                         + "weights are drawn from the seed.",
                 charts,
@@ -162,7 +162,7 @@ final class HeadExhibits {
         return Charts.heatMap(title, sentence.tokens(), sentence.tokens(), values, most);
     }
 
-    private static double[][] matrix(Tensor weights, int head) {
+    static double[][] matrix(Tensor weights, int head) {
         int rows = (int) weights.dim(1);
         int columns = (int) weights.dim(2);
         double[][] matrix = new double[rows][columns];

@@ -21,13 +21,16 @@ final class Page {
             figure{margin:0}
             .bar{display:flex;gap:8px;align-items:center;justify-content:center;font-size:12px}
             .bar i{display:block;width:180px;height:10px}
-            svg{max-width:100%;height:auto}
+            /* the SVG writer leaves out its default size */
+            svg{max-width:100%;height:auto;font-size:12px}
             .caption{color:#50555d;margin:.2em 0 1em}
             .finding{border-left:4px solid #0072b2;background:#eef5fa;padding:10px 14px;margin:16px 0 0}
             dl{display:grid;grid-template-columns:max-content 1fr;gap:2px 16px}dt{color:#50555d}dd{margin:0}
             table{border-collapse:collapse;margin:10px auto}td,th{padding:5px 14px;border-bottom:1px solid #dfe1e6}
-            th{text-align:left;background:#f4f5f7}td:not(:first-child){text-align:right;font-variant-numeric:tabular-nums}
+            th{text-align:left;background:#f4f5f7}td{white-space:nowrap}td:not(:first-child){text-align:right;font-variant-numeric:tabular-nums}
             ol{columns:2}a{color:#0072b2}
+            .search select{font:inherit;max-width:100%;width:100%;padding:6px;margin:4px 0 10px}
+            .search ol{columns:1;padding-left:1.4em}.search li{margin:6px 0}.search i{color:#50555d}
             """;
 
     private final List<String[]> facts;
@@ -93,6 +96,7 @@ final class Page {
                 .forEach(
                         picture -> page.append("<figure>").append(picture.svg()).append("</figure>"));
         page.append("</div>");
+        page.append(exhibit.panel());
         table(page, exhibit.table());
         page.append("<p class=\"finding\">").append(escape(exhibit.finding())).append("</p></section>");
     }
@@ -125,7 +129,7 @@ final class Page {
         }
     }
 
-    private static String escape(String text) {
+    static String escape(String text) {
         return text.replace("&", "&amp;")
                 .replace("<", "&lt;")
                 .replace(">", "&gt;")

@@ -2,6 +2,7 @@ package io.multihead.demo;
 
 import io.multihead.compute.Compute;
 import io.multihead.demo.train.Task;
+import io.multihead.encoder.SentenceEncoder;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -20,10 +21,10 @@ import picocli.CommandLine.Spec;
         mixinStandardHelpOptions = true,
         sortOptions = false,
         description =
-                "Looks at multi-head attention on a paragraph of English, trains small models on two tasks, and writes a page "
-                        + "with thirteen exhibits.")
+                "Looks at the attention of a trained model on a paragraph of English and at that of an untrained layer, trains "
+                        + "small models on two tasks, and writes a page with seventeen exhibits.")
 public final class Study implements Callable<Integer> {
-    private static final int EXHIBITS = 13;
+    private static final int EXHIBITS = 17;
     private static final int STEPS = 200;
     private static final int FULL_STEPS = 1500;
     /** Steps of the efficiency exhibit: three numbers of heads. */
@@ -66,6 +67,13 @@ public final class Study implements Callable<Integer> {
             showDefaultValue = CommandLine.Help.Visibility.NEVER)
     private int steps;
 
+    @Option(
+            names = "--sentences",
+            description = "sentences that heads of the trained model are pruned on (default: all of the corpus)",
+            defaultValue = "0",
+            showDefaultValue = CommandLine.Help.Visibility.NEVER)
+    private int sentences;
+
     @Option(names = "--full", description = "train for longer and look at longer contexts: about a quarter of an hour")
     private boolean full;
 
@@ -96,6 +104,7 @@ public final class Study implements Callable<Integer> {
         require(threads >= 0, "--threads", threads, "at least 1");
         require(maxLength >= 256 && maxLength <= 32_768, "--max-length", maxLength, "256 to 32768");
         require(steps >= 0, "--steps", steps, "at least 1");
+        require(sentences == 0 || sentences >= 4, "--sentences", sentences, "at least 4");
         int width = threads == 0 ? Runtime.getRuntime().availableProcessors() : threads;
         long start = System.nanoTime();
         Files.createDirectories(out);
@@ -116,10 +125,16 @@ public final class Study implements Callable<Integer> {
         int training = steps > 0 ? steps : full ? FULL_STEPS : STEPS;
         long longest = Math.min(maxLength, full ? 16_384 : 4096);
         int longer = CostExhibits.lengths(Math.min(512, longest), longest).length;
-        long all = EXHIBITS + lengths + longer + HEAD_COUNTS + (2L * TrainingExhibits.HEADS.length + 1) * training;
+        long all = EXHIBITS
+                + TrainedPruning.STEPS
+                + lengths
+                + longer
+                + HEAD_COUNTS
+                + (2L * TrainingExhibits.HEADS.length + 1) * training;
         List<Exhibit> exhibits = new ArrayList<>();
         try (Progress progress = new Progress(
                 "study", all, Progress.isTerminal(), spec.commandLine().getErr())) {
+            trained(paragraph.cpu(), exhibits, progress);
             HeadExhibits heads = new HeadExhibits(paragraph);
             show(exhibits, heads.heatMaps(), progress);
             show(exhibits, heads.againstSingleHead(), progress);
@@ -140,6 +155,24 @@ public final class Study implements Callable<Integer> {
         return exhibits;
     }
 
+    /** The exhibits of the trained model. */
+    private void trained(Compute cpu, List<Exhibit> exhibits, Progress progress) throws IOException {
+        try (SentenceEncoder encoder = TrainedModel.encoder(cpu)) {
+            TrainedHeadExhibits heads = new TrainedHeadExhibits(encoder);
+            show(exhibits, heads.heatMaps(), progress);
+            show(exhibits, heads.byLayer(), progress);
+            Fables corpus = Fables.read();
+            List<String> texts = corpus.sentences();
+            TrainedPruning pruning = new TrainedPruning(
+                    new BlockEncoder(cpu, TrainedModel.weights()),
+                    encoder.tokenizer(),
+                    sentences == 0 ? texts : texts.subList(0, Math.min(sentences, texts.size())),
+                    progress::step);
+            show(exhibits, new TrainedPruningExhibit(pruning, seed).draw(), progress);
+            show(exhibits, SearchExhibit.draw(encoder, corpus), progress);
+        }
+    }
+
     private static void show(List<Exhibit> exhibits, Exhibit exhibit, Progress progress) {
         exhibits.add(exhibit);
         progress.finish("exhibit " + exhibits.size() + " of " + EXHIBITS + ": " + exhibit.title());
@@ -149,10 +182,14 @@ public final class Study implements Callable<Integer> {
         return List.of(
                 new String[] {"input", String.join(" ", paragraph.tokens())},
                 new String[] {"tokens", String.valueOf(paragraph.tokens().size())},
-                new String[] {"layer", "d_model " + Subject.EMBED_DIM + ", " + Subject.HEADS + " heads, seed " + seed},
+                new String[] {"trained model", TrainedModel.NAME + ", 6 layers of 12 heads"},
+                new String[] {
+                    "untrained layer", "d_model " + Subject.EMBED_DIM + ", " + Subject.HEADS + " heads, seed " + seed
+                },
                 new String[] {
                     "Java", Runtime.version() + " on " + System.getProperty("os.arch") + ", " + width + " threads"
                 },
+                new String[] {"processor", Processor.name()},
                 new String[] {"took", HeadExhibits.format("%.1f s", seconds)});
     }
 

@@ -60,7 +60,6 @@ public record TextAttention(List<String> tokens, Tensor weights) {
         } finally {
             core.giveBack(activations);
         }
-        return new TextAttention(
-                Arrays.stream(ids).mapToObj(tokenizer::token).toList(), weights);
+        return new TextAttention(Arrays.stream(ids).mapToObj(tokenizer::token).toList(), weights);
     }
 }

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** The study, run short: what the page must hold, and what may never be left behind. */
 class StudyTest {
-    private static final String[] SHORT = {"--max-length", "256", "--steps", "2"};
+    private static final String[] SHORT = {"--max-length", "256", "--steps", "2", "--sentences", "4"};
 
     /** The page of one thread, which several tests look at. */
     @TempDir
@@ -42,7 +42,7 @@ class StudyTest {
         String page = Files.readString(serial.resolve("index.html"));
         assertFalse(page.replaceAll("xmlns(:xlink)?=\"[^\"]*\"", "").contains("http"), "no reference outside");
         List<String> findings = findings(page);
-        assertEquals(13, findings.size());
+        assertEquals(17, findings.size());
         for (String finding : findings) {
             assertTrue(finding.matches("(?s).*\\d.*\\.") && !finding.contains("NaN"), finding);
         }
@@ -67,7 +67,7 @@ class StudyTest {
         List<String> one = findings(Files.readString(serial.resolve("index.html")));
         List<String> two = findings(Files.readString(folder.resolve("index.html")));
         // the other exhibits state measured times
-        for (int exhibit : new int[] {0, 1, 2, 3, 6, 7, 9, 10, 11}) {
+        for (int exhibit : new int[] {0, 1, 3, 4, 5, 6, 7, 10, 11, 13, 14, 15}) {
             assertEquals(one.get(exhibit), two.get(exhibit));
         }
     }
@@ -94,6 +94,7 @@ class StudyTest {
     void wrongOptionsWriteNothing() throws Exception {
         assertEquals(2, Study.run("--max-length", "7", "--out", folder.toString()));
         assertEquals(2, Study.run("--steps", "-1", "--out", folder.toString()));
+        assertEquals(2, Study.run("--sentences", "3", "--out", folder.toString()));
         assertEquals(2, Study.run("--threads", "-1", "--out", folder.toString()));
         assertEquals(2, Study.run("--nonsense"));
         Path file = Files.writeString(folder.resolve("file"), "in the way");

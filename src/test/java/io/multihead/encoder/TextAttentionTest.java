@@ -62,7 +62,8 @@ class TextAttentionTest {
     @Test
     void tokensAreThoseOfTheText() {
         assertEquals(
-                List.of("[CLS]", "a", "##b", "c", "[SEP]"), encoder.attention("ab c").tokens());
+                List.of("[CLS]", "a", "##b", "c", "[SEP]"),
+                encoder.attention("ab c").tokens());
         assertEquals(
                 List.of("[CLS]", "query", ":", "a", "[SEP]"),
                 encoder.withPrompt("query: ").attention("a").tokens());

@@ -1,0 +1,32 @@
+package io.multihead.demo;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+
+/** The corpus to search: sentences, and the fable that each is from. */
+record Fables(List<String> sentences, List<String> titles) {
+    /** Where the text is from, as the page says it. */
+    static final String SOURCE = "fables of Aesop, translated by George Fyler Townsend (London, 1867; public domain)";
+
+    static Fables read() throws IOException {
+        try (InputStream stream = Fables.class.getResourceAsStream("/fables.txt")) {
+            List<String> sentences = new ArrayList<>();
+            List<String> titles = new ArrayList<>();
+            String title = "";
+            for (String line : new String(stream.readAllBytes(), StandardCharsets.UTF_8)
+                    .lines()
+                    .toList()) {
+                if (line.startsWith("== ")) {
+                    title = line.substring(3);
+                } else if (!line.startsWith("#")) {
+                    sentences.add(line);
+                    titles.add(title);
+                }
+            }
+            return new Fables(List.copyOf(sentences), List.copyOf(titles));
+        }
+    }
+}

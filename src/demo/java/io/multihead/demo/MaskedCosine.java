@@ -1,0 +1,121 @@
+package io.multihead.demo;
+
+import io.multihead.demo.BlockEncoder.Batch;
+import io.multihead.encoder.Neighbour;
+import io.multihead.tensor.Tensor;
+import io.multihead.text.WordPiece;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * What silencing heads costs: how far the vectors of some texts move from those of the whole model. States that go into each block are
+ * kept for one set of heads, so that a set which differs from it in a late layer is computed from there.
+ */
+final class MaskedCosine {
+    private final BlockEncoder model;
+    private final List<Batch> batches;
+    private final float[][] whole;
+    private boolean[][] base;
+    /** By batch and layer; the last one is what comes out. */
+    private Tensor[][] states;
+
+    MaskedCosine(BlockEncoder model, WordPiece tokenizer, List<String> texts) {
+        this.model = model;
+        batches = model.batches(tokenizer, texts);
+        base = all();
+        states = new Tensor[batches.size()][];
+        for (int i = 0; i < states.length; i++) {
+            states[i] = new Tensor[BlockEncoder.LAYERS + 1];
+            states[i][0] = batches.get(i).embedded();
+        }
+        compute(base, states, 0);
+        whole = vectors(states);
+    }
+
+    static boolean[][] all() {
+        boolean[][] kept = new boolean[BlockEncoder.LAYERS][BlockEncoder.HEADS];
+        for (boolean[] layer : kept) {
+            Arrays.fill(layer, true);
+        }
+        return kept;
+    }
+
+    /**
+     * What is left of the vectors.
+     *
+     * @param cosine mean cosine between the texts' vectors and those of the whole model
+     * @param sameNeighbour the share of texts whose nearest other text is that of the whole model
+     */
+    record Left(double cosine, double sameNeighbour) {}
+
+    /** Mean cosine between the texts' vectors and those of the whole model. */
+    double cosine(boolean[][] kept) {
+        return cosine(vectors(from(kept)));
+    }
+
+    Left left(boolean[][] kept) {
+        float[][] vectors = vectors(from(kept));
+        int same = 0;
+        for (int i = 0; i < vectors.length; i++) {
+            same += nearestOther(vectors, i) == nearestOther(whole, i) ? 1 : 0;
+        }
+        return new Left(cosine(vectors), (double) same / vectors.length);
+    }
+
+    private double cosine(float[][] vectors) {
+        double sum = 0;
+        for (int i = 0; i < vectors.length; i++) {
+            sum += dot(vectors[i], whole[i]) / vectors.length;
+        }
+        return sum;
+    }
+
+    /** Keeps the states of this set of heads for the calls to come. */
+    void moveTo(boolean[][] kept) {
+        states = from(kept);
+        base = Arrays.stream(kept).map(boolean[]::clone).toArray(boolean[][]::new);
+    }
+
+    private Tensor[][] from(boolean[][] kept) {
+        int first = 0;
+        while (first < BlockEncoder.LAYERS && Arrays.equals(kept[first], base[first])) {
+            first++;
+        }
+        Tensor[][] changed = Arrays.stream(states).map(Tensor[]::clone).toArray(Tensor[][]::new);
+        compute(kept, changed, first);
+        return changed;
+    }
+
+    private void compute(boolean[][] kept, Tensor[][] to, int first) {
+        for (int i = 0; i < to.length; i++) {
+            for (int layer = first; layer < BlockEncoder.LAYERS; layer++) {
+                to[i][layer + 1] = model.block(layer, batches.get(i), to[i][layer], kept[layer]);
+            }
+        }
+    }
+
+    private float[][] vectors(Tensor[][] of) {
+        List<float[]> vectors = new ArrayList<>();
+        for (int i = 0; i < of.length; i++) {
+            BlockEncoder.pool(batches.get(i), of[i][BlockEncoder.LAYERS], vectors);
+        }
+        return vectors.toArray(float[][]::new);
+    }
+
+    private static int nearestOther(float[][] vectors, int text) {
+        return Neighbour.nearest(vectors[text], vectors, 2).stream()
+                .mapToInt(Neighbour::index)
+                .filter(index -> index != text)
+                .findFirst()
+                .orElse(text);
+    }
+
+    private static double dot(float[] a, float[] b) {
+        double sum = 0;
+        for (int i = 0; i < a.length; i++) {
+            sum += (double) a[i] * b[i];
+        }
+        return sum;
+    }
+}

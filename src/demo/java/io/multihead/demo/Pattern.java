@@ -1,0 +1,55 @@
+package io.multihead.demo;
+
+import java.util.List;
+
+/** A kind of token that a head may attend to, seen from the token whose attention it is. */
+enum Pattern {
+    PREVIOUS("the previous token"),
+    NEXT("the next token"),
+    SECOND_BEFORE("the token two before"),
+    SECOND_AFTER("the token two after"),
+    ITSELF("the token itself"),
+    SAME_WORD("the same word elsewhere"),
+    PUNCTUATION("punctuation"),
+    FIRST("[CLS]"),
+    LAST("[SEP]");
+
+    /** How a title names it. */
+    final String target;
+
+    Pattern(String target) {
+        this.target = target;
+    }
+
+    /** Returns whether the key is such a token for the query. */
+    boolean matches(List<String> tokens, int query, int key) {
+        return switch (this) {
+            case PREVIOUS -> key == query - 1;
+            case NEXT -> key == query + 1;
+            case SECOND_BEFORE -> key == query - 2;
+            case SECOND_AFTER -> key == query + 2;
+            case ITSELF -> key == query;
+            case SAME_WORD -> key != query && tokens.get(key).equals(tokens.get(query));
+            case PUNCTUATION -> tokens.get(key).codePoints().noneMatch(c -> Character.isLetterOrDigit(c));
+            case FIRST -> key == 0 && query != key;
+            case LAST -> key == tokens.size() - 1 && query != key;
+        };
+    }
+
+    /** Returns the weight on such tokens, a mean over the queries that have one; 0 if none has. */
+    double share(List<String> tokens, double[][] weights) {
+        double sum = 0;
+        int queries = 0;
+        for (int query = 0; query < weights.length; query++) {
+            boolean any = false;
+            for (int key = 0; key < weights.length; key++) {
+                if (matches(tokens, query, key)) {
+                    sum += weights[query][key];
+                    any = true;
+                }
+            }
+            queries += any ? 1 : 0;
+        }
+        return queries == 0 ? 0 : sum / queries;
+    }
+}

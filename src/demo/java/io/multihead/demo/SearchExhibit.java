@@ -1,0 +1,150 @@
+package io.multihead.demo;
+
+import static io.multihead.demo.HeadExhibits.format;
+
+import io.multihead.encoder.Neighbour;
+import io.multihead.encoder.SentenceEncoder;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+
+/** A panel that searches the corpus: the nearest sentences of some queries and of each sentence, computed when the page was made. */
+final class SearchExhibit {
+    private static final int FOUND = 5;
+
+    /** None shares its main words with the sentences that answer it. */
+    private static final List<String> QUERIES = List.of(
+            "Who won the competition between a fast and a slow animal?",
+            "A small creature saves a big one",
+            "Somebody pretends to be ill",
+            "Prepare for hard times while you can",
+            "A cold reptile hurts the person who rescued it",
+            "How to make brothers stop fighting",
+            "Savings were stolen by an employee",
+            "Disguised as somebody else",
+            "Danger shows who is a true companion",
+            "A bird deceived by an image",
+            "A trader and his sly beast of burden",
+            "Greed makes you lose what you have",
+            "Choosing a new ruler",
+            "Playing a tune for animals that will not listen");
+
+    private final Fables corpus;
+    private final float[][] vectors;
+    private final float[][] queries;
+
+    private SearchExhibit(SentenceEncoder encoder, Fables corpus) {
+        this.corpus = corpus;
+        vectors = encoder.embed(corpus.sentences());
+        queries = encoder.embed(QUERIES);
+    }
+
+    static Exhibit draw(SentenceEncoder encoder, Fables corpus) throws IOException {
+        return new SearchExhibit(encoder, corpus).exhibit();
+    }
+
+    private Exhibit exhibit() throws IOException {
+        List<List<Neighbour>> found = new ArrayList<>();
+        for (float[] query : queries) {
+            found.add(Neighbour.nearest(query, vectors, FOUND));
+        }
+        int sameFable = 0;
+        for (int i = 0; i < vectors.length; i++) {
+            int self = i;
+            List<Neighbour> others = Neighbour.nearest(vectors[i], vectors, FOUND + 1).stream()
+                    .filter(neighbour -> neighbour.index() != self)
+                    .limit(FOUND)
+                    .toList();
+            found.add(others);
+            int nearest = others.getFirst().index();
+            sameFable += corpus.titles().get(nearest).equals(corpus.titles().get(i)) ? 1 : 0;
+        }
+        Neighbour first = found.getFirst().getFirst();
+        return new Exhibit(
+                "Search by meaning",
+                format(
+                        "Choose a query, or a sentence of the corpus: the %d nearest of %d sentences, by the cosine of their vectors "
+                                + "from %s. The corpus: %s. All were computed when this page was made; the page holds the results.",
+                        FOUND, vectors.length, TrainedModel.NAME, Fables.SOURCE),
+                panel(found),
+                format(
+                        "\"%s\" finds \"%s\" (%.2f). Of all sentences %.0f %% have their nearest other sentence in the same fable; "
+                                + "by chance it would be %.0f %%.",
+                        QUERIES.getFirst(),
+                        corpus.sentences().get(first.index()),
+                        first.similarity(),
+                        100.0 * sameFable / vectors.length,
+                        100 * chance()));
+    }
+
+    /** Probability that another sentence, drawn at random, is of the same fable. */
+    private double chance() {
+        double pairs = 0;
+        for (int i = 0; i < vectors.length; i++) {
+            String title = corpus.titles().get(i);
+            pairs += corpus.titles().stream().filter(title::equals).count() - 1;
+        }
+        return pairs / vectors.length / (vectors.length - 1);
+    }
+
+    private String panel(List<List<Neighbour>> found) throws IOException {
+        StringBuilder html =
+                new StringBuilder("<div class=\"search\"><label for=\"query\">Query</label> <select id=\"query\">");
+        options(html, "Queries", QUERIES, 0);
+        options(html, "Sentences of the corpus", corpus.sentences(), QUERIES.size());
+        html.append("</select><ol id=\"found\">");
+        for (Neighbour neighbour : found.getFirst()) {
+            html.append("<li><b>")
+                    .append(format("%.2f", neighbour.similarity()))
+                    .append("</b> ")
+                    .append(Page.escape(corpus.sentences().get(neighbour.index())))
+                    .append(" <i>")
+                    .append(Page.escape(corpus.titles().get(neighbour.index())))
+                    .append("</i></li>");
+        }
+        html.append("</ol></div><script>const sentences=[");
+        for (int i = 0; i < vectors.length; i++) {
+            html.append(i == 0 ? "" : ",")
+                    .append('[')
+                    .append(literal(corpus.sentences().get(i)))
+                    .append(',')
+                    .append(literal(corpus.titles().get(i)))
+                    .append(']');
+        }
+        html.append("];const nearest=[");
+        for (int i = 0; i < found.size(); i++) {
+            html.append(i == 0 ? "[" : ",[");
+            for (int j = 0; j < found.get(i).size(); j++) {
+                Neighbour neighbour = found.get(i).get(j);
+                html.append(j == 0 ? "" : ",")
+                        .append(format("[%d,\"%.2f\"]", neighbour.index(), neighbour.similarity()));
+            }
+            html.append(']');
+        }
+        try (InputStream script = TrainedModel.open("/search.js")) {
+            return html.append("];")
+                    .append(new String(script.readAllBytes(), StandardCharsets.UTF_8))
+                    .append("</script>")
+                    .toString();
+        }
+    }
+
+    private static void options(StringBuilder html, String group, List<String> texts, int from) {
+        html.append("<optgroup label=\"").append(group).append("\">");
+        for (int i = 0; i < texts.size(); i++) {
+            html.append("<option value=\"")
+                    .append(from + i)
+                    .append("\">")
+                    .append(Page.escape(texts.get(i)))
+                    .append("</option>");
+        }
+        html.append("</optgroup>");
+    }
+
+    /** A string in JavaScript that cannot end the script element. */
+    private static String literal(String text) {
+        return "\"" + text.replace("\\", "\\\\").replace("\"", "\\\"").replace("<", "\\u003c") + "\"";
+    }
+}

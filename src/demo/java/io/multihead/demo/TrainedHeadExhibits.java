@@ -1,0 +1,184 @@
+package io.multihead.demo;
+
+import static io.multihead.demo.HeadExhibits.format;
+
+import io.multihead.encoder.SentenceEncoder;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.function.IntToDoubleFunction;
+import java.util.stream.IntStream;
+import org.knowm.xchart.XYChart;
+
+/** Exhibits about what the heads of the trained model attend to. */
+final class TrainedHeadExhibits {
+    private static final int DRAWN = 12;
+
+    private final HeadSurvey sentence;
+    private final HeadSurvey paragraph;
+
+    TrainedHeadExhibits(SentenceEncoder encoder) throws IOException {
+        String text = new String(TrainedModel.open("/paragraph.txt").readAllBytes(), StandardCharsets.UTF_8);
+        paragraph = new HeadSurvey(encoder.attention(text));
+        sentence = new HeadSurvey(encoder.attention(text.substring(0, text.indexOf('.') + 1)));
+    }
+
+    /** The most telling heads, drawn. */
+    Exhibit heatMaps() {
+        Map<Integer, String> chosen = HeadChoice.of(sentence, DRAWN);
+        List<Exhibit.Picture> charts = new ArrayList<>();
+        chosen.forEach((head, measured) -> charts.add(WeightMap.attention(
+                "trained-head-" + (head / sentence.headsOfLayer() + 1) + "-" + (head % sentence.headsOfLayer() + 1),
+                capital(sentence.name(head)),
+                measured,
+                sentence.tokens(),
+                sentence.weights(head))));
+        return new Exhibit(
+                format("What %d of the %d heads of a trained model attend to", chosen.size(), sentence.heads()),
+                format(
+                        "%s, %d layers of %d heads, reads the first sentence of the paragraph. A row shows where one token's "
+                                + "attention goes: its weights sum to 1. Titles state what was measured; a share is the mean over the "
+                                + "tokens that have such a target. The heads were chosen by these numbers: lowest and highest entropy, "
+                                + "of those left the lowest cosine to all other heads, then for each of %d patterns the head with the largest "
+                                + "share of its weight on it, and the second one, as long as the share is at least %.2f. Each "
+                                + "picture has a colour scale of its own, below it. The table has each pattern's best head, on this "
+                                + "sentence and on the whole paragraph; its last two columns are of the paragraph.",
+                        TrainedModel.NAME,
+                        sentence.layers(),
+                        sentence.headsOfLayer(),
+                        Pattern.values().length,
+                        HeadChoice.LEAST),
+                charts,
+                table(),
+                finding());
+    }
+
+    private List<List<String>> table() {
+        List<List<String>> rows = new ArrayList<>();
+        rows.add(List.of(
+                "share of a head's weight on",
+                "largest for",
+                "in the sentence",
+                "in the paragraph",
+                "mean of all heads",
+                "even attention"));
+        for (Pattern pattern : Pattern.values()) {
+            int head = most(sentence.heads(), h -> sentence.share(h, pattern));
+            rows.add(List.of(
+                    pattern.target,
+                    sentence.name(head),
+                    format("%.2f", sentence.share(head, pattern)),
+                    format("%.2f", paragraph.share(head, pattern)),
+                    format("%.2f", mean(pattern)),
+                    format("%.2f", paragraph.chance(pattern))));
+        }
+        return rows;
+    }
+
+    private String finding() {
+        int previous = most(paragraph.heads(), h -> paragraph.share(h, Pattern.PREVIOUS));
+        int next = most(paragraph.heads(), h -> paragraph.share(h, Pattern.NEXT));
+        return format(
+                "In the whole paragraph of %d tokens, %s puts %.2f of its weight on the previous token and %s %.2f on the next one; "
+                        + "the mean over all heads puts %.2f on [CLS], which even attention would give %.2f, and %.2f on [SEP].",
+                paragraph.tokens().size(),
+                paragraph.name(previous),
+                paragraph.share(previous, Pattern.PREVIOUS),
+                paragraph.name(next),
+                paragraph.share(next, Pattern.NEXT),
+                mean(Pattern.FIRST),
+                paragraph.chance(Pattern.FIRST),
+                mean(Pattern.LAST));
+    }
+
+    private double mean(Pattern pattern) {
+        return IntStream.range(0, paragraph.heads())
+                .mapToDouble(head -> paragraph.share(head, pattern))
+                .average()
+                .orElse(0);
+    }
+
+    /** Entropy, diversity and patterns, layer by layer. */
+    Exhibit byLayer() {
+        int layers = paragraph.layers();
+        double[] x = IntStream.rangeClosed(1, layers).asDoubleStream().toArray();
+        double[] entropy = layers(layer -> paragraph.mean(layer, paragraph::entropy));
+        double[] diversity = layers(paragraph::diversity);
+        XYChart bits = Charts.smallLines("Entropy of a layer's heads", "layer", "bits a token", false);
+        Charts.line(bits, "mean", x, entropy, false);
+        Charts.line(bits, "lowest", x, layers(layer -> extreme(layer, false)), false);
+        Charts.line(bits, "highest", x, layers(layer -> extreme(layer, true)), false);
+        double even = Math.log(paragraph.tokens().size()) / Math.log(2);
+        Charts.line(bits, "even", new double[] {1, layers}, new double[] {even, even}, true);
+        XYChart unlike =
+                Charts.smallLines("Diversity: 1 minus the mean cosine of two heads", "layer", "diversity", false);
+        Charts.line(unlike, "diversity", x, diversity, false);
+        unlike.getStyler().setYAxisMax(1.0);
+        XYChart shares = Charts.smallLines("Where a layer's weight goes", "layer", "share, mean of its heads", true);
+        for (Pattern pattern : List.of(
+                Pattern.FIRST,
+                Pattern.LAST,
+                Pattern.PREVIOUS,
+                Pattern.NEXT,
+                Pattern.ITSELF,
+                Pattern.SAME_WORD,
+                Pattern.PUNCTUATION)) {
+            Charts.line(
+                    shares,
+                    pattern.target,
+                    x,
+                    layers(layer -> paragraph.mean(layer, head -> paragraph.share(head, pattern))),
+                    false);
+        }
+        int sharpest = most(layers, layer -> -entropy[layer]);
+        int diverse = most(layers, layer -> diversity[layer]);
+        int alike = most(layers, layer -> -diversity[layer]);
+        return new Exhibit(
+                "Diversity and entropy of the trained heads, by layer",
+                format(
+                        "%s on the whole paragraph, %d tokens. Entropy is %.2f bits where a token attends to all alike; diversity is 0 "
+                                + "where all heads of a layer attend alike. For comparison, the exhibits below show an untrained layer.",
+                        TrainedModel.NAME, paragraph.tokens().size(), even),
+                List.of(
+                        entropies(),
+                        Charts.draw("trained-entropy-by-layer", bits),
+                        Charts.draw("trained-diversity", unlike),
+                        Charts.draw("trained-patterns", shares)),
+                format(
+                        "Heads are sharpest in layer %d (%.2f bits a token on average); they differ most in layer %d (diversity %.2f) and "
+                                + "least in layer %d (%.2f).",
+                        sharpest + 1, entropy[sharpest], diverse + 1, diversity[diverse], alike + 1, diversity[alike]));
+    }
+
+    private Exhibit.Picture entropies() {
+        double[][] values = new double[paragraph.layers()][paragraph.headsOfLayer()];
+        for (int head = 0; head < paragraph.heads(); head++) {
+            values[head / paragraph.headsOfLayer()][head % paragraph.headsOfLayer()] = paragraph.entropy(head);
+        }
+        return WeightMap.heads("trained-entropy", "Entropy of every head", "bits a token", values, "%.1f");
+    }
+
+    private double[] layers(IntToDoubleFunction value) {
+        return IntStream.range(0, paragraph.layers()).mapToDouble(value).toArray();
+    }
+
+    private double extreme(int layer, boolean highest) {
+        int from = layer * paragraph.headsOfLayer();
+        int head = most(paragraph.headsOfLayer(), h -> (highest ? 1 : -1) * paragraph.entropy(from + h));
+        return paragraph.entropy(from + head);
+    }
+
+    private static int most(int count, IntToDoubleFunction value) {
+        int most = 0;
+        for (int i = 1; i < count; i++) {
+            most = value.applyAsDouble(i) > value.applyAsDouble(most) ? i : most;
+        }
+        return most;
+    }
+
+    private static String capital(String text) {
+        return text.substring(0, 1).toUpperCase(java.util.Locale.ROOT) + text.substring(1);
+    }
+}

@@ -1,0 +1,167 @@
+package io.multihead.demo;
+
+import static io.multihead.demo.HeadExhibits.format;
+
+import io.multihead.analysis.HeadPruning;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.knowm.xchart.XYChart;
+
+/** The exhibit about which heads of the trained model can go, at what cost and for what gain. */
+final class TrainedPruningExhibit {
+    /** Removals after which vectors are judged. */
+    private static final int[] POINTS = {0, 6, 12, 18, 24, 36, 48, 60, 66};
+    /** The same for heads in random order. */
+    private static final int[] RANDOM_POINTS = {0, 12, 24, 36, 48, 60, 66};
+
+    private static final int[] TIMED_POINTS = {0, 24, 48, 66};
+    /** Vectors of a cosine above this find much the same neighbours. */
+    private static final double CLOSE = 0.95;
+
+    private final TrainedPruning pruning;
+    private final double[][] lost;
+    private final List<HeadPruning.Step> steps;
+    private final List<int[]> order;
+    private final MaskedCosine.Left[] left;
+    private final double[] random;
+    private final double[] milliseconds;
+
+    TrainedPruningExhibit(TrainedPruning pruning, long seed) {
+        this.pruning = pruning;
+        lost = pruning.ablation();
+        steps = pruning.greedy();
+        order = steps.stream()
+                .map(step -> new int[] {step.layer(), step.head()})
+                .toList();
+        left = Arrays.stream(POINTS)
+                .mapToObj(count -> pruning.left(TrainedPruning.kept(order, count)))
+                .toArray(MaskedCosine.Left[]::new);
+        List<int[]> anyOrder = TrainedPruning.randomOrder(seed);
+        random = Arrays.stream(RANDOM_POINTS)
+                .mapToDouble(count ->
+                        pruning.left(TrainedPruning.kept(anyOrder, count)).cosine())
+                .toArray();
+        milliseconds = pruning.milliseconds(Arrays.stream(TIMED_POINTS)
+                .mapToObj(count -> TrainedPruning.kept(order, count))
+                .toList());
+    }
+
+    Exhibit draw() {
+        return new Exhibit(
+                "Which heads of the trained model can go",
+                format(
+                        "Cosine between the vectors of %d sentences (%s) with and without heads. The order is greedy: the head whose "
+                                + "loss costs least goes first, and the losses are measured anew after every twelve, on other "
+                                + "sentences than those that judge; each layer keeps one head. At the end heads are cut out for good: "
+                                + "their weights are gone, and a batch of %d tokens is timed (median of 5, with all threads) on %s.",
+                        pruning.sentences(), Fables.SOURCE, pruning.timedTokens(), Processor.name()),
+                List.of(
+                        WeightMap.heads(
+                                "trained-ablation",
+                                "Cosine lost without one head",
+                                "in thousandths",
+                                thousandths(),
+                                "%.1f"),
+                        WeightMap.heads(
+                                "trained-order",
+                                "Order of removal",
+                                "the step at which a head goes; those with 67 stay",
+                                orders(),
+                                "%.0f"),
+                        curve(),
+                        speed()),
+                table(),
+                finding());
+    }
+
+    private double[][] thousandths() {
+        return Arrays.stream(lost)
+                .map(layer ->
+                        Arrays.stream(layer).map(x -> Math.max(0, 1e3 * x)).toArray())
+                .toArray(double[][]::new);
+    }
+
+    private double[][] orders() {
+        double[][] orders = new double[lost.length][lost[0].length];
+        for (double[] layer : orders) {
+            Arrays.fill(layer, order.size() + 1.0);
+        }
+        for (int i = 0; i < order.size(); i++) {
+            orders[order.get(i)[0]][order.get(i)[1]] = i + 1.0;
+        }
+        return orders;
+    }
+
+    private Exhibit.Picture curve() {
+        XYChart chart = Charts.smallLines("Vectors while heads are removed", "heads removed of 72", "", false);
+        double[] x = doubles(POINTS);
+        Charts.line(chart, "cosine, greedy", x, values(true), false);
+        Charts.line(chart, "cosine, random", doubles(RANDOM_POINTS), random, false);
+        Charts.line(chart, "same nearest sentence", x, values(false), false);
+        chart.getStyler().setYAxisMax(1.0);
+        return Charts.draw("trained-pruning", chart);
+    }
+
+    private Exhibit.Picture speed() {
+        XYChart chart = Charts.smallLines(
+                "Time of a batch without their weights", "heads removed of 72", "milliseconds", false);
+        Charts.line(chart, "measured", doubles(TIMED_POINTS), milliseconds, false);
+        return Charts.draw("trained-speed", chart);
+    }
+
+    private List<List<String>> table() {
+        List<List<String>> rows = new ArrayList<>();
+        rows.add(List.of("heads removed", "cosine", "same nearest sentence", "weights of the blocks", "ms a batch"));
+        for (int i = 0; i < POINTS.length; i++) {
+            int timed = Arrays.binarySearch(TIMED_POINTS, POINTS[i]);
+            rows.add(List.of(
+                    String.valueOf(POINTS[i]),
+                    format("%.4f", left[i].cosine()),
+                    format("%.0f %%", 100 * left[i].sameNeighbour()),
+                    format("%,d", BlockEncoder.parameters(POINTS[i])),
+                    timed < 0 ? "" : format("%.1f", milliseconds[timed])));
+        }
+        return rows;
+    }
+
+    private String finding() {
+        int last = IntStream.range(0, POINTS.length)
+                .filter(i -> left[i].cosine() >= CLOSE)
+                .max()
+                .orElse(0);
+        int half = Arrays.binarySearch(POINTS, 36);
+        int end = TIMED_POINTS.length - 1;
+        int worst = 0;
+        for (int head = 0; head < lost.length * lost[0].length; head++) {
+            worst = lost(head) > lost(worst) ? head : worst;
+        }
+        return format(
+                "Without %d of 72 heads the mean cosine is %.3f, without half of them %.3f and in random order %.3f; the head whose loss "
+                        + "alone costs most is layer %d head %d (%.3f). With one head a layer the model runs %.2f times as fast "
+                        + "as with all of them, since most of its weights are not in attention.",
+                POINTS[last],
+                left[last].cosine(),
+                left[half].cosine(),
+                random[Arrays.binarySearch(RANDOM_POINTS, 36)],
+                worst / lost[0].length + 1,
+                worst % lost[0].length + 1,
+                lost(worst),
+                milliseconds[0] / milliseconds[end]);
+    }
+
+    private double lost(int head) {
+        return lost[head / lost[0].length][head % lost[0].length];
+    }
+
+    private double[] values(boolean cosine) {
+        return Arrays.stream(left)
+                .mapToDouble(at -> cosine ? at.cosine() : at.sameNeighbour())
+                .toArray();
+    }
+
+    private static double[] doubles(int... values) {
+        return Arrays.stream(values).asDoubleStream().toArray();
+    }
+}

@@ -1,0 +1,165 @@
+package io.multihead.demo;
+
+import de.erichseifert.vectorgraphics2d.VectorGraphics2D;
+import de.erichseifert.vectorgraphics2d.svg.SVGProcessor;
+import de.erichseifert.vectorgraphics2d.util.PageSize;
+import java.awt.Color;
+import java.awt.Font;
+import java.awt.Graphics2D;
+import java.awt.RenderingHints;
+import java.awt.geom.AffineTransform;
+import java.awt.geom.Rectangle2D;
+import java.awt.image.BufferedImage;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.List;
+import javax.imageio.ImageIO;
+
+/**
+ * A matrix as colours between 0 and its largest element, with a label for each row and column and the scale of colours below. Small
+ * enough that two fit beside each other with all labels legible.
+ */
+final class WeightMap {
+    private static final int WIDTH = 480;
+    private static final int LEFT = 84;
+    private static final int TOP = 46;
+    private static final int TOKENS_BELOW = 84;
+    private static final int HEADS_BELOW = 50;
+    private static final int SCALE = 30;
+    private static final int RESOLUTION = 2;
+    private static final double TALLEST_CELL = 26;
+
+    private final String name;
+    private final String measured;
+    private final List<String> rows;
+    private final List<String> columns;
+    private final double[][] values;
+    private final double most;
+    private final double width;
+    private final double height;
+    private final String decimals;
+
+    private WeightMap(
+            String name, String measured, List<String> rows, List<String> columns, double[][] values, String decimals) {
+        this.name = name;
+        this.measured = measured;
+        this.rows = rows;
+        this.columns = columns;
+        this.values = values;
+        this.decimals = decimals;
+        most = Arrays.stream(values).flatMapToDouble(Arrays::stream).max().orElse(1);
+        width = (WIDTH - LEFT - 6.0) / columns.size();
+        height = Math.min(width, TALLEST_CELL);
+    }
+
+    /** Draws what a head attends to: a row for each token that attends, a column for each that is attended to. */
+    static Exhibit.Picture attention(
+            String file, String name, String measured, List<String> tokens, double[][] weights) {
+        return new WeightMap(name, measured, tokens, tokens, weights, "").draw(file);
+    }
+
+    /** Draws a number for each head of each layer and writes it into its cell. */
+    static Exhibit.Picture heads(String file, String name, String measured, double[][] values, String decimals) {
+        List<String> layers = Charts.labels(values.length, layer -> "layer " + (layer + 1));
+        List<String> heads = Charts.labels(values[0].length, head -> "head " + (head + 1));
+        return new WeightMap(name, measured, layers, heads, values, decimals).draw(file);
+    }
+
+    private Exhibit.Picture draw(String file) {
+        try (ByteArrayOutputStream svg = new ByteArrayOutputStream();
+                ByteArrayOutputStream png = new ByteArrayOutputStream()) {
+            VectorGraphics2D vectors = new VectorGraphics2D();
+            paint(vectors);
+            new SVGProcessor()
+                    .getDocument(vectors.getCommands(), new PageSize(WIDTH, height()))
+                    .writeTo(svg);
+            BufferedImage image =
+                    new BufferedImage(RESOLUTION * WIDTH, (int) (RESOLUTION * height()), BufferedImage.TYPE_INT_RGB);
+            Graphics2D pixels = image.createGraphics();
+            pixels.setRenderingHint(RenderingHints.KEY_TEXT_ANTIALIASING, RenderingHints.VALUE_TEXT_ANTIALIAS_ON);
+            pixels.scale(RESOLUTION, RESOLUTION);
+            paint(pixels);
+            pixels.dispose();
+            ImageIO.write(image, "png", png);
+            // without smoothing there are no lines between cells
+            String drawn = Charts.inline(svg.toString(StandardCharsets.UTF_8), file)
+                    .replaceFirst("<svg", "<svg shape-rendering=\"crispEdges\"");
+            return new Exhibit.Picture(file, drawn, png.toByteArray());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private double bottom() {
+        return TOP + height * rows.size();
+    }
+
+    private double height() {
+        return bottom() + (decimals.isEmpty() ? TOKENS_BELOW : HEADS_BELOW) + SCALE;
+    }
+
+    private void paint(Graphics2D to) {
+        to.setColor(Color.WHITE);
+        to.fill(new Rectangle2D.Double(0, 0, WIDTH, height()));
+        to.setColor(Color.BLACK);
+        to.setFont(new Font(Font.SANS_SERIF, Font.BOLD, 14));
+        to.drawString(name, 4, 16);
+        font(to, 12);
+        to.drawString(measured, 4, 34);
+        font(to, (int) Math.min(11, height));
+        for (int i = 0; i < rows.size(); i++) {
+            String label = rows.get(i);
+            to.setColor(Color.BLACK);
+            to.drawString(label, (float) (LEFT - 5 - width(to, label)), (float) (TOP + (i + 0.5) * height + 4));
+            for (int j = 0; j < columns.size(); j++) {
+                cell(to, i, j);
+            }
+        }
+        to.setColor(Color.BLACK);
+        for (int j = 0; j < columns.size(); j++) {
+            AffineTransform upright = to.getTransform();
+            to.translate(LEFT + (j + 0.5) * width + 4, bottom() + 5 + width(to, columns.get(j)));
+            to.rotate(-Math.PI / 2);
+            to.drawString(columns.get(j), 0, 0);
+            to.setTransform(upright);
+        }
+        scale(to);
+    }
+
+    private void cell(Graphics2D to, int i, int j) {
+        double part = most == 0 ? 0 : values[i][j] / most;
+        double x = LEFT + j * width;
+        double y = TOP + i * height;
+        to.setColor(Charts.colour(part));
+        to.fill(new Rectangle2D.Double(x, y, width + 0.2, height + 0.2));
+        if (!decimals.isEmpty()) {
+            String text = HeadExhibits.format(decimals, values[i][j]);
+            to.setColor(part < 0.55 ? Color.WHITE : Color.BLACK);
+            to.drawString(text, (float) (x + (width - width(to, text)) / 2), (float) (y + height / 2 + 4));
+        }
+    }
+
+    private void scale(Graphics2D to) {
+        int steps = 100;
+        double top = height() - 18;
+        font(to, 11);
+        for (int i = 0; i < steps; i++) {
+            to.setColor(Charts.colour(i / (steps - 1.0)));
+            to.fill(new Rectangle2D.Double(LEFT + 90 + 1.8 * i, top, 2.1, 9));
+        }
+        to.setColor(Color.BLACK);
+        to.drawString("0.00", LEFT + 58, (int) top + 9);
+        to.drawString(HeadExhibits.format("%.2f", most), LEFT + 276, (int) top + 9);
+    }
+
+    private static void font(Graphics2D to, int size) {
+        to.setFont(new Font(Font.SANS_SERIF, Font.PLAIN, size));
+    }
+
+    private static double width(Graphics2D to, String text) {
+        return to.getFontMetrics().getStringBounds(text, to).getWidth();
+    }
+}
