@@ -85,36 +85,32 @@ final class Charts {
 
     /** Lines over a numeric axis. */
     static XYChart lines(String title, String x, String y, boolean logarithmic) {
-        XYChart chart = new XYChartBuilder()
-                .width(860)
-                .height(460)
-                .title(title)
-                .xAxisTitle(x)
-                .yAxisTitle(y)
-                .build();
-        style(chart);
+        XYChart chart = axes(title, x, y, 860, 460);
         chart.getStyler().setXAxisLogarithmic(logarithmic).setYAxisLogarithmic(logarithmic);
-        chart.getStyler().setSeriesColors(LINES);
         chart.getStyler().setLegendPosition(Styler.LegendPosition.OutsideE);
-        chart.getStyler().setMarkerSize(6);
         return chart;
     }
 
     /** Lines over a numeric axis, on half the page's width, with the legend below: in one row, or in one row for each line. */
     static XYChart smallLines(String title, String x, String y, boolean rows) {
+        XYChart chart = axes(title, x, y, 500, rows ? 520 : 380);
+        chart.getStyler().setLegendPosition(Styler.LegendPosition.OutsideS);
+        chart.getStyler().setLegendLayout(rows ? Styler.LegendLayout.Vertical : Styler.LegendLayout.Horizontal);
+        chart.getStyler().setYAxisMin(0.0);
+        return chart;
+    }
+
+    private static XYChart axes(String title, String x, String y, int width, int height) {
         XYChart chart = new XYChartBuilder()
-                .width(500)
-                .height(rows ? 520 : 380)
+                .width(width)
+                .height(height)
                 .title(title)
                 .xAxisTitle(x)
                 .yAxisTitle(y)
                 .build();
         style(chart);
         chart.getStyler().setSeriesColors(LINES);
-        chart.getStyler().setLegendPosition(Styler.LegendPosition.OutsideS);
-        chart.getStyler().setLegendLayout(rows ? Styler.LegendLayout.Vertical : Styler.LegendLayout.Horizontal);
         chart.getStyler().setMarkerSize(6);
-        chart.getStyler().setYAxisMin(0.0);
         return chart;
     }
 

@@ -13,8 +13,9 @@ import java.util.stream.IntStream;
 
 /**
  * The most telling heads of a survey, by measurement alone: first the one of the lowest and the one of the highest entropy and, of
- * those left, the one most unlike all others; then, pattern by pattern, the head with the largest share of its weight on it, patterns of the largest ratio
- * to chance first; then the second head of each pattern, and so on. A head is chosen once. A share below {@link #LEAST} tells nothing.
+ * those left, the one most unlike all others; then, pattern by pattern, the head with the largest share of its weight on it, patterns
+ * of the largest ratio to chance first; then the second head of each pattern, and so on. A head is chosen once. A share below
+ * {@link #LEAST} is too small to count.
  */
 final class HeadChoice {
     /** The least share of a head's weight that counts as attention to a pattern. */

@@ -69,7 +69,7 @@ public final class Study implements Callable<Integer> {
 
     @Option(
             names = "--sentences",
-            description = "sentences that heads of the trained model are pruned on (default: all of the corpus)",
+            description = "how many sentences of the corpus to prune the trained model on and to search (default: all)",
             defaultValue = "0",
             showDefaultValue = CommandLine.Help.Visibility.NEVER)
     private int sentences;
@@ -161,12 +161,11 @@ public final class Study implements Callable<Integer> {
             TrainedHeadExhibits heads = new TrainedHeadExhibits(encoder);
             show(exhibits, heads.heatMaps(), progress);
             show(exhibits, heads.byLayer(), progress);
-            Fables corpus = Fables.read();
-            List<String> texts = corpus.sentences();
+            Fables corpus = sentences == 0 ? Fables.read() : Fables.read().first(sentences);
             TrainedPruning pruning = new TrainedPruning(
                     new BlockEncoder(cpu, TrainedModel.weights()),
                     encoder.tokenizer(),
-                    sentences == 0 ? texts : texts.subList(0, Math.min(sentences, texts.size())),
+                    corpus.sentences(),
                     progress::step);
             show(exhibits, new TrainedPruningExhibit(pruning, seed).draw(), progress);
             show(exhibits, SearchExhibit.draw(encoder, corpus), progress);

@@ -15,8 +15,10 @@ import java.util.function.Consumer;
 final class TrainedPruning {
     /** One sentence of so many is for the search. */
     private static final int SEARCHED = 16;
-    /** Removals until the loss of every head is measured again. */
+
     private static final int ROUND = 12;
+    /** With fewer sentences the losses are measured once: a short look, not a study. */
+    private static final int FEW = 32;
     /** Cosines are 2 apart at most: removal goes on until each layer has one head. */
     private static final double NO_LIMIT = 2;
 
@@ -30,6 +32,7 @@ final class TrainedPruning {
     private final MaskedCosine judged;
     private final List<Batch> timed;
     private final int sentences;
+    private final int round;
     private final Consumer<String> step;
     private final double[][] importance = new double[BlockEncoder.LAYERS][BlockEncoder.HEADS];
     private int removed;
@@ -43,6 +46,7 @@ final class TrainedPruning {
             (i % SEARCHED == 0 ? search : judge).add(texts.get(i));
         }
         sentences = judge.size();
+        round = texts.size() < FEW ? BlockEncoder.LAYERS * BlockEncoder.HEADS : ROUND;
         searched = new MaskedCosine(model, tokenizer, search);
         judged = new MaskedCosine(model, tokenizer, judge);
         timed = model.batches(tokenizer, judge).subList(0, 1);
@@ -51,6 +55,11 @@ final class TrainedPruning {
     /** Number of sentences that judge. */
     int sentences() {
         return sentences;
+    }
+
+    /** Removals until the loss of every head is measured again. */
+    int round() {
+        return round;
     }
 
     /** Tokens of the batch that is timed. */
@@ -71,7 +80,7 @@ final class TrainedPruning {
 
     /** Cosine that the loss of each head would cost, measured anew from time to time. */
     private double[][] importance(boolean[][] kept) {
-        if (removed++ % ROUND == 0) {
+        if (removed++ % round == 0) {
             step.accept((removed - 1) + " heads removed");
             searched.moveTo(kept);
             double now = searched.cosine(kept);

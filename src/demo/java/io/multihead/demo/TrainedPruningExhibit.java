@@ -53,10 +53,10 @@ final class TrainedPruningExhibit {
                 "Which heads of the trained model can go",
                 format(
                         "Cosine between the vectors of %d sentences (%s) with and without heads. The order is greedy: the head whose "
-                                + "loss costs least goes first, and the losses are measured anew after every twelve, on other "
+                                + "loss costs least goes first, and the losses are measured anew after every %d, on other "
                                 + "sentences than those that judge; each layer keeps one head. At the end heads are cut out for good: "
                                 + "their weights are gone, and a batch of %d tokens is timed (median of 5, with all threads) on %s.",
-                        pruning.sentences(), Fables.SOURCE, pruning.timedTokens(), Processor.name()),
+                        pruning.sentences(), Fables.SOURCE, pruning.round(), pruning.timedTokens(), Processor.name()),
                 List.of(
                         WeightMap.heads(
                                 "trained-ablation",
