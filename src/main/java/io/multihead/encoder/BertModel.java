@@ -94,8 +94,8 @@ final class BertModel {
         passes.embed(cpu, this, batch, to);
         PackedSequences sequences = batch.packed();
         KeyValueView keys = batch.keyValues(views.keys(), views.values());
-        for (int i = 0; i < layers.size(); i++) {
-            BertLayer layer = layers.get(i);
+        for (int i = 0; i < layers.length; i++) {
+            BertLayer layer = layers[i];
             multiply(cpu, views.states(), layer.projections(), views.projections());
             AttentionOutputs attended =
                     weights == null ? views.attended() : views.attended().withWeights(weights.slice(0, i, i + 1));
