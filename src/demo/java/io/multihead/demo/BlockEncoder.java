@@ -116,7 +116,7 @@ final class BlockEncoder {
                 .flatMapToInt(text -> java.util.stream.IntStream.range(0, text.length))
                 .toArray();
         Tensor sum = rows(ids.length);
-        Embedding.of(weights.get("embeddings.word_embeddings.weight")).forward(ids, sum);
+        Embedding.of(weights.get("embeddings.word_embeddings.weight")).forward(cpu, ids, sum);
         add(sum, "embeddings.token_type_embeddings.weight", new int[ids.length]);
         add(sum, "embeddings.position_embeddings.weight", positions);
         Tensor embedded = rows(ids.length);
@@ -126,7 +126,7 @@ final class BlockEncoder {
 
     private void add(Tensor sum, String table, int... ids) {
         Tensor more = rows(ids.length);
-        Embedding.of(weights.get(table)).forward(ids, more);
+        Embedding.of(weights.get(table)).forward(cpu, ids, more);
         for (int token = 0; token < ids.length; token++) {
             for (int i = 0; i < DIM; i++) {
                 sum.set(sum.get(token, i) + more.get(token, i), token, i);

@@ -16,8 +16,7 @@ final class TokenBatch {
     private final @Nullable Boundaries[] boundaries;
 
     /** Where sequences start and the last one ends, and a view of keys and values that share this array. */
-    private record Boundaries(
-            long[] offsets, PackedSequences packed, TensorKeyValues source, KeyValueView keyValues) {
+    private record Boundaries(long[] offsets, PackedSequences packed, TensorKeyValues source, KeyValueView keyValues) {
         static Boundaries of(int sequences) {
             long[] offsets = new long[sequences + 1];
             TensorKeyValues source = TensorKeyValues.packed(offsets);

@@ -228,7 +228,9 @@ class AttentionScoresProperties {
             long all = sequences.tokens();
             Tensor packed = Tensor.of(new float[(int) (heads * all * DIM)], 1, heads, all, DIM);
             for (int b = 0; b < 3; b++) {
-                from.slice(0, b, b + 1).slice(2, 0, lengths[b]).copyTo(packed.slice(2, sequences.start(b), sequences.end(b)));
+                from.slice(0, b, b + 1)
+                        .slice(2, 0, lengths[b])
+                        .copyTo(packed.slice(2, sequences.start(b), sequences.end(b)));
             }
             return packed;
         }
