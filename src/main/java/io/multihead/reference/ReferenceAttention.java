@@ -78,6 +78,32 @@ public final class ReferenceAttention {
         }
 
         /**
+         * Returns this call with a sink per query head (GPT-OSS): one more key, of a given score and with value 0, that every query
+         * sees. It is the last key of weights and of the gradients of scores.
+         *
+         * @param sinks the scores of the sinks, one per query head
+         * @return the call with one key more
+         * @throws IllegalArgumentException if there are more or fewer sinks than query heads
+         */
+        public Call withSinks(double... sinks) {
+            Checks.length(Checks.notNull(sinks, "sinks").length, query.dim(1), "sinks", "one per query head");
+            long sink = key.dim(2);
+            ScoreRule others = rule;
+            ScoreRule withSink = new ScoreRule() {
+                @Override
+                public double apply(long b, long h, long i, long j, double score) {
+                    return j == sink ? sinks[(int) h] : others.apply(b, h, i, j, score);
+                }
+
+                @Override
+                public double derivative(long b, long h, long i, long j, double score) {
+                    return j == sink ? 0 : others.derivative(b, h, i, j, score);
+                }
+            };
+            return new Call(query, Values.oneRowMore(key), Values.oneRowMore(value), scale, withSink, dropout);
+        }
+
+        /**
          * Computes attention.
          *
          * @return the results as new arrays; log-sum-exp and weights are those before dropout

@@ -10,12 +10,19 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  * dP = M o (dO V^T) + dW,   D_i = sum_j P_ij dP_ij,   dS = P o (dP - D + dL)
- * dQ = scale dS K,   dK = scale dS^T Q,   dV = (M o P)^T dO
+ * dX = F o dS,   dQ = scale dX K,   dK = scale dX^T Q,   dV = (M o P)^T dO
  * </pre>
+ *
+ * <p>S are the scores that the softmax is taken of, X the scaled ones before the rule changes them, and F the rule's
+ * {@linkplain ScoreRule#derivative derivative}: 1 but for a soft-cap, where it is {@code 1 - t^2} with
+ * {@code t = tanh(x / cap)}.
  *
  * <p>Error bounds, with {@code kappa_ij} as in forward, {@code delta_ij = 1 + kappa_ij + sum_j p_ij kappa_ij}: {@code B_dS = u p
  * (delta |dP - D| + sum_j p delta |dP - D| + sum |dO||v| + sum_j p sum |dO||v|)}, the second term because D is taken from the
- * stored output; {@code B_dV = u sum p delta |dO|}, {@code B_dQ = scale sum (B_dS + u |dS|) |k|}, and B_dK likewise.
+ * stored output; {@code B_dV = u sum p delta |dO|}, {@code B_dX = f B_dS + |dS| B_f}, {@code B_dQ = scale sum (B_dX + u |dX|) |k|}, and
+ * B_dK likewise. {@code B_f = 0} where f is 1. Under a cap, f is off by what it changes while x moves by its own error, {@code
+ * u kappa}; and t rounds to {@code u |t|}, which {@code 1 - t^2} doubles before it rounds itself:
+ * {@code B_f = |f(x + u kappa) - f(x - u kappa)| / 2 + u (2 t^2 + f)}.
  */
 public final class ReferenceAttentionGradient {
     private static final double U = 0x1p-24;
@@ -101,7 +108,7 @@ public final class ReferenceAttentionGradient {
      * @param query {@code [batch, queryHeads, queries, headDim]}
      * @param key {@code [batch, keyValueHeads, keys, headDim]}
      * @param value {@code [batch, keyValueHeads, keys, valueDim]}
-     * @param score {@code [batch, queryHeads, queries, keys]}: of the scaled scores, which is that of an added bias
+     * @param score {@code [batch, queryHeads, queries, keys]}: dS, which is that of an added bias
      * @param maxScore the largest absolute score that any query sees
      */
     public record Result(Part query, Part key, Part value, Part score, double maxScore) {
@@ -153,6 +160,7 @@ public final class ReferenceAttentionGradient {
         double[] product = new double[keys];
         double[] size = new double[keys];
         double[] kappa = new double[keys];
+        double[] scaled = new double[keys];
         double mean = 0;
         double meanSize = 0;
         double meanKappa = 0;
@@ -160,7 +168,8 @@ public final class ReferenceAttentionGradient {
             double p = weight(row, j);
             if (seen(row, j)) {
                 product(row, kv + j, j, product, size);
-                kappa[j] = kappa(row, kv + j, j);
+                scaled[j] = call.scale() * dot(row, kv + j);
+                kappa[j] = kappa(row, kv + j, j, scaled[j]);
                 mean += p * product[j];
                 meanSize += p * size[j];
                 meanKappa += p * kappa[j];
@@ -185,7 +194,9 @@ public final class ReferenceAttentionGradient {
                         + NORMAL / U * Math.abs(apart);
                 result.score.values[row * keys + j] = score;
                 result.score.errorScale[row * keys + j] = U * bound + SMALLEST;
-                spread(row, kv + j, score, bound);
+                double factor = derivative(row, j, scaled[j]);
+                double factorError = factorError(row, j, scaled[j], kappa[j]);
+                spread(row, kv + j, factor * score, factor * bound + Math.abs(score) * factorError);
                 values(row, kv + j, j, p, delta);
             }
         }
@@ -205,19 +216,38 @@ public final class ReferenceAttentionGradient {
         }
     }
 
-    private double kappa(int row, int kvRow, int j) {
-        double absolute = 0;
+    private double dot(int row, int kvRow) {
         double dot = 0;
         for (int d = 0; d < headDim; d++) {
-            double addend = query[row * headDim + d] * key[kvRow * headDim + d];
-            absolute += Math.abs(addend);
-            dot += addend;
+            dot += query[row * headDim + d] * key[kvRow * headDim + d];
         }
-        double bias = Math.abs(score(row, j, dot * call.scale()) - dot * call.scale());
+        return dot;
+    }
+
+    private double kappa(int row, int kvRow, int j, double scaled) {
+        double absolute = 0;
+        for (int d = 0; d < headDim; d++) {
+            absolute += Math.abs(query[row * headDim + d] * key[kvRow * headDim + d]);
+        }
+        double bias = Math.abs(score(row, j, scaled) - scaled);
         return Math.abs(call.scale()) * absolute + (Double.isFinite(bias) ? bias : 0);
     }
 
-    /** {@code dQ += scale dS K} and {@code dK += scale dS Q}. */
+    private double derivative(int row, int j, double scaled) {
+        int heads = (int) call.query().dim(1);
+        int head = row / queries;
+        return call.rule().derivative(head / heads, head % heads, row % queries, j, scaled);
+    }
+
+    /** How far the rule's derivative may be off, in units of u. */
+    private double factorError(int row, int j, double scaled, double kappa) {
+        double factor = derivative(row, j, scaled);
+        double moved = Math.abs(
+                derivative(row, j, scaled + U * kappa) - derivative(row, j, scaled - U * kappa));
+        return factor == 1 ? 0 : moved / (2 * U) + 2 * (1 - factor) + factor;
+    }
+
+    /** {@code dQ += scale dX K} and {@code dK += scale dX Q}. */
     private void spread(int row, int kvRow, double score, double bound) {
         double factor = Math.abs(call.scale());
         for (int d = 0; d < headDim; d++) {

@@ -23,6 +23,21 @@ public interface ScoreRule {
     double apply(long batch, long head, long query, long key, double score);
 
     /**
+     * Returns the derivative of {@link #apply} with respect to the score, where the key is not removed. It is 1 unless a rule says
+     * otherwise: most rules add to the score or remove the key.
+     *
+     * @param batch batch index
+     * @param head query head
+     * @param query query index
+     * @param key key index
+     * @param score the scaled score
+     * @return the derivative
+     */
+    default double derivative(long batch, long head, long query, long key, double score) {
+        return 1;
+    }
+
+    /**
      * Returns this rule, then another; a key that one of them removes stays removed.
      *
      * @param next the rule to apply to what this one returns
@@ -30,9 +45,20 @@ public interface ScoreRule {
      */
     default ScoreRule and(ScoreRule next) {
         Checks.notNull(next, "next");
-        return (batch, head, query, key, score) -> {
-            double first = apply(batch, head, query, key, score);
-            return first == Double.NEGATIVE_INFINITY ? first : next.apply(batch, head, query, key, first);
+        ScoreRule first = this;
+        return new ScoreRule() {
+            @Override
+            public double apply(long batch, long head, long query, long key, double score) {
+                double changed = first.apply(batch, head, query, key, score);
+                return changed == Double.NEGATIVE_INFINITY ? changed : next.apply(batch, head, query, key, changed);
+            }
+
+            @Override
+            public double derivative(long batch, long head, long query, long key, double score) {
+                double changed = first.apply(batch, head, query, key, score);
+                return first.derivative(batch, head, query, key, score)
+                        * next.derivative(batch, head, query, key, changed);
+            }
         };
     }
 
@@ -199,7 +225,18 @@ public interface ScoreRule {
         if (!(cap > 0 && cap < Double.POSITIVE_INFINITY)) {
             throw Checks.fail("cap", String.valueOf(cap), "expected a finite number above 0");
         }
-        return (b, h, i, j, score) -> cap * Math.tanh(score / cap);
+        return new ScoreRule() {
+            @Override
+            public double apply(long batch, long head, long query, long key, double score) {
+                return cap * Math.tanh(score / cap);
+            }
+
+            @Override
+            public double derivative(long batch, long head, long query, long key, double score) {
+                double tanh = Math.tanh(score / cap);
+                return 1 - tanh * tanh;
+            }
+        };
     }
 
     /**

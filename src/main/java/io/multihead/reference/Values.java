@@ -17,6 +17,19 @@ final class Values {
         return values;
     }
 
+    /** Returns a copy of {@code [batch, heads, rows, dim]} in f64 with a row of zeros after the others. */
+    static Tensor oneRowMore(Tensor tensor) {
+        double[] values = of(tensor, "tensor");
+        int rows = (int) tensor.dim(2);
+        int dim = (int) tensor.dim(3);
+        int matrices = (int) (tensor.dim(0) * tensor.dim(1));
+        double[] longer = new double[Checks.fitsInt((long) matrices * (rows + 1) * dim, "elements")];
+        for (int m = 0; m < matrices; m++) {
+            System.arraycopy(values, m * rows * dim, longer, m * (rows + 1) * dim, rows * dim);
+        }
+        return Tensor.of(longer, tensor.dim(0), tensor.dim(1), rows + 1L, dim);
+    }
+
     /** Fails unless a tensor has a shape; -1 stands for any size. */
     static void requireShape(Tensor tensor, String argument, long... dims) {
         boolean fits = Checks.notNull(tensor, argument).rank() == dims.length;

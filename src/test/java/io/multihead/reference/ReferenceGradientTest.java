@@ -9,6 +9,8 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.util.SplittableRandom;
+import java.util.function.Supplier;
+import java.util.stream.IntStream;
 import net.jqwik.api.EdgeCasesMode;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
@@ -48,16 +50,78 @@ class ReferenceGradientTest {
                     random(arena, random, batch, 2L * group, queries),
                     random(arena, random, batch, 2L * group, queries, keys));
             ReferenceAttentionGradient.Result result = ReferenceAttentionGradient.of(call, upstream);
-            check(call, upstream, query, result.query().values());
-            check(call, upstream, key, result.key().values());
-            check(call, upstream, value, result.value().values());
-            check(call, upstream, bias, result.score().values());
+            check(() -> call, upstream, query, result.query().values());
+            check(() -> call, upstream, key, result.key().values());
+            check(() -> call, upstream, value, result.value().values());
+            check(() -> call, upstream, bias, result.score().values());
         }
+    }
+
+    /** Soft-cap, linear biases, windows, blocks and sinks, in the combinations of Gemma, GPT-OSS, Mistral, BLOOM, and all at once. */
+    @Property(tries = 60, edgeCases = EdgeCasesMode.NONE)
+    void equalsCentralDifferencesWithScoreOptions(
+            @ForAll @IntRange(min = 1, max = 2) int batch,
+            @ForAll @IntRange(min = 1, max = 2) int group,
+            @ForAll @IntRange(min = 1, max = 4) int queries,
+            @ForAll @IntRange(min = 1, max = 5) int keys,
+            @ForAll @IntRange(min = 0, max = 5) int kind,
+            @ForAll long seed) {
+        try (Arena arena = Arena.ofConfined()) {
+            SplittableRandom random = new SplittableRandom(seed);
+            int heads = 2 * group;
+            Tensor query = random(arena, random, batch, heads, queries, 3);
+            Tensor key = random(arena, random, batch, 2, keys, 3);
+            Tensor value = random(arena, random, batch, 2, keys, 2);
+            Tensor bias = random(arena, random, batch, heads, queries, keys);
+            Tensor sinks = random(arena, random, heads);
+            boolean all = kind == 5;
+            boolean withSinks = all || kind == 2;
+            long offset = random.nextLong(-1, keys + 1);
+            ScoreRule rule = all || kind <= 1 ? ScoreRule.softCap(kind == 0 ? 30 : 0.8) : ScoreRule.NONE;
+            rule = all || kind == 3 ? rule.and(ScoreRule.alibiFrom(new double[] {0.5, 0.25, 2, -1}, offset)) : rule;
+            rule = rule.and(ScoreRule.bias(bias));
+            rule = kind == 3 ? rule : rule.and(ScoreRule.windowFrom(2, 1, offset));
+            Tensor kept = Tensor.of(new boolean[] {true, false, true, true, true, false}, 2, 3);
+            rule = all || kind == 4 ? rule.and(ScoreRule.blocks(kept, 2)) : rule;
+            ScoreRule whole = rule;
+            ReferenceDropout dropout = all ? ReferenceDropout.philox(0.4, seed) : ReferenceDropout.NONE;
+            Supplier<ReferenceAttention.Call> call = () -> {
+                ReferenceAttention.Call made = new ReferenceAttention.Call(query, key, value, 0.7, whole, dropout);
+                return withSinks ? made.withSinks(Numbers.of(sinks)) : made;
+            };
+            ReferenceAttentionGradient.Upstream upstream = new ReferenceAttentionGradient.Upstream(
+                    random(arena, random, batch, heads, queries, 2),
+                    random(arena, random, batch, heads, queries),
+                    random(arena, random, batch, heads, queries, keys + (withSinks ? 1 : 0)));
+            ReferenceAttentionGradient.Result result = ReferenceAttentionGradient.of(call.get(), upstream);
+            check(call, upstream, query, result.query().values());
+            check(call, upstream, key, withoutSink(result.key().values(), withSinks, keys, 3));
+            check(call, upstream, value, withoutSink(result.value().values(), withSinks, keys, 2));
+            double[] scores = result.score().values();
+            check(call, upstream, bias, withoutSink(scores, withSinks, keys, 1));
+            if (withSinks) {
+                double[] ofSinks = new double[heads];
+                for (int row = 0; row < batch * heads * queries; row++) {
+                    ofSinks[row / queries % heads] += scores[row * (keys + 1) + keys];
+                }
+                check(call, upstream, sinks, ofSinks);
+            }
+        }
+    }
+
+    /** Removes the row of the sink, the last of each matrix. */
+    private static double[] withoutSink(double[] values, boolean withSinks, int keys, int dim) {
+        return withSinks
+                ? IntStream.range(0, values.length)
+                        .filter(i -> i / dim % (keys + 1) < keys)
+                        .mapToDouble(i -> values[i])
+                        .toArray()
+                : values;
     }
 
     /** Fourth-order differences with h = 1e-3: truncation about h^4, rounding about 2^-53 / h, both below 1e-10. */
     private static void check(
-            ReferenceAttention.Call call,
+            Supplier<ReferenceAttention.Call> call,
             ReferenceAttentionGradient.Upstream upstream,
             Tensor varied,
             double... gradient) {
@@ -80,14 +144,14 @@ class ReferenceGradientTest {
     }
 
     private static double moved(
-            ReferenceAttention.Call call,
+            Supplier<ReferenceAttention.Call> call,
             ReferenceAttentionGradient.Upstream upstream,
             Tensor flat,
             int index,
             double by) {
         double held = flat.get(index);
         flat.set(held + by, index);
-        ReferenceAttention.Result result = call.forward();
+        ReferenceAttention.Result result = call.get().forward();
         flat.set(held, index);
         double loss = dot(result.output(), Numbers.of(upstream.output()));
         loss += dot(result.weights(), Numbers.of(upstream.weights()));
