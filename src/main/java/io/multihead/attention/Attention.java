@@ -147,7 +147,8 @@ public final class Attention {
     /**
      * Computes the gradients of a call of forward where the loss depends on log-sum-exp or weights, too.
      *
-     * <p>A score that the mask hides has gradient 0, whatever its key and value hold; so has a query that sees no key. Results
+     * <p>Takes every option of forward but a modifier of scores. A score that the mask hides has gradient 0, whatever its key and
+     * value hold; so has a query that sees no key. What a window or a block-sparse mask hides as a whole is skipped. Results
      * have the same bits for any number of threads. A warm call without bias gradient allocates little and nothing that grows
      * with the shapes; each thread's scratch holds the queries, output gradients and query gradients of a head group,
      * about {@code 16 headDim + 8 valueDim} bytes per query row, headDim and valueDim rounded up to 32.
@@ -169,6 +170,7 @@ public final class Attention {
         AttentionOutputs outputs = pass.outputs();
         try (BackwardCall call = Operation.open(cpu, BACKWARD)) {
             call.bind(pass.query(), pass.key(), pass.value(), gradients.key(), gradients.value(), gradients.bias());
+            call.bindSinks(gradients.sinks());
             call.saved().bind(pass.query(), outputs.output(), outputs.logSumExp(), outputs.weights());
             call.gradients()
                     .bind(

@@ -12,22 +12,24 @@ import org.jspecify.annotations.Nullable;
  * @param value {@code [batch, keyValueHeads, keys, valueDim]}
  * @param bias the gradient of a bias of the mask, of any shape that broadcasts to {@code (batch, queryHeads, queries, keys)}:
  *     the scores' gradient, summed over the axes along which it is broadcast
+ * @param sinks {@code [queryHeads]}: the gradient of the sinks of {@link ScoreOptions}
  */
 public record AttentionGradients(
         @Nullable Tensor query,
         @Nullable Tensor key,
         @Nullable Tensor value,
-        @Nullable Tensor bias) {
+        @Nullable Tensor bias,
+        @Nullable Tensor sinks) {
     /**
      * Returns gradients of query, key and value.
      *
      * @param query {@code [batch, queryHeads, queries, headDim]}
      * @param key {@code [batch, keyValueHeads, keys, headDim]}
      * @param value {@code [batch, keyValueHeads, keys, valueDim]}
-     * @return gradients without that of a bias
+     * @return gradients without those of a bias and of sinks
      */
     public static AttentionGradients of(@Nullable Tensor query, @Nullable Tensor key, @Nullable Tensor value) {
-        return new AttentionGradients(query, key, value, null);
+        return new AttentionGradients(query, key, value, null, null);
     }
 
     /**
@@ -36,6 +38,16 @@ public record AttentionGradients(
      * @param tensor of the bias's shape
      */
     public AttentionGradients withBias(@Nullable Tensor tensor) {
-        return new AttentionGradients(query, key, value, tensor);
+        return new AttentionGradients(query, key, value, tensor, sinks);
+    }
+
+    /**
+     * Returns these gradients and that of the sinks.
+     *
+     * @param tensor {@code [queryHeads]}
+     * @return changed gradients
+     */
+    public AttentionGradients withSinks(@Nullable Tensor tensor) {
+        return new AttentionGradients(query, key, value, bias, tensor);
     }
 }

@@ -16,7 +16,7 @@ final class GradientChecks {
 
     static void require(Compute cpu, AttentionPass pass, AttentionOutputs upstream, AttentionGradients gradients) {
         AttentionChecks.requireInputs(cpu, pass.query(), pass.key(), pass.value());
-        requireOptions(pass.options());
+        requireOptions(pass.options().scores(), pass.query().dim(1));
         Shape query = pass.query().shape();
         TensorChecks tensors = new TensorChecks(cpu)
                 .readsAny("query", pass.query(), query)
@@ -40,18 +40,16 @@ final class GradientChecks {
         writes(tensors, "key gradient", gradients.key(), pass.key().shape());
         writes(tensors, "value gradient", gradients.value(), pass.value().shape());
         bias(tensors, gradients.bias(), pass.options().mask());
+        if (gradients.sinks() != null && pass.options().scores().sharedSinks() == null) {
+            throw Checks.fail("sinks gradient", "given", "expected options with sinks, as forward had none");
+        }
+        writes(tensors, "sinks gradient", gradients.sinks(), Shape.of(query.dim(1)));
     }
 
-    private static void requireOptions(AttentionOptions options) {
-        if (!options.scores().isNone()) {
-            throw Checks.fail(
-                    "options", options.scores().toString(), "expected no score options, which backward lacks");
-        }
-        for (MaskPart part : options.mask().parts()) {
-            if (part.kind() == MaskPart.Kind.WINDOW || part.kind() == MaskPart.Kind.BLOCKS) {
-                throw Checks.fail(
-                        "mask", part.kind().toString(), "expected no window and no blocks, which backward lacks");
-            }
+    private static void requireOptions(ScoreOptions scores, long heads) {
+        scores.requireHeads(heads);
+        if (scores.modifier() != null) {
+            throw Checks.fail("modifier", "given", "expected none, as backward does not know its derivative");
         }
     }
 

@@ -6,8 +6,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Changes of scores besides masks. They combine in this order: the scaled score is capped, the linear bias is
- * added, then the biases of the mask; the modifier comes last. Sinks enter the denominator alone. Forward only: backward
- * refuses them.
+ * added, then the biases of the mask; the modifier comes last. Sinks enter the denominator alone. Backward
+ * takes all of them but the modifier, whose derivative it does not know.
  *
  * @param softCap {@code cap tanh(score / cap)} (Gemma 2); 0 for none
  * @param slopes one per query head: {@code slope (key - position)} is added (ALiBi, Press et al. 2022), where the position

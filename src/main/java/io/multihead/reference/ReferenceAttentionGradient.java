@@ -242,8 +242,7 @@ public final class ReferenceAttentionGradient {
     /** How far the rule's derivative may be off, in units of u. */
     private double factorError(int row, int j, double scaled, double kappa) {
         double factor = derivative(row, j, scaled);
-        double moved = Math.abs(
-                derivative(row, j, scaled + U * kappa) - derivative(row, j, scaled - U * kappa));
+        double moved = Math.abs(derivative(row, j, scaled + U * kappa) - derivative(row, j, scaled - U * kappa));
         return factor == 1 ? 0 : moved / (2 * U) + 2 * (1 - factor) + factor;
     }
 

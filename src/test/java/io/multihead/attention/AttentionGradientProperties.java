@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
-import io.multihead.internal.attention.mask.MaskPart;
 import io.multihead.reference.ReferenceAttention;
 import io.multihead.reference.ReferenceAttentionGradient;
 import io.multihead.reference.ReferenceDropout;
@@ -122,10 +121,10 @@ class AttentionGradientProperties {
             AttentionGradients alone = trial.gradients(Layout.DENSE, DType.F32);
             Attention.backward(SERIAL, trial.pass, trial.upstream, all);
             for (AttentionGradients part : new AttentionGradients[] {
-                new AttentionGradients(alone.query(), null, null, null),
-                new AttentionGradients(null, alone.key(), null, null),
-                new AttentionGradients(null, null, alone.value(), null),
-                new AttentionGradients(null, null, null, alone.bias())
+                AttentionGradients.of(alone.query(), null, null),
+                AttentionGradients.of(null, alone.key(), null),
+                AttentionGradients.of(null, null, alone.value()),
+                AttentionGradients.of(null, null, null).withBias(alone.bias())
             }) {
                 Attention.backward(THREADS, trial.pass, trial.upstream, part);
             }
@@ -246,11 +245,7 @@ class AttentionGradientProperties {
                     extra.dropout == 0 ? ReferenceDropout.NONE : ReferenceDropout.philox(extra.dropout, dropout.seed());
             call = new ReferenceAttention.Call(
                     built.query(), built.key(), built.value(), built.scale(), built.rule(), factors);
-            bias = options.mask().parts().stream()
-                    .filter(part -> part.kind() == MaskPart.Kind.BIAS)
-                    .map(MaskPart::tensor)
-                    .findFirst()
-                    .orElse(null);
+            bias = BiasGradients.biasOf(options.mask());
         }
 
         ReferenceAttentionGradient.Result reference() {
@@ -276,39 +271,15 @@ class AttentionGradientProperties {
             return gradients.bias() == null ? Arrays.copyOf(three, 3) : three;
         }
 
-        /** The scores' gradient summed to the bias's shape; bounds add up. */
         ReferenceAttentionGradient.Part biasOf(ReferenceAttentionGradient.Part scores) {
-            int[] full = {
-                (int) pass.query().dim(0),
-                (int) pass.query().dim(1),
-                (int) pass.query().dim(2),
-                (int) pass.key().dim(2)
-            };
-            int[] own = new int[4];
-            for (int axis = 0; axis < 4; axis++) {
-                int of = axis - (4 - bias.rank());
-                own[axis] = of < 0 ? 1 : (int) bias.dim(of);
-            }
-            double[] values = new double[(int) bias.shape().elements()];
-            double[] bounds = new double[values.length];
-            for (int i = 0; i < scores.values().length; i++) {
-                int rest = i;
-                int at = 0;
-                int step = 1;
-                for (int axis = 3; axis >= 0; axis--) {
-                    int index = rest % full[axis];
-                    rest /= full[axis];
-                    at += own[axis] == 1 ? 0 : index * step;
-                    step *= own[axis];
-                }
-                values[at] += scores.values()[i];
-                bounds[at] += scores.errorScale()[i];
-            }
-            // the sum is kept in f64 and rounded once
-            for (int i = 0; i < values.length; i++) {
-                bounds[i] += Tolerance.storage(values[i], DType.F32);
-            }
-            return new ReferenceAttentionGradient.Part(values, bounds);
+            Tensor query = pass.query();
+            return BiasGradients.sum(
+                    scores,
+                    bias,
+                    query.dim(0),
+                    query.dim(1),
+                    query.dim(2),
+                    pass.key().dim(2));
         }
     }
 }

@@ -63,11 +63,11 @@ class AttentionGradientTest {
                             Tensor.allocate(arena, DType.F64, Shape.of(shape.dim(0), shape.dim(1), shape.dim(2))));
             Attention.forward(CPU, q, k, v, outputs, options);
             Tensor bias = golden.find("expected.grad_attn_mask");
-            AttentionGradients gradients = new AttentionGradients(
-                    Tensor.allocate(arena, DType.F32, q.shape()),
-                    Tensor.allocate(arena, DType.F32, k.shape()),
-                    Tensor.allocate(arena, DType.F32, v.shape()),
-                    bias == null ? null : Tensor.allocate(arena, DType.F32, bias.shape()));
+            AttentionGradients gradients = AttentionGradients.of(
+                            Tensor.allocate(arena, DType.F32, q.shape()),
+                            Tensor.allocate(arena, DType.F32, k.shape()),
+                            Tensor.allocate(arena, DType.F32, v.shape()))
+                    .withBias(bias == null ? null : Tensor.allocate(arena, DType.F32, bias.shape()));
             Attention.backward(CPU, new AttentionPass(q, k, v, outputs, options), golden.tensor("grad_out"), gradients);
             ReferenceAttentionGradient.Result reference = ReferenceAttentionGradient.of(
                     AttentionGoldenTest.call(golden, ReferenceDropout.NONE),
@@ -120,15 +120,15 @@ class AttentionGradientTest {
         fails(
                 "query gradient: shape [2, 4, 5]; expected [2, 4, 5, 8]",
                 upstream,
-                g -> new AttentionGradients(zeros(2, 4, 5), g.key(), g.value(), null));
+                g -> AttentionGradients.of(zeros(2, 4, 5), g.key(), g.value()));
         fails(
                 "key gradient: shape [2, 6, 2, 8]; expected [2, 2, 6, 8]",
                 upstream,
-                g -> new AttentionGradients(g.query(), zeros(2, 6, 2, 8), g.value(), null));
+                g -> AttentionGradients.of(g.query(), zeros(2, 6, 2, 8), g.value()));
         fails(
                 "value gradient: shape [1]; expected [2, 2, 6, 3]",
                 upstream,
-                g -> new AttentionGradients(g.query(), g.key(), zeros(1), null));
+                g -> AttentionGradients.of(g.query(), g.key(), zeros(1)));
         fails(
                 "bias gradient: shape [5, 6]; expected that of a bias of the mask, of []",
                 upstream,
@@ -140,14 +140,70 @@ class AttentionGradientTest {
         fails(
                 "query gradient: F32 [2, 4, 5, 8] overlaps query; expected memory of its own",
                 upstream,
-                g -> new AttentionGradients(pass.query(), g.key(), g.value(), null));
+                g -> AttentionGradients.of(pass.query(), g.key(), g.value()));
         fails(
                 "value gradient: F32 [2, 2, 6, 3] strides [96, 48, 8, 1] overlaps key gradient; expected memory of its own",
                 upstream,
                 g -> {
                     Tensor both = zeros(2, 2, 6, 8);
-                    return new AttentionGradients(null, both, both.slice(3, 0, 3), null);
+                    return AttentionGradients.of(null, both, both.slice(3, 0, 3));
                 });
+    }
+
+    @Test
+    void scoreOptionsThatDoNotFitAreRefused() {
+        ScoreOptions none = ScoreOptions.NONE;
+        refuses(
+                "modifier: given; expected none, as backward does not know its derivative",
+                none.withModifier((b, h, i, j, score) -> score),
+                gradients);
+        refuses("slopes: 3 values; expected one per query head of 4", none.withSlopes(1, 2, 3), gradients);
+        refuses("sinks: 1 values; expected one per query head of 4", none.withSinks(1), gradients);
+        refuses(
+                "sinks gradient: given; expected options with sinks, as forward had none",
+                none,
+                gradients.withSinks(zeros(4)));
+        refuses("sinks gradient: shape [3]; expected [4]", none.withSinks(1, 2, 3, 4), gradients.withSinks(zeros(3)));
+    }
+
+    private void refuses(String message, ScoreOptions scores, AttentionGradients to) {
+        AttentionPass changed = new AttentionPass(
+                pass.query(), pass.key(), pass.value(), outputs, AttentionOptions.DEFAULT.withScores(scores));
+        IllegalArgumentException thrown =
+                assertThrows(IllegalArgumentException.class, () -> Attention.backward(CPU, changed, upstream, to));
+        assertEquals(message, thrown.getMessage());
+    }
+
+    /** A row that sees only its sink: its output is 0, and log-sum-exp is the sink's score. */
+    @Test
+    void aRowWithASinkAloneHasGradientZeroButForTheSink() {
+        Tensor query = Numbers.fill(zeros(1, 1, 3, 4), () -> 1);
+        AttentionOptions options =
+                AttentionOptions.DEFAULT.withMask(Mask.keyLengths(0)).withScores(ScoreOptions.NONE.withSinks(0.5f));
+        AttentionOutputs dead = AttentionOutputs.of(zeros(1, 1, 3, 4)).withLogSumExp(zeros(1, 1, 3));
+        Attention.forward(CPU, query, query, query, dead, options);
+        AttentionGradients to = AttentionGradients.of(filled(1, 1, 3, 4), filled(1, 1, 3, 4), filled(1, 1, 3, 4))
+                .withSinks(filled(1));
+        AttentionOutputs given = new AttentionOutputs(query, Tensor.of(new float[] {1, 2, 4}, 1, 1, 3), null);
+        Attention.backward(CPU, new AttentionPass(query, query, query, dead, options), given, to);
+        for (Tensor tensor : new Tensor[] {to.query(), to.key(), to.value()}) {
+            for (float element : tensor.toArray()) {
+                assertEquals(0, Float.floatToRawIntBits(element), "+0");
+            }
+        }
+        assertEquals(7, to.sinks().get(0));
+    }
+
+    @Test
+    void aSinkOfMinusInfinityIsNone() {
+        Tensor x = Numbers.fill(zeros(1, 1, 3, 4), () -> 1);
+        AttentionOptions options =
+                AttentionOptions.DEFAULT.withScores(ScoreOptions.NONE.withSinks(Float.NEGATIVE_INFINITY));
+        AttentionOutputs outputs = AttentionOutputs.of(zeros(1, 1, 3, 4)).withLogSumExp(zeros(1, 1, 3));
+        Attention.forward(CPU, x, x, x, outputs, options);
+        AttentionGradients to = AttentionGradients.of(null, null, null).withSinks(filled(1));
+        Attention.backward(CPU, new AttentionPass(x, x, x, outputs, options), x, to);
+        assertEquals(0, to.sinks().get(0));
     }
 
     @Test

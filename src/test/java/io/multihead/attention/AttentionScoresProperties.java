@@ -11,6 +11,7 @@ import io.multihead.reference.ReferenceDropout;
 import io.multihead.reference.ScoreRule;
 import io.multihead.reference.Tolerance;
 import io.multihead.support.AttentionCase;
+import io.multihead.support.ScoreCase;
 import io.multihead.support.Layout;
 import io.multihead.support.Numbers;
 import io.multihead.tensor.DType;
@@ -39,23 +40,23 @@ class AttentionScoresProperties {
     }
 
     @Provide
-    Arbitrary<ScoreOptionsProperties.Extra> extras() {
-        return ScoreOptionsProperties.anyExtra();
+    Arbitrary<ScoreCase.Changes> extras() {
+        return ScoreCase.changes();
     }
 
     @Property(tries = 500, edgeCases = EdgeCasesMode.NONE)
     void stagesAreThoseOfTheSpecification(
             @ForAll("cases") AttentionCase attentionCase,
-            @ForAll("extras") ScoreOptionsProperties.Extra extra,
+            @ForAll("extras") ScoreCase.Changes extra,
             @ForAll ScoreStage stage) {
         try (Arena arena = Arena.ofShared()) {
             ScoreOptionsProperties.Trial trial = new ScoreOptionsProperties.Trial(arena, attentionCase, extra);
-            AttentionCase.Built built = trial.built;
+            AttentionCase.Built built = trial.score.built;
             AttentionOutputs weighted = trial.run(arena, SERIAL, true);
             DType dtype = attentionCase.storage().output();
             AttentionOutputs outputs =
                     plain(arena, attentionCase, built).withScores(scores(arena, trial, dtype), stage);
-            Attention.forward(THREADS, built.query(), built.key(), built.value(), outputs, trial.options);
+            Attention.forward(THREADS, built.query(), built.key(), built.value(), outputs, trial.score.options);
             Tensor scores = tensorOf(outputs);
             assertArrayEquals(Numbers.of(weighted.output()), Numbers.of(outputs.output()), "output");
             assertArrayEquals(Numbers.of(weighted.logSumExp()), Numbers.of(outputs.logSumExp()), "logSumExp");
@@ -79,7 +80,7 @@ class AttentionScoresProperties {
     private static void checkScores(
             double[] actual,
             ScoreOptionsProperties.Trial trial,
-            ScoreOptionsProperties.Extra extra,
+            ScoreCase.Changes extra,
             ScoreStage stage,
             DType dtype) {
         ReferenceAttention.Scores scaled = expected(trial, ScoreRule.NONE);
@@ -87,7 +88,7 @@ class AttentionScoresProperties {
                 switch (stage) {
                     case SCALED -> scaled;
                     case CAPPED -> extra.softCap() == 0 ? scaled : expected(trial, ScoreRule.softCap(extra.softCap()));
-                    default -> expected(trial, trial.rule);
+                    default -> expected(trial, trial.score.rule);
                 };
         for (int i = 0; i < actual.length; i++) {
             double exact = expected.scores()[i];
@@ -104,7 +105,7 @@ class AttentionScoresProperties {
     }
 
     private static ReferenceAttention.Scores expected(ScoreOptionsProperties.Trial trial, ScoreRule rule) {
-        AttentionCase.Built built = trial.built;
+        AttentionCase.Built built = trial.score.built;
         return new ReferenceAttention.Call(
                         built.query(), built.key(), built.value(), built.scale(), rule, ReferenceDropout.NONE)
                 .scores();
@@ -116,7 +117,7 @@ class AttentionScoresProperties {
     }
 
     private static Tensor scores(Arena arena, ScoreOptionsProperties.Trial trial, DType dtype) {
-        AttentionCase.Built built = trial.built;
+        AttentionCase.Built built = trial.score.built;
         Tensor query = built.query();
         Layout layout = trial.attentionCase.storage().results();
         return layout.allocate(

@@ -67,7 +67,8 @@ final class Calls {
     static void backward(Bits bits, String name, Inputs inputs, Results results, Results upstream, Backward call) {
         attention(bits, name, inputs, results, call.options);
         AttentionPass pass = new AttentionPass(inputs.query, inputs.key, inputs.value, results.outputs(), call.options);
-        AttentionGradients to = new AttentionGradients(call.query, call.key, call.value, call.bias);
+        AttentionGradients to =
+                AttentionGradients.of(call.query, call.key, call.value).withBias(call.bias);
         Attention.backward(bits.cpu, pass, upstream.outputs(), to);
         add(bits, "backward " + name, call.query, call.key, call.value, call.bias);
     }

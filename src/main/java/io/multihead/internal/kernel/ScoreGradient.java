@@ -109,6 +109,57 @@ public final class ScoreGradient {
         }
     }
 
+    /**
+     * Sets minus infinity in the columns to which key {@code key} is hidden by a window: those whose first key is above it.
+     *
+     * @param firsts per column the first key that it sees
+     */
+    public static void limitBelow(float[] score, int at, int length, float[] firsts, int q0, float key) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector first = FloatVector.fromArray(FLOATS, firsts, q0 + i);
+            FloatVector.fromArray(FLOATS, score, at + i)
+                    .blend(Float.NEGATIVE_INFINITY, first.compare(VectorOperators.GT, key))
+                    .intoArray(score, at + i);
+        }
+    }
+
+    /**
+     * {@code score += slope (distance + key)}, slope and distance of a column each: the distance is exact below 2^24 and the
+     * product rounds with the sum, as in {@link ScoreOps#addRamp}.
+     */
+    public static void addSlopes(
+            float[] score, int at, int length, float[] slopes, float[] distances, int q0, float key) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector.fromArray(FLOATS, distances, q0 + i)
+                    .add(key)
+                    .fma(FloatVector.fromArray(FLOATS, slopes, q0 + i), FloatVector.fromArray(FLOATS, score, at + i))
+                    .intoArray(score, at + i);
+        }
+    }
+
+    /**
+     * {@code factor = 1 - t^2} with {@code t = capped / cap}: the derivative of {@code cap tanh(x / cap)}. At least 0, also where
+     * t exceeds 1 by a rounding error.
+     */
+    public static void capDerivative(float[] capped, int at, int length, float cap, float[] factor) {
+        FloatVector one = FloatVector.broadcast(FLOATS, 1f);
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector t = FloatVector.fromArray(FLOATS, capped, at + i).div(cap);
+            t.neg().fma(t, one).max(0f).intoArray(factor, at + i);
+        }
+    }
+
+    /** {@code gradient = gradient factor}, but 0 stays 0: the factor of a hidden score may be NaN. */
+    public static void multiplyUnlessZero(float[] gradient, int at, int length, float[] factor) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector g = FloatVector.fromArray(FLOATS, gradient, at + i);
+            FloatVector.fromArray(FLOATS, factor, at + i)
+                    .mul(g)
+                    .blend(0f, g.compare(VectorOperators.EQ, 0f))
+                    .intoArray(gradient, at + i);
+        }
+    }
+
     /** {@code row = (row + c) * factor} with the compensation c stored {@code lost} floats after each element; -0 becomes +0. */
     public static void fold(float[] row, int at, int lost, int length, float factor) {
         for (int i = 0; i < length; i += COUNT) {

@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.attention.AttentionOptions;
-import io.multihead.attention.Mask;
 import io.multihead.attention.ScoreOptions;
 import io.multihead.compute.Compute;
 import io.multihead.nn.Pass;
@@ -50,16 +49,17 @@ class LayerScoreOptionsTest {
 
     @Test
     void backwardSaysWhatItLacks() {
-        MultiHeadConfig windowed = MultiHeadConfig.of(12, 3)
-                .withOptions(AttentionOptions.CAUSAL.withMask(Mask.CAUSAL.and(Mask.window(3, 0))));
+        MultiHeadConfig modified = MultiHeadConfig.of(12, 3)
+                .withOptions(AttentionOptions.CAUSAL.withScores(
+                        ScoreOptions.NONE.withModifier((batch, head, query, key, score) -> score)));
         Tensor x = TestTensors.random(new Random(1), 2, 7, 12);
         Tensor y = TestTensors.zeros(DType.F32, 2, 7, 12);
         Map<String, Tensor> gradients = new LinkedHashMap<>();
         try (Pass pass =
-                MultiHeadAttention.initialise(windowed, 5, Arena.ofAuto()).record(CPU, x, y)) {
+                MultiHeadAttention.initialise(modified, 5, Arena.ofAuto()).record(CPU, x, y)) {
             IllegalArgumentException error =
                     assertThrows(IllegalArgumentException.class, () -> pass.backward(x, y, gradients));
-            assertTrue(error.getMessage().contains("window"), error.getMessage());
+            assertTrue(error.getMessage().startsWith("modifier: given; expected none"), error.getMessage());
         }
     }
 }

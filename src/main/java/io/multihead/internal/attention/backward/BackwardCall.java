@@ -4,6 +4,7 @@ import io.multihead.internal.attention.AttentionEvent;
 import io.multihead.internal.attention.AttentionProblem;
 import io.multihead.internal.attention.QueryTensors;
 import io.multihead.internal.attention.mask.BoundMask;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.ScratchKey;
@@ -11,7 +12,10 @@ import io.multihead.internal.exec.Workspace;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/** One call of backward. Bound to checked arguments, it builds the schedule and runs its tasks, and then those of the bias. */
+/**
+ * One call of backward. Bound to checked arguments, it builds the schedule and runs its tasks, then those of the bias, then a task
+ * for each head's sink.
+ */
 public final class BackwardCall extends Operation implements LoopBody {
     private static final ScratchKey<BackwardWorker> WORKER = ScratchKey.ofWorker(BackwardWorker::new);
 
@@ -19,7 +23,15 @@ public final class BackwardCall extends Operation implements LoopBody {
     private final BackwardSchedule schedule = new BackwardSchedule();
     private final BiasGradientSchedule biasSchedule = new BiasGradientSchedule();
     private @Nullable Tensor biasGradient;
-    private boolean ofBias;
+    private @Nullable Tensor sinksGradient;
+    private Phase phase = Phase.BLOCKS;
+
+    /** What the tasks compute. */
+    private enum Phase {
+        BLOCKS,
+        BIAS,
+        SINKS
+    }
 
     /** Creates a call that is bound before each use. */
     public BackwardCall() {}
@@ -36,6 +48,11 @@ public final class BackwardCall extends Operation implements LoopBody {
         arguments.problem.bindKeys(key.dim(1), key.dim(2), (int) value.dim(3));
         arguments.bindKeyValues(key, value, keyGradient, valueGradient);
         biasGradient = newBiasGradient;
+    }
+
+    /** Sets where the gradient of the sinks goes, or null. */
+    public void bindSinks(@Nullable Tensor newSinksGradient) {
+        sinksGradient = newSinksGradient;
     }
 
     /** Returns the problem of the call, to set its score transforms. */
@@ -70,34 +87,48 @@ public final class BackwardCall extends Operation implements LoopBody {
     private long runTasks() {
         boolean ofKeys = arguments.keyGradient() != null || arguments.valueGradient() != null;
         schedule.build(arguments.problem, ofKeys, arguments.gradients.hasQuery(), parallelism());
-        ofBias = false;
+        phase = Phase.BLOCKS;
         run(this, schedule.tasks());
+        long tasks = schedule.tasks();
         Tensor bias = biasGradient;
-        if (bias == null) {
-            return schedule.tasks();
+        if (bias != null) {
+            biasSchedule.build(bias, arguments.problem);
+            phase = Phase.BIAS;
+            run(this, biasSchedule.tasks());
+            tasks += biasSchedule.tasks();
         }
-        biasSchedule.build(bias, arguments.problem);
-        ofBias = true;
-        run(this, biasSchedule.tasks());
-        return schedule.tasks() + biasSchedule.tasks();
+        if (sinksGradient != null) {
+            phase = Phase.SINKS;
+            run(this, arguments.problem.heads());
+            tasks += arguments.problem.heads();
+        }
+        return tasks;
     }
 
     @Override
     public void run(long number, Workspace scratch) {
         BackwardWorker worker = scratch.get(WORKER);
-        Tensor bias = biasGradient;
-        if (ofBias && bias != null) {
-            worker.bias(arguments, biasSchedule, number, bias, scratch.packer());
-        } else {
-            int task = (int) number;
-            worker.bind(arguments.problem, schedule.sequence(task), schedule.keyValueHead(task), scratch.packer());
-            switch (schedule.kind(task)) {
-                case GROUP -> worker.group(arguments);
-                case KEYS -> worker.keyBlock(arguments, schedule.block(task), false);
-                case QUERIES -> worker.queryBlock(arguments, schedule.block(task));
+        switch (phase) {
+            case BLOCKS -> blocks(worker, (int) number, scratch);
+            case BIAS -> {
+                Tensor to = Checks.notNull(biasGradient, "bias gradient");
+                worker.bias(arguments, biasSchedule, number, to, scratch.packer());
+            }
+            case SINKS -> {
+                Tensor to = Checks.notNull(sinksGradient, "sinks gradient");
+                worker.sink(arguments, number, to, scratch.packer());
             }
         }
         worker.release();
+    }
+
+    private void blocks(BackwardWorker worker, int task, Workspace scratch) {
+        worker.bind(arguments.problem, schedule.sequence(task), schedule.keyValueHead(task), scratch.packer());
+        switch (schedule.kind(task)) {
+            case GROUP -> worker.group(arguments);
+            case KEYS -> worker.keyBlock(arguments, schedule.block(task), false);
+            case QUERIES -> worker.queryBlock(arguments, schedule.block(task));
+        }
     }
 
     /** Drops every reference to the caller's memory. */
@@ -105,5 +136,6 @@ public final class BackwardCall extends Operation implements LoopBody {
     protected void clear() {
         arguments.clear();
         biasGradient = null;
+        sinksGradient = null;
     }
 }

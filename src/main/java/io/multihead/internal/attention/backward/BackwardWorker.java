@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * One thread's backward: {@code dV += P^T dO}, {@code dK += dS^T Q}, {@code dQ^T += K^T dS^T} over pairs of blocks (Dao 2023,
  * algorithm 2), each in one chain: chains of 64, as in forward, cost 7 % here and change the error in bounds by less than runs
- * differ.
+ * differ. Under a soft-cap dX takes the place of dS.
  */
 final class BackwardWorker {
     private static final int DS_PANEL = Blocking.BACKWARD_KEYS * PANEL;
@@ -31,7 +31,8 @@ final class BackwardWorker {
     private final ScoreGradientTile tile;
     private final PackedKeys keys;
     private final BiasGradient bias;
-    /** dS^T of a pair as right operand: {@code [panel of queries][key][32]}. */
+    private final SeenColumns seen = new SeenColumns();
+    /** dX^T of a pair as right operand: {@code [panel of queries][key][32]}. */
     private final float[] dSPanels = new float[Blocking.BACKWARD_QUERIES / PANEL * DS_PANEL];
 
     /** Blocks of the group's query rows, kept while key blocks pass. */
@@ -98,16 +99,45 @@ final class BackwardWorker {
         pack(call, queries, block);
         queries.clearGradient(call.problem.headDim());
         for (long k = 0; k < BackwardSchedule.keyBlocks(call.problem); k++) {
-            keys.pack(call, staging.packer(), group, k);
-            pair(call, queries, false, true);
+            if (seen.find(call.mask, group, queries, k * Blocking.BACKWARD_KEYS, keysOf(call.problem, k))) {
+                keys.pack(call, staging.packer(), group, k);
+                pair(call, queries, false, true);
+            }
         }
         writeQuery(call, queries);
+    }
+
+    private static int keysOf(AttentionProblem problem, long block) {
+        return (int) Math.min(Blocking.BACKWARD_KEYS, problem.keys() - block * Blocking.BACKWARD_KEYS);
     }
 
     /** Computes a part of the gradient of the bias. */
     void bias(BackwardArguments call, BiasGradientSchedule schedule, long task, Tensor to, Packer packer) {
         staging.bind(packer);
         bias.compute(call, schedule, schedule.part(task), to, staging, blocks[0], keys, tile);
+    }
+
+    /**
+     * Computes the gradient of a head's sink, {@code sum P_sink (0 - D)} over batch and queries in f64: the sink has no value, so
+     * that its dP is 0.
+     */
+    void sink(BackwardArguments call, long head, Tensor to, Packer packer) {
+        AttentionProblem problem = call.problem;
+        staging.bind(packer);
+        double sink = problem.scores().sink(head);
+        double sum = 0;
+        for (int b = 0; b < problem.sequences(); b++) {
+            group.bind(problem, b, (int) (head / problem.headsPerGroup()));
+            long firstRow = head % problem.headsPerGroup() * problem.queries();
+            for (long q = 0; q < problem.queries(); q += Blocking.BACKWARD_QUERIES) {
+                int rows = (int) Math.min(Blocking.BACKWARD_QUERIES, problem.queries() - q);
+                blocks[0].pack(call, staging, group, firstRow + q, rows);
+                for (int r = 0; sink != Double.NEGATIVE_INFINITY && r < rows; r++) {
+                    sum -= Math.exp(sink - blocks[0].logSumExp(r)) * blocks[0].mean(r);
+                }
+            }
+        }
+        to.setAt(to.offset() + head * to.stride(0), sum);
     }
 
     /** Returns a query block of this group, packed now unless this thread has packed it before. */
@@ -129,42 +159,57 @@ final class BackwardWorker {
 
     /** Adds the contributions of one pair of blocks; tiles that no query sees are skipped. */
     private void pair(BackwardArguments call, PackedQueries queries, boolean intoKeys, boolean intoQueries) {
-        int depth = 0;
-        int firstColumn = 0;
-        int columns = Lanes.roundUp(queries.count, PANEL);
+        int from = Blocking.BACKWARD_KEYS;
+        int to = 0;
+        int low = Blocking.BACKWARD_QUERIES;
+        int high = 0;
         for (int first = 0; first < keys.count; first += Blocking.BACKWARD_KEY_TILE) {
-            int column = queries.firstSeeing(keys.firstKey + first);
-            if (column >= queries.count) {
-                break;
+            if (!tile.compute(call, staging.packer(), group, queries, keys, first)) {
+                continue;
             }
-            tile.compute(call, staging.packer(), group, queries, keys, first, column);
             if (intoKeys) {
-                addNonFinite(queries, first, column, call.problem.valueDim());
+                addNonFinite(queries, first, call.problem.valueDim());
             }
             tile.finish(call, staging.packer(), group, queries);
+            tile.throughCap(call.problem.scores());
             if (intoKeys) {
-                addToKeys(call.problem, queries, first, column);
+                addToKeys(call.problem, queries, first);
             }
-            firstColumn = first == 0 ? column : firstColumn;
-            for (int r = 0; intoQueries && r < tile.count(); r++) {
-                int to = (first + r) * PANEL;
-                ScoreGradient.zeroPanels(column, dSPanels, to, DS_PANEL);
-                int at = to + column / PANEL * DS_PANEL;
-                ScoreGradient.toPanels(tile.dS(), r * ROW + column, columns - column, dSPanels, at, DS_PANEL);
+            if (intoQueries) {
+                storePanels(first, Lanes.roundUp(queries.count, PANEL));
             }
-            depth = first + tile.count();
+            from = Math.min(from, first);
+            to = first + tile.count();
+            low = Math.min(low, tile.column());
+            high = Math.max(high, tile.end());
         }
-        if (intoQueries && depth > 0) {
-            product.left(keys.transposedKeys, 0)
-                    .right(dSPanels, firstColumn / PANEL * DS_PANEL, DS_PANEL)
-                    .into(queries.queryGradient, firstColumn, PackedQueries.SUM_ROW)
-                    .accumulate(call.problem.headDim(), columns - firstColumn, depth, depth, Blocking.BACKWARD_QUERIES);
+        // a block has two tiles: those that are seen follow each other, so that every row of the panels has been
+        // written
+        if (intoQueries && from < to) {
+            product.left(keys.transposedKeys, from)
+                    .right(dSPanels, low / PANEL * DS_PANEL + from * PANEL, DS_PANEL)
+                    .into(queries.queryGradient, low, PackedQueries.SUM_ROW)
+                    .accumulate(call.problem.headDim(), high - low, to - from, to - from, Blocking.BACKWARD_QUERIES);
         }
     }
 
-    /** Adds {@code P^T dO} to dV and {@code dS^T Q} to dK. */
-    private void addToKeys(AttentionProblem problem, PackedQueries queries, int first, int column) {
-        int depth = queries.count - column;
+    /** Stores dX of the tile as panels, zeros in the columns that see none of its keys. */
+    private void storePanels(int first, int columns) {
+        int column = tile.column();
+        int end = tile.end();
+        for (int r = 0; r < tile.count(); r++) {
+            int at = (first + r) * PANEL;
+            ScoreGradient.zeroPanels(column, dSPanels, at, DS_PANEL);
+            ScoreGradient.toPanels(
+                    tile.dS(), r * ROW + column, end - column, dSPanels, at + column / PANEL * DS_PANEL, DS_PANEL);
+            ScoreGradient.zeroPanels(columns - end, dSPanels, at + end / PANEL * DS_PANEL, DS_PANEL);
+        }
+    }
+
+    /** Adds {@code P^T dO} to dV and {@code dX^T Q} to dK. */
+    private void addToKeys(AttentionProblem problem, PackedQueries queries, int first) {
+        int column = tile.column();
+        int depth = Math.min(tile.end(), queries.count) - column;
         int width = Lanes.roundUp(problem.valueDim(), PANEL);
         product.left(tile.p(), column)
                 .right(queries.gradientRows, column * PANEL, queries.count * PANEL)
@@ -178,11 +223,11 @@ final class BackwardWorker {
     }
 
     /** Adds the non-finite elements of dO to dV of exactly the keys that their row sees. */
-    private void addNonFinite(PackedQueries queries, int first, int column, int valueDim) {
+    private void addNonFinite(PackedQueries queries, int first, int valueDim) {
         int width = Lanes.roundUp(valueDim, PANEL);
         for (int i = 0; i < queries.nonFiniteCount; i++) {
             int query = queries.nonFiniteRows[i];
-            for (int k = 0; query >= column && k < tile.count(); k++) {
+            for (int k = 0; k < tile.count(); k++) {
                 for (int d = 0; tile.sees(query, k) && d < valueDim; d++) {
                     valueSum[(first + k) * 2 * width + d] += queries.nonFiniteValues[i * valueDim + d];
                 }

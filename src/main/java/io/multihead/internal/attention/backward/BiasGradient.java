@@ -61,15 +61,13 @@ final class BiasGradient {
             ScoreGradientTile tile,
             long firstQuery) {
         for (int first = 0; first < keys.count; first += Blocking.BACKWARD_KEY_TILE) {
-            int column = queries.firstSeeing(keys.firstKey + first);
-            if (column >= queries.count) {
-                break;
+            if (!tile.compute(call, packer, group, queries, keys, first)) {
+                continue;
             }
-            tile.compute(call, packer, group, queries, keys, first, column);
             tile.finish(call, packer, group, queries);
             float[] dS = tile.dS();
             for (int k = 0; k < tile.count(); k++) {
-                for (int q = column; q < queries.count; q++) {
+                for (int q = tile.column(); q < Math.min(tile.end(), queries.count); q++) {
                     sums[part.at(firstQuery + q, keys.firstKey + first + k)] += dS[k * ROW + q];
                 }
             }

@@ -18,8 +18,8 @@ import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 
 /**
- * Up to 256 query rows of one group: Q and dO in panels both ways, and per row log-sum-exp, {@code D = rowsum(dO o O)}, and the
- * end of the keys it sees. Also the sum of dQ. Belongs to one thread.
+ * Up to 256 query rows of one group: Q and dO in panels both ways, and per row log-sum-exp, {@code D = rowsum(dO o O)}, its
+ * position and the range of the keys it sees. Also the sum of dQ. Belongs to one thread.
  *
  * <p>Non-finite elements would contaminate keys that their row does not see, since {@code 0 * NaN} is NaN. They are zeroed in the
  * panels that the sums dK and dV read; those of dO are kept apart, to be added to exactly the keys that their row sees.
@@ -53,6 +53,10 @@ final class PackedQueries {
 
     /** Per row: the end of the keys it sees, counted from key 0. */
     final long[] ends = new long[MAX_ROWS];
+    /** Per row: the first key that a window lets it see. */
+    final long[] firsts = new long[MAX_ROWS];
+    /** Per row: the position of its query among the keys. */
+    final long[] positions = new long[MAX_ROWS];
     /** The rows of dO that have non-finite elements, and those elements, zeros between them. */
     final int[] nonFiniteRows = new int[MAX_ROWS];
 
@@ -92,18 +96,29 @@ final class PackedQueries {
         Arrays.fill(queryGradient, 0, size, 0f);
     }
 
-    /** Returns the first column, rounded down to a whole panel, that sees a key; {@link #count} or more if none does. */
-    int firstSeeing(long key) {
-        int column = 0;
-        while (column < count && ends[column] <= key) {
-            column++;
-        }
-        return column == count ? MAX_ROWS : column / PANEL * PANEL;
+    /** Returns whether no row's keys end before or at this one. */
+    boolean allSeeUpTo(long key) {
+        return smallestEnd > key;
     }
 
-    /** Returns whether every row sees the keys up to this one. */
-    boolean allSee(long key) {
-        return smallestEnd > key;
+    /** Returns whether no row's keys begin after this one. */
+    boolean allSeeFrom(long key) {
+        for (int r = 0; r < count; r++) {
+            if (firsts[r] > key) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Returns D of a row: the mean of its weights' gradients, less the gradient of log-sum-exp. */
+    float mean(int row) {
+        return statistics[MEAN + row];
+    }
+
+    /** Returns log-sum-exp of a row, to about f64's accuracy. */
+    double logSumExp(int row) {
+        return (double) statistics[row] + statistics[MAX_ROWS + row];
     }
 
     private void packQuery(BackwardArguments call, Staging staging, HeadGroup group) {
@@ -195,6 +210,8 @@ final class PackedQueries {
                 Tensor weights = Checks.notNull(call.saved.weights(), "weights");
                 statistics[MEAN + r] += weightsMean(weights, weightsGradient, staging, group, row);
             }
+            positions[r] = group.query(row) + offset;
+            firsts[r] = call.mask.firstKey(group.query(row), offset);
             ends[r] = call.mask.visibleKeys(group.query(row), offset, end);
             smallestEnd = Math.min(smallestEnd, ends[r]);
         }

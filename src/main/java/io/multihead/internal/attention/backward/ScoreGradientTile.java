@@ -12,6 +12,7 @@ import io.multihead.internal.gemm.MacroKernel;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.kernel.ScoreGradient;
+import io.multihead.internal.kernel.ScoreOps;
 import io.multihead.internal.layout.Packer;
 import io.multihead.internal.layout.Scratch;
 import io.multihead.internal.random.Philox;
@@ -20,8 +21,9 @@ import java.util.Arrays;
 
 /**
  * Weights and score gradients of up to 64 keys and 256 queries, transposed: {@code S^T = K Q^T}, {@code dP^T = V dO^T}, then
- * {@code P = e^(scale S - lse)} and {@code dS = P o (dP - D)} (Dao 2023, algorithm 2). Rows are keys, so that log-sum-exp and
- * D are vectors. Belongs to one thread.
+ * {@code P = e^(scale S - lse)} and {@code dS = P o (dP - D)} (Dao 2023, algorithm 2), and under a soft-cap
+ * {@code dX = (1 - (S / cap)^2) o dS} with X the scores before the cap. Rows are keys, so that log-sum-exp and D are vectors. Belongs
+ * to one thread.
  */
 final class ScoreGradientTile {
     private static final int KEYS = Blocking.BACKWARD_KEY_TILE;
@@ -30,12 +32,18 @@ final class ScoreGradientTile {
     private final MacroKernel product;
     /** {@code [key][ROW]}: S after {@link #compute}, then {@code M o P}. */
     private final float[] sThenP = new float[KEYS * ROW];
-    /** {@code [key][ROW]}: dP after {@link #compute}, then dS. */
+    /** {@code [key][ROW]}: dP after {@link #compute}, then dS, then dX. */
     private final float[] dPThenDS = new float[KEYS * ROW];
     /** Biases that are added to scores, then the gradient of the weights: {@code [key][ROW]}. */
     private final float[] transposed = new float[KEYS * ROW];
-    /** Per query the end of the keys it sees, counted from the tile's first. */
-    private final float[] ends = new float[Blocking.BACKWARD_QUERIES];
+
+    private final SeenColumns columns = new SeenColumns();
+    /** Per query its distance from the tile's first key, and the slope of its head. */
+    private final float[] distances = new float[Blocking.BACKWARD_QUERIES];
+
+    private final float[] slopes = new float[Blocking.BACKWARD_QUERIES];
+    /** Per query the first key it sees, then the end of these keys, counted from the tile's first. */
+    private final float[] limits = new float[Blocking.BACKWARD_QUERIES];
     /** Rounding errors of the exponents of a row, followed by an unused output of Exp.shifted. */
     private final float[] exponentErrors = new float[ROW + PANEL];
 
@@ -46,6 +54,8 @@ final class ScoreGradientTile {
 
     /** Factors of dropout: {@code [key][ROW]}. */
     private float[] factors = new float[0];
+    /** Derivatives of the soft-cap: {@code [key][ROW]}. */
+    private float[] capFactors = new float[0];
 
     private long firstKey;
     private int count;
@@ -58,24 +68,24 @@ final class ScoreGradientTile {
     }
 
     /**
-     * Computes S and dP, masked, of the keys {@code first} on of a block, and of the query columns from {@code firstColumn} on, a
-     * whole panel that some key is seen from.
+     * Computes S and dP, masked, of the keys {@code first} on of a block and the columns that see any of them.
+     *
+     * @return whether there are any; without, nothing was computed
      */
-    void compute(
-            BackwardArguments call,
-            Packer packer,
-            HeadGroup group,
-            PackedQueries queries,
-            PackedKeys keys,
-            int first,
-            int firstColumn) {
+    boolean compute(
+            BackwardArguments call, Packer packer, HeadGroup group, PackedQueries queries, PackedKeys keys, int first) {
         firstKey = keys.firstKey + first;
         count = Math.min(KEYS, keys.count - first);
-        column = firstColumn;
-        width = Lanes.roundUp(queries.count, PANEL) - column;
+        if (!columns.find(call.mask, group, queries, firstKey, count)) {
+            return false;
+        }
+        column = columns.first();
+        width = columns.end() - column;
         multiply(keys.keys, first, queries.queryColumns, call.problem.headDim(), sThenP);
         multiply(keys.values, first, queries.gradientColumns, call.problem.valueDim(), dPThenDS);
+        transform(call.problem.scores(), group, queries);
         mask(call, packer, group, queries);
+        return true;
     }
 
     /** Turns S into {@code M o P} and dP into dS; {@link #compute} comes first. */
@@ -124,14 +134,31 @@ final class ScoreGradientTile {
         return dPThenDS;
     }
 
+    /** Turns dS into the gradient of the scores before the soft-cap, if there is one; {@link #finish} comes first. */
+    void throughCap(ScoreRule rule) {
+        for (int r = 0; rule.softCap() != 0 && r < count; r++) {
+            ScoreGradient.multiplyUnlessZero(dPThenDS, r * ROW + column, width, capFactors);
+        }
+    }
+
     /** Returns the number of keys. */
     int count() {
         return count;
     }
 
+    /** Returns the first column of the last {@link #compute}, a multiple of 32. */
+    int column() {
+        return column;
+    }
+
+    /** Returns the end of the columns, a multiple of 32. */
+    int end() {
+        return column + width;
+    }
+
     /** Returns whether a query sees a key; between {@link #compute} and {@link #finish}. */
     boolean sees(int query, int key) {
-        return sThenP[key * ROW + query] != Float.NEGATIVE_INFINITY;
+        return query >= column && query < end() && sThenP[key * ROW + query] != Float.NEGATIVE_INFINITY;
     }
 
     /** Drops every reference to memory of others. */
@@ -152,41 +179,80 @@ final class ScoreGradientTile {
         }
     }
 
-    private void mask(BackwardArguments call, Packer packer, HeadGroup group, PackedQueries queries) {
-        if (call.mask.hasTensors()) {
-            transposeMask(call, packer, group, queries);
-            for (int r = 0; r < count; r++) {
-                if (call.mask.hasBias()) {
-                    RowOps.scale(
-                            sThenP,
-                            r * ROW + column,
-                            width,
-                            call.problem.scores().scale());
-                }
-                RowOps.addBias(sThenP, r * ROW + column, width, transposed, r * ROW + column);
+    /** Scales and caps scores and adds linear biases, in the order of {@link io.multihead.internal.attention.mask.ScoreTransform}. */
+    private void transform(ScoreRule rule, HeadGroup group, PackedQueries queries) {
+        float cap = (float) rule.softCap();
+        float[] perHead = rule.slopes();
+        capFactors = cap == 0 ? capFactors : memory.atLeast(capFactors, KEYS * ROW);
+        for (int q = column; perHead != null && q < Math.min(end(), queries.count); q++) {
+            slopes[q] = perHead[(int) group.head(queries.firstRow + q)];
+            distances[q] = firstKey - queries.positions[q];
+        }
+        for (int r = 0; rule.scalesFirst() && r < count; r++) {
+            int at = r * ROW + column;
+            RowOps.scale(sThenP, at, width, rule.scale());
+            if (cap != 0) {
+                ScoreOps.softCap(sThenP, at, width, cap);
+                ScoreGradient.capDerivative(sThenP, at, width, cap, capFactors);
             }
-        } else if (!queries.allSee(firstKey + count - 1)) {
-            for (int q = 0; q < queries.count; q++) {
-                ends[q] = Math.max(0, Math.min(KEYS, queries.ends[q] - firstKey));
-            }
-            for (int r = 0; r < count; r++) {
-                ScoreGradient.limit(sThenP, r * ROW + column, width, ends, column, r);
+            if (perHead != null) {
+                ScoreGradient.addSlopes(sThenP, at, width, slopes, distances, column, r);
             }
         }
     }
 
-    /** Transposes masks and biases to terms that are added to the scores. */
-    private void transposeMask(BackwardArguments call, Packer packer, HeadGroup group, PackedQueries queries) {
-        for (int q = column; q < queries.count; q++) {
-            long of = queries.firstRow + q;
-            int visible = (int) Math.max(0, Math.min(count, queries.ends[q] - firstKey));
-            Arrays.fill(row, 0f);
-            if (visible > 0) {
-                index.set(group.sequence(), group.head(of), group.query(of), firstKey);
-                call.mask.apply(packer, row, 0, staging, index, visible);
+    private void mask(BackwardArguments call, Packer packer, HeadGroup group, PackedQueries queries) {
+        if (call.mask.hasTensors() || call.mask.blocks().hides()) {
+            transposeMask(call, packer, group, queries);
+            for (int r = 0; r < count; r++) {
+                RowOps.addBias(sThenP, r * ROW + column, width, transposed, r * ROW + column);
+            }
+            return;
+        }
+        if (!queries.allSeeFrom(firstKey)) {
+            for (int q = 0; q < queries.count; q++) {
+                limits[q] = firstOf(queries, q);
             }
             for (int r = 0; r < count; r++) {
-                transposed[r * ROW + q] = r < visible ? row[r] : Float.NEGATIVE_INFINITY;
+                ScoreGradient.limitBelow(sThenP, r * ROW + column, width, limits, column, r);
+            }
+        }
+        if (!queries.allSeeUpTo(firstKey + count - 1)) {
+            for (int q = 0; q < queries.count; q++) {
+                limits[q] = endOf(queries, q);
+            }
+            for (int r = 0; r < count; r++) {
+                ScoreGradient.limit(sThenP, r * ROW + column, width, limits, column, r);
+            }
+        }
+    }
+
+    /** Returns the first key that a query sees, counted from the tile's first. */
+    private int firstOf(PackedQueries queries, int query) {
+        return (int) Math.max(0, Math.min(count, queries.firsts[query] - firstKey));
+    }
+
+    /** Returns the end of the keys that a query sees, counted from the tile's first. */
+    private int endOf(PackedQueries queries, int query) {
+        return (int) Math.max(0, Math.min(count, queries.ends[query] - firstKey));
+    }
+
+    /** Transposes masks and biases to terms that are added to the scores. */
+    private void transposeMask(BackwardArguments call, Packer packer, HeadGroup group, PackedQueries queries) {
+        for (int q = column; q < Math.min(end(), queries.count); q++) {
+            long of = queries.firstRow + q;
+            int first = firstOf(queries, q);
+            int visible = endOf(queries, q);
+            Arrays.fill(row, 0f);
+            if (visible > first) {
+                index.set(group.sequence(), group.head(of), group.query(of), firstKey);
+                call.mask.apply(packer, row, 0, staging, index, visible);
+                if (call.mask.blocks().hides()) {
+                    call.mask.blocks().apply(row, 0, index, visible);
+                }
+            }
+            for (int r = 0; r < count; r++) {
+                transposed[r * ROW + q] = r >= first && r < visible ? row[r] : Float.NEGATIVE_INFINITY;
             }
         }
     }
@@ -195,7 +261,7 @@ final class ScoreGradientTile {
         long threshold = Philox.threshold(rule.dropoutRate());
         float kept = Philox.kept(rule.dropoutRate());
         factors = memory.atLeast(factors, KEYS * ROW);
-        for (int q = column; q < queries.count; q++) {
+        for (int q = column; q < Math.min(end(), queries.count); q++) {
             long counter = group.dropoutCounter(queries.firstRow + q);
             for (int r = 0; r < count; r++) {
                 if (r % 4 == 0) {
@@ -207,7 +273,7 @@ final class ScoreGradientTile {
     }
 
     private void readWeightsGradient(Tensor gradient, Packer packer, HeadGroup group, PackedQueries queries) {
-        for (int q = column; q < queries.count; q++) {
+        for (int q = column; q < Math.min(end(), queries.count); q++) {
             long at = group.position(gradient, queries.firstRow + q) + firstKey * gradient.stride(3);
             packer.read(gradient, at, 0, gradient.stride(3), 1, count, row, 0, row.length);
             for (int r = 0; r < count; r++) {

@@ -46,8 +46,11 @@ public final class BlockSparseMask {
         return false;
     }
 
-    /** Sets the scores of keys that are not kept to minus infinity; no block crosses the index's key, a multiple of 256. */
-    void apply(float[] scores, int at, ScoreIndex index, int keys) {
+    /**
+     * Sets the scores of keys that are not kept to minus infinity. The index's key is a multiple of the number of keys rounded up to
+     * a power of two, so that a block neither begins before it nor ends between two tiles of one block.
+     */
+    public void apply(float[] scores, int at, ScoreIndex index, int keys) {
         for (int first = 0; first < keys; first += size) {
             if (!keeps(index.batch, index.head, index.query, index.key + first)) {
                 Arrays.fill(scores, at + first, at + Math.min(keys, first + size), Float.NEGATIVE_INFINITY);
