@@ -16,10 +16,17 @@ import org.jspecify.annotations.Nullable;
 public final class NaiveLayer {
     private final MultiHeadConfig config;
     private final Map<String, Tensor> parameters;
+    private final double @Nullable [] sinks;
 
     public NaiveLayer(MultiHeadConfig config, Map<String, Tensor> parameters) {
+        this(config, parameters, null);
+    }
+
+    /** A layer with a soft-cap from the configuration, and with these sinks, one per query head. */
+    public NaiveLayer(MultiHeadConfig config, Map<String, Tensor> parameters, double @Nullable [] sinks) {
         this.config = config;
         this.parameters = parameters;
+        this.sinks = sinks;
     }
 
     /** The sum of masks and biases for one score; minus infinity hides the key. For projected keys only. */
@@ -69,7 +76,7 @@ public final class NaiveLayer {
             for (int h = 0; h < heads; h++) {
                 Numbers scores = scores(q, k, h);
                 addBias(scores, key[b].length, b, h, bias);
-                weights.add(softmax(scores));
+                weights.add(softmax(scores, sinks == null ? Double.NEGATIVE_INFINITY : sinks[h]));
                 average(weights.get(h), v, h, concatenated);
             }
             result.weights.add(weights);
@@ -85,6 +92,7 @@ public final class NaiveLayer {
         int from = head * headDim;
         int keyFrom = sharedBy(head) * headDim;
         double scale = config.options().scaleFor(headDim);
+        double cap = config.options().scores().softCap();
         Numbers scores = new Numbers(q.value.length, k.value.length);
         for (int i = 0; i < q.value.length; i++) {
             for (int j = 0; j < k.value.length; j++) {
@@ -96,6 +104,9 @@ public final class NaiveLayer {
                             * (Math.abs(left * right)
                                     + q.error[i][from + d] * Math.abs(right)
                                     + Math.abs(left) * k.error[j][keyFrom + d]);
+                }
+                if (cap != 0) {
+                    scores.value[i][j] = cap * Math.tanh(scores.value[i][j] / cap);
                 }
             }
         }
@@ -113,11 +124,11 @@ public final class NaiveLayer {
     }
 
     /** Softmax in place; weights of 0 where a query sees no key. */
-    private static Numbers softmax(Numbers scores) {
+    private static Numbers softmax(Numbers scores, double sink) {
         for (int i = 0; i < scores.value.length; i++) {
             double[] row = scores.value[i];
-            double max = Arrays.stream(row).max().orElse(Double.NEGATIVE_INFINITY);
-            double sum = 0;
+            double max = Math.max(sink, Arrays.stream(row).max().orElse(Double.NEGATIVE_INFINITY));
+            double sum = max == Double.NEGATIVE_INFINITY ? 0 : Math.exp(sink - max);
             for (int j = 0; j < row.length; j++) {
                 row[j] = max == Double.NEGATIVE_INFINITY ? 0 : Math.exp(row[j] - max);
                 sum += row[j];

@@ -59,6 +59,24 @@ record AxisLayout(List<Integer> batch, List<Integer> tokens) {
         return product(shape, tokens);
     }
 
+    /** Returns the shape of attention weights, of every head or averaged, the extra keys among the keys. */
+    Shape weights(MultiHeadConfig config, MultiHeadInputs inputs, boolean perHead) {
+        MultiHeadInputs.Sequences sequences = inputs.sequences();
+        long keys = sequences == null
+                ? tokens(inputs.key().shape())
+                : sequences.keys().maxLength();
+        List<Long> dims = new ArrayList<>();
+        if (!batch.isEmpty()) {
+            dims.add(batch(inputs.query().shape()));
+        }
+        if (perHead) {
+            dims.add((long) config.queryHeads());
+        }
+        dims.add(tokens(inputs.query().shape()));
+        dims.add(keys + config.extraKeys());
+        return Shape.of(dims.stream().mapToLong(Long::longValue).toArray());
+    }
+
     /** Returns the view with batch axes first, then token axes, then the rest. */
     Tensor inOrder(Tensor tensor) {
         List<Integer> order = new ArrayList<>(batch);

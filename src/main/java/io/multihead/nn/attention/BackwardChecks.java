@@ -19,7 +19,7 @@ final class BackwardChecks {
             LayerParameters parameters,
             MultiHeadInputs inputs,
             MultiHeadOutputs outputs,
-            Tensor outputGradient,
+            MultiHeadOutputs outputGradients,
             MultiHeadGradients to,
             Map<String, Tensor> gradients) {
         TensorChecks tensors = new TensorChecks(cpu)
@@ -27,7 +27,8 @@ final class BackwardChecks {
                 .reads("key", inputs.key(), inputs.key().shape())
                 .reads("value", inputs.value(), inputs.value().shape())
                 .reads(parameters.byName())
-                .reads("outputGradient", outputGradient, outputs.output().shape());
+                .reads("outputGradient", outputGradients.output(), outputs.output().shape());
+        weights(tensors, parameters.config(), inputs, outputs, outputGradients);
         inputs(tensors, parameters.config(), inputs, to);
         tensors.writesGradients(parameters.byName(), gradients);
     }
@@ -42,6 +43,36 @@ final class BackwardChecks {
         requireOnce("value gradient", to.value(), inputs.value() == inputs.key(), "key");
         scoreBias(tensors, config.options().mask().and(inputs.mask()), to.scoreBias());
         headMask(tensors, config, inputs, to.headMask());
+        if (to.sinks() != null && config.options().scores().sinks() == null) {
+            throw Checks.fail("sinks gradient", "given", "expected options with sinks, as the configuration has none");
+        }
+        if (to.sinks() != null) {
+            tensors.writes("sinks gradient", to.sinks(), Shape.of(config.queryHeads()));
+        }
+    }
+
+    /** Checks the gradients of attention weights: the call must have returned some, averaged or not. */
+    private static void weights(
+            TensorChecks tensors,
+            MultiHeadConfig config,
+            MultiHeadInputs inputs,
+            MultiHeadOutputs outputs,
+            MultiHeadOutputs gradients) {
+        Tensor average = gradients.averageWeights();
+        Tensor perHead = gradients.headWeights();
+        if (average == null && perHead == null) {
+            return;
+        }
+        if (outputs.averageWeights() == null && outputs.headWeights() == null) {
+            throw Checks.fail("weights gradient", "given", "expected outputs with weights, as none were recorded");
+        }
+        AxisLayout axes = AxisLayout.of(config, inputs.query().shape());
+        if (average != null) {
+            tensors.reads("averageWeights gradient", average, axes.weights(config, inputs, false));
+        }
+        if (perHead != null) {
+            tensors.reads("headWeights gradient", perHead, axes.weights(config, inputs, true));
+        }
     }
 
     private static void scoreBias(TensorChecks tensors, Mask mask, @Nullable Tensor gradient) {

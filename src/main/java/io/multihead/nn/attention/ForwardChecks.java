@@ -40,7 +40,7 @@ final class ForwardChecks {
         check.sequences(inputs, recorded);
         check.masks(inputs);
         check.tensors.reads(parameters.byName());
-        check.outputs(outputs, inputs.sequences());
+        check.outputs(outputs, inputs);
         return axes;
     }
 
@@ -93,19 +93,15 @@ final class ForwardChecks {
         }
     }
 
-    private void outputs(MultiHeadOutputs outputs, MultiHeadInputs.@Nullable Sequences sequences) {
+    private void outputs(MultiHeadOutputs outputs, MultiHeadInputs inputs) {
         long[] lead = Arrays.copyOf(query.toArray(), query.rank() - 1);
         tensors.writes(
                 "output", outputs.output(), join(lead, config.outputShape().toArray()));
-        long keys = config.extraKeys()
-                + (sequences == null ? axes.tokens(key) : sequences.keys().maxLength());
-        long[] batch = axes.batch().isEmpty() ? new long[0] : new long[] {axes.batch(query)};
         if (outputs.averageWeights() != null) {
-            tensors.writes("averageWeights", outputs.averageWeights(), join(batch, axes.tokens(query), keys));
+            tensors.writes("averageWeights", outputs.averageWeights(), axes.weights(config, inputs, false));
         }
         if (outputs.headWeights() != null) {
-            long heads = config.queryHeads();
-            tensors.writes("headWeights", outputs.headWeights(), join(batch, heads, axes.tokens(query), keys));
+            tensors.writes("headWeights", outputs.headWeights(), axes.weights(config, inputs, true));
         }
     }
 

@@ -92,8 +92,10 @@ public final class GatedPass implements Pass {
         factor = parts.attentionFactor();
         TensorMath.scale(cpu, middle, factor, branch);
         addGate(gradients.get(GatedParts.ATTENTION_GATE), factor, middle, attended);
-        MultiHeadGradients to = new MultiHeadGradients(
-                through, inputGradients.key(), null, inputGradients.scoreBias(), inputGradients.headMask());
+        MultiHeadGradients to = MultiHeadGradients.of(through, inputGradients.key())
+                .withScoreBias(inputGradients.scoreBias())
+                .withHeadMask(inputGradients.headMask())
+                .withSinks(inputGradients.sinks());
         attention.backward(branch, to, Gradients.under("attn.", gradients));
         norm.backward(through, branch, Gradients.under("attn_norm.", gradients));
         if (inputGradients.query() != null) {

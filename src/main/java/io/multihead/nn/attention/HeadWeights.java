@@ -3,6 +3,7 @@ package io.multihead.nn.attention;
 import io.multihead.compute.Compute;
 import io.multihead.internal.nn.TensorArena;
 import io.multihead.internal.nn.TensorMath;
+import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -11,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param all {@code [batch, heads, queries, keys and extra keys]}; null when the caller asked for no weights
  * @param isTemporary whether they are stored in a dense f32 temporary, since they are averaged, change when extra keys
- *     are merged or are computed in several calls, and not in the caller's memory
+ *     are merged, are computed in several calls, or would be rounded before backward reads them, and not in the caller's memory
  * @param extraKeys how many extra keys there are
  */
 record HeadWeights(@Nullable Tensor all, boolean isTemporary, int extraKeys) {
@@ -22,10 +23,12 @@ record HeadWeights(@Nullable Tensor all, boolean isTemporary, int extraKeys) {
             TensorArena arena,
             ProjectedHeads heads,
             MultiHeadInputs.@Nullable Sequences sequences,
-            MultiHeadOutputs outputs) {
+            MultiHeadOutputs outputs,
+            boolean recorded) {
         int extra = config.extraKeys();
         Tensor wanted = outputs.headWeights();
-        if (outputs.averageWeights() == null && (wanted == null || extra == 0 && sequences == null)) {
+        boolean rounded = recorded && wanted != null && wanted.dtype() != DType.F32 && wanted.dtype() != DType.F64;
+        if (outputs.averageWeights() == null && (wanted == null || extra == 0 && sequences == null && !rounded)) {
             return new HeadWeights(wanted == null ? null : batched(wanted, 4), false, extra);
         }
         Tensor query = heads.query();
@@ -68,7 +71,7 @@ record HeadWeights(@Nullable Tensor all, boolean isTemporary, int extraKeys) {
     }
 
     /** Returns the tensor with a batch axis of 1 in front if it has none. */
-    private static Tensor batched(Tensor tensor, int rank) {
+    static Tensor batched(Tensor tensor, int rank) {
         long[] dims = new long[rank];
         dims[0] = 1;
         System.arraycopy(tensor.shape().toArray(), 0, dims, rank - tensor.rank(), tensor.rank());

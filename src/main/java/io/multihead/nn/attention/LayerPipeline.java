@@ -47,6 +47,7 @@ final class LayerPipeline {
      * @param heads query, key and value after projection
      * @param attended the concatenated heads {@code [batch, queries, heads * valueDim]}, before the head mask
      * @param attention the same as heads, and log-sum-exp
+     * @param weights the attention weights, if the outputs asked for any
      * @param options of the call to attention
      * @param extraKeys the extra keys, or null
      */
@@ -55,6 +56,7 @@ final class LayerPipeline {
             ProjectedHeads heads,
             Tensor attended,
             AttentionOutputs attention,
+            HeadWeights weights,
             AttentionOptions options,
             @Nullable ExtraKeys extraKeys) {}
 
@@ -70,7 +72,9 @@ final class LayerPipeline {
         AttentionOptions options = config.options()
                 .withMask(config.options().mask().and(inputs.mask()))
                 .withDropout(dropout);
-        AttentionOutputs attention = attend(cpu, arena, heads, attended, options, inputs, outputs);
+        HeadWeights weights = HeadWeights.of(config, arena, heads, inputs.sequences(), outputs, recorded);
+        AttentionOutputs attention = attend(cpu, arena, heads, attended, options, inputs.sequences(), weights);
+        weights.deliver(cpu, arena, outputs);
 
         Tensor masked = attended;
         if (inputs.headMask() != null) {
@@ -81,7 +85,7 @@ final class LayerPipeline {
             HeadMask.apply(cpu, Views.splitHeads(masked, config.queryHeads()), inputs.headMask());
         }
         writeOutput(cpu, arena, axes, masked, outputs.output());
-        return new Saved(axes, heads, attended, attention, options, extraKeys);
+        return new Saved(axes, heads, attended, attention, weights, options, extraKeys);
     }
 
     private AttentionOutputs attend(
@@ -90,21 +94,18 @@ final class LayerPipeline {
             ProjectedHeads heads,
             Tensor attended,
             AttentionOptions options,
-            MultiHeadInputs inputs,
-            MultiHeadOutputs outputs) {
+            MultiHeadInputs.@Nullable Sequences sequences,
+            HeadWeights weights) {
         Tensor output = Views.splitHeads(attended, config.queryHeads());
         AttentionOutputs kept = AttentionOutputs.of(output);
         if (recorded || extraKeys != null) {
             kept = kept.withLogSumExp(arena.f64(output.dim(0), output.dim(1), output.dim(2)));
         }
-        MultiHeadInputs.Sequences sequences = inputs.sequences();
-        HeadWeights weights = HeadWeights.of(config, arena, heads, sequences, outputs);
         AttentionOutputs written = weights.keys() == null ? kept : kept.withWeights(weights.keys());
         SequenceAttention.forward(cpu, heads, sequences, written, options, recorded);
         if (extraKeys != null) {
             extraKeys.merge(cpu, arena, heads.query(), written, dropout, weights.extra());
         }
-        weights.deliver(cpu, arena, outputs);
         return kept;
     }
 

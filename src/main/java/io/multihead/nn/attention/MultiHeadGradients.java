@@ -17,15 +17,17 @@ import org.jspecify.annotations.Nullable;
  * @param headMask of the head mask's shape, or {@code [heads]} or {@code [batch, heads]} when the call had none, which stands for
  *     ones: {@code sum att_h o dAtt_h} for every head (or every head of every example), from which Michel et al. (2019, equation
  *     2) take a head's importance
+ * @param sinks {@code [queryHeads]}: of the sinks of the configuration's options
  */
 public record MultiHeadGradients(
         @Nullable Tensor query,
         @Nullable Tensor key,
         @Nullable Tensor value,
         @Nullable Tensor scoreBias,
-        @Nullable Tensor headMask) {
+        @Nullable Tensor headMask,
+        @Nullable Tensor sinks) {
     /** No gradient of an input. */
-    public static final MultiHeadGradients NONE = new MultiHeadGradients(null, null, null, null, null);
+    public static final MultiHeadGradients NONE = new MultiHeadGradients(null, null, null, null, null, null);
 
     /**
      * Returns room for the gradient of self-attention's one input.
@@ -34,7 +36,7 @@ public record MultiHeadGradients(
      * @return where it goes
      */
     public static MultiHeadGradients of(@Nullable Tensor x) {
-        return new MultiHeadGradients(x, null, null, null, null);
+        return new MultiHeadGradients(x, null, null, null, null, null);
     }
 
     /**
@@ -45,7 +47,7 @@ public record MultiHeadGradients(
      * @return where they go
      */
     public static MultiHeadGradients of(@Nullable Tensor query, @Nullable Tensor memory) {
-        return new MultiHeadGradients(query, memory, null, null, null);
+        return new MultiHeadGradients(query, memory, null, null, null, null);
     }
 
     /**
@@ -57,7 +59,7 @@ public record MultiHeadGradients(
      * @return where they go
      */
     public static MultiHeadGradients of(@Nullable Tensor query, @Nullable Tensor key, @Nullable Tensor value) {
-        return new MultiHeadGradients(query, key, value, null, null);
+        return new MultiHeadGradients(query, key, value, null, null, null);
     }
 
     /**
@@ -66,7 +68,7 @@ public record MultiHeadGradients(
      * @param tensor of the bias's shape
      */
     public MultiHeadGradients withScoreBias(@Nullable Tensor tensor) {
-        return new MultiHeadGradients(query, key, value, tensor, headMask);
+        return new MultiHeadGradients(query, key, value, tensor, headMask, sinks);
     }
 
     /**
@@ -75,7 +77,17 @@ public record MultiHeadGradients(
      * @param tensor {@code [heads]} or {@code [batch, heads]}
      */
     public MultiHeadGradients withHeadMask(@Nullable Tensor tensor) {
-        return new MultiHeadGradients(query, key, value, scoreBias, tensor);
+        return new MultiHeadGradients(query, key, value, scoreBias, tensor, sinks);
+    }
+
+    /**
+     * Returns these gradients and that of the sinks of the configuration's options.
+     *
+     * @param tensor {@code [queryHeads]}
+     * @return changed gradients
+     */
+    public MultiHeadGradients withSinks(@Nullable Tensor tensor) {
+        return new MultiHeadGradients(query, key, value, scoreBias, headMask, tensor);
     }
 
     /** Returns where the gradient of one projection's input goes. */

@@ -3,6 +3,7 @@ package io.multihead.nn.attention;
 import io.multihead.attention.Attention;
 import io.multihead.attention.AttentionDropout;
 import io.multihead.attention.AttentionGradients;
+import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.AttentionPass;
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
@@ -18,7 +19,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A recorded call of {@link MultiHeadAttention}. Keeps the projected heads, their attention and its log-sum-exp, all linear in
- * the number of tokens. For one thread at a time; inputs, outputs and parameters must not change before it is closed.
+ * the number of tokens; and attention weights, if the outputs asked for any. For one thread at a time; inputs, outputs and parameters must not change before it is closed.
  */
 public final class MultiHeadPass implements Pass {
     private final Compute cpu;
@@ -81,22 +82,41 @@ public final class MultiHeadPass implements Pass {
      * @throws IllegalStateException if the pass is closed
      */
     public void backward(Tensor outputGradient, MultiHeadGradients inputGradients, Map<String, Tensor> gradients) {
+        MultiHeadOutputs output = MultiHeadOutputs.of(Checks.notNull(outputGradient, "outputGradient"));
+        backward(output, inputGradients, gradients);
+    }
+
+    /**
+     * Computes gradients of some loss from its gradients with respect to the output and the attention weights that the call
+     * returned, averaged over heads or of every head. Each gradient of weights may be given if either kind was asked for.
+     *
+     * @param outputGradients of the shapes of the outputs; what is null beside the output's gradient means 0
+     * @param inputGradients where the gradients of what the call read go, written
+     * @param gradients by the names of {@link MultiHeadAttention#parameters}: the parameters' gradients are added to them;
+     *     parameters without a tensor here are skipped
+     * @throws IllegalArgumentException if a shape does not fit, tensors overlap, or the call returned no weights to have a
+     *     gradient, before anything is written
+     * @throws IllegalStateException if the pass is closed
+     */
+    public void backward(
+            MultiHeadOutputs outputGradients, MultiHeadGradients inputGradients, Map<String, Tensor> gradients) {
+        Checks.notNull(outputGradients, "outputGradients");
         if (!open) {
             throw new IllegalStateException("pass: closed; expected an open one");
         }
-        BackwardChecks.check(cpu, parameters, inputs, outputs, outputGradient, inputGradients, gradients);
+        BackwardChecks.check(cpu, parameters, inputs, outputs, outputGradients, inputGradients, gradients);
         try (TensorArena scratch = TensorArena.ofCall(cpu)) {
-            back(scratch, outputGradient, inputGradients, gradients);
+            back(scratch, outputGradients, inputGradients, gradients);
         }
     }
 
     private void back(
             TensorArena scratch,
-            Tensor outputGradient,
+            MultiHeadOutputs outputGradients,
             MultiHeadGradients inputGradients,
             Map<String, Tensor> gradients) {
         Tensor upstream = scratch.f32(saved.attended().shape().toArray());
-        projector.backwardOutput(denseGradient(scratch, outputGradient), upstream, gradients);
+        projector.backwardOutput(denseGradient(scratch, outputGradients.output()), upstream, gradients);
         Tensor heads = Views.splitHeads(upstream, parameters.config().queryHeads());
         if (inputGradients.headMask() != null) {
             HeadMask.gradient(cpu, saved.attention().output(), heads, inputGradients.headMask());
@@ -105,7 +125,9 @@ public final class MultiHeadPass implements Pass {
             HeadMask.apply(cpu, heads, inputs.headMask());
         }
         RecordedProjector.HeadGradients into = projector.allocateGradients(scratch);
-        attendBack(scratch, heads, into.heads(), inputGradients.scoreBias(), gradients);
+        Tensor weights = WeightsGradient.perHead(cpu, scratch, parameters.config().queryHeads(), outputGradients);
+        AttentionOutputs ofAttention = AttentionOutputs.of(heads).withWeights(weights);
+        attendBack(scratch, ofAttention, into.heads(), inputGradients, gradients);
         boolean wantsQuery = inputGradients.query() != null;
         projector
                 .backwardInputs(cpu, scratch, into, wantsQuery, gradients)
@@ -134,35 +156,68 @@ public final class MultiHeadPass implements Pass {
 
     /**
      * Goes back through attention. The extra keys are a second part of the same softmax: with log-sum-exp and output of the whole,
-     * each part's backward gives its own gradients exactly, and the query's are their sum.
+     * each part's backward gives its own gradients exactly, and the query's are their sum. What the weights of one part add to D
+     * enters the other as a gradient of log-sum-exp.
      */
     private void attendBack(
             TensorArena scratch,
-            Tensor upstream,
+            AttentionOutputs upstream,
             ProjectedHeads into,
-            @Nullable Tensor scoreBias,
+            MultiHeadGradients inputGradients,
             Map<String, Tensor> gradients) {
         ProjectedHeads heads = saved.heads();
-        AttentionPass pass =
-                new AttentionPass(heads.query(), heads.key(), heads.value(), saved.attention(), saved.options());
-        SequenceAttention.backward(cpu, pass, inputs.sequences(), upstream, into, scoreBias);
         ExtraKeys extraKeys = saved.extraKeys();
-        if (extraKeys == null) {
-            return;
+        AttentionOutputs ofKeys = upstream;
+        AttentionOutputs ofExtra = upstream;
+        AttentionOutputs keys = saved.attention();
+        AttentionOutputs extra = saved.attention();
+        if (upstream.weights() != null) {
+            HeadWeights own = new HeadWeights(upstream.weights(), true, saved.weights().extraKeys());
+            ofKeys = upstream.withWeights(own.keys());
+            keys = keys.withWeights(saved.weights().keys());
+            if (extraKeys != null) {
+                extra = extra.withWeights(saved.weights().extra());
+                ofExtra = upstream.withWeights(own.extra()).withLogSumExp(logSumExp(scratch, keys, ofKeys));
+                ofKeys = ofKeys.withLogSumExp(logSumExp(scratch, extra, ofExtra));
+            }
         }
-        long batch = upstream.dim(0);
+        AttentionPass pass = new AttentionPass(heads.query(), heads.key(), heads.value(), keys, saved.options());
+        SequenceAttention.backward(cpu, pass, inputs.sequences(), ofKeys, into, inputGradients);
+        if (extraKeys != null) {
+            backExtra(scratch, extraKeys, extra, ofExtra, into, gradients);
+        }
+    }
+
+    private Tensor logSumExp(TensorArena scratch, AttentionOutputs part, AttentionOutputs upstream) {
+        return WeightsGradient.ofLogSumExp(
+                cpu,
+                scratch,
+                Checks.notNull(part.weights(), "weights"),
+                Checks.notNull(upstream.weights(), "weights gradient"));
+    }
+
+    /** Adds what the extra keys contribute to the gradients of queries and of the biases of keys and values. */
+    private void backExtra(
+            TensorArena scratch,
+            ExtraKeys extraKeys,
+            AttentionOutputs outputs,
+            AttentionOutputs upstream,
+            ProjectedHeads into,
+            Map<String, Tensor> gradients) {
+        ProjectedHeads heads = saved.heads();
+        long batch = heads.query().dim(0);
         Tensor keys = extraKeys.keys(batch);
         Tensor values = extraKeys.values(batch);
         Tensor query = scratch.f32(heads.query().shape().toArray());
         Tensor keyGradient = scratch.f32(keys.shape().toArray());
         Tensor valueGradient = scratch.f32(values.shape().toArray());
-        AttentionPass extra = new AttentionPass(
+        AttentionPass pass = new AttentionPass(
                 heads.query(),
                 keys,
                 values,
-                saved.attention(),
+                outputs,
                 extraKeys.options(saved.options().dropout()));
-        Attention.backward(cpu, extra, upstream, AttentionGradients.of(query, keyGradient, valueGradient));
+        Attention.backward(cpu, pass, upstream, AttentionGradients.of(query, keyGradient, valueGradient));
         TensorMath.add(cpu, into.query(), query, into.query());
         if (parameters.config().keyValueBias()) {
             addOverBatch(keyGradient, gradients.get(LayerParameters.KEY_BIAS));

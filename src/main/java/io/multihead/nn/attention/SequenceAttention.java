@@ -37,40 +37,49 @@ final class SequenceAttention {
         } else {
             for (int s = 0; s < sequences.queries().count(); s++) {
                 ProjectedHeads one = slice(heads, sequences, s);
+                zeroBeyond(outputs, sequences, s);
                 AttentionOutputs part = slice(outputs, sequences, s);
                 Attention.forward(cpu, one.query(), one.key(), one.value(), part, options(options, s));
             }
         }
     }
 
-    /** Computes the gradients of projected heads, and of a bias of the mask where wanted, from that of the output. */
+    /**
+     * Computes the gradients of projected heads, and of a bias of the mask and of sinks where wanted.
+     *
+     * @param upstream the gradients of output, weights and log-sum-exp; the last two may be null
+     */
     static void backward(
             Compute cpu,
             AttentionPass pass,
             @Nullable Sequences sequences,
-            Tensor upstream,
+            AttentionOutputs upstream,
             ProjectedHeads to,
-            @Nullable Tensor bias) {
+            MultiHeadGradients wanted) {
+        Tensor sinks = wanted.sinks();
         if (sequences == null) {
             AttentionGradients gradients = AttentionGradients.of(to.query(), to.key(), to.value());
-            Attention.backward(cpu, pass, upstream, bias == null ? gradients : gradients.withBias(bias));
+            Attention.backward(
+                    cpu, pass, upstream, gradients.withBias(wanted.scoreBias()).withSinks(sinks));
             return;
         }
         ProjectedHeads heads = new ProjectedHeads(pass.query(), pass.key(), pass.value());
+        double[] sums = new double[sinks == null ? 0 : (int) sinks.dim(0)];
+        Tensor part = sinks == null ? null : Tensor.of(new double[sums.length], sums.length);
         for (int s = 0; s < sequences.queries().count(); s++) {
             ProjectedHeads one = slice(heads, sequences, s);
             ProjectedHeads gradients = slice(to, sequences, s);
-            AttentionPass part = new AttentionPass(
-                    one.query(),
-                    one.key(),
-                    one.value(),
-                    slice(pass.outputs(), sequences, s),
-                    options(pass.options(), s));
-            Attention.backward(
-                    cpu,
-                    part,
-                    queries(upstream, sequences, s),
-                    AttentionGradients.of(gradients.query(), gradients.key(), gradients.value()));
+            AttentionOutputs saved = slice(pass.outputs(), sequences, s);
+            AttentionPass own =
+                    new AttentionPass(one.query(), one.key(), one.value(), saved, options(pass.options(), s));
+            AttentionGradients ofOne = AttentionGradients.of(gradients.query(), gradients.key(), gradients.value());
+            Attention.backward(cpu, own, slice(upstream, sequences, s), ofOne.withSinks(part));
+            for (int h = 0; part != null && h < sums.length; h++) {
+                sums[h] += part.get(h);
+            }
+        }
+        for (int h = 0; sinks != null && h < sums.length; h++) {
+            sinks.set(sums[h], h);
         }
     }
 
@@ -88,7 +97,15 @@ final class SequenceAttention {
                 sequences.keys().end(s));
     }
 
-    /** Returns the part of the outputs for one sequence; weights of keys that it does not have become 0. */
+    /** Sets the weights of keys that a sequence does not have to 0. */
+    private static void zeroBeyond(AttentionOutputs outputs, Sequences sequences, int s) {
+        if (outputs.weights() != null) {
+            Tensor weights = queries(outputs.weights(), sequences, s);
+            weights.slice(3, sequences.keys().length(s), weights.dim(3)).fill(0);
+        }
+    }
+
+    /** Returns the part of the outputs, or of their gradients, for one sequence. */
     private static AttentionOutputs slice(AttentionOutputs outputs, Sequences sequences, int s) {
         AttentionOutputs part = AttentionOutputs.of(queries(outputs.output(), sequences, s));
         if (outputs.logSumExp() != null) {
@@ -96,9 +113,7 @@ final class SequenceAttention {
         }
         if (outputs.weights() != null) {
             Tensor weights = queries(outputs.weights(), sequences, s);
-            long keys = sequences.keys().length(s);
-            weights.slice(3, keys, weights.dim(3)).fill(0);
-            part = part.withWeights(weights.slice(3, 0, keys));
+            part = part.withWeights(weights.slice(3, 0, sequences.keys().length(s)));
         }
         return part;
     }

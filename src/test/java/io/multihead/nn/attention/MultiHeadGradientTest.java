@@ -31,6 +31,8 @@ import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
+import net.jqwik.api.constraints.IntRange;
+import org.jspecify.annotations.Nullable;
 
 /** Gradients of the layer, over its options, against differences of its definition in f64. */
 class MultiHeadGradientTest {
@@ -58,6 +60,7 @@ class MultiHeadGradientTest {
             @ForAll("sizes") Sizes sizes,
             @ForAll("switches") Switches switches,
             @ForAll("masks") Masks masks,
+            @ForAll @IntRange(max = 3) int weights,
             @ForAll long seed) {
         LayerCase tried = new LayerCase(sizes, switches, masks, seed);
         Map<String, Tensor> parameters = widened(tried.parameters);
@@ -76,14 +79,15 @@ class MultiHeadGradientTest {
         if (tried.scores != null && tried.scores.dtype().isFloating()) {
             inputs = inputs.withScoreBias(PyTorchMasks.perHead(zeros(tried.scores), tried.config.queryHeads()));
         }
-        try (MultiHeadPass pass = layer.record(CPU, tried.inputs, MultiHeadOutputs.of(output), 0)) {
-            pass.backward(upstream, inputs, gradients);
+        MultiHeadOutputs outputs = withWeights(tried, MultiHeadOutputs.of(output), weights, () -> 0);
+        MultiHeadOutputs given = withWeights(tried, MultiHeadOutputs.of(upstream), weights, random::nextGaussian);
+        try (MultiHeadPass pass = layer.record(CPU, tried.inputs, outputs, 0)) {
+            pass.backward(given, inputs, gradients);
         }
-        DoubleSupplier loss = () -> loss(tried, parameters, upstream);
-        double lossSize = 0;
-        for (long[] place : places(output)) {
-            lossSize += Math.abs(upstream.get(place) * output.get(place));
-        }
+        DoubleSupplier loss = () -> loss(tried, parameters, given);
+        double lossSize = size(given.output(), output)
+                + size(given.averageWeights(), outputs.averageWeights())
+                + size(given.headWeights(), outputs.headWeights());
         for (Map.Entry<String, Tensor> parameter : parameters.entrySet()) {
             Tensor gradient = gradients.get(parameter.getKey());
             check(parameter.getKey(), parameter.getValue(), gradient, loss, lossSize, random);
@@ -95,6 +99,26 @@ class MultiHeadGradientTest {
         }
     }
 
+    /** Adds averaged weights, those of every head, or both: 1, 2 and 3. */
+    private static MultiHeadOutputs withWeights(LayerCase tried, MultiHeadOutputs to, int kind, DoubleSupplier source) {
+        Sizes sizes = tried.sizes;
+        long keys = tried.allKeys();
+        DType dtype = kind == 3 ? DType.BF16 : DType.F32;
+        Tensor average = TestTensors.zeros(DType.F32, sizes.batch(), sizes.queries(), keys);
+        Tensor perHead =
+                TestTensors.zeros(dtype, sizes.batch(), tried.config.queryHeads(), sizes.queries(), keys);
+        return to.withAverageWeights((kind & 1) == 0 ? null : fill(average, source))
+                .withHeadWeights((kind & 2) == 0 ? null : fill(perHead, source));
+    }
+
+    private static double size(@Nullable Tensor gradient, @Nullable Tensor of) {
+        double sum = 0;
+        for (long[] place : gradient == null ? List.<long[]>of() : places(gradient)) {
+            sum += Math.abs(gradient.get(place) * of.get(place));
+        }
+        return sum;
+    }
+
     /** Shrunk from a failure: one visible key, so that the scores' gradients are 0 but for roundings. */
     @Example
     void roundingsOfWhatCancelsAreAllowed() {
@@ -102,6 +126,7 @@ class MultiHeadGradientTest {
                 new Sizes(3, 4, 2, 2, 1, 2, 6, 18),
                 new Switches(false, false, false, false, false, true, false, DType.F64),
                 new Masks(LayerCase.Padding.DROP_SHARED, LayerCase.Scores.NONE, LayerCase.Causal.NONE),
+                0,
                 5);
     }
 
@@ -110,7 +135,7 @@ class MultiHeadGradientTest {
      * multiplications of up to 20 addends and a softmax is off by less than 100 roundings of the sum of absolute addends,
      * those of the loss among them: where gradients cancel, as with one visible key, the roundings of what cancelled remain.
      */
-    private static void check(
+    static void check(
             String name, Tensor varied, Tensor gradient, DoubleSupplier loss, double lossSize, Random random) {
         if (varied.shape().elements() == 0) {
             return;
@@ -145,16 +170,28 @@ class MultiHeadGradientTest {
         }
     }
 
-    private static double loss(LayerCase tried, Map<String, Tensor> parameters, Tensor upstream) {
+    private static double loss(LayerCase tried, Map<String, Tensor> parameters, MultiHeadOutputs upstream) {
         NaiveLayer.Result result = tried.expected(parameters);
-        Tensor ordered = tried.batchFirst(upstream);
+        Tensor ordered = tried.batchFirst(upstream.output());
         double sum = 0;
         for (int b = 0; b < ordered.dim(0); b++) {
-            double[][] values = result.output().get(b).value();
-            for (int i = 0; i < values.length; i++) {
-                for (int d = 0; d < values[i].length; d++) {
-                    sum += values[i][d] * ordered.get(b, i, d);
-                }
+            sum += dot(result.output().get(b).value(), ordered.select(0, b));
+            if (upstream.averageWeights() != null) {
+                sum += dot(result.averageWeights(b).value(), upstream.averageWeights().select(0, b));
+            }
+            for (int h = 0; upstream.headWeights() != null && h < tried.config.queryHeads(); h++) {
+                double[][] weights = result.weights().get(b).get(h).value();
+                sum += dot(weights, upstream.headWeights().select(0, b).select(0, h));
+            }
+        }
+        return sum;
+    }
+
+    static double dot(double[][] values, Tensor gradient) {
+        double sum = 0;
+        for (int i = 0; i < values.length; i++) {
+            for (int d = 0; d < values[i].length; d++) {
+                sum += values[i][d] * gradient.get(i, d);
             }
         }
         return sum;
@@ -287,6 +324,12 @@ class MultiHeadGradientTest {
         fails(
                 "headMask gradient: shape [4]; expected [3]",
                 () -> pass.backward(dy, MultiHeadGradients.NONE.withHeadMask(Tensor.of(new float[4], 4)), Map.of()));
+        fails("weights gradient: given; expected outputs with weights, as none were recorded", () -> pass.backward(
+                MultiHeadOutputs.of(dy).withAverageWeights(TestTensors.zeros(DType.F32, 2, 5, 5)),
+                MultiHeadGradients.NONE,
+                Map.of()));
+        fails("sinks gradient: given; expected options with sinks, as the configuration has none", () -> pass.backward(
+                dy, MultiHeadGradients.NONE.withSinks(Tensor.of(new float[3], 3)), Map.of()));
         fails(
                 "headMask: shape [4]; expected [3] or [2, 3]",
                 () -> layer.forward(

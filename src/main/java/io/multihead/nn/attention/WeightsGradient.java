@@ -1,0 +1,63 @@
+package io.multihead.nn.attention;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.exec.FloatsKey;
+import io.multihead.internal.kernel.WideRows;
+import io.multihead.internal.nn.RowLoop;
+import io.multihead.internal.nn.RowView;
+import io.multihead.internal.nn.TensorArena;
+import io.multihead.internal.nn.TensorMath;
+import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/** The gradients of the weights that a recorded call returned, as attention takes them. */
+final class WeightsGradient {
+    private static final FloatsKey WEIGHTS = new FloatsKey();
+    private static final FloatsKey GRADIENTS = new FloatsKey();
+
+    private WeightsGradient() {}
+
+    /**
+     * Returns the gradient of every head's weights {@code [batch, heads, queries, keys]}, to which that of their mean adds
+     * {@code 1 / heads} of itself; null if there is neither. A view of the caller's tensor where nothing needs to be computed.
+     */
+    static @Nullable Tensor perHead(Compute cpu, TensorArena scratch, long heads, MultiHeadOutputs gradients) {
+        Tensor perHead = gradients.headWeights() == null ? null : HeadWeights.batched(gradients.headWeights(), 4);
+        if (gradients.averageWeights() == null) {
+            return perHead;
+        }
+        Tensor average = HeadWeights.batched(gradients.averageWeights(), 3);
+        Tensor share = scratch.f32(average.shape().toArray());
+        TensorMath.scale(cpu, average, 1.0 / heads, share);
+        Tensor shares = share.reshape(share.dim(0), 1, share.dim(1), share.dim(2))
+                .broadcast(share.dim(0), heads, share.dim(1), share.dim(2));
+        if (perHead == null) {
+            return shares;
+        }
+        Tensor sum = scratch.f32(perHead.shape().toArray());
+        TensorMath.add(cpu, perHead, shares, sum);
+        return sum;
+    }
+
+    /**
+     * Returns {@code -sum_j W_ij dW_ij} of every row, {@code [batch, heads, queries]}: what some keys of a softmax add to the gradient
+     * of log-sum-exp, as seen from its other keys.
+     */
+    static Tensor ofLogSumExp(Compute cpu, TensorArena scratch, Tensor weights, Tensor gradients) {
+        long heads = weights.dim(1);
+        long queries = weights.dim(2);
+        Tensor sums = scratch.f64(weights.dim(0), heads, queries);
+        RowView values = RowView.of(weights, 1);
+        RowView factors = RowView.of(gradients, 1);
+        int length = (int) values.length();
+        RowLoop.run(cpu, values.count(), (row, memory) -> {
+            float[] first = memory.floats(WEIGHTS, RowView.room(length));
+            float[] second = memory.floats(GRADIENTS, RowView.room(length));
+            values.read(memory.packer(), row, first);
+            factors.read(memory.packer(), row, second);
+            double sum = WideRows.dotInOrder(first, second, length);
+            sums.set(-sum, row / queries / heads, row / queries % heads, row % queries);
+        });
+        return sums;
+    }
+}
