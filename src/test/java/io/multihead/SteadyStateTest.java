@@ -48,6 +48,7 @@ class SteadyStateTest {
             Tensor a = Tensor.allocate(arena, DType.F32, Shape.of(9, 40));
             Tensor b = Tensor.allocate(arena, DType.F32, Shape.of(40, 50));
             Tensor c = Tensor.allocate(arena, DType.F32, Shape.of(9, 50));
+            Tensor c2 = Tensor.allocate(arena, DType.F32, Shape.of(9, 50));
             PackedWeights packed = PackedWeights.of(b);
             Rope rope = Rope.of(Rope.Config.of(40));
             settles("attention", () -> Attention.forward(serial, q, k, k, out, AttentionOptions.CAUSAL));
@@ -82,6 +83,7 @@ class SteadyStateTest {
             settles("gemm", () -> Gemm.multiply(serial, a, b, c, GemmOptions.DEFAULT));
             settles("packed gemm", () -> Gemm.multiply(threads, a, packed, c, GemmOptions.DEFAULT));
             settles("softmax", () -> Softmax.forward(serial, c, c, null, AttentionOptions.DEFAULT));
+            settles("softmax backward", () -> Softmax.backward(serial, c, c2, c2, AttentionOptions.DEFAULT));
         }
     }
 

@@ -1,8 +1,10 @@
 package io.multihead.attention;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.attention.backward.SoftmaxGradientCall;
 import io.multihead.internal.attention.forward.SoftmaxCall;
 import io.multihead.internal.attention.mask.BoundMask;
+import io.multihead.internal.attention.mask.MaskPart;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.call.TensorChecks;
@@ -22,6 +24,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Softmax {
     private static final ScratchKey<SoftmaxCall> CALL = ScratchKey.of(SoftmaxCall::new);
+    private static final ScratchKey<SoftmaxGradientCall> GRADIENT = ScratchKey.of(SoftmaxGradientCall::new);
 
     private Softmax() {}
 
@@ -55,6 +58,63 @@ public final class Softmax {
         run(cpu, scores, output, logSumExp, options, true);
     }
 
+    /**
+     * Computes the gradient of the scores, {@code ds_j = scale p_j (dp_j - sum_k p_k dp_k)}, from the softmax p that {@link #forward}
+     * wrote. An element whose softmax is 0, as of every masked score, has gradient 0 and adds to no sum, whatever its {@code dp}
+     * holds. The gradient of a bias is this one divided by the scale, summed over the axes along which it is broadcast.
+     *
+     * @param cpu threads and scratch
+     * @param output {@code [..., keys]}: what forward wrote
+     * @param outputGradient the same shape: the loss's gradient with respect to the output
+     * @param scoresGradient the same shape, written; may be {@code outputGradient} or {@code output} itself
+     * @param options those of forward, of which the scale counts here
+     * @throws IllegalArgumentException if shapes do not fit or memory overlaps otherwise; nothing has been written then
+     */
+    public static void backward(
+            Compute cpu, Tensor output, Tensor outputGradient, Tensor scoresGradient, AttentionOptions options) {
+        Checks.notNull(cpu, "cpu");
+        Checks.notNull(options, "options");
+        requireRank("output", output);
+        TensorChecks.requireShape(outputGradient, "outputGradient", output.shape());
+        TensorChecks.requireShape(scoresGradient, "scoresGradient", output.shape());
+        Checks.fitsInt(output.dim(-1), "keys");
+        requireNoScores(options);
+        TensorChecks.requireAccess(cpu, output, "output");
+        TensorChecks.requireFloating(output, "output");
+        TensorChecks.requireAccess(cpu, outputGradient, "outputGradient");
+        TensorChecks.requireFloating(outputGradient, "outputGradient");
+        TensorChecks.requireWritable(cpu, scoresGradient, "scoresGradient");
+        if (scoresGradient != output) {
+            TensorChecks.requireApart(scoresGradient, "scoresGradient", output, "output");
+        }
+        if (scoresGradient != outputGradient) {
+            TensorChecks.requireApart(scoresGradient, "scoresGradient", outputGradient, "outputGradient");
+        }
+        try (SoftmaxGradientCall call = Operation.open(cpu, GRADIENT)) {
+            call.bind(output, outputGradient, scoresGradient, options.scaleFor(1));
+            call.run();
+        }
+    }
+
+    private static int requireRank(String argument, Tensor tensor) {
+        int rank = Checks.notNull(tensor, argument).rank();
+        if (rank < 1 || rank > 4) {
+            throw Checks.fail(argument, "shape " + tensor.shape(), "expected one to four axes");
+        }
+        return rank;
+    }
+
+    private static void requireNoScores(AttentionOptions options) {
+        boolean blocks = false;
+        for (int i = 0; i < options.mask().parts().size(); i++) {
+            blocks |= options.mask().parts().get(i).kind() == MaskPart.Kind.BLOCKS;
+        }
+        if (!options.scores().isNone() || blocks) {
+            throw Checks.fail(
+                    "options", options.toString(), "expected no score options and no blocks for scores alone");
+        }
+    }
+
     private static void run(
             Compute cpu,
             Tensor scores,
@@ -78,10 +138,7 @@ public final class Softmax {
         try (SoftmaxCall call = Operation.open(cpu, CALL)) {
             call.bind(scores, output, logSumExp, logarithm, options.scaleFor(1));
             BoundMask mask = call.bindMask(options.mask().parts());
-            if (!options.scores().isNone() || mask.blocks().hides()) {
-                throw Checks.fail(
-                        "options", options.toString(), "expected no score options and no blocks for scores alone");
-            }
+            requireNoScores(options);
             mask.requireUsable(cpu, output, "output");
             if (logSumExp != null) {
                 mask.requireUsable(cpu, logSumExp, "logSumExp");
@@ -91,10 +148,7 @@ public final class Softmax {
     }
 
     private static void requireShapes(Tensor scores, Tensor output, @Nullable Tensor logSumExp) {
-        int rank = Checks.notNull(scores, "scores").rank();
-        if (rank < 1 || rank > 4) {
-            throw Checks.fail("scores", "shape " + scores.shape(), "expected one to four axes");
-        }
+        int rank = requireRank("scores", scores);
         TensorChecks.requireShape(output, "output", scores.shape());
         Checks.fitsInt(scores.dim(-1), "keys");
         boolean fits = logSumExp == null || logSumExp.rank() == rank - 1;

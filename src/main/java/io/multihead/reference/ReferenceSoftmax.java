@@ -51,6 +51,28 @@ public final class ReferenceSoftmax {
         return sum == 0 ? max : max + Math.log(sum);
     }
 
+    /**
+     * Returns the gradient of the scores, {@code p_j (dp_j - sum_k p_k dp_k)}; an element whose softmax is 0 has gradient 0 and adds
+     * to no sum.
+     *
+     * @param softmax one row of {@link #row}
+     * @param gradient the gradient of the softmax, as many elements
+     * @return the gradient as a new array
+     */
+    public static double[] gradient(double[] softmax, double[] gradient) {
+        int length = Checks.notNull(softmax, "softmax").length;
+        Checks.length(Checks.notNull(gradient, "gradient").length, length, "gradient", "as many as softmax");
+        double mean = 0;
+        for (int j = 0; j < length; j++) {
+            mean += softmax[j] == 0 ? 0 : softmax[j] * gradient[j];
+        }
+        double[] result = new double[length];
+        for (int j = 0; j < length; j++) {
+            result[j] = softmax[j] == 0 ? 0 : softmax[j] * (gradient[j] - mean);
+        }
+        return result;
+    }
+
     private static double max(double[] scores) {
         double max = Double.NEGATIVE_INFINITY;
         for (double score : Checks.notNull(scores, "scores")) {

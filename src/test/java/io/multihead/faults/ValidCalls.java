@@ -112,6 +112,8 @@ final class ValidCalls {
                         Softmax.class, "forward", CPU, t(m, 3, 4), t(m, 3, 4), t(m, 3), AttentionOptions.DEFAULT),
                 m -> ValidCall.of(
                         Softmax.class, "logForward", CPU, t(m, 3, 4), t(m, 3, 4), t(m, 3), AttentionOptions.DEFAULT),
+                m -> ValidCall.of(
+                        Softmax.class, "backward", CPU, t(m, 3, 4), t(m, 3, 4), t(m, 3, 4), AttentionOptions.DEFAULT),
                 m -> ValidCall.of(KeyValueView.class, "of", k(m), k(m)),
                 m -> ValidCall.of(
                         KeyValueView.class, "packed", t(m, 1, 2, 3, 4), t(m, 1, 2, 3, 4), PackedSequences.of(0, 1, 3)),

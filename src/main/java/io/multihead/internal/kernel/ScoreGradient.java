@@ -160,6 +160,29 @@ public final class ScoreGradient {
         }
     }
 
+    /** Sets a gradient to 0 where the softmax is 0, as of masked elements, whose gradient may be anything. */
+    public static void dropWhereZero(float[] gradient, float[] softmax, int length) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector p = FloatVector.fromArray(FLOATS, softmax, i);
+            FloatVector.fromArray(FLOATS, gradient, i)
+                    .blend(0f, p.compare(VectorOperators.EQ, 0f))
+                    .intoArray(gradient, i);
+        }
+    }
+
+    /** {@code gradient = factor p (gradient - mean)}, and 0 where p is 0. */
+    public static void ofSoftmax(float[] gradient, float[] softmax, int length, float mean, float factor) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector p = FloatVector.fromArray(FLOATS, softmax, i);
+            FloatVector.fromArray(FLOATS, gradient, i)
+                    .sub(mean)
+                    .mul(p)
+                    .mul(factor)
+                    .blend(0f, p.compare(VectorOperators.EQ, 0f))
+                    .intoArray(gradient, i);
+        }
+    }
+
     /** {@code row = (row + c) * factor} with the compensation c stored {@code lost} floats after each element; -0 becomes +0. */
     public static void fold(float[] row, int at, int lost, int length, float factor) {
         for (int i = 0; i < length; i += COUNT) {
