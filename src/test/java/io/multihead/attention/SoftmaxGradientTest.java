@@ -118,7 +118,6 @@ class SoftmaxGradientTest {
 
     private static void fails(String message, Runnable call) {
         assertEquals(
-                message,
-                assertThrows(IllegalArgumentException.class, call::run).getMessage());
+                message, assertThrows(IllegalArgumentException.class, call::run).getMessage());
     }
 }

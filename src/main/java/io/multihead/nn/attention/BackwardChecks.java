@@ -27,7 +27,10 @@ final class BackwardChecks {
                 .reads("key", inputs.key(), inputs.key().shape())
                 .reads("value", inputs.value(), inputs.value().shape())
                 .reads(parameters.byName())
-                .reads("outputGradient", outputGradients.output(), outputs.output().shape());
+                .reads(
+                        "outputGradient",
+                        outputGradients.output(),
+                        outputs.output().shape());
         weights(tensors, parameters.config(), inputs, outputs, outputGradients);
         inputs(tensors, parameters.config(), inputs, to);
         tensors.writesGradients(parameters.byName(), gradients);

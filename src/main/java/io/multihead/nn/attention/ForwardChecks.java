@@ -9,7 +9,6 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
 
 /** Checks one call's tensors against the configuration and each other, before anything is written. */
 final class ForwardChecks {

@@ -125,7 +125,8 @@ public final class MultiHeadPass implements Pass {
             HeadMask.apply(cpu, heads, inputs.headMask());
         }
         RecordedProjector.HeadGradients into = projector.allocateGradients(scratch);
-        Tensor weights = WeightsGradient.perHead(cpu, scratch, parameters.config().queryHeads(), outputGradients);
+        Tensor weights =
+                WeightsGradient.perHead(cpu, scratch, parameters.config().queryHeads(), outputGradients);
         AttentionOutputs ofAttention = AttentionOutputs.of(heads).withWeights(weights);
         attendBack(scratch, ofAttention, into.heads(), inputGradients, gradients);
         boolean wantsQuery = inputGradients.query() != null;
@@ -172,7 +173,8 @@ public final class MultiHeadPass implements Pass {
         AttentionOutputs keys = saved.attention();
         AttentionOutputs extra = saved.attention();
         if (upstream.weights() != null) {
-            HeadWeights own = new HeadWeights(upstream.weights(), true, saved.weights().extraKeys());
+            HeadWeights own =
+                    new HeadWeights(upstream.weights(), true, saved.weights().extraKeys());
             ofKeys = upstream.withWeights(own.keys());
             keys = keys.withWeights(saved.weights().keys());
             if (extraKeys != null) {

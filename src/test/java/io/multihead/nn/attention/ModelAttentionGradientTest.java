@@ -84,8 +84,8 @@ class ModelAttentionGradientTest {
         }
         DoubleSupplier loss = () -> loss(config, parameters, x, sinks == null ? null : varied, upstream);
         double size = Math.abs(loss.getAsDouble()) + 2 * TOKENS * 12;
-        parameters.forEach((name, tensor) ->
-                MultiHeadGradientTest.check(name, tensor, gradients.get(name), loss, size, random));
+        parameters.forEach(
+                (name, tensor) -> MultiHeadGradientTest.check(name, tensor, gradients.get(name), loss, size, random));
         MultiHeadGradientTest.check("x", x, inputs.query(), loss, size, random);
         if (sinks != null) {
             MultiHeadGradientTest.check("sinks", varied, inputs.sinks(), loss, size, random);
@@ -93,11 +93,7 @@ class ModelAttentionGradientTest {
     }
 
     private static double loss(
-            MultiHeadConfig config,
-            Map<String, Tensor> parameters,
-            Tensor x,
-            Tensor sinks,
-            MultiHeadOutputs upstream) {
+            MultiHeadConfig config, Map<String, Tensor> parameters, Tensor x, Tensor sinks, MultiHeadOutputs upstream) {
         double[] perHead = new double[4];
         for (int h = 0; sinks != null && h < 4; h++) {
             perHead[h] = sinks.get(h);
@@ -105,10 +101,7 @@ class ModelAttentionGradientTest {
         double[][][] tokens = TestTensors.cube(x);
         NaiveLayer.Result result = new NaiveLayer(config, parameters, sinks == null ? null : perHead)
                 .forward(
-                        tokens,
-                        tokens,
-                        tokens,
-                        (b, h, i, j) -> j > i || i - j > WINDOW ? Double.NEGATIVE_INFINITY : 0);
+                        tokens, tokens, tokens, (b, h, i, j) -> j > i || i - j > WINDOW ? Double.NEGATIVE_INFINITY : 0);
         double sum = 0;
         for (int b = 0; b < 2; b++) {
             sum += MultiHeadGradientTest.dot(
@@ -130,9 +123,11 @@ class ModelAttentionGradientTest {
         Tensor weights = TestTensors.random(random, TOKENS, 5);
         float[] all = sinks(layer, MultiHeadInputs.of(x).withSequences(PackedSequences.ofLengths(4, 5)), dy, weights);
         float[] first = sinks(
-                layer, MultiHeadInputs.of(x.slice(0, 0, 4)), dy.slice(0, 0, 4), weights.slice(0, 0, 4).slice(1, 0, 4));
-        float[] second =
-                sinks(layer, MultiHeadInputs.of(x.slice(0, 4, 9)), dy.slice(0, 4, 9), weights.slice(0, 4, 9));
+                layer,
+                MultiHeadInputs.of(x.slice(0, 0, 4)),
+                dy.slice(0, 0, 4),
+                weights.slice(0, 0, 4).slice(1, 0, 4));
+        float[] second = sinks(layer, MultiHeadInputs.of(x.slice(0, 4, 9)), dy.slice(0, 4, 9), weights.slice(0, 4, 9));
         float[] sum = new float[4];
         for (int h = 0; h < 4; h++) {
             sum[h] = first[h] + second[h];
@@ -145,8 +140,7 @@ class ModelAttentionGradientTest {
         Tensor gradient = TestTensors.zeros(DType.F32, 4);
         MultiHeadOutputs outputs = MultiHeadOutputs.of(
                         TestTensors.zeros(DType.F32, dy.shape().toArray()))
-                .withAverageWeights(
-                        TestTensors.zeros(DType.F32, weights.shape().toArray()));
+                .withAverageWeights(TestTensors.zeros(DType.F32, weights.shape().toArray()));
         try (MultiHeadPass pass = layer.record(CPU, inputs, outputs, 0)) {
             MultiHeadOutputs given = MultiHeadOutputs.of(dy).withAverageWeights(weights);
             pass.backward(given, MultiHeadGradients.NONE.withSinks(gradient), Map.of());

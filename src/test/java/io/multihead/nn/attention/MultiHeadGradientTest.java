@@ -105,8 +105,7 @@ class MultiHeadGradientTest {
         long keys = tried.allKeys();
         DType dtype = kind == 3 ? DType.BF16 : DType.F32;
         Tensor average = TestTensors.zeros(DType.F32, sizes.batch(), sizes.queries(), keys);
-        Tensor perHead =
-                TestTensors.zeros(dtype, sizes.batch(), tried.config.queryHeads(), sizes.queries(), keys);
+        Tensor perHead = TestTensors.zeros(dtype, sizes.batch(), tried.config.queryHeads(), sizes.queries(), keys);
         return to.withAverageWeights((kind & 1) == 0 ? null : fill(average, source))
                 .withHeadWeights((kind & 2) == 0 ? null : fill(perHead, source));
     }
@@ -177,7 +176,9 @@ class MultiHeadGradientTest {
         for (int b = 0; b < ordered.dim(0); b++) {
             sum += dot(result.output().get(b).value(), ordered.select(0, b));
             if (upstream.averageWeights() != null) {
-                sum += dot(result.averageWeights(b).value(), upstream.averageWeights().select(0, b));
+                sum += dot(
+                        result.averageWeights(b).value(),
+                        upstream.averageWeights().select(0, b));
             }
             for (int h = 0; upstream.headWeights() != null && h < tried.config.queryHeads(); h++) {
                 double[][] weights = result.weights().get(b).get(h).value();
@@ -324,12 +325,15 @@ class MultiHeadGradientTest {
         fails(
                 "headMask gradient: shape [4]; expected [3]",
                 () -> pass.backward(dy, MultiHeadGradients.NONE.withHeadMask(Tensor.of(new float[4], 4)), Map.of()));
-        fails("weights gradient: given; expected outputs with weights, as none were recorded", () -> pass.backward(
-                MultiHeadOutputs.of(dy).withAverageWeights(TestTensors.zeros(DType.F32, 2, 5, 5)),
-                MultiHeadGradients.NONE,
-                Map.of()));
-        fails("sinks gradient: given; expected options with sinks, as the configuration has none", () -> pass.backward(
-                dy, MultiHeadGradients.NONE.withSinks(Tensor.of(new float[3], 3)), Map.of()));
+        fails(
+                "weights gradient: given; expected outputs with weights, as none were recorded",
+                () -> pass.backward(
+                        MultiHeadOutputs.of(dy).withAverageWeights(TestTensors.zeros(DType.F32, 2, 5, 5)),
+                        MultiHeadGradients.NONE,
+                        Map.of()));
+        fails(
+                "sinks gradient: given; expected options with sinks, as the configuration has none",
+                () -> pass.backward(dy, MultiHeadGradients.NONE.withSinks(Tensor.of(new float[3], 3)), Map.of()));
         fails(
                 "headMask: shape [4]; expected [3] or [2, 3]",
                 () -> layer.forward(

@@ -7,7 +7,7 @@ import java.util.Set;
 /** Which impls are this library's own, and the order in which tables and charts have them. */
 final class Impls {
     /** Benchmarks of this library alone: variants beside each other. */
-    private static final Set<String> VARIANTS = Set.of("DecodeBatch", "PrefillOptions");
+    private static final Set<String> VARIANTS = Set.of("BackwardOptions", "DecodeBatch", "PrefillOptions");
 
     /** Ours, then native peers, then those in Java. */
     private static final List<String> KNOWN = List.of(("multihead materialising paged bf16 f16 i8 mixed alone plain "

@@ -3,6 +3,7 @@ package io.multihead.jmh.rounds;
 import io.multihead.jmh.bench.AttentionBackwardBench;
 import io.multihead.jmh.bench.AttentionDecodeBench;
 import io.multihead.jmh.bench.AttentionForwardBench;
+import io.multihead.jmh.bench.BackwardOptionsBench;
 import io.multihead.jmh.bench.DecodeBatchBench;
 import io.multihead.jmh.bench.EmbeddingsBench;
 import io.multihead.jmh.bench.ExponentialBench;
@@ -122,6 +123,7 @@ public final class Plan {
         add(MixedBench.class);
         add(DecodeBatchBench.class);
         add(PrefillOptionsBench.class);
+        add(BackwardOptionsBench.class);
         add(
                 AttentionForwardBench.class,
                 "shape=1x8x1x64,1x8x16x64,1x8x128x64",

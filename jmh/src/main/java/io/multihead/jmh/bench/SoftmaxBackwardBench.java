@@ -1,0 +1,86 @@
+package io.multihead.jmh.bench;
+
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.Softmax;
+import io.multihead.compute.Compute;
+import io.multihead.jmh.data.Data;
+import io.multihead.jmh.peer.Peer;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.nio.FloatBuffer;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Setup;
+
+/** The gradient of the softmax of 512 rows of scores. */
+public class SoftmaxBackwardBench extends Comparison {
+    private static final int ROWS = 512;
+
+    @Param({"multihead", "scalar"})
+    public String impl;
+
+    @Param({"256", "2048"})
+    public int columns;
+
+    @Param({"1"})
+    public int threads;
+
+    @Setup(Level.Trial)
+    public void open() {
+        FloatBuffer softmax = Data.gaussian(ROWS * columns, 1);
+        FloatBuffer upstream = Data.gaussian(ROWS * columns, 2);
+        FloatBuffer out = Data.zeros(ROWS * columns);
+        FloatBuffer expected = Data.zeros(ROWS * columns);
+        cpu = Compute.threads(threads);
+        Softmax.forward(cpu, view(softmax), view(softmax), null, AttentionOptions.DEFAULT);
+        ours(softmax, upstream, expected).run();
+        load(impl, () -> switch (impl) {
+            case "multihead" -> ours(softmax, upstream, out);
+            case "scalar" -> scalar(softmax, upstream, out);
+            default -> throw Peer.unknown(impl);
+        });
+        // two f32 sums of the same products
+        Data.requireClose(impl, expected, out, 2e-6);
+    }
+
+    @Benchmark
+    public void rows() {
+        call.run();
+    }
+
+    private Runnable ours(FloatBuffer softmax, FloatBuffer upstream, FloatBuffer out) {
+        Tensor from = view(softmax);
+        Tensor given = view(upstream);
+        Tensor to = view(out);
+        return () -> Softmax.backward(cpu, from, given, to, AttentionOptions.DEFAULT);
+    }
+
+    private Runnable scalar(FloatBuffer softmax, FloatBuffer upstream, FloatBuffer out) {
+        float[] p = new float[ROWS * columns];
+        float[] given = new float[ROWS * columns];
+        float[] to = new float[ROWS * columns];
+        softmax.get(0, p);
+        upstream.get(0, given);
+        Runnable made = () -> {
+            for (int row = 0; row < p.length; row += columns) {
+                float mean = 0;
+                for (int i = row; i < row + columns; i++) {
+                    mean += p[i] * given[i];
+                }
+                for (int i = row; i < row + columns; i++) {
+                    to[i] = p[i] * (given[i] - mean);
+                }
+            }
+        };
+        made.run();
+        out.put(0, to);
+        return made;
+    }
+
+    private Tensor view(FloatBuffer buffer) {
+        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(ROWS, columns));
+    }
+}
