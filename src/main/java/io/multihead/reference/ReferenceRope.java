@@ -3,11 +3,13 @@ package io.multihead.reference;
 import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Rotary position embedding (Su et al. 2021) as plain loops in {@code double}. Immutable and thread-safe.
  *
- * <p>Scalings replace one another: each starts from the frequencies {@code theta^(-2 i / rotaryDims)}.
+ * <p>Scalings replace one another: each starts from the frequencies {@code theta^(-2 i / rotaryDims)}. Sections of positions
+ * are kept.
  */
 public final class ReferenceRope {
     private final int rotaryDims;
@@ -15,14 +17,37 @@ public final class ReferenceRope {
     private final boolean interleaved;
     private final double[] frequencies;
     private final double factor;
+    private final @Nullable Tables tables;
+    /** The stream of positions that each pair follows. */
+    private final int[] streams;
 
-    private ReferenceRope(int rotaryDims, double theta, boolean interleaved, double[] frequencies, double factor) {
+    private final int streamCount;
+
+    private ReferenceRope(ReferenceRope of, double[] frequencies, double factor, int[] streams, int streamCount) {
+        this.rotaryDims = of.rotaryDims;
+        this.theta = of.theta;
+        this.interleaved = of.interleaved;
+        this.tables = of.tables;
+        this.frequencies = frequencies;
+        this.factor = factor;
+        this.streams = streams;
+        this.streamCount = streamCount;
+    }
+
+    private ReferenceRope(int rotaryDims, double theta, boolean interleaved, @Nullable Tables tables) {
         this.rotaryDims = rotaryDims;
         this.theta = theta;
         this.interleaved = interleaved;
-        this.frequencies = frequencies;
-        this.factor = factor;
+        this.tables = tables;
+        frequencies = tables == null ? powers(rotaryDims, theta) : new double[0];
+        factor = 1;
+        streams = new int[rotaryDims / 2];
+        streamCount = 1;
     }
+
+    /** Cosines and sines of {@code rows} positions, row-major. */
+    @SuppressWarnings("ArrayRecordComponent")
+    private record Tables(double[] cos, double[] sin, long rows) {}
 
     /**
      * The rotated elements and their error bounds.
@@ -55,7 +80,26 @@ public final class ReferenceRope {
         if (!(theta > 1 && theta < Double.POSITIVE_INFINITY)) {
             throw Checks.fail("theta", String.valueOf(theta), "expected a finite number above 1");
         }
-        return new ReferenceRope(rotaryDims, theta, interleaved, powers(rotaryDims, theta), 1);
+        return new ReferenceRope(rotaryDims, theta, interleaved, null);
+    }
+
+    /**
+     * Returns an embedding whose angles come from tables, as in the ONNX operator RotaryEmbedding (opset 23).
+     *
+     * @param cos cosines {@code [positions, rotaryDims / 2]}
+     * @param sin sines, the same shape
+     * @param interleaved pairs {@code (2 i, 2 i + 1)} rather than {@code (i, i + rotaryDims / 2)}
+     * @return the embedding
+     * @throws IllegalArgumentException if the shapes differ or are others
+     */
+    public static ReferenceRope tables(Tensor cos, Tensor sin, boolean interleaved) {
+        Values.requireShape(cos, "cos", -1, -1);
+        Values.requireShape(sin, "sin", cos.dim(0), cos.dim(1));
+        if (cos.dim(1) < 1 || cos.dim(1) > 1 << 15) {
+            throw Checks.fail("cos", "shape " + cos.shape(), "expected 1 to 32768 columns");
+        }
+        Tables tables = new Tables(Values.of(cos, "cos"), Values.of(sin, "sin"), cos.dim(0));
+        return new ReferenceRope((int) (2 * cos.dim(1)), 2, interleaved, tables);
     }
 
     /**
@@ -137,6 +181,68 @@ public final class ReferenceRope {
     }
 
     /**
+     * Returns LongRoPE (Ding et al. 2024, equation 3, without the initial tokens): each frequency is divided by a factor of
+     * its own.
+     *
+     * @param by one factor per pair
+     * @param scale what cosine and sine are multiplied with
+     * @return the scaled embedding
+     */
+    public ReferenceRope perPair(double[] by, double scale) {
+        Checks.length(Checks.notNull(by, "by").length, rotaryDims / 2, "by", "one per pair");
+        requirePositive(scale, "scale");
+        double[] scaled = powers(rotaryDims, theta);
+        for (int i = 0; i < scaled.length; i++) {
+            requirePositive(by[i], "by");
+            scaled[i] /= by[i];
+        }
+        return with(scaled, scale);
+    }
+
+    /**
+     * Returns an embedding with given frequencies.
+     *
+     * @param given radians per position of every pair
+     * @param scale what cosine and sine are multiplied with
+     * @return the embedding
+     */
+    public ReferenceRope frequencies(double[] given, double scale) {
+        Checks.length(Checks.notNull(given, "given").length, rotaryDims / 2, "given", "one per pair");
+        requirePositive(scale, "scale");
+        return with(given.clone(), scale);
+    }
+
+    /**
+     * Returns the proportional embedding: the first {@code pairs} pairs rotate, the others have frequency 0.
+     *
+     * @param pairs how many pairs rotate
+     * @param by what their frequencies are divided by
+     * @return the scaled embedding
+     */
+    public ReferenceRope proportional(int pairs, double by) {
+        Checks.finiteAtLeast(by, 1, "by");
+        Checks.index(pairs, rotaryDims / 2 + 1, "pairs");
+        double[] scaled = powers(rotaryDims, theta);
+        for (int i = 0; i < scaled.length; i++) {
+            scaled[i] = i < pairs ? scaled[i] / by : 0;
+        }
+        return with(scaled, 1);
+    }
+
+    /**
+     * Returns this embedding with several streams of positions (M-RoPE; Wang et al. 2024, Qwen2-VL, section 2.1).
+     *
+     * @param count the number of streams
+     * @param of the stream of positions, from 0, that each pair follows
+     * @return the embedding
+     */
+    public ReferenceRope streams(int count, int... of) {
+        Checks.length(Checks.notNull(of, "of").length, rotaryDims / 2, "of", "one per pair");
+        Arrays.stream(of).forEach(stream -> Checks.index(stream, count, "of"));
+        return new ReferenceRope(this, frequencies, factor, of.clone(), count);
+    }
+
+    /**
      * Returns the angle per position of every pair.
      *
      * @return the frequencies as a new array
@@ -149,39 +255,69 @@ public final class ReferenceRope {
      * Rotates every row by its position.
      *
      * @param x {@code [batch, heads, tokens, headDim]}
-     * @param positions one per token
+     * @param positions {@code [tokens]}, {@code [batch, tokens]} or {@code [streams, batch, tokens]}, row-major
      * @param inverse rotate by the negative angle
      * @return rotated elements and their bounds
-     * @throws IllegalArgumentException if rows are shorter than the rotated dims, or there is not a position per token
+     * @throws IllegalArgumentException if rows are shorter than the rotated dims, there is not a position per token, or a
+     *     table has no such position
      */
     public Result apply(Tensor x, long[] positions, boolean inverse) {
         Values.requireShape(x, "x", -1, -1, -1, -1);
         if (x.dim(3) < rotaryDims) {
             throw Checks.fail("x", "shape " + x.shape(), "expected a headDim of at least rotaryDims " + rotaryDims);
         }
-        Checks.length(Checks.notNull(positions, "positions").length, x.dim(2), "positions", "one per token of x");
+        requirePositions(x, positions);
         double[] from = Values.of(x, "x");
         double[] output = from.clone();
         double[] bound = new double[from.length];
         int headDim = (int) x.dim(3);
+        int tokens = (int) x.dim(2);
+        int all = (int) x.dim(0) * tokens;
         for (int row = 0; row < from.length / Math.max(1, headDim); row++) {
-            double position = positions[row % positions.length];
+            int batch = row / ((int) x.dim(1) * tokens);
+            int token = row % tokens + (positions.length == tokens ? 0 : batch * tokens);
             for (int i = 0; i < rotaryDims / 2; i++) {
                 int first = row * headDim + (interleaved ? 2 * i : i);
                 int second = first + (interleaved ? 1 : rotaryDims / 2);
-                double angle = position * frequencies[i];
-                double cos = factor * Math.cos(angle);
-                double sin = factor * (inverse ? -Math.sin(angle) : Math.sin(angle));
+                long position = positions[token + (positions.length > all ? streams[i] * all : 0)];
+                double cos = cos(position, i);
+                double sin = inverse ? -sin(position, i) : sin(position, i);
                 double a = from[first];
                 double b = from[second];
                 output[first] = a * cos - b * sin;
                 output[second] = b * cos + a * sin;
+                double angle = tables == null ? position * frequencies[i] : 0;
                 double rotated = angle * factor * (Math.abs(a) + Math.abs(b));
                 bound[first] = Tolerance.rope(Math.abs(a * cos) + Math.abs(b * sin), rotated);
                 bound[second] = Tolerance.rope(Math.abs(b * cos) + Math.abs(a * sin), rotated);
             }
         }
         return new Result(output, bound);
+    }
+
+    private void requirePositions(Tensor x, long[] positions) {
+        int length = Checks.notNull(positions, "positions").length;
+        long all = x.dim(0) * x.dim(2);
+        if (length != x.dim(2) && length != all && length != streamCount * all) {
+            throw Checks.fail("positions", "length " + length, "expected one per token of x " + x.shape());
+        }
+        for (long position : positions) {
+            if (tables != null) {
+                Checks.index(position, tables.rows, "positions");
+            }
+        }
+    }
+
+    private double cos(long position, int pair) {
+        return tables == null
+                ? factor * Math.cos(position * frequencies[pair])
+                : tables.cos[(int) position * rotaryDims / 2 + pair];
+    }
+
+    private double sin(long position, int pair) {
+        return tables == null
+                ? factor * Math.sin(position * frequencies[pair])
+                : tables.sin[(int) position * rotaryDims / 2 + pair];
     }
 
     private static void requirePositive(double value, String argument) {
@@ -196,7 +332,10 @@ public final class ReferenceRope {
     }
 
     private ReferenceRope with(double[] scaled, double scale) {
-        return new ReferenceRope(rotaryDims, theta, interleaved, scaled, scale);
+        if (tables != null) {
+            throw new IllegalStateException("rope: made of tables; expected one that computes its angles");
+        }
+        return new ReferenceRope(this, scaled, scale, streams, streamCount);
     }
 
     private static double[] powers(int rotaryDims, double base) {

@@ -70,7 +70,8 @@ public final class Tolerance {
      * so is their sum: three roundings of each product; a fourth is for elements that are f64 in memory. The angle is
      * computed in f64 from the position and a power of the base: with bases up to {@code 10^8} and factors up to
      * {@code 10^3} the power's exponent times the logarithm is at most 19 + 7, the scalings add less than 10 roundings, and
-     * two ways to compute it double that: {@code 2^-47} relative to the angle.
+     * two ways to compute it double that: {@code 2^-47} relative to the angle. Cosines and sines from a table have no angle:
+     * {@code rotated} is 0, and rounding a table of f64 to f32 is the rounding of cosine and sine that is counted already.
      *
      * @param products {@code |a cos| + |b sin|}
      * @param rotated the angle, times the attention factor, times {@code |a| + |b|}
