@@ -1,6 +1,8 @@
 package io.multihead.position;
 
 import io.multihead.internal.base.Checks;
+import java.util.Arrays;
+import java.util.List;
 
 /**
  * How a rotary embedding is stretched beyond the context it was trained with. All are immutable and thread-safe; pairs are
@@ -108,10 +110,7 @@ public sealed interface RopeScaling {
             requireFactor(factor);
             Checks.atLeast(originalContext, 1, "originalContext");
             requireOrder(betaSlow, "betaSlow", betaFast, "betaFast");
-            if (!(attentionFactor > 0 && attentionFactor < Double.POSITIVE_INFINITY)) {
-                throw Checks.fail(
-                        "attentionFactor", String.valueOf(attentionFactor), "expected a finite number above 0");
-            }
+            requirePositive(attentionFactor, "attentionFactor");
         }
 
         /**
@@ -204,6 +203,188 @@ public sealed interface RopeScaling {
         }
     }
 
+    /**
+     * LongRoPE (Ding et al. 2024): the frequency of each pair is divided by a factor of its own. There are two lists, for
+     * sequences within and beyond the original context, as Phi-3 and Hugging Face's {@code longrope} have them. One embedding
+     * has one of them: keys that were rotated by the one do not fit queries that are rotated by the other, so choose by the
+     * tokens that a sequence may come to, before its first token. The paper's unscaled initial tokens are not among the published
+     * models' and not here.
+     *
+     * @param shortFactors one per pair, greater than 0: for a context of at most {@code originalContext}
+     * @param longFactors one per pair, greater than 0: for a longer one
+     * @param originalContext tokens that the model was trained with, at least 1
+     * @param context tokens that sequences may come to, at least 1
+     * @param attentionFactor what cosine and sine are multiplied with, greater than 0
+     */
+    record LongRope(
+            List<Double> shortFactors,
+            List<Double> longFactors,
+            long originalContext,
+            long context,
+            double attentionFactor)
+            implements RopeScaling {
+        /**
+         * Checks the numbers.
+         *
+         * @throws IllegalArgumentException if one is out of its range, or the lists differ in length
+         */
+        public LongRope {
+            shortFactors = positive(shortFactors, "shortFactors");
+            longFactors = positive(longFactors, "longFactors");
+            if (longFactors.size() != shortFactors.size()) {
+                throw Checks.fail(
+                        "longFactors",
+                        longFactors.size() + " elements",
+                        "expected " + shortFactors.size() + ", as shortFactors");
+            }
+            Checks.atLeast(originalContext, 1, "originalContext");
+            Checks.atLeast(context, 1, "context");
+            requirePositive(attentionFactor, "attentionFactor");
+        }
+
+        /**
+         * Returns the published models' scaling: attention factor {@code sqrt(1 + ln(s) / ln(originalContext))} with
+         * {@code s = context / originalContext}, 1 if that is at most 1 (Abdin et al. 2024, Phi-3).
+         *
+         * @param shortFactors one per pair, greater than 0
+         * @param longFactors one per pair, greater than 0
+         * @param originalContext {@code original_max_position_embeddings} of the model, at least 2
+         * @param context {@code max_position_embeddings} of the model: with more than {@code originalContext}, the long factors
+         *     are used, unless {@link #withContext} names fewer tokens
+         * @return the scaling
+         * @throws IllegalArgumentException if a number is out of its range, or the lists differ in length
+         */
+        public static LongRope of(
+                List<Double> shortFactors, List<Double> longFactors, long originalContext, long context) {
+            Checks.atLeast(originalContext, 2, "originalContext");
+            Checks.atLeast(context, 1, "context");
+            double stretch = StrictMath.log((double) context / originalContext);
+            double factor = stretch <= 0 ? 1 : StrictMath.sqrt(1 + stretch / StrictMath.log(originalContext));
+            return new LongRope(shortFactors, longFactors, originalContext, context, factor);
+        }
+
+        /**
+         * Returns this scaling for sequences of another length; the attention factor stays.
+         *
+         * @param newContext tokens that sequences may come to
+         * @return the changed scaling
+         */
+        public LongRope withContext(long newContext) {
+            return new LongRope(shortFactors, longFactors, originalContext, newContext, attentionFactor);
+        }
+
+        /**
+         * Returns this scaling with another attention factor.
+         *
+         * @param newAttentionFactor what cosine and sine are multiplied with
+         * @return the changed scaling
+         */
+        public LongRope withAttentionFactor(double newAttentionFactor) {
+            return new LongRope(shortFactors, longFactors, originalContext, context, newAttentionFactor);
+        }
+
+        @Override
+        public double frequency(int pair, int rotaryDims, double theta) {
+            double frequency = NONE.frequency(pair, rotaryDims, theta);
+            return frequency / element(context <= originalContext ? shortFactors : longFactors, pair, rotaryDims);
+        }
+    }
+
+    /**
+     * Frequencies given one by one, in place of all powers of the base: {@code inv_freq} of a checkpoint.
+     *
+     * @param perPosition radians per position of each pair, finite and at least 0; the base has no effect
+     * @param attentionFactor what cosine and sine are multiplied with, greater than 0
+     */
+    record Frequencies(List<Double> perPosition, double attentionFactor) implements RopeScaling {
+        /**
+         * Checks the numbers.
+         *
+         * @throws IllegalArgumentException if one is out of its range
+         */
+        public Frequencies {
+            perPosition = Checks.noNulls(perPosition, "perPosition");
+            for (int pair = 0; pair < perPosition.size(); pair++) {
+                Checks.finiteAtLeast(perPosition.get(pair), 0, "perPosition[" + pair + "]");
+            }
+            requirePositive(attentionFactor, "attentionFactor");
+        }
+
+        /**
+         * Returns the frequencies without an attention factor.
+         *
+         * @param perPosition radians per position of each pair, finite and at least 0; copied
+         * @return the scaling
+         * @throws IllegalArgumentException if one is out of its range
+         */
+        public static Frequencies of(double... perPosition) {
+            return new Frequencies(
+                    Arrays.stream(Checks.notNull(perPosition, "perPosition"))
+                            .boxed()
+                            .toList(),
+                    1);
+        }
+
+        @Override
+        public double frequency(int pair, int rotaryDims, double theta) {
+            requirePair(pair, rotaryDims, theta);
+            return element(perPosition, pair, rotaryDims);
+        }
+    }
+
+    /**
+     * Proportional: of all pairs, {@code fraction} rotate, from the fastest on, with the frequencies of the whole
+     * {@code rotaryDims} divided by a factor; the others have frequency 0, and are multiplied by cosine 1 and sine 0. With half-split
+     * pairs and {@code rotaryDims = headDim} that is Hugging Face's {@code proportional}, where element {@code i} is paired with
+     * {@code i + headDim / 2}; fewer {@code rotaryDims} would pair others.
+     *
+     * @param fraction {@code partial_rotary_factor}, 0 to 1; {@code fraction * rotaryDims / 2} is rounded down to whole pairs
+     * @param factor at least 1
+     */
+    record Proportional(double fraction, double factor) implements RopeScaling {
+        /**
+         * Checks the numbers.
+         *
+         * @throws IllegalArgumentException if one is out of its range
+         */
+        public Proportional {
+            if (!(fraction >= 0 && fraction <= 1)) {
+                throw Checks.fail("fraction", String.valueOf(fraction), "expected a number from 0 to 1");
+            }
+            requireFactor(factor);
+        }
+
+        @Override
+        public double frequency(int pair, int rotaryDims, double theta) {
+            double frequency = NONE.frequency(pair, rotaryDims, theta);
+            return pair < (int) (fraction * rotaryDims / 2) ? frequency / factor : 0;
+        }
+    }
+
+    private static List<Double> positive(List<Double> factors, String argument) {
+        List<Double> copy = Checks.noNulls(factors, argument);
+        for (int pair = 0; pair < copy.size(); pair++) {
+            requirePositive(copy.get(pair), argument + "[" + pair + "]");
+        }
+        return copy;
+    }
+
+    private static double element(List<Double> perPair, int pair, int rotaryDims) {
+        if (perPair.size() != rotaryDims / 2) {
+            throw Checks.fail(
+                    "scaling",
+                    "made for " + perPair.size() + " pairs",
+                    "expected " + rotaryDims / 2 + ", half of rotaryDims " + rotaryDims);
+        }
+        return perPair.get(pair);
+    }
+
+    private static void requirePositive(double value, String argument) {
+        if (!(value > 0 && value < Double.POSITIVE_INFINITY)) {
+            throw Checks.fail(argument, String.valueOf(value), "expected a finite number above 0");
+        }
+    }
+
     private static void requirePair(int pair, int rotaryDims, double theta) {
         if (rotaryDims < 2 || rotaryDims % 2 != 0) {
             throw Checks.fail("rotaryDims", String.valueOf(rotaryDims), "expected an even number of at least 2");
@@ -221,9 +402,7 @@ public sealed interface RopeScaling {
     }
 
     private static void requireOrder(double low, String lowName, double high, String highName) {
-        if (!(low > 0 && low < Double.POSITIVE_INFINITY)) {
-            throw Checks.fail(lowName, String.valueOf(low), "expected a finite number above 0");
-        }
+        requirePositive(low, lowName);
         if (!(high > low && high < Double.POSITIVE_INFINITY)) {
             throw Checks.fail(highName, String.valueOf(high), "expected a finite number above " + lowName + " " + low);
         }
