@@ -1,41 +1,98 @@
 package io.multihead.position;
 
-import io.multihead.internal.kernel.Rotation;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.layout.Packer;
+import io.multihead.internal.layout.Scratch;
+import io.multihead.tensor.Tensor;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 
 /**
- * Cosines and sines per position, in the order in which the kernel reads them. Blocks of positions are filled when first
- * asked for and then kept, up to 64 MiB: 131,072 positions of 128 dims. Positions beyond are computed each time.
+ * Cosines and sines per position, in the order in which the kernel reads them. Either copied from tables, all positions at once;
+ * or computed from frequencies, in blocks of positions that are filled when first asked for and then kept, up to 64 MiB: 131,072
+ * positions of 128 dims. Positions beyond are computed each time.
  *
  * <p>Thread-safe: blocks never change once published, and threads that race to fill one compute the same bits.
  */
 final class AngleTable {
     /** Positions of one block: few, since a decoder's single step fills a whole one. */
     static final int BLOCK = 16;
+    /** Positions stay below 2^53, where f64 has every integer. */
+    static final long MAX_POSITIONS = 1L << 53;
 
     private static final long LIMIT_BYTES = 64L << 20;
 
+    private final AngleLayout layout;
     private final double[] frequencies;
     private final double factor;
-    private final boolean interleaved;
-    private final int width;
+    private final long positions;
     private final AtomicReferenceArray<float[]> blocks;
+    private final int[] allPairs;
 
+    /** Computes angles from frequencies; cosines and sines are multiplied by {@code factor}. */
     AngleTable(double[] frequencies, double factor, boolean interleaved) {
         this.frequencies = frequencies;
         this.factor = factor;
-        this.interleaved = interleaved;
-        width = interleaved ? 2 * frequencies.length : frequencies.length;
+        layout = new AngleLayout(frequencies.length, interleaved);
+        positions = MAX_POSITIONS;
         blocks = new AtomicReferenceArray<>((int) (LIMIT_BYTES / ((long) BLOCK * floats() * Float.BYTES)));
+        allPairs = allPairs();
     }
 
-    /** Floats of one position. */
-    int floats() {
-        return 2 * width;
+    /** Copies tables {@code [positions, pairs]} of any floating type and strides. */
+    AngleTable(Tensor cos, Tensor sin, boolean interleaved) {
+        frequencies = new double[0];
+        factor = 1;
+        layout = new AngleLayout((int) cos.dim(1), interleaved);
+        RopeChecks.requireHeap(cos, layout);
+        positions = cos.dim(0);
+        blocks = new AtomicReferenceArray<>((int) Math.ceilDiv(positions, (long) BLOCK));
+        allPairs = allPairs();
+        copy(cos, sin);
     }
 
-    /** The first position that is computed each time. */
-    long limit() {
+    private int[] allPairs() {
+        int[] all = new int[layout.pairs()];
+        for (int pair = 0; pair < all.length; pair++) {
+            all[pair] = pair;
+        }
+        return all;
+    }
+
+    private void copy(Tensor cos, Tensor sin) {
+        Packer packer = new Packer(new Scratch());
+        int ld = Lanes.roundUp(layout.pairs(), Lanes.PANEL);
+        float[] cosines = new float[BLOCK * ld];
+        float[] sines = new float[BLOCK * ld];
+        for (int slot = 0; slot < blocks.length(); slot++) {
+            long first = (long) slot * BLOCK;
+            int rows = (int) Math.min(BLOCK, positions - first);
+            long cosAt = cos.offset() + first * cos.stride(0);
+            long sinAt = sin.offset() + first * sin.stride(0);
+            packer.read(cos, cosAt, cos.stride(0), cos.stride(1), rows, layout.pairs(), cosines, 0, ld);
+            packer.read(sin, sinAt, sin.stride(0), sin.stride(1), rows, layout.pairs(), sines, 0, ld);
+            float[] block = new float[rows * floats()];
+            for (int row = 0; row < rows; row++) {
+                layout.putAll(block, row * floats(), cosines, sines, row * ld);
+            }
+            blocks.set(slot, block);
+        }
+    }
+
+    AngleLayout layout() {
+        return layout;
+    }
+
+    /** Returns how many positions have angles. */
+    long positions() {
+        return positions;
+    }
+
+    private int floats() {
+        return layout.floats();
+    }
+
+    /** Returns the first position that is computed each time. */
+    private long limit() {
         return (long) BLOCK * blocks.length();
     }
 
@@ -45,29 +102,50 @@ final class AngleTable {
             compute(position, to, at);
             return;
         }
-        System.arraycopy(block(position), (int) (position % BLOCK) * floats(), to, at, floats());
+        System.arraycopy(block(position), start(position), to, at, floats());
+    }
+
+    /** Writes the cosines and sines of some pairs, of those that {@link #load(long, float[], int)} writes. */
+    void load(long position, int[] pairs, float[] to, int at) {
+        if (position >= limit()) {
+            for (int pair : pairs) {
+                layout.put(to, at, pair, cos(position, pair), sin(position, pair));
+            }
+            return;
+        }
+        float[] block = block(position);
+        int start = start(position);
+        for (int pair : pairs) {
+            layout.put(to, at, pair, layout.cos(block, start, pair), layout.sin(block, start, pair));
+        }
     }
 
     /** Rotates a row in place. */
-    void turn(long position, float[] row, int at) {
+    void rotate(long position, float[] row, int at) {
         if (position < limit()) {
-            turn(row, at, block(position), (int) (position % BLOCK) * floats(), 1f);
-            return;
-        }
-        for (int i = 0; i < frequencies.length; i++) {
-            int first = at + (interleaved ? 2 * i : i);
-            int second = first + (interleaved ? 1 : frequencies.length);
-            Rotation.pair(row, first, second, cos(position, i), sin(position, i));
+            layout.rotate(row, at, block(position), start(position), 1f);
+        } else {
+            rotate(position, allPairs, row, at);
         }
     }
 
-    /** Rotates a row by angles that {@link #load} wrote, times {@code direction}, in place. */
-    void turn(float[] row, int at, float[] angles, int a0, float direction) {
-        if (interleaved) {
-            Rotation.neighbours(row, at, frequencies.length, angles, a0, direction);
-        } else {
-            Rotation.halves(row, at, frequencies.length, angles, a0, direction);
+    /** Rotates some pairs of a row in place. */
+    void rotate(long position, int[] pairs, float[] row, int at) {
+        if (position >= limit()) {
+            for (int pair : pairs) {
+                layout.rotatePair(row, at, pair, cos(position, pair), sin(position, pair));
+            }
+            return;
         }
+        float[] block = block(position);
+        int start = start(position);
+        for (int pair : pairs) {
+            layout.rotatePair(row, at, pair, layout.cos(block, start, pair), layout.sin(block, start, pair));
+        }
+    }
+
+    private int start(long position) {
+        return (int) (position % BLOCK) * floats();
     }
 
     private float[] block(long position) {
@@ -86,18 +164,8 @@ final class AngleTable {
     }
 
     private void compute(long position, float[] to, int at) {
-        for (int i = 0; i < frequencies.length; i++) {
-            float cos = cos(position, i);
-            float sin = sin(position, i);
-            if (interleaved) {
-                to[at + 2 * i] = cos;
-                to[at + 2 * i + 1] = cos;
-                to[at + width + 2 * i] = -sin;
-                to[at + width + 2 * i + 1] = sin;
-            } else {
-                to[at + i] = cos;
-                to[at + width + i] = sin;
-            }
+        for (int pair = 0; pair < frequencies.length; pair++) {
+            layout.put(to, at, pair, cos(position, pair), sin(position, pair));
         }
     }
 

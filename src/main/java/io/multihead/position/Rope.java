@@ -2,6 +2,7 @@ package io.multihead.position;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.TokenPositions;
 import io.multihead.internal.base.VectorApiCheck;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.ScratchKey;
@@ -10,23 +11,25 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Rotary position embedding (Su et al. 2021, section 3): pairs of elements of a query or key are rotated by angles
- * proportional to the token's position, so that scores depend on the difference of positions alone.
+ * proportional to the token's position, so that scores depend on the difference of positions alone. Angles come from the
+ * frequencies of a {@link Config}, or cosines and sines from tables ({@link #ofTables}); {@link #withSections} has a token's
+ * pairs follow several streams of positions.
+ *
+ * <p><b>Positions</b> are an array, row-major: {@code [tokens]}, shared by all sequences; {@code [batch, tokens]}, for each
+ * sequence its own; or {@code [streams, batch, tokens]} with sections. The length says which.
  *
  * <p>Tensors are {@code [batch, heads, tokens, headDim]} of any strides and floating element types. Angles are computed in
  * f64 from the integer position, cosine and sine are rounded to f32 once, and the rotation is done in f32; the error is
- * within {@code io.multihead.reference.Tolerance.rope}. A token at position 0 is copied bit by bit, unless the scaling has
- * an attention factor or the element types differ; elements beyond the rotated dims always are, between equal types.
+ * within {@code io.multihead.reference.Tolerance.rope}. A token at position 0 is copied bit by bit, unless there are tables, the
+ * scaling has an attention factor or the element types differ; elements beyond the rotated dims always are, between equal types.
  *
  * <p>The output may be the input itself, or another view of exactly the same elements; it may not overlap it otherwise.
  *
  * <p>Immutable and thread-safe; same bits for any number of threads, layout and vector width. Cosines and sines of the
  * positions that were used are kept, up to 64 MiB (131,072 positions of 128 rotated dims); those beyond are computed at every
- * call. A call whose positions were used before, or lie beyond, allocates nothing.
+ * call. Tables are copied. A call whose positions were used before, or lie beyond, allocates nothing.
  */
 public final class Rope {
-    /** Positions stay below 2^53, where f64 has every integer. */
-    static final long POSITIONS = 1L << 53;
-
     private static final ScratchKey<RopeCall> CALL = ScratchKey.of(RopeCall::new);
 
     /** Which elements of a row form a pair. */
@@ -114,68 +117,153 @@ public final class Rope {
         }
     }
 
-    private final Config config;
+    private final @Nullable Config config;
     private final AngleTable angles;
+    private final @Nullable RopeSections sections;
+    /** Whether position 0 leaves a token as it is. */
+    private final boolean identityAtZero;
 
-    private Rope(Config config) {
+    private final String description;
+
+    private Rope(@Nullable Config config, AngleTable angles, @Nullable RopeSections sections, String description) {
         VectorApiCheck.requireVectorModule();
         this.config = config;
-        double[] frequencies = new double[config.rotaryDims() / 2];
-        for (int pair = 0; pair < frequencies.length; pair++) {
-            frequencies[pair] = config.scaling().frequency(pair, config.rotaryDims(), config.theta());
-        }
-        angles = new AngleTable(
-                frequencies, config.scaling().attentionFactor(), config.pairing() == Pairing.INTERLEAVED);
+        this.angles = angles;
+        this.sections = sections;
+        this.description = description;
+        identityAtZero = config != null && config.scaling().attentionFactor() == 1;
     }
 
     /**
-     * The embedding of a configuration. Make one and share it: its table of angles serves all layers and threads.
+     * Returns the embedding of a configuration. Make one and share it: its table of angles serves all layers and threads.
      *
      * @param config what is rotated and how fast
      * @return the embedding
+     * @throws IllegalArgumentException if the scaling has frequencies or factors for another number of pairs
      */
     public static Rope of(Config config) {
-        return new Rope(Checks.notNull(config, "config"));
+        double[] frequencies = new double[Checks.notNull(config, "config").rotaryDims() / 2];
+        for (int pair = 0; pair < frequencies.length; pair++) {
+            frequencies[pair] = config.scaling().frequency(pair, config.rotaryDims(), config.theta());
+        }
+        boolean interleaved = config.pairing() == Pairing.INTERLEAVED;
+        AngleTable angles = new AngleTable(frequencies, config.scaling().attentionFactor(), interleaved);
+        return new Rope(config, angles, null, config.toString());
     }
 
     /**
-     * What is rotated and how fast.
+     * Returns the embedding whose cosines and sines are rows of tables, as the ONNX operator RotaryEmbedding (opset 23) takes
+     * them with {@code position_ids}: {@code cos_cache} and {@code sin_cache}. Without position ids, see {@link TokenAngles}.
+     *
+     * <p>Both tables are copied, rounded to f32, in {@code 4 * rotaryDims} bytes per position, twice as many for interleaved
+     * pairs; the tensors stay the caller's and are no longer needed.
+     *
+     * @param cos cosines {@code [positions, rotaryDims / 2]}, floating, any strides
+     * @param sin sines, the same shape
+     * @param pairing which elements form a pair; ONNX's {@code interleaved = 0} is {@link Pairing#HALF_SPLIT}
+     * @return the embedding, for positions below the number of rows
+     * @throws IllegalArgumentException if shapes differ or do not fit, or a type is not floating
+     */
+    public static Rope ofTables(Tensor cos, Tensor sin, Pairing pairing) {
+        RopeChecks.requireTables(cos, sin, 2, 2, "[positions, rotaryDims / 2]");
+        boolean interleaved = Checks.notNull(pairing, "pairing") == Pairing.INTERLEAVED;
+        VectorApiCheck.requireVectorModule();
+        String description = "the tables cos and sin " + cos.shape() + ", " + pairing;
+        return new Rope(null, new AngleTable(cos, sin, interleaved), null, description);
+    }
+
+    /**
+     * Returns this embedding with pairs that follow several streams of positions. It shares the angles.
+     *
+     * @param newSections which pairs follow which stream
+     * @return the changed embedding
+     * @throws IllegalArgumentException unless there are as many pairs as are rotated
+     */
+    public Rope withSections(RopeSections newSections) {
+        if (Checks.notNull(newSections, "sections").count() != rotaryDims() / 2) {
+            throw Checks.fail(
+                    "sections",
+                    newSections.toString(),
+                    "expected " + rotaryDims() / 2 + " pairs in all, of rotaryDims " + rotaryDims());
+        }
+        return new Rope(config, angles, newSections, description + ", " + newSections);
+    }
+
+    /**
+     * Returns what is rotated and how fast.
      *
      * @return the configuration
+     * @throws IllegalStateException if the embedding was made of tables
      */
     public Config config() {
+        if (config == null) {
+            throw new IllegalStateException("config: none in an embedding of tables; expected one made of frequencies");
+        }
         return config;
     }
 
     /**
-     * Rotates tokens that follow one another.
+     * Returns how many leading elements of a row are rotated.
+     *
+     * @return an even number, at least 2
+     */
+    public int rotaryDims() {
+        return 2 * angles.layout().pairs();
+    }
+
+    /**
+     * Returns how many positions there are: the rows of tables, or 2^53.
+     *
+     * @return the number; positions are below it
+     */
+    public long positions() {
+        return angles.positions();
+    }
+
+    /**
+     * Returns how many streams of positions a token has.
+     *
+     * @return 1 without sections
+     */
+    public int streams() {
+        return sections == null ? 1 : sections.streams();
+    }
+
+    @Override
+    public String toString() {
+        return description;
+    }
+
+    /**
+     * Rotates tokens that follow one another, at the same positions in all sequences and streams.
      *
      * @param cpu threads and scratch
      * @param x {@code [batch, heads, tokens, headDim]}, floating
      * @param y the same shape, floating, written; may be {@code x} itself
      * @param firstPosition position of the first token, from 0
      * @throws IllegalArgumentException if shapes do not fit, memory overlaps otherwise, or a position is negative or beyond
-     *     2^53; nothing has been written then
+     *     {@link #positions}; nothing has been written then
      */
     public void apply(Compute cpu, Tensor x, Tensor y, long firstPosition) {
-        RopeChecks.requireTensors(cpu, x, y, config.rotaryDims());
-        RopeChecks.requirePositions(x, firstPosition);
+        RopeChecks.requireTensors(cpu, x, y, rotaryDims());
+        RopeChecks.requirePositions(this, x, firstPosition);
         run(cpu, x, y, null, firstPosition, 1f);
     }
 
     /**
-     * Rotates tokens that stand anywhere.
+     * Rotates tokens at any positions.
      *
      * @param cpu threads and scratch
      * @param x {@code [batch, heads, tokens, headDim]}, floating
      * @param y the same shape, floating, written; may be {@code x} itself
-     * @param positions one per token, from 0, in any order; read during the call only
+     * @param positions {@code [tokens]}, {@code [batch, tokens]} or {@code [streams, batch, tokens]}, from 0, in any order;
+     *     read during the call only
      * @throws IllegalArgumentException if shapes do not fit, memory overlaps otherwise, or a position is negative or beyond
-     *     2^53; nothing has been written then
+     *     {@link #positions}; nothing has been written then
      */
     public void apply(Compute cpu, Tensor x, Tensor y, long[] positions) {
-        RopeChecks.requireTensors(cpu, x, y, config.rotaryDims());
-        RopeChecks.requirePositions(x, positions);
+        RopeChecks.requireTensors(cpu, x, y, rotaryDims());
+        RopeChecks.requirePositions(this, x, positions);
         run(cpu, x, y, positions, 0, 1f);
     }
 
@@ -185,21 +273,44 @@ public final class Rope {
      *
      * @param row holds at least {@code rotaryDims} floats from {@code at} on
      * @param at where the row of one head starts
-     * @param position from 0
-     * @throws IllegalArgumentException if the row ends too early, or the position is negative or beyond 2^53; nothing has been
-     *     written then
+     * @param position from 0, in all streams
+     * @throws IllegalArgumentException if the row ends too early, or the position is negative or beyond {@link #positions};
+     *     nothing has been written then
      */
     public void apply(float[] row, int at, long position) {
-        int length = Checks.notNull(row, "row").length;
-        if (at < 0 || at > length - config.rotaryDims()) {
-            throw Checks.fail(
-                    "at",
-                    String.valueOf(at),
-                    "expected " + config.rotaryDims() + " floats from there on, of " + length);
+        RopeChecks.requireRow(this, row, at);
+        if (position < 0 || position >= positions()) {
+            throw TokenPositions.outside(position, "position", positions(), this);
         }
-        RopeChecks.requirePosition(position, "position");
-        if (!rests(position)) {
-            angles.turn(position, row, at);
+        if (!isIdentity(position)) {
+            angles.rotate(position, row, at);
+        }
+    }
+
+    /**
+     * Rotates one row in place, on the caller's thread, as {@link #apply(float[], int, long)} does.
+     *
+     * @param row holds at least {@code rotaryDims} floats from {@code at} on
+     * @param at where the row of one head starts
+     * @param positions one per stream, or a single one for all, from 0
+     * @throws IllegalArgumentException if the row ends too early, or a position is missing, negative or beyond
+     *     {@link #positions}; nothing has been written then
+     */
+    public void apply(float[] row, int at, long[] positions) {
+        RopeChecks.requireRow(this, row, at);
+        TokenPositions.requireLength(positions, streams(), 1, 1, "a row");
+        TokenPositions.requireRange(positions, positions(), this);
+        int stride = positions.length > 1 ? 1 : 0;
+        if (isIdentity(positions, 0, stride)) {
+            return;
+        }
+        RopeSections parts = sections;
+        if (parts == null || isSame(positions, 0, stride)) {
+            angles.rotate(positions[0], row, at);
+            return;
+        }
+        for (int stream = 0; stream < streams(); stream++) {
+            angles.rotate(positions[stream], parts.pairs(stream), row, at);
         }
     }
 
@@ -207,9 +318,35 @@ public final class Rope {
         return angles;
     }
 
-    /** Whether a token is copied: multiplying by 1 and 0 would change the sign of zeros, and infinities. */
-    boolean rests(long position) {
-        return position == 0 && config.scaling().attentionFactor() == 1;
+    /** Returns whether a token is copied: multiplying by 1 and 0 would change the sign of zeros, and infinities. */
+    boolean isIdentity(long position) {
+        return position == 0 && identityAtZero;
+    }
+
+    /** Returns whether a token is copied whose streams have positions {@code stride} apart. */
+    boolean isIdentity(long[] positions, int at, int stride) {
+        return isIdentity(positions[at]) && isSame(positions, at, stride);
+    }
+
+    /** Writes the cosines and sines of a token whose streams have positions {@code stride} apart. */
+    void load(long[] positions, int at, int stride, float[] to, int t0) {
+        RopeSections parts = sections;
+        if (parts == null || isSame(positions, at, stride)) {
+            angles.load(positions[at], to, t0);
+            return;
+        }
+        for (int stream = 0; stream < parts.streams(); stream++) {
+            angles.load(positions[at + stream * stride], parts.pairs(stream), to, t0);
+        }
+    }
+
+    private boolean isSame(long[] positions, int at, int stride) {
+        for (int stream = 1; stream < streams(); stream++) {
+            if (positions[at + stream * stride] != positions[at]) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /**
@@ -221,11 +358,11 @@ public final class Rope {
      * @param y the same shape, floating, written; may be {@code x} itself
      * @param firstPosition position of the first token, from 0
      * @throws IllegalArgumentException if shapes do not fit, memory overlaps otherwise, or a position is negative or beyond
-     *     2^53; nothing has been written then
+     *     {@link #positions}; nothing has been written then
      */
     public void applyInverse(Compute cpu, Tensor x, Tensor y, long firstPosition) {
-        RopeChecks.requireTensors(cpu, x, y, config.rotaryDims());
-        RopeChecks.requirePositions(x, firstPosition);
+        RopeChecks.requireTensors(cpu, x, y, rotaryDims());
+        RopeChecks.requirePositions(this, x, firstPosition);
         run(cpu, x, y, null, firstPosition, -1f);
     }
 
@@ -236,20 +373,21 @@ public final class Rope {
      * @param cpu threads and scratch
      * @param x {@code [batch, heads, tokens, headDim]}, floating: the gradient of the rotated tensor, or that tensor
      * @param y the same shape, floating, written; may be {@code x} itself
-     * @param positions one per token, from 0, in any order; read during the call only
+     * @param positions {@code [tokens]}, {@code [batch, tokens]} or {@code [streams, batch, tokens]}, from 0, in any order;
+     *     read during the call only
      * @throws IllegalArgumentException if shapes do not fit, memory overlaps otherwise, or a position is negative or beyond
-     *     2^53; nothing has been written then
+     *     {@link #positions}; nothing has been written then
      */
     public void applyInverse(Compute cpu, Tensor x, Tensor y, long[] positions) {
-        RopeChecks.requireTensors(cpu, x, y, config.rotaryDims());
-        RopeChecks.requirePositions(x, positions);
+        RopeChecks.requireTensors(cpu, x, y, rotaryDims());
+        RopeChecks.requirePositions(this, x, positions);
         run(cpu, x, y, positions, 0, -1f);
     }
 
     private void run(Compute cpu, Tensor x, Tensor y, long @Nullable [] positions, long first, float direction) {
         try (RopeCall call = Operation.open(cpu, CALL)) {
             call.bind(this, x, y, direction);
-            call.place(positions, first);
+            call.bindPositions(positions, first);
             call.run();
         }
     }

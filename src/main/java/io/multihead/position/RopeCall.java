@@ -1,6 +1,7 @@
 package io.multihead.position;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.TokenPositions;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.ScratchKey;
@@ -21,26 +22,39 @@ final class RopeCall extends Operation implements LoopBody {
     boolean inPlace;
 
     private @Nullable Rope rope;
+    private @Nullable TokenAngles given;
     private @Nullable Tensor x;
     private @Nullable Tensor y;
-    private long @Nullable [] positions;
+    private final TokenPositions positions = new TokenPositions();
     private long first;
     private long matrices;
     private long groups;
     private long perGroup;
 
+    /** Binds the tensors, and an embedding whose positions {@link #bindPositions} binds. */
     void bind(Rope newRope, Tensor newX, Tensor newY, float newDirection) {
         rope = newRope;
+        bindTensors(newX, newY, newRope.rotaryDims(), newDirection);
+    }
+
+    /** Binds the tensors, and the angles of their tokens. */
+    void bind(TokenAngles newGiven, Tensor newX, Tensor newY, float newDirection) {
+        given = newGiven;
+        bindTensors(newX, newY, newGiven.rotaryDims(), newDirection);
+    }
+
+    private void bindTensors(Tensor newX, Tensor newY, int newRotaryDims, float newDirection) {
         x = newX;
         y = newY;
         direction = newDirection;
-        rotaryDims = newRope.config().rotaryDims();
+        rotaryDims = newRotaryDims;
         inPlace = RopeChecks.sameElements(newX, newY);
         matrices = newX.dim(0) * newX.dim(1);
     }
 
-    void place(long @Nullable [] newPositions, long newFirst) {
-        positions = newPositions;
+    /** Binds the positions of all tokens, or the first of consecutive ones. */
+    void bindPositions(long @Nullable [] newPositions, long newFirst) {
+        positions.bind(newPositions, x().dim(0), x().dim(2));
         first = newFirst;
     }
 
@@ -69,7 +83,9 @@ final class RopeCall extends Operation implements LoopBody {
             tile.open(this, unit / groups * RopeTile.TOKENS, scratch);
             long group = unit % groups;
             for (long m = group * perGroup; m < Math.min(matrices, (group + 1) * perGroup); m++) {
-                tile.turn(m / x().dim(1), m % x().dim(1));
+                long batch = m / x().dim(1);
+                tile.loadAngles(batch);
+                tile.rotate(batch, m % x().dim(1));
             }
         } finally {
             tile.close();
@@ -84,28 +100,55 @@ final class RopeCall extends Operation implements LoopBody {
         return Checks.notNull(y, "y");
     }
 
-    AngleTable angles() {
-        return rope().angles();
+    AngleLayout layout() {
+        TokenAngles tensors = given;
+        return tensors == null ? rope().angles().layout() : tensors.layout();
+    }
+
+    /** Returns the cosines and sines of the tokens themselves, or null where there are positions. */
+    @Nullable
+    TokenAngles given() {
+        return given;
     }
 
     private Rope rope() {
         return Checks.notNull(rope, "rope");
     }
 
-    long position(long token) {
-        return positions == null ? first + token : positions[(int) token];
+    /** Returns whether each sequence has angles of its own. */
+    boolean hasAnglesPerBatch() {
+        TokenAngles tensors = given;
+        return tensors == null ? positions.isPerBatch() : tensors.cos().rank() == 3;
     }
 
-    boolean rests(long token) {
-        return rope().rests(position(token));
+    /** Writes the cosines and sines of a token. */
+    void load(long batch, long token, float[] to, int at) {
+        long[] all = positions.array();
+        if (all == null) {
+            rope().angles().load(first + token, to, at);
+        } else {
+            rope().load(all, positions.index(batch, token), positions.streamStride(), to, at);
+        }
     }
 
-    /** Forgets the caller's memory. */
+    /** Returns whether a token is copied. */
+    boolean isIdentity(long batch, long token) {
+        if (given != null) {
+            return false;
+        }
+        long[] all = positions.array();
+        return all == null
+                ? rope().isIdentity(first + token)
+                : rope().isIdentity(all, positions.index(batch, token), positions.streamStride());
+    }
+
+    /** Releases the caller's memory. */
     @Override
     protected void clear() {
         rope = null;
+        given = null;
         x = null;
         y = null;
-        positions = null;
+        positions.clear();
     }
 }

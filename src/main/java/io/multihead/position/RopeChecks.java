@@ -2,11 +2,14 @@ package io.multihead.position;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.TokenPositions;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Tensor;
 
 /** What must hold before a rotation writes anything. */
 final class RopeChecks {
+    private static final int MAX_PAIRS = 1 << 15;
+
     private RopeChecks() {}
 
     static void requireTensors(Compute cpu, Tensor x, Tensor y, int rotaryDims) {
@@ -27,38 +30,52 @@ final class RopeChecks {
         }
     }
 
-    static void requirePositions(Tensor x, long first) {
-        long limit = Rope.POSITIONS - x.dim(2);
+    /** Fails unless both hold floating numbers in rows of 1 to 32768 pairs, and have one shape of so many axes. */
+    static void requireTables(Tensor cos, Tensor sin, int minRank, int maxRank, String expected) {
+        TensorChecks.requireFloating(cos, "cos");
+        TensorChecks.requireFloating(sin, "sin");
+        if (cos.rank() < minRank || cos.rank() > maxRank || cos.dim(-1) < 1 || cos.dim(-1) > MAX_PAIRS) {
+            throw Checks.fail(
+                    "cos", "shape " + cos.shape(), "expected " + expected + ", 1 to " + MAX_PAIRS + " columns");
+        }
+        TensorChecks.requireShape(sin, "sin", cos.shape());
+    }
+
+    /** Fails if a copy of both tables is more memory than the JVM can ever have. */
+    static void requireHeap(Tensor cos, AngleLayout layout) {
+        long most = Runtime.getRuntime().maxMemory() / ((long) layout.floats() * Float.BYTES);
+        if (cos.dim(0) > Math.min(most, Checks.MAX_ARRAY_LENGTH)) {
+            throw Checks.fail(
+                    "cos",
+                    "shape " + cos.shape(),
+                    "expected at most " + most + " positions in a heap of "
+                            + Runtime.getRuntime().maxMemory() + " bytes (-Xmx), which holds a copy");
+        }
+    }
+
+    static void requireRow(Rope rope, float[] row, int at) {
+        int length = Checks.notNull(row, "row").length;
+        if (at < 0 || at > length - rope.rotaryDims()) {
+            throw Checks.fail(
+                    "at", String.valueOf(at), "expected " + rope.rotaryDims() + " floats from there on, of " + length);
+        }
+    }
+
+    static void requirePositions(Rope rope, Tensor x, long first) {
+        long limit = rope.positions() - x.dim(2);
         if (first < 0 || first > limit) {
+            String range = limit < 0 ? "at most " + rope.positions() + " tokens" : "0 to " + limit;
             throw Checks.fail(
                     "firstPosition",
                     String.valueOf(first),
-                    "expected 0 to " + limit + " for the " + x.dim(2) + " tokens of x " + x.shape());
+                    "expected " + range + " for the " + x.dim(2) + " tokens of x " + x.shape() + ", given "
+                            + rope.positions() + " positions of " + rope);
         }
     }
 
-    static void requirePositions(Tensor x, long[] positions) {
-        if (Checks.notNull(positions, "positions").length != x.dim(2)) {
-            throw Checks.fail(
-                    "positions",
-                    "length " + positions.length,
-                    "expected " + x.dim(2) + ", one per token of x " + x.shape());
-        }
-        for (int token = 0; token < positions.length; token++) {
-            if (!isPosition(positions[token])) {
-                requirePosition(positions[token], "positions[" + token + "]");
-            }
-        }
-    }
-
-    static void requirePosition(long position, String argument) {
-        if (!isPosition(position)) {
-            throw Checks.fail(argument, String.valueOf(position), "expected 0 to " + (Rope.POSITIONS - 1));
-        }
-    }
-
-    private static boolean isPosition(long position) {
-        return position >= 0 && position < Rope.POSITIONS;
+    static void requirePositions(Rope rope, Tensor x, long[] positions) {
+        TokenPositions.requireLength(positions, rope.streams(), x.dim(0), x.dim(2), x.shape());
+        TokenPositions.requireRange(positions, rope.positions(), rope);
     }
 
     /** Whether both are views of the same elements in the same order; their shapes are equal. */

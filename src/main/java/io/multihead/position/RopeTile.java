@@ -20,36 +20,75 @@ final class RopeTile {
     private static final FloatsKey ANGLE = new FloatsKey();
     private static final FloatsKey ROW = new FloatsKey();
     private static final FloatsKey COPY = new FloatsKey();
+    private static final FloatsKey COSINES = new FloatsKey();
+    private static final FloatsKey SINES = new FloatsKey();
 
     private @Nullable RopeCall call;
     private @Nullable Workspace scratch;
-    private float[] turns = new float[0];
+    private float[] angles = new float[0];
     private float[] rows = new float[0];
+    private AngleLayout layout = new AngleLayout(1, false);
     /** Floats from one token's angles to the next. */
-    private int angles;
+    private int angleFloats;
     /** Floats from one token's row to the next. */
     private int ld;
 
     private long token;
     private int tokens;
+    /** The sequence whose angles are loaded, 0 where all share them; -1 for none. */
+    private long loaded;
 
     void open(RopeCall newCall, long newToken, Workspace newScratch) {
         call = newCall;
         scratch = newScratch;
-        AngleTable table = newCall.angles();
-        angles = table.floats();
+        layout = newCall.layout();
+        angleFloats = layout.floats();
         ld = Lanes.roundUp(newCall.rotaryDims, PANEL);
         token = newToken;
         tokens = (int) Math.min(TOKENS, newCall.x().dim(2) - newToken);
-        turns = newScratch.floats(ANGLE, TOKENS * angles);
+        angles = newScratch.floats(ANGLE, TOKENS * angleFloats);
         rows = newScratch.floats(ROW, TOKENS * ld);
+        loaded = -1;
+    }
+
+    /** Loads the angles of a sequence's tokens, unless they are loaded already. */
+    void loadAngles(long batch) {
+        RopeCall of = Checks.notNull(call, "call");
+        long wanted = of.hasAnglesPerBatch() ? batch : 0;
+        if (wanted == loaded) {
+            return;
+        }
+        loaded = wanted;
+        TokenAngles given = of.given();
+        if (given != null) {
+            read(given, wanted);
+            return;
+        }
         for (int t = 0; t < tokens; t++) {
-            table.load(newCall.position(newToken + t), turns, t * angles);
+            of.load(batch, token + t, angles, t * angleFloats);
         }
     }
 
+    private void read(TokenAngles given, long batch) {
+        int pairs = layout.pairs();
+        int wide = Lanes.roundUp(pairs, PANEL);
+        float[] cosines = read(given.cos(), batch, wide, COSINES);
+        float[] sines = read(given.sin(), batch, wide, SINES);
+        for (int t = 0; t < tokens; t++) {
+            layout.putAll(angles, t * angleFloats, cosines, sines, t * wide);
+        }
+    }
+
+    private float[] read(Tensor from, long batch, int wide, FloatsKey key) {
+        Workspace memory = Checks.notNull(scratch, "scratch");
+        float[] to = memory.floats(key, TOKENS * wide);
+        long at = from.offset() + (from.rank() == 3 ? batch * from.stride(0) : 0) + token * from.stride(-2);
+        memory.packer().read(from, at, from.stride(-2), from.stride(-1), tokens, layout.pairs(), to, 0, wide);
+        return to;
+    }
+
     /** Rotates or copies every token's row of one head. */
-    void turn(long batch, long head) {
+    void rotate(long batch, long head) {
         RopeCall of = Checks.notNull(call, "call");
         Packer packer = Checks.notNull(scratch, "scratch").packer();
         Tensor x = of.x();
@@ -59,20 +98,20 @@ final class RopeTile {
         int next;
         for (int t = 0; t < tokens; t = next) {
             next = t + 1;
-            boolean rests = of.rests(token + t);
-            while (!rests && next < tokens && !of.rests(token + next)) {
+            boolean identity = of.isIdentity(batch, token + t);
+            while (!identity && next < tokens && !of.isIdentity(batch, token + next)) {
                 next++;
             }
             long readAt = from + t * x.stride(2);
             long writeAt = to + t * y.stride(2);
-            if (!rests) {
+            if (!identity) {
                 packer.read(x, readAt, x.stride(2), x.stride(3), next - t, of.rotaryDims, rows, 0, ld);
                 for (int i = t; i < next; i++) {
-                    of.angles().turn(rows, (i - t) * ld, turns, i * angles, of.direction);
+                    layout.rotate(rows, (i - t) * ld, angles, i * angleFloats, of.direction);
                 }
                 packer.write(rows, 0, ld, next - t, of.rotaryDims, y, writeAt, y.stride(2), y.stride(3));
             }
-            int copied = rests ? 0 : of.rotaryDims;
+            int copied = identity ? 0 : of.rotaryDims;
             for (int i = t; i < next && !of.inPlace; i++) {
                 copy(packer, x, from + i * x.stride(2), y, to + i * y.stride(2), copied);
             }

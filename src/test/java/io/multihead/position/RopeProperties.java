@@ -13,6 +13,8 @@ import io.multihead.support.Numbers;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
+import java.util.Arrays;
+import java.util.List;
 import java.util.SplittableRandom;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
@@ -32,7 +34,16 @@ class RopeProperties {
 
     record Sizes(int batch, int heads, int tokens, int pairs, int rest) {}
 
-    record Turn(double theta, Pairing pairing, int scaling, boolean inverse, boolean anywhere, boolean inPlace) {}
+    /** How positions are given. */
+    enum Given {
+        FIRST,
+        PER_TOKEN,
+        PER_SEQUENCE,
+        SECTIONS,
+        INTERLEAVED_SECTIONS
+    }
+
+    record Turn(double theta, Pairing pairing, int scaling, boolean inverse, Given given, boolean inPlace) {}
 
     @Provide
     Arbitrary<Sizes> sizes() {
@@ -52,9 +63,9 @@ class RopeProperties {
         return Combinators.combine(
                         Arbitraries.of(1.5, 1e4, 5e5, 1e8),
                         Arbitraries.of(Pairing.class),
-                        Arbitraries.integers().between(0, 4),
+                        Arbitraries.integers().between(0, 7),
                         flag,
-                        flag,
+                        Arbitraries.of(Given.class),
                         flag)
                 .as(Turn::new);
     }
@@ -76,11 +87,11 @@ class RopeProperties {
                     0,
                     1);
             long first = random.nextInt(4) == 0 ? 0 : random.nextLong(200_000);
-            long[] positions = new long[sizes.tokens];
-            for (int t = 0; t < sizes.tokens; t++) {
-                positions[t] = turn.anywhere ? random.nextLong(200_000) : first + t;
+            long[] positions = positions(sizes, turn.given, first, random);
+            Rope rope = Rope.of(new Rope.Config(dims, turn.theta, turn.pairing, scaling(turn.scaling, dims)));
+            if (turn.given.compareTo(Given.SECTIONS) >= 0) {
+                rope = rope.withSections(sections(turn.given, sizes.pairs));
             }
-            Rope rope = Rope.of(new Rope.Config(dims, turn.theta, turn.pairing, scaling(turn.scaling)));
             ReferenceRope.Result expected = reference(dims, turn).apply(x, positions, turn.inverse);
             double[] before = Numbers.of(x);
             Tensor threaded = layout.allocate(arena, floating, x.shape().toArray());
@@ -103,10 +114,45 @@ class RopeProperties {
         }
     }
 
+    /** Some at 0, where a token may be copied, and some the same in all streams. */
+    private static long[] positions(Sizes sizes, Given given, long first, SplittableRandom random) {
+        int length =
+                switch (given) {
+                    case FIRST, PER_TOKEN -> sizes.tokens;
+                    case PER_SEQUENCE -> sizes.batch * sizes.tokens;
+                    case SECTIONS, INTERLEAVED_SECTIONS -> 3 * sizes.batch * sizes.tokens;
+                };
+        long[] positions = new long[length];
+        for (int t = 0; t < length; t++) {
+            positions[t] = given == Given.FIRST ? first + t : random.nextInt(3) == 0 ? 0 : random.nextLong(200_000);
+        }
+        return positions;
+    }
+
+    private static RopeSections sections(Given given, int pairs) {
+        int size = pairs / 3;
+        return given == Given.SECTIONS
+                ? RopeSections.consecutive(pairs - 2 * size, size, size)
+                : RopeSections.interleaved(pairs - 2 * size, size, size);
+    }
+
+    /** The stream of each pair, by formula. */
+    private static int[] streams(Given given, int pairs) {
+        int size = pairs / 3;
+        int[] streams = new int[pairs];
+        for (int i = 0; i < pairs; i++) {
+            int section = Math.max(0, (i - (pairs - 2 * size)) / Math.max(1, size) + 1);
+            int interleaved = i % 3 > 0 && i < 3 * size ? i % 3 : 0;
+            streams[i] = given == Given.SECTIONS ? (i < pairs - 2 * size ? 0 : section) : interleaved;
+        }
+        return streams;
+    }
+
     private static void run(Compute cpu, Rope rope, Turn turn, Tensor x, Tensor y, long first, long[] positions) {
-        if (turn.anywhere && turn.inverse) {
+        boolean listed = turn.given != Given.FIRST;
+        if (listed && turn.inverse) {
             rope.applyInverse(cpu, x, y, positions);
-        } else if (turn.anywhere) {
+        } else if (listed) {
             rope.apply(cpu, x, y, positions);
         } else if (turn.inverse) {
             rope.applyInverse(cpu, x, y, first);
@@ -115,23 +161,45 @@ class RopeProperties {
         }
     }
 
-    private static RopeScaling scaling(int which) {
+    private static RopeScaling scaling(int which, int dims) {
         return switch (which) {
             case 1 -> new RopeScaling.Linear(4);
             case 2 -> new RopeScaling.NtkAware(8);
             case 3 -> new RopeScaling.Yarn(16, 4096, 32, 1, 1.2772588722239782);
             case 4 -> new RopeScaling.Llama3(8, 1, 4, 8192);
+            case 5 -> new RopeScaling.LongRope(boxed(factors(dims, 1)), boxed(factors(dims, 3)), 4096, 8192, 1.19);
+            case 6 -> RopeScaling.Frequencies.of(factors(dims, 0));
+            case 7 -> new RopeScaling.Proportional(0.25, 2);
             default -> RopeScaling.NONE;
         };
     }
 
+    /** One number per pair, growing from {@code least}. */
+    private static double[] factors(int dims, double least) {
+        double[] factors = new double[dims / 2];
+        for (int i = 0; i < factors.length; i++) {
+            factors[i] = least + 0.37 * i;
+        }
+        return factors;
+    }
+
+    private static List<Double> boxed(double[] values) {
+        return Arrays.stream(values).boxed().toList();
+    }
+
     private static ReferenceRope reference(int dims, Turn turn) {
         ReferenceRope rope = ReferenceRope.of(dims, turn.theta, turn.pairing == Pairing.INTERLEAVED);
+        if (turn.given.compareTo(Given.SECTIONS) >= 0) {
+            rope = rope.streams(3, streams(turn.given, dims / 2));
+        }
         return switch (turn.scaling) {
             case 1 -> rope.linear(4);
             case 2 -> rope.ntk(8);
             case 3 -> rope.yarn(16, 4096, 32, 1, 1.2772588722239782);
             case 4 -> rope.llama3(8, 1, 4, 8192);
+            case 5 -> rope.perPair(factors(dims, 3), 1.19);
+            case 6 -> rope.frequencies(factors(dims, 0), 1);
+            case 7 -> rope.proportional(dims / 8, 2);
             default -> rope;
         };
     }

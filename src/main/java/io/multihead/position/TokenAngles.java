@@ -1,0 +1,118 @@
+package io.multihead.position;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.VectorApiCheck;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.call.TensorChecks;
+import io.multihead.internal.exec.ScratchKey;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+
+/**
+ * Cosines and sines of the very tokens of a call, rather than of positions: the ONNX operator RotaryEmbedding (opset 23) without
+ * {@code position_ids}, and models that compute both once per step for all layers. Where angles belong to positions, {@link Rope}
+ * has them.
+ *
+ * <p>Both tensors are {@code [batch, tokens, rotaryDims / 2]}, or {@code [tokens, rotaryDims / 2]} for all sequences alike, of any
+ * strides and floating element types, and pass through f32. They stay the caller's and are read at each call, so an object serves
+ * every step whose cosines are written to the same memory. The rotation is that of {@link Rope}: elements beyond
+ * {@code rotaryDims} are copied, bit by bit between equal types.
+ *
+ * <p>Immutable and thread-safe, as long as nobody writes to the tensors during a call; same bits for any number of threads, layout
+ * and vector width. A warm call allocates nothing.
+ */
+public final class TokenAngles {
+    private static final ScratchKey<RopeCall> CALL = ScratchKey.of(RopeCall::new);
+
+    private final Tensor cos;
+    private final Tensor sin;
+    private final AngleLayout layout;
+
+    private TokenAngles(Tensor cos, Tensor sin, AngleLayout layout) {
+        this.cos = cos;
+        this.sin = sin;
+        this.layout = layout;
+    }
+
+    /**
+     * Returns the angles that are in two tensors whenever a call reads them.
+     *
+     * @param cos cosines, times an attention factor where the model has one
+     * @param sin sines, the same shape
+     * @param pairing which elements form a pair
+     * @return the angles
+     * @throws IllegalArgumentException if the tensors have neither 2 nor 3 axes, their shapes differ, a row has no element or
+     *     more than 32768, or a type is not floating
+     */
+    public static TokenAngles of(Tensor cos, Tensor sin, Rope.Pairing pairing) {
+        RopeChecks.requireTables(cos, sin, 2, 3, "[tokens, rotaryDims / 2] or [batch, tokens, rotaryDims / 2]");
+        boolean interleaved = Checks.notNull(pairing, "pairing") == Rope.Pairing.INTERLEAVED;
+        return new TokenAngles(cos, sin, new AngleLayout((int) cos.dim(-1), interleaved));
+    }
+
+    /**
+     * Rotates every token by its angles.
+     *
+     * @param cpu threads and scratch
+     * @param x {@code [batch, heads, tokens, headDim]}, floating
+     * @param y the same shape, floating, written; may be {@code x} itself
+     * @throws IllegalArgumentException if shapes do not fit, or memory overlaps otherwise; nothing has been written then
+     */
+    public void apply(Compute cpu, Tensor x, Tensor y) {
+        run(cpu, x, y, 1f);
+    }
+
+    /**
+     * Rotates by the negative angles: the gradient of {@link #apply}, and its inverse where {@code cos^2 + sin^2 = 1}.
+     *
+     * @param cpu threads and scratch
+     * @param x {@code [batch, heads, tokens, headDim]}, floating: the gradient of the rotated tensor, or that tensor
+     * @param y the same shape, floating, written; may be {@code x} itself
+     * @throws IllegalArgumentException if shapes do not fit, or memory overlaps otherwise; nothing has been written then
+     */
+    public void applyInverse(Compute cpu, Tensor x, Tensor y) {
+        run(cpu, x, y, -1f);
+    }
+
+    private void run(Compute cpu, Tensor x, Tensor y, float direction) {
+        VectorApiCheck.requireVectorModule();
+        RopeChecks.requireTensors(cpu, x, y, rotaryDims());
+        requireTokens(x);
+        TensorChecks.requireAccess(cpu, cos, "cos");
+        TensorChecks.requireAccess(cpu, sin, "sin");
+        TensorChecks.requireApart(y, "y", cos, "cos");
+        TensorChecks.requireApart(y, "y", sin, "sin");
+        try (RopeCall call = Operation.open(cpu, CALL)) {
+            call.bind(this, x, y, direction);
+            call.run();
+        }
+    }
+
+    private void requireTokens(Tensor x) {
+        boolean fits = cos.dim(-2) == x.dim(2) && (cos.rank() == 2 || cos.dim(0) == x.dim(0));
+        if (!fits) {
+            throw Checks.fail(
+                    "cos",
+                    "shape " + cos.shape(),
+                    "expected " + Shape.of(x.dim(2), cos.dim(-1)) + " or " + Shape.of(x.dim(0), x.dim(2), cos.dim(-1))
+                            + " for x " + x.shape());
+        }
+    }
+
+    int rotaryDims() {
+        return (int) (2 * cos.dim(-1));
+    }
+
+    Tensor cos() {
+        return cos;
+    }
+
+    Tensor sin() {
+        return sin;
+    }
+
+    AngleLayout layout() {
+        return layout;
+    }
+}
