@@ -15,17 +15,22 @@ import io.multihead.attention.ScoreOptions;
 import io.multihead.attention.ScoreStage;
 import io.multihead.attention.Softmax;
 import io.multihead.cache.KeyValueCache;
+import io.multihead.cache.NewTokens;
 import io.multihead.compute.Compute;
 import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.position.Rope;
+import io.multihead.position.RopeSections;
+import io.multihead.position.TokenAngles;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.lang.management.ManagementFactory;
+import java.util.Arrays;
 import java.util.function.LongSupplier;
+import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 
 /** Memory of warm calls: nothing on the heap per call, and scratch that does not grow with the square of the length. */
@@ -80,11 +85,42 @@ class SteadyStateTest {
                 cache.append(serial, 0, 1, token, token);
                 cache.truncate(1, 70);
             });
+            rotates(arena, serial);
             settles("gemm", () -> Gemm.multiply(serial, a, b, c, GemmOptions.DEFAULT));
             settles("packed gemm", () -> Gemm.multiply(threads, a, packed, c, GemmOptions.DEFAULT));
             settles("softmax", () -> Softmax.forward(serial, c, c, null, AttentionOptions.DEFAULT));
             settles("softmax backward", () -> Softmax.backward(serial, c, c2, c2, AttentionOptions.DEFAULT));
         }
+    }
+
+    /** Rotation by positions per sequence and stream, by tables and by angles of tokens, and on the way into a cache. */
+    private static void rotates(Arena arena, Compute cpu) {
+        Tensor x = Tensor.allocate(arena, DType.BF16, Shape.of(2, 3, 33, 40));
+        Tensor table = Tensor.allocate(arena, DType.F32, Shape.of(70, 20));
+        Rope rope = Rope.of(Rope.Config.of(40)).withSections(RopeSections.interleaved(8, 6, 6));
+        Rope tables = Rope.ofTables(table, table, Rope.Pairing.INTERLEAVED);
+        TokenAngles angles = TokenAngles.of(
+                table.slice(0, 0, 66).reshape(2, 33, 20),
+                table.slice(0, 4, 70).reshape(2, 33, 20),
+                Rope.Pairing.HALF_SPLIT);
+        long[] positions = LongStream.range(0, 3 * 66).map(i -> i * 7 % 70).toArray();
+        long[] perSequence = Arrays.copyOf(positions, 66);
+        KeyValueCache cache =
+                KeyValueCache.contiguous(KeyValueCache.Config.of(1, 3, 40).withRopes(rope), 2, 64);
+        NewTokens tokens = NewTokens.of(x, x).withPositions(positions);
+        int[] both = {0, 1};
+        settles("rope", () -> {
+            rope.apply(cpu, x, x, positions);
+            rope.applyInverse(cpu, x, x, perSequence);
+            tables.apply(cpu, x, x, perSequence);
+            angles.apply(cpu, x, x);
+            angles.applyInverse(cpu, x, x);
+        });
+        settles("append with positions", () -> {
+            cache.append(cpu, 0, both, tokens);
+            cache.truncate(0, 0);
+            cache.truncate(1, 0);
+        });
     }
 
     /** 16 times the keys and queries may need more scratch for packed keys and values, and for nothing else. */

@@ -3,9 +3,11 @@ package io.multihead.cache;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.TokenPositions;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.LoopBody;
+import io.multihead.internal.exec.ScratchKey;
 import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.layout.PanelFormat;
 import io.multihead.internal.layout.Positions;
@@ -17,6 +19,7 @@ import org.jspecify.annotations.Nullable;
 final class AppendCall extends Operation implements LoopBody {
     private static final FloatsKey ROWS = new FloatsKey();
     private static final FloatsKey COLUMN = new FloatsKey();
+    private static final ScratchKey<StreamPositions> STREAMS = ScratchKey.of(StreamPositions::new);
     private static final int[] NONE = {};
 
     private @Nullable PagePool pages;
@@ -26,6 +29,9 @@ final class AppendCall extends Operation implements LoopBody {
     private int[] sequences = NONE;
     /** First token of each packed sequence, and the end of the last; null when every batch is a sequence. */
     private long @Nullable [] offsets;
+
+    /** Positions that keys are rotated to; without an array, their index in the sequence. */
+    private final TokenPositions positions = new TokenPositions();
 
     private @Nullable Tensor key;
     private @Nullable Tensor value;
@@ -44,6 +50,12 @@ final class AppendCall extends Operation implements LoopBody {
         offsets = newOffsets;
         key = newKey;
         value = newValue;
+    }
+
+    /** Binds the positions that keys are rotated to, after the tokens. */
+    void bindPositions(long @Nullable [] newPositions) {
+        Tensor of = Checks.notNull(key, "key");
+        positions.bind(newPositions, of.dim(0), of.dim(2));
     }
 
     void run() {
@@ -69,22 +81,46 @@ final class AppendCall extends Operation implements LoopBody {
             long position = first + token;
             int run = (int) Math.min(count - token, PANEL - position % PANEL);
             int page = to.page(sequences[index], position);
-            keys(scratch, pool, k, Positions.ofToken(k, offsets, index, head, token), run, page, head, position);
+            float[] rows = readKeys(scratch, pool, k, Positions.ofToken(k, offsets, index, head, token), run);
+            rotate(scratch, rows, run, index, token, position);
+            keys(scratch, pool, rows, run, page, head, position);
             values(scratch, pool, v, Positions.ofToken(v, offsets, index, head, token), run, page, head, position);
             token += run;
         }
     }
 
-    private void keys(
-            Workspace scratch, PagePool pool, Tensor from, long at, int run, int page, int head, long position) {
+    private static float[] readKeys(Workspace scratch, PagePool pool, Tensor from, long at, int run) {
+        int ld = PageRows.ld(pool.layout.headDim());
+        float[] rows = scratch.floats(ROWS, PANEL * ld);
+        scratch.packer().read(from, at, from.stride(2), from.stride(3), run, pool.layout.headDim(), rows, 0, ld);
+        return rows;
+    }
+
+    /** Rotates keys: to the given positions of the tokens, or from their index in the sequence on. */
+    private void rotate(Workspace scratch, float[] rows, int run, int index, long token, long firstIndex) {
+        Rope rotation = rope;
+        long[] given = positions.array();
+        if (rotation == null) {
+            return;
+        }
+        int ld = PageRows.ld(pool().layout.headDim());
+        // a packed sequence starts at its boundary within the only batch
+        int at = offsets == null ? positions.index(index, token) : positions.index(0, offsets[index] + token);
+        int stride = positions.streamStride();
+        for (int r = 0; r < run; r++) {
+            if (given == null) {
+                rotation.apply(rows, r * ld, firstIndex + r);
+            } else if (stride == 0) {
+                rotation.apply(rows, r * ld, given[at + r]);
+            } else {
+                rotation.apply(rows, r * ld, scratch.get(STREAMS).of(given, at + r, stride, rotation.streams()));
+            }
+        }
+    }
+
+    private void keys(Workspace scratch, PagePool pool, float[] rows, int run, int page, int head, long position) {
         int headDim = pool.layout.headDim();
         int ld = PageRows.ld(headDim);
-        float[] rows = scratch.floats(ROWS, PANEL * ld);
-        scratch.packer().read(from, at, from.stride(2), from.stride(3), run, headDim, rows, 0, ld);
-        Rope rotation = rope;
-        for (int r = 0; rotation != null && r < run; r++) {
-            rotation.apply(rows, r * ld, position + r);
-        }
         if (pool.format.needsFinite()) {
             noteFinite(pool, rows, ld, run, headDim, page, head);
         }
@@ -130,6 +166,20 @@ final class AppendCall extends Operation implements LoopBody {
         key = null;
         value = null;
         offsets = null;
+        positions.clear();
         sequences = NONE;
+    }
+
+    /** Positions of one token, gathered from all streams. */
+    private static final class StreamPositions {
+        private long[] gathered = new long[0];
+
+        long[] of(long[] positions, int at, int stride, int streams) {
+            gathered = gathered.length == streams ? gathered : new long[streams];
+            for (int stream = 0; stream < streams; stream++) {
+                gathered[stream] = positions[at + stream * stride];
+            }
+            return gathered;
+        }
     }
 }

@@ -3,10 +3,12 @@ package io.multihead.cache;
 import io.multihead.attention.PackedSequences;
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.TokenPositions;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.position.Rope;
 import io.multihead.tensor.Tensor;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** Checks arguments before a cache changes. */
 final class CacheChecks {
@@ -51,11 +53,23 @@ final class CacheChecks {
             throw Checks.fail("ropes", ropes.size() + " of them", "expected none, one, or one per layer of " + layers);
         }
         for (Rope rope : ropes) {
-            if (rope.config().rotaryDims() > headDim) {
-                throw Checks.fail(
-                        "ropes", rope.config().toString(), "expected at most headDim " + headDim + " rotaryDims");
+            if (rope.rotaryDims() > headDim) {
+                throw Checks.fail("ropes", rope.toString(), "expected at most headDim " + headDim + " rotaryDims");
             }
         }
+    }
+
+    /** Fails unless given positions fit the new keys and the rope that rotates them. */
+    static void requirePositions(@Nullable Rope rope, long @Nullable [] positions, Tensor key) {
+        if (positions == null) {
+            return;
+        }
+        if (rope == null) {
+            throw Checks.fail(
+                    "positions", positions.length + " positions", "expected none, since the cache has no ropes");
+        }
+        TokenPositions.requireLength(positions, rope.streams(), key.dim(0), key.dim(2), key.shape());
+        TokenPositions.requireRange(positions, rope.positions(), rope);
     }
 
     /** Fails unless a page of all layers and heads fits one Java array. */

@@ -276,12 +276,17 @@ public final class KeyValueCache {
      * @throws CacheFullException if there is no room; nothing has changed then
      */
     public void append(Compute cpu, int layer, int[] to, Tensor key, Tensor value) {
+        appendBatches(cpu, layer, to, null, key, value);
+    }
+
+    private void appendBatches(
+            Compute cpu, int layer, int[] to, long @Nullable [] positions, Tensor key, Tensor value) {
         CacheChecks.requireTokens(pool.layout, cpu, key, value);
         if (key.dim(0) != Checks.notNull(to, "to").length) {
             throw Checks.fail(
                     "key", "shape " + key.shape(), "expected a batch for each of " + to.length + " sequences");
         }
-        appendAll(cpu, layer, to, null, key, value);
+        appendAll(cpu, layer, to, null, positions, key, value);
     }
 
     /**
@@ -313,6 +318,17 @@ public final class KeyValueCache {
      * @throws CacheFullException if there is no room; nothing has changed then
      */
     public void append(Compute cpu, int layer, int[] to, PackedSequences tokens, Tensor key, Tensor value) {
+        appendPacked(cpu, layer, to, tokens, null, key, value);
+    }
+
+    private void appendPacked(
+            Compute cpu,
+            int layer,
+            int[] to,
+            PackedSequences tokens,
+            long @Nullable [] positions,
+            Tensor key,
+            Tensor value) {
         CacheChecks.requireTokens(pool.layout, cpu, key, value);
         CacheChecks.requirePacked(to, tokens, key);
         if (tokens.count() + 1 != offsets.length) {
@@ -321,16 +337,50 @@ public final class KeyValueCache {
         for (int sequence = 0; sequence < tokens.count(); sequence++) {
             offsets[sequence + 1] = tokens.end(sequence);
         }
-        appendAll(cpu, layer, to, offsets, key, value);
+        appendAll(cpu, layer, to, offsets, positions, key, value);
     }
 
-    private void appendAll(Compute cpu, int layer, int[] to, long @Nullable [] offsets, Tensor key, Tensor value) {
+    /**
+     * Appends tokens, batched or packed, whose keys may be rotated to any positions: of images and text in one sequence (M-RoPE),
+     * or behind a prefix that was shortened. The other forms of append rotate a key to its index in the sequence.
+     *
+     * @param cpu threads and scratch
+     * @param layer from 0
+     * @param to one open sequence per batch, or per packed sequence, no two the same
+     * @param tokens keys, values, and where they belong
+     * @throws IllegalArgumentException if shapes do not fit, or there are positions and the layer's keys are not rotated, or a
+     *     position is negative or beyond those of the rope
+     * @throws CacheFullException if there is no room; nothing has changed then
+     */
+    public void append(Compute cpu, int layer, int[] to, NewTokens tokens) {
+        PackedSequences packed = Checks.notNull(tokens, "tokens").sequences();
+        if (packed == null) {
+            appendBatches(cpu, layer, to, tokens.positions(), tokens.key(), tokens.value());
+        } else {
+            appendPacked(cpu, layer, to, packed, tokens.positions(), tokens.key(), tokens.value());
+        }
+    }
+
+    private void appendAll(
+            Compute cpu,
+            int layer,
+            int[] to,
+            long @Nullable [] offsets,
+            long @Nullable [] positions,
+            Tensor key,
+            Tensor value) {
         Checks.index(layer, config.layers(), "layer");
         sequences.requireDistinct(to);
+        Rope rope = config.rope(layer);
+        CacheChecks.requirePositions(rope, positions, key);
+        if (rope != null && positions == null) {
+            sequences.requireIndices(rope, layer, to, offsets, key.dim(2));
+        }
         try (AppendCall call = Operation.open(cpu, CALL)) { // first, so that a closed Compute costs no pages
             sequences.makeRoom(layer, to, offsets, key.dim(2));
-            call.bind(pool, sequences, config.rope(layer), layer);
+            call.bind(pool, sequences, rope, layer);
             call.bindTokens(to, offsets, key, value);
+            call.bindPositions(positions);
             call.run();
             sequences.advance(layer, to, offsets, key.dim(2));
         } finally {

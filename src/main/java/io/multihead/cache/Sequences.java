@@ -2,6 +2,7 @@ package io.multihead.cache;
 
 import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.base.Checks;
+import io.multihead.position.Rope;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
@@ -48,6 +49,20 @@ final class Sequences {
                 if (to[i] == to[j]) {
                     throw Checks.fail("to", Arrays.toString(to), "expected no sequence twice");
                 }
+            }
+        }
+    }
+
+    /** Fails if new tokens that are rotated to their index have one beyond the positions of the rope. */
+    void requireIndices(Rope rope, int layer, int[] to, long @Nullable [] offsets, long all) {
+        for (int i = 0; i < to.length; i++) {
+            long length = get(to[i]).lengths[layer];
+            long count = count(offsets, i, all);
+            if (count > rope.positions() - length) {
+                throw Checks.fail(
+                        "key",
+                        count + " tokens after the " + length + " of sequence " + to[i],
+                        "expected at most " + rope.positions() + " in all, the positions of " + rope);
             }
         }
     }

@@ -16,6 +16,7 @@ import io.multihead.attention.ScoreStage;
 import io.multihead.attention.Softmax;
 import io.multihead.cache.CacheContents;
 import io.multihead.cache.KeyValueCache;
+import io.multihead.cache.NewTokens;
 import io.multihead.compute.Compute;
 import io.multihead.format.Safetensors;
 import io.multihead.gemm.Gemm;
@@ -35,6 +36,7 @@ import io.multihead.nn.attention.MultiHeadOutputs;
 import io.multihead.nn.attention.TransformerBlock;
 import io.multihead.position.Rope;
 import io.multihead.position.SinusoidalPositions;
+import io.multihead.position.TokenAngles;
 import io.multihead.reference.ReferenceAttention;
 import io.multihead.reference.ReferenceCrossEntropy;
 import io.multihead.reference.ReferenceDropout;
@@ -147,6 +149,12 @@ final class ValidCalls {
                 m -> ValidCall.on(rope(), "apply", CPU, k(m), k(m), 5L),
                 m -> ValidCall.on(rope(), "apply", CPU, k(m), k(m), new long[] {3, 1, 2}),
                 m -> ValidCall.on(rope(), "apply", new float[8], 2, 5L),
+                m -> ValidCall.on(rope(), "apply", new float[8], 2, new long[] {5}),
+                m -> ValidCall.of(Rope.class, "ofTables", t(m, 6, 2), t(m, 6, 2), Rope.Pairing.HALF_SPLIT),
+                m -> ValidCall.of(TokenAngles.class, "of", t(m, 3, 2), t(m, 3, 2), Rope.Pairing.HALF_SPLIT),
+                m -> ValidCall.on(angles(m), "apply", CPU, k(m), k(m)),
+                m -> ValidCall.on(angles(m), "applyInverse", CPU, k(m), k(m)),
+                m -> ValidCall.on(rope(), "apply", CPU, k(m), k(m), new long[] {3, 1, 2, 0, 5, 4}),
                 m -> ValidCall.on(rope(), "applyInverse", CPU, k(m), k(m), 5L),
                 m -> ValidCall.on(rope(), "applyInverse", CPU, k(m), k(m), new long[] {3, 1, 2}));
     }
@@ -154,6 +162,7 @@ final class ValidCalls {
     private static List<Maker> cache() {
         return List.of(
                 m -> ValidCall.on(cache2(), "append", CPU, 1, new int[] {0, 1}, k(m), k(m)),
+                m -> ValidCall.on(rotated(), "append", CPU, 1, new int[] {0, 1}, tokens(m)),
                 m -> ValidCall.on(cache2(), "append", CPU, 1, 0, t(m, 1, 2, 3, 4), t(m, 1, 2, 3, 4)),
                 m -> ValidCall.on(
                         cache2(),
@@ -251,6 +260,8 @@ final class ValidCalls {
                 m -> ValidCall.of(ReferenceCrossEntropy.class, "forward", new double[6], new int[] {0, 1}, -1),
                 m -> ValidCall.of(ReferenceCrossEntropy.class, "backward", new double[6], new int[] {0, 1}, -1),
                 m -> ValidCall.on(ReferenceRope.of(4, 10_000, true), "apply", k(m), new long[] {3, 1, 2}, false),
+                m -> ValidCall.of(ReferenceRope.class, "tables", t(m, 6, 2), t(m, 6, 2), true),
+                m -> ValidCall.on(ReferenceRope.of(4, 10_000, true), "perPair", new double[] {1, 2}, 1.1),
                 m -> ValidCall.on(ReferenceRope.of(4, 10_000, true), "yarn", 2.0, 64.0, 32.0, 1.0, 1.1));
     }
 
@@ -296,6 +307,18 @@ final class ValidCalls {
 
     private static Rope rope() {
         return Rope.of(Rope.Config.of(4));
+    }
+
+    private static TokenAngles angles(Memory memory) {
+        return TokenAngles.of(t(memory, 2, 3, 2), t(memory, 2, 3, 2), Rope.Pairing.INTERLEAVED);
+    }
+
+    private static NewTokens tokens(Memory memory) {
+        return NewTokens.of(k(memory), k(memory)).withPositions(3, 1, 2, 0, 5, 4);
+    }
+
+    private static KeyValueCache rotated() {
+        return KeyValueCache.contiguous(KeyValueCache.Config.of(2, 2, 4).withRopes(rope()), 2, 5);
     }
 
     private static KeyValueCache cache2() {

@@ -1,0 +1,59 @@
+package io.multihead.cache;
+
+import io.multihead.attention.PackedSequences;
+import io.multihead.internal.base.Checks;
+import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Tokens to append to a {@link KeyValueCache}: keys and values, and, where they differ from the default, which tokens belong to
+ * which sequence and where keys are rotated to. Tensors and positions stay the caller's, and are read during the call only.
+ *
+ * @param key {@code [sequences, heads, tokens, headDim]}, any strides and element type; {@code [1, heads, tokens, headDim]} if
+ *     sequences are packed
+ * @param value the same batches, heads and tokens, {@code valueDim} elements each
+ * @param sequences which tokens belong to which sequence, null for the same number of each
+ * @param positions the position that the rope of the cache rotates each key to, row-major: {@code [tokens]},
+ *     {@code [sequences, tokens]} or, for a rope with sections, {@code [streams, sequences, tokens]}, with one sequence in the
+ *     place of {@code sequences} where they are packed; null for a token's index in its sequence
+ */
+@SuppressWarnings("ArrayRecordComponent") // positions change at every step and are only passed on
+public record NewTokens(Tensor key, Tensor value, @Nullable PackedSequences sequences, long @Nullable [] positions) {
+    /** Checks that keys and values are there. */
+    public NewTokens {
+        Checks.notNull(key, "key");
+        Checks.notNull(value, "value");
+    }
+
+    /**
+     * Returns the same number of tokens of each sequence, at their indices.
+     *
+     * @param key {@code [sequences, heads, tokens, headDim]}
+     * @param value {@code [sequences, heads, tokens, valueDim]}
+     * @return the tokens
+     */
+    public static NewTokens of(Tensor key, Tensor value) {
+        return new NewTokens(key, value, null, null);
+    }
+
+    /**
+     * Returns these tokens, packed one sequence after another.
+     *
+     * @param newSequences which tokens belong to which sequence
+     * @return the changed tokens
+     */
+    public NewTokens withSequences(PackedSequences newSequences) {
+        return new NewTokens(key, value, Checks.notNull(newSequences, "sequences"), positions);
+    }
+
+    /**
+     * Returns these tokens with keys that are rotated to given positions. Masks and windows of attention still go by a token's
+     * index in its sequence.
+     *
+     * @param newPositions {@code [tokens]}, {@code [sequences, tokens]} or {@code [streams, sequences, tokens]}; not copied
+     * @return the changed tokens
+     */
+    public NewTokens withPositions(long... newPositions) {
+        return new NewTokens(key, value, sequences, Checks.notNull(newPositions, "positions"));
+    }
+}
