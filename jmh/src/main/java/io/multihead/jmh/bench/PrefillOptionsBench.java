@@ -6,6 +6,7 @@ import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.KeyValueView;
 import io.multihead.attention.ScoreOptions;
 import io.multihead.cache.KeyValueCache;
+import io.multihead.cache.NewTokens;
 import io.multihead.compute.Compute;
 import io.multihead.jmh.data.Data;
 import io.multihead.jmh.peer.Peer;
@@ -15,6 +16,7 @@ import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.MemorySegment;
+import java.util.stream.LongStream;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
@@ -29,12 +31,15 @@ public class PrefillOptionsBench extends Comparison {
 
     /**
      * None; soft-cap; linear biases; sinks; a modifier that changes nothing; tokens appended to a cache first; the same with keys
-     * rotated there and queries before.
+     * rotated there and queries before; the same by an array of positions {@code [batch, tokens]}.
      */
-    @Param({"plain", "softcap", "alibi", "sinks", "modifier", "cache", "rope"})
+    @Param({"plain", "softcap", "alibi", "sinks", "modifier", "cache", "rope", "positions"})
     public String impl;
 
     private final Rope rope = Rope.of(Rope.Config.of(DIM));
+    private final long[] positions = LongStream.range(0, TOKENS).toArray();
+    private final int[] sequences = {0};
+    private NewTokens tokens;
     private Tensor query;
     private Tensor key;
     private Tensor turnedQuery;
@@ -52,7 +57,8 @@ public class PrefillOptionsBench extends Comparison {
         value = tensor(KEY_HEADS, 3);
         turnedQuery = tensor(HEADS, 4);
         KeyValueCache.Config config = KeyValueCache.Config.of(1, KEY_HEADS, DIM);
-        cache = KeyValueCache.contiguous(impl.equals("rope") ? config.withRopes(rope) : config, 1, TOKENS);
+        cache = KeyValueCache.contiguous(isRotated() ? config.withRopes(rope) : config, 1, TOKENS);
+        tokens = NewTokens.of(key, value).withPositions(positions);
         view = cache.view(0, 0);
         output = tensor(HEADS, 5);
         ScoreOptions scores =
@@ -61,7 +67,7 @@ public class PrefillOptionsBench extends Comparison {
                     case "alibi" -> ScoreOptions.NONE.withSlopes(Alibi.slopes(HEADS));
                     case "sinks" -> ScoreOptions.NONE.withSinks(new float[HEADS]);
                     case "modifier" -> ScoreOptions.NONE.withModifier((b, h, q, k, score) -> score);
-                    case "plain", "cache", "rope" -> ScoreOptions.NONE;
+                    case "plain", "cache", "rope", "positions" -> ScoreOptions.NONE;
                     default -> throw Peer.unknown(impl);
                 };
         options = AttentionOptions.CAUSAL.withScores(scores);
@@ -72,6 +78,13 @@ public class PrefillOptionsBench extends Comparison {
                     rope.apply(cpu, query, turnedQuery, 0);
                     throughCache(turnedQuery);
                 };
+            case "positions" ->
+                () -> {
+                    rope.apply(cpu, query, turnedQuery, positions);
+                    cache.truncate(0, 0);
+                    cache.append(cpu, 0, sequences, tokens);
+                    Attention.forward(cpu, turnedQuery, view, AttentionOutputs.of(output), options);
+                };
             default -> () -> Attention.forward(cpu, query, key, value, output, options);
         };
     }
@@ -79,6 +92,10 @@ public class PrefillOptionsBench extends Comparison {
     @Benchmark
     public void prefill() {
         call.run();
+    }
+
+    private boolean isRotated() {
+        return impl.equals("rope") || impl.equals("positions");
     }
 
     private void throughCache(Tensor queries) {
