@@ -132,6 +132,9 @@ final class Arguments {
             return (Function<boolean[][], double[][]>)
                     kept -> bad() ? new double[0][] : new double[kept.length][kept[0].length];
         }
+        if (raw == Function.class && type.contains("Arena")) {
+            return (Function<Arena, Tensor>) arena -> tensor();
+        }
         if (raw == Function.class) {
             return (Function<String, Tensor>) name -> tensor();
         }
