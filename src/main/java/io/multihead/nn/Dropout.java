@@ -49,7 +49,7 @@ public final class Dropout implements Layer {
 
     @Override
     public int independentAxes(Shape input) {
-        return input.rank();
+        return Checks.notNull(input, "input").rank();
     }
 
     @Override

@@ -56,7 +56,7 @@ public final class Gelu implements Layer {
 
     @Override
     public int independentAxes(Shape input) {
-        return input.rank();
+        return Checks.notNull(input, "input").rank();
     }
 
     @Override

@@ -1,6 +1,7 @@
 package io.multihead.nn;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
@@ -37,6 +38,7 @@ public interface Layer {
      * @return 0 to the rank; 0, the default, if the layer needs the input as a whole
      */
     default int independentAxes(Shape input) {
+        Checks.notNull(input, "input");
         return 0;
     }
 

@@ -120,7 +120,7 @@ public final class Linear implements Layer {
 
     @Override
     public int independentAxes(Shape input) {
-        return input.rank() - 1;
+        return Math.max(0, Checks.notNull(input, "input").rank() - 1);
     }
 
     @Override

@@ -59,7 +59,7 @@ final class NormLayer {
     }
 
     int independentAxes(Shape input) {
-        return input.rank() - norm.shape().rank();
+        return Math.max(0, Checks.notNull(input, "input").rank() - norm.shape().rank());
     }
 
     void forward(Layer layer, Compute cpu, Tensor x, Tensor y) {

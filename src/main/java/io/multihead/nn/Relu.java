@@ -41,7 +41,7 @@ public final class Relu implements Layer {
 
     @Override
     public int independentAxes(Shape input) {
-        return input.rank();
+        return Checks.notNull(input, "input").rank();
     }
 
     @Override

@@ -108,8 +108,8 @@ public final class Sequence implements Layer {
 
     @Override
     public int independentAxes(Shape input) {
-        Shape shape = input;
-        int axes = input.rank();
+        Shape shape = Checks.notNull(input, "input");
+        int axes = shape.rank();
         for (Layer layer : layers) {
             axes = Math.min(axes, layer.independentAxes(shape));
             shape = layer.outputShape(shape);

@@ -100,7 +100,8 @@ public final class MultiHeadAttention implements Layer {
     @Override
     public int independentAxes(Shape input) {
         MultiHeadConfig config = config();
-        boolean batchComesFirst = config.batchFirst() && config.attentionAxes().isEmpty() && input.rank() > 2;
+        int rank = Checks.notNull(input, "input").rank();
+        boolean batchComesFirst = config.batchFirst() && config.attentionAxes().isEmpty() && rank > 2;
         boolean shared = config.options().mask().isSharedByBatch()
                 && config.options().scores().modifier() == null;
         return batchComesFirst && shared ? 1 : 0;

@@ -3,6 +3,7 @@ package io.multihead.nn.attention;
 import io.multihead.attention.Mask;
 import io.multihead.attention.PackedSequences;
 import io.multihead.compute.Compute;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.nn.TensorArena;
 import io.multihead.internal.nn.TensorMath;
@@ -49,6 +50,7 @@ record SelfAttention(
 
     @Override
     public int independentAxes(Shape input) {
+        Checks.notNull(input, "input");
         boolean shared = mask.isSharedByBatch() && (headMask == null || headMask.rank() == 1);
         return shared && sequences == null ? attention.independentAxes(input) : 0;
     }
