@@ -162,9 +162,9 @@ final class PageCopy extends Operation implements LoopBody {
         float[] buffer = scratch.floats(BUFFER, PageRows.bufferSize());
         int first = in % PANEL;
         if (side == Side.KEY) {
-            PageRows.loadKeys(pool, of, layer, head, in - first, rows, buffer);
+            PageRows.loadKeys(pool, of, layer, head, in - first, rows, scratch.packer(), buffer);
         } else {
-            PageRows.loadValues(pool, of, layer, head, in - first, rows, buffer);
+            PageRows.loadValues(pool, of, layer, head, in - first, rows, scratch.packer(), buffer);
         }
         for (int t = 0; way == Way.WIDEN && pool.format.isScaled() && t < tokens; t++) {
             multiply(rows, (first + t) * ld, dim, scales[scaleAt + t]);

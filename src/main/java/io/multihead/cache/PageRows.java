@@ -5,6 +5,7 @@ import static io.multihead.internal.attention.Blocking.VALUE_CHAIN;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.layout.Packer;
 import io.multihead.internal.layout.PanelMemory;
 
 /**
@@ -46,13 +47,14 @@ final class PageRows {
     }
 
     /** Widens the 32 keys of one panel, of which {@code in} is the first. */
-    static void loadKeys(PagePool pool, int page, int layer, int head, int in, float[] rows, float[] buffer) {
+    static void loadKeys(
+            PagePool pool, int page, int layer, int head, int in, float[] rows, Packer packer, float[] buffer) {
         int headDim = pool.layout.headDim();
         int ld = ld(headDim);
         PanelMemory slab = pool.slab(page);
         for (int d = 0; d < headDim; d += DIM_CHUNK) {
             int depth = Math.min(DIM_CHUNK, headDim - d);
-            slab.widen(keyAt(pool, page, layer, head, in, d), depth, buffer, 0);
+            packer.widen(slab, keyAt(pool, page, layer, head, in, d), depth, buffer);
             for (int k = 0; k < depth; k++) {
                 for (int t = 0; t < PANEL; t++) {
                     rows[t * ld + d + k] = buffer[k * PANEL + t];
@@ -62,12 +64,13 @@ final class PageRows {
     }
 
     /** Widens the 32 values from token {@code in} on, a multiple of 32. */
-    static void loadValues(PagePool pool, int page, int layer, int head, int in, float[] rows, float[] buffer) {
+    static void loadValues(
+            PagePool pool, int page, int layer, int head, int in, float[] rows, Packer packer, float[] buffer) {
         int valueDim = pool.layout.valueDim();
         int ld = ld(valueDim);
         PanelMemory slab = pool.slab(page);
         for (int d = 0; d < valueDim; d += PANEL) {
-            slab.widen(valueAt(pool, page, layer, head, in, d), PANEL, buffer, 0);
+            packer.widen(slab, valueAt(pool, page, layer, head, in, d), PANEL, buffer);
             for (int r = 0; r < PANEL; r++) {
                 System.arraycopy(buffer, r * PANEL, rows, r * ld + d, PANEL);
             }

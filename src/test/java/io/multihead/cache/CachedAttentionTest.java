@@ -225,12 +225,7 @@ class CachedAttentionTest {
             attend(cpu, query, cache.view(0, 0), AttentionOptions.CAUSAL);
         }
         PanelMemory slab = cache.pool().slab(0);
-        return new WeakReference<>(
-                switch (slab.format()) {
-                    case F32 -> slab.floats();
-                    case BF16, F16 -> slab.words();
-                    case INT8 -> slab.bytes();
-                });
+        return new WeakReference<>(slab.segment());
     }
 
     /** Simultaneous callers have the bits of one alone. */

@@ -100,7 +100,7 @@ class GemmTest {
     /** Threads keep scratch for ever, and no caller's weights with it. */
     @Test
     void scratchLetsGoOfPackedWeights() throws InterruptedException {
-        WeakReference<float[]> weights = used();
+        WeakReference<Object> weights = used();
         for (int i = 0; i < 100 && weights.get() != null; i++) {
             System.gc();
             Thread.sleep(10);
@@ -108,12 +108,12 @@ class GemmTest {
         Assertions.assertNull(weights.get());
     }
 
-    private static WeakReference<float[]> used() {
+    private static WeakReference<Object> used() {
         PackedWeights weights = PackedWeights.of(matrix(3, 4));
         Gemm.multiply(CPU, matrix(2, 3), weights, matrix(2, 4), GemmOptions.DEFAULT);
         Panels panels = new Panels();
         weights.matrix().block(0, 3, 0, panels);
-        return new WeakReference<>(panels.floats());
+        return new WeakReference<>(panels.segment());
     }
 
     @Test

@@ -33,13 +33,13 @@ public final class MacroKernel {
     private final Scratch memory;
     private final float[] sum = new float[MR * PANEL];
     private final float[] part = new float[MR * PANEL];
-    private final Panels plain = new Panels();
+    private final Panels none = new Panels();
 
     private float[] sums = NONE;
     private float[] a = NONE;
     private int a0;
 
-    private Panels b = plain;
+    private Panels b = none;
     private @Nullable SegmentedPanels segments;
     private float[] c = NONE;
     private int c0;
@@ -70,11 +70,6 @@ public final class MacroKernel {
         return this;
     }
 
-    /** Sets B: F32 panels, {@code stride} floats apart. */
-    public MacroKernel right(float[] panels, int at, int stride) {
-        return right(plain.setFloats(panels, at, stride));
-    }
-
     /** Sets B in segments, for {@link #accumulate} alone. */
     public MacroKernel right(SegmentedPanels panels) {
         segments = panels;
@@ -91,7 +86,7 @@ public final class MacroKernel {
 
     /** Releases the operands, so that their memory is not kept alive. */
     public void release() {
-        left(NONE, 0).right(NONE, 0, 0).into(NONE, 0, 0);
+        left(NONE, 0).right(none).into(NONE, 0, 0);
     }
 
     /**
@@ -104,7 +99,7 @@ public final class MacroKernel {
     public void multiply(int m, int n, int k, boolean accumulate) {
         int paired = m == 1 && k == PAIR_DEPTH && b.format() == PanelFormat.F32 ? multiplyPairs(n, accumulate) : 0;
         for (int jr = paired; jr < n; jr = Lanes.nextTile(jr)) { // loop 2: two vectors of each panel of NR columns
-            int panel = b.tileIndex(jr);
+            long panel = b.tileOffset(jr);
             for (int ir = 0; ir < m; ) { // loop 1: MR rows of A
                 int mr = tileRows(m - ir);
                 int to = c0 + ir * ldc + jr;
@@ -130,11 +125,11 @@ public final class MacroKernel {
         for (int pair = 0; pair < done; pair += 2 * PANEL) {
             for (int column = pair; column < pair + HALF; column += COUNT) {
                 if (accumulate) {
-                    MicroKernel.tilePair(a, a0, b.floats(), b.tileIndex(column), b.stride(), PAIR_DEPTH, sum, 0);
+                    MicroKernel.tilePair(a, a0, b.segment(), b.tileOffset(column), b.strideBytes(), PAIR_DEPTH, sum, 0);
                     MicroKernel.add(sum, c, c0 + column, PANEL, 2);
                 } else {
                     MicroKernel.tilePair(
-                            a, a0, b.floats(), b.tileIndex(column), b.stride(), PAIR_DEPTH, c, c0 + column);
+                            a, a0, b.segment(), b.tileOffset(column), b.strideBytes(), PAIR_DEPTH, c, c0 + column);
                 }
             }
         }
@@ -160,7 +155,7 @@ public final class MacroKernel {
             for (int ir = 0; ir < m; ) {
                 int mr = tileRows(m - ir);
                 if (segments == null) {
-                    tile(mr, a0 + ir * ROW, b.tileIndex(jr), k, chain, sum, 0, PANEL);
+                    tile(mr, a0 + ir * ROW, b.tileOffset(jr), k, chain, sum, 0, PANEL);
                 } else {
                     for (int pc = 0; pc < k; pc += CHAIN) {
                         addChain(segments, mr, a0 + ir * ROW, jr, pc, k, sum, 0);
@@ -194,7 +189,7 @@ public final class MacroKernel {
     private void addChain(SegmentedPanels panels, int mr, int from, int jr, int pc, int k, float[] to, int at) {
         int kc = Math.min(CHAIN, k - pc);
         b = panels.get(pc / CHAIN);
-        int panel = b.tileIndex(jr);
+        long panel = b.tileOffset(jr);
         if (pc == 0) {
             tile(mr, from, panel, kc, CHAIN, to, at, PANEL);
         } else {
@@ -211,22 +206,22 @@ public final class MacroKernel {
         return rows <= MR_SMALL || rows == 2 * MR_SMALL ? MR_SMALL : MR;
     }
 
-    /** Computes one tile. From here on B is an array and an index. */
-    private void tile(int mr, int from, int panel, int k, int chain, float[] to, int t0, int stride) {
+    /** Computes one tile. From here on B is a segment and an offset. */
+    private void tile(int mr, int from, long panel, int k, int chain, float[] to, int t0, int stride) {
         PanelFormat format = b.format();
         if (format == PanelFormat.INT8) {
             float[] scales = b.isScaled() ? b.scales() : ONES;
-            MicroKernel.quads4(a, from, b.bytes(), panel, scales, b.scaleAt(), k, to, t0, stride);
+            MicroKernel.quads4(a, from, b.segment(), panel, scales, b.scaleAt(), k, to, t0, stride);
         } else if (format != PanelFormat.F32 && mr == 1) {
-            MicroKernel.halves1(a, from, b.words(), panel, format.halves(), k, to, t0);
+            MicroKernel.halves1(a, from, b.segment(), panel, format.halves(), k, to, t0);
         } else if (format != PanelFormat.F32) {
-            MicroKernel.halves4(a, from, b.words(), panel, format.halves(), k, to, t0, stride);
+            MicroKernel.halves4(a, from, b.segment(), panel, format.halves(), k, to, t0, stride);
         } else if (mr == MR) {
-            MicroKernel.tile6(a, from, b.floats(), panel, k, chain, to, t0, stride);
+            MicroKernel.tile6(a, from, b.segment(), panel, k, chain, to, t0, stride);
         } else if (mr == 1) {
-            MicroKernel.tile1(a, from, b.floats(), panel, k, chain, to, t0);
+            MicroKernel.tile1(a, from, b.segment(), panel, k, chain, to, t0);
         } else {
-            MicroKernel.tile4(a, from, b.floats(), panel, k, chain, to, t0, stride);
+            MicroKernel.tile4(a, from, b.segment(), panel, k, chain, to, t0, stride);
         }
     }
 }

@@ -1,10 +1,15 @@
 package io.multihead.internal.kernel;
 
+import static io.multihead.internal.base.NativeMemory.ORDER;
+import static io.multihead.internal.base.NativeMemory.WORD;
 import static io.multihead.internal.kernel.Lanes.COUNT;
 import static io.multihead.internal.kernel.Lanes.FLOATS;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
+import io.multihead.internal.base.NativeMemory;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorOperators;
 
@@ -25,19 +30,21 @@ public final class F32Panels {
      * {@code columns} to the next whole panel.
      *
      * @param ld floats from row to row
-     * @param p0 index of the first row in the first panel
+     * @param p0 offset in bytes of the first row in the first panel
      * @param depth rows of each panel, of which {@code count} are written
      * @return whether every element is finite
      */
-    public static boolean fromRows(float[] rows, int ld, int count, int columns, float[] panels, int p0, int depth) {
+    public static boolean fromRows(
+            float[] rows, int ld, int count, int columns, MemorySegment panels, long p0, int depth) {
+        MemorySegment memory = NativeMemory.known(panels);
         FloatVector finite = FloatVector.zero(FLOATS);
         FloatVector zero = FloatVector.zero(FLOATS);
         for (int column = 0; column < columns; column += PANEL) {
-            int to = p0 + column * depth;
+            long to = p0 + (long) column * depth * WORD;
             for (int k = 0; k < count; k++) {
                 for (int lane = 0; lane < PANEL; lane += COUNT) {
                     FloatVector v = FloatVector.fromArray(FLOATS, rows, k * ld + column + lane);
-                    v.intoArray(panels, to + k * PANEL + lane);
+                    v.intoMemorySegment(memory, to + (k * PANEL + lane) * WORD, ORDER);
                     finite = v.fma(zero, finite);
                 }
             }
@@ -48,23 +55,48 @@ public final class F32Panels {
 
     /**
      * Transposes rows of B^T, {@link Lanes#ROW} floats apart, into columns of panels:
-     * {@code panels[j / 32][k][j % 32] = rows[j][k]}. Columns from {@code columns} to the next whole panel become zero.
+     * {@code panels[j / 32][k][j % 32] = rows[j][k]}. Columns from {@code columns} to the next whole panel become zero. They are
+     * transposed within a buffer: until it is compiled, access to an element of a segment takes a hundred times as long.
+     *
+     * @param buffer holds one panel: at least {@code 32 depth} floats
+     * @param p0 offset in bytes of the first panel
      */
-    public static void fromColumns(float[] rows, int depth, int columns, float[] panels, int p0) {
+    public static void fromColumns(
+            float[] rows, int depth, int columns, float[] buffer, MemorySegment panels, long p0) {
         for (int column = 0; column < columns; column += PANEL) {
-            int to = p0 + column * depth;
             for (int j = 0; j < PANEL; j++) {
                 if (column + j < columns) {
                     int from = (column + j) * ROW;
                     for (int k = 0; k < depth; k++) {
-                        panels[to + k * PANEL + j] = rows[from + k];
+                        buffer[k * PANEL + j] = rows[from + k];
                     }
                 } else {
                     for (int k = 0; k < depth; k++) {
-                        panels[to + k * PANEL + j] = 0f;
+                        buffer[k * PANEL + j] = 0f;
                     }
                 }
             }
+            storeRow(buffer, 0, depth * PANEL, panels, p0 + (long) column * depth * WORD);
+        }
+    }
+
+    /** Copies {@code length} floats to consecutive elements of panels. */
+    public static void storeRow(float[] from, int f0, int length, MemorySegment panels, long at) {
+        MemorySegment memory = NativeMemory.known(panels);
+        int whole = length - length % COUNT;
+        for (int i = 0; i < whole; i += COUNT) {
+            FloatVector.fromArray(FLOATS, from, f0 + i).intoMemorySegment(memory, at + i * WORD, ORDER);
+        }
+        for (int i = whole; i < length; i++) {
+            memory.set(ValueLayout.JAVA_FLOAT, at + i * WORD, from[f0 + i]);
+        }
+    }
+
+    /** Copies {@code length} consecutive elements of panels, a multiple of 16, to an array. */
+    public static void load(MemorySegment panels, long at, int length, float[] to, int t0) {
+        MemorySegment memory = NativeMemory.known(panels);
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector.fromMemorySegment(FLOATS, memory, at + i * WORD, ORDER).intoArray(to, t0 + i);
         }
     }
 }

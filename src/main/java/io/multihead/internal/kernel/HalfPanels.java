@@ -1,12 +1,17 @@
 package io.multihead.internal.kernel;
 
+import static io.multihead.internal.base.NativeMemory.ORDER;
+import static io.multihead.internal.base.NativeMemory.WORD;
 import static io.multihead.internal.kernel.Lanes.COUNT;
 import static io.multihead.internal.kernel.Lanes.FLOATS;
 import static io.multihead.internal.kernel.Lanes.HALF;
 import static io.multihead.internal.kernel.Lanes.INTS;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
+import io.multihead.internal.base.NativeMemory;
 import io.multihead.tensor.DType;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorMask;
@@ -43,13 +48,16 @@ public final class HalfPanels {
         this.special = special;
     }
 
-    /** Widens {@code rows} rows to f32, infinity and NaN included; {@code from} counts elements. */
-    public void widen(int[] words, int from, int rows, float[] to, int at) {
+    /** Widens {@code rows} rows to rows of f32 panels, infinity and NaN included; {@code from} and {@code at} are offsets in bytes. */
+    public void widen(MemorySegment words, long from, int rows, MemorySegment to, long at) {
+        MemorySegment source = NativeMemory.known(words);
+        MemorySegment target = NativeMemory.known(to);
         IntVector masks = IntVector.broadcast(INTS, mask);
         FloatVector factors = FloatVector.broadcast(FLOATS, factor);
         for (int row = 0; row < rows; row++) {
             for (int column = 0; column < PANEL; column += COUNT) {
-                IntVector bits = IntVector.fromArray(INTS, words, from / 2 + row * HALF + column % HALF)
+                long word = row * HALF + column % HALF;
+                IntVector bits = IntVector.fromMemorySegment(INTS, source, from + word * WORD, ORDER)
                         .lanewise(VectorOperators.LSHL, column / HALF * 16)
                         .lanewise(VectorOperators.ASHR, shift)
                         .and(masks);
@@ -59,19 +67,21 @@ public final class HalfPanels {
                 bits.reinterpretAsFloats()
                         .mul(factors)
                         .blend(bits.or(EXPONENT).reinterpretAsFloats(), lost)
-                        .intoArray(to, at + row * PANEL + column);
+                        .intoMemorySegment(target, at + (row * PANEL + column) * WORD, ORDER);
             }
         }
     }
 
     /** Rounds {@code length} floats to the elements from row-major index {@code at} on; they may begin and end within a row. */
-    public void narrow(float[] from, int start, int length, int[] words, int at) {
+    public void narrow(float[] from, int start, int length, MemorySegment words, int at) {
+        MemorySegment memory = NativeMemory.known(words);
         for (int i = 0; i < length; i++) {
             short bits = this == BF16 ? DType.floatToBf16(from[start + i]) : Float.floatToFloat16(from[start + i]);
             int column = (at + i) % PANEL;
-            int word = (at + i) / PANEL * HALF + column % HALF;
+            long word = ((at + i) / PANEL * HALF + column % HALF) * WORD;
             int up = column < HALF ? 16 : 0;
-            words[word] = words[word] & ~(0xffff << up) | (bits & 0xffff) << up;
+            int old = memory.get(ValueLayout.JAVA_INT, word);
+            memory.set(ValueLayout.JAVA_INT, word, old & ~(0xffff << up) | (bits & 0xffff) << up);
         }
     }
 }

@@ -1,9 +1,14 @@
 package io.multihead.internal.kernel;
 
+import static io.multihead.internal.base.NativeMemory.ORDER;
+import static io.multihead.internal.base.NativeMemory.WORD;
 import static io.multihead.internal.kernel.Lanes.COUNT;
 import static io.multihead.internal.kernel.Lanes.FLOATS;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
+import io.multihead.internal.base.NativeMemory;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import jdk.incubator.vector.ByteVector;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
@@ -23,28 +28,41 @@ public final class Int8Panels {
 
     private Int8Panels() {}
 
-    /** Widens {@code rows} rows to f32, without scales. */
-    public static void widen(byte[] bytes, int from, int rows, float[] to, int at) {
+    /**
+     * Widens {@code rows} rows to rows of f32 panels and multiplies each by its scale.
+     *
+     * @param from offset of the first row in bytes
+     * @param scales of the rows, from {@code s0} on; empty for a scale of 1
+     * @param at offset of the first f32 row in bytes
+     */
+    public static void widen(
+            MemorySegment bytes, long from, int rows, float[] scales, int s0, MemorySegment to, long at) {
+        MemorySegment source = NativeMemory.known(bytes);
+        MemorySegment target = NativeMemory.known(to);
         for (int quad = 0; quad < rows; quad += ROWS) {
             for (int lane = 0; lane < PANEL; lane += COUNT) {
-                int start = from + quad * PANEL + lane * ROWS;
-                IntVector words = ByteVector.fromArray(BYTES, bytes, start).reinterpretAsInts();
+                long start = from + quad * PANEL + lane * ROWS;
+                IntVector words = ByteVector.fromMemorySegment(BYTES, source, start, ORDER)
+                        .reinterpretAsInts();
                 for (int row = quad; row < Math.min(rows, quad + ROWS); row++) {
                     int up = 8 * (ROWS - 1 - row % ROWS);
                     IntVector wide = words.lanewise(VectorOperators.LSHL, up).lanewise(VectorOperators.ASHR, 24);
                     FloatVector floats = (FloatVector) wide.convertShape(VectorOperators.I2F, FLOATS, 0);
-                    floats.intoArray(to, at + row * PANEL + lane);
+                    floats.mul(scales.length == 0 ? 1f : scales[s0 + row])
+                            .intoMemorySegment(target, at + (row * PANEL + lane) * WORD, ORDER);
                 }
             }
         }
     }
 
     /** Stores {@code length} int8 values in one row, from row-major element index {@code at} on. */
-    public static void narrow(float[] from, int start, int length, byte[] bytes, int at) {
+    public static void narrow(float[] from, int start, int length, MemorySegment bytes, int at) {
+        MemorySegment memory = NativeMemory.known(bytes);
         int row = at / PANEL;
         for (int i = 0; i < length; i++) {
             int column = at % PANEL + i;
-            bytes[(row / ROWS * PANEL + column) * ROWS + row % ROWS] = (byte) from[start + i];
+            int to = (row / ROWS * PANEL + column) * ROWS + row % ROWS;
+            memory.set(ValueLayout.JAVA_BYTE, to, (byte) from[start + i]);
         }
     }
 }

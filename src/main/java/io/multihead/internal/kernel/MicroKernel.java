@@ -1,11 +1,15 @@
 package io.multihead.internal.kernel;
 
+import static io.multihead.internal.base.NativeMemory.ORDER;
+import static io.multihead.internal.base.NativeMemory.WORD;
 import static io.multihead.internal.kernel.Lanes.FLOATS;
 import static io.multihead.internal.kernel.Lanes.HALF;
 import static io.multihead.internal.kernel.Lanes.INTS;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
+import io.multihead.internal.base.NativeMemory;
+import java.lang.foreign.MemorySegment;
 import jdk.incubator.vector.ByteVector;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
@@ -15,7 +19,7 @@ import jdk.incubator.vector.VectorOperators;
  * The micro-kernel: rows of A times panels of B, as a sum of outer products.
  *
  * <p>A is stored row by row, {@link Lanes#ROW} floats apart; each element is broadcast. B is stored in panels
- * {@code [panel][k][32]}. A tile keeps two vectors of C per row, half a panel apart, in registers, so every element of C is a sum
+ * {@code [panel][k][32]} in native memory, which begin on a cache line; {@code b0} is the offset in bytes of a tile's first vector. A tile keeps two vectors of C per row, half a panel apart, in registers, so every element of C is a sum
  * of chains of fused multiply-adds in ascending {@code k}, whichever tile computes it: results do not depend on tile
  * shape, neighbours or lane width.
  *
@@ -35,13 +39,20 @@ public final class MicroKernel {
     /** Largest k of a tile: A's rows are {@link Lanes#ROW} floats apart, which is more. */
     public static final int MAX_DEPTH = 256;
 
+    /** Bytes of a row of a panel of f32. */
+    private static final long ROW_BYTES = PANEL * WORD;
+
+    /** Bytes from the first vector of a tile to its second; and of a row of a panel of 16-bit elements. */
+    private static final long HALF_BYTES = HALF * WORD;
+
     private MicroKernel() {}
 
     /**
      * Computes C = A * B for six rows of A and two vectors of one panel, summed in chains of {@code chain} multiply-adds: 12
      * accumulators and as many sums.
      */
-    public static void tile6(float[] a, int a0, float[] b, int b0, int depth, int chain, float[] c, int c0, int ldc) {
+    public static void tile6(float[] a, int a0, MemorySegment panels, long b0, int depth, int chain, float[] c, int c0, int ldc) {
+        MemorySegment b = NativeMemory.known(panels);
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector s00 = zero, s01 = zero;
         FloatVector s10 = zero, s11 = zero;
@@ -58,8 +69,8 @@ public final class MicroKernel {
             FloatVector c40 = zero, c41 = zero;
             FloatVector c50 = zero, c51 = zero;
             for (int k = first; k < end; k++) {
-                FloatVector b0k = FloatVector.fromArray(FLOATS, b, b0 + k * PANEL);
-                FloatVector b1k = FloatVector.fromArray(FLOATS, b, b0 + HALF + k * PANEL);
+                FloatVector b0k = FloatVector.fromMemorySegment(FLOATS, b, b0 + k * ROW_BYTES, ORDER);
+                FloatVector b1k = FloatVector.fromMemorySegment(FLOATS, b, b0 + HALF_BYTES + k * ROW_BYTES, ORDER);
                 FloatVector x0 = FloatVector.broadcast(FLOATS, a[a0 + k]);
                 c00 = x0.fma(b0k, c00);
                 c01 = x0.fma(b1k, c01);
@@ -107,7 +118,8 @@ public final class MicroKernel {
     }
 
     /** Does the same for four rows: 8 accumulators. */
-    public static void tile4(float[] a, int a0, float[] b, int b0, int depth, int chain, float[] c, int c0, int ldc) {
+    public static void tile4(float[] a, int a0, MemorySegment panels, long b0, int depth, int chain, float[] c, int c0, int ldc) {
+        MemorySegment b = NativeMemory.known(panels);
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector s00 = zero, s01 = zero;
         FloatVector s10 = zero, s11 = zero;
@@ -120,8 +132,8 @@ public final class MicroKernel {
             FloatVector c20 = zero, c21 = zero;
             FloatVector c30 = zero, c31 = zero;
             for (int k = first; k < end; k++) {
-                FloatVector b0k = FloatVector.fromArray(FLOATS, b, b0 + k * PANEL);
-                FloatVector b1k = FloatVector.fromArray(FLOATS, b, b0 + HALF + k * PANEL);
+                FloatVector b0k = FloatVector.fromMemorySegment(FLOATS, b, b0 + k * ROW_BYTES, ORDER);
+                FloatVector b1k = FloatVector.fromMemorySegment(FLOATS, b, b0 + HALF_BYTES + k * ROW_BYTES, ORDER);
                 FloatVector x0 = FloatVector.broadcast(FLOATS, a[a0 + k]);
                 c00 = x0.fma(b0k, c00);
                 c01 = x0.fma(b1k, c01);
@@ -158,7 +170,8 @@ public final class MicroKernel {
      * Does the same for one row. One row is bandwidth-bound: three instructions per cache line of B keep many loads in flight, where
      * a tile of four rows is bound by their latency.
      */
-    public static void tile1(float[] a, int a0, float[] b, int b0, int depth, int chain, float[] c, int c0) {
+    public static void tile1(float[] a, int a0, MemorySegment panels, long b0, int depth, int chain, float[] c, int c0) {
+        MemorySegment b = NativeMemory.known(panels);
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector s0 = zero, s1 = zero;
         for (int first = 0; first < depth; first += chain) {
@@ -166,8 +179,8 @@ public final class MicroKernel {
             FloatVector v0 = zero, v1 = zero;
             for (int k = first; k < end; k++) {
                 FloatVector x = FloatVector.broadcast(FLOATS, a[a0 + k]);
-                v0 = x.fma(FloatVector.fromArray(FLOATS, b, b0 + k * PANEL), v0);
-                v1 = x.fma(FloatVector.fromArray(FLOATS, b, b0 + HALF + k * PANEL), v1);
+                v0 = x.fma(FloatVector.fromMemorySegment(FLOATS, b, b0 + k * ROW_BYTES, ORDER), v0);
+                v1 = x.fma(FloatVector.fromMemorySegment(FLOATS, b, b0 + HALF_BYTES + k * ROW_BYTES, ORDER), v1);
             }
             s0 = s0.add(v0);
             s1 = s1.add(v1);
@@ -177,18 +190,19 @@ public final class MicroKernel {
     }
 
     /**
-     * Does the same for one row, in one chain, and two panels {@code next} floats apart, whose results are stored
+     * Does the same for one row, in one chain, and two panels {@code next} bytes apart, whose results are stored
      * {@link Lanes#PANEL} floats apart.
      */
-    public static void tilePair(float[] a, int a0, float[] b, int b0, int next, int depth, float[] c, int c0) {
+    public static void tilePair(float[] a, int a0, MemorySegment panels, long b0, long next, int depth, float[] c, int c0) {
+        MemorySegment b = NativeMemory.known(panels);
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector v0 = zero, v1 = zero, v2 = zero, v3 = zero;
         for (int k = 0; k < depth; k++) {
             FloatVector x = FloatVector.broadcast(FLOATS, a[a0 + k]);
-            v0 = x.fma(FloatVector.fromArray(FLOATS, b, b0 + k * PANEL), v0);
-            v1 = x.fma(FloatVector.fromArray(FLOATS, b, b0 + HALF + k * PANEL), v1);
-            v2 = x.fma(FloatVector.fromArray(FLOATS, b, b0 + next + k * PANEL), v2);
-            v3 = x.fma(FloatVector.fromArray(FLOATS, b, b0 + next + HALF + k * PANEL), v3);
+            v0 = x.fma(FloatVector.fromMemorySegment(FLOATS, b, b0 + k * ROW_BYTES, ORDER), v0);
+            v1 = x.fma(FloatVector.fromMemorySegment(FLOATS, b, b0 + HALF_BYTES + k * ROW_BYTES, ORDER), v1);
+            v2 = x.fma(FloatVector.fromMemorySegment(FLOATS, b, b0 + next + k * ROW_BYTES, ORDER), v2);
+            v3 = x.fma(FloatVector.fromMemorySegment(FLOATS, b, b0 + next + HALF_BYTES + k * ROW_BYTES, ORDER), v3);
         }
         // as in the other tiles, which add their chain to zero: -0 becomes +0
         v0.add(zero).intoArray(c, c0);
@@ -202,7 +216,8 @@ public final class MicroKernel {
      * memory overlap with multiply-adds. With panels widened to an array first, decode took twice the time.
      */
     public static void halves4(
-            float[] a, int a0, int[] b, int b0, HalfPanels type, int depth, float[] c, int c0, int ldc) {
+            float[] a, int a0, MemorySegment panels, long b0, HalfPanels type, int depth, float[] c, int c0, int ldc) {
+        MemorySegment b = NativeMemory.known(panels);
         int shift = type.shift;
         IntVector mask = IntVector.broadcast(INTS, type.mask);
         FloatVector factor = FloatVector.broadcast(FLOATS, type.factor);
@@ -212,7 +227,7 @@ public final class MicroKernel {
         FloatVector c20 = zero, c21 = zero;
         FloatVector c30 = zero, c31 = zero;
         for (int k = 0; k < depth; k++) {
-            IntVector words = IntVector.fromArray(INTS, b, b0 + k * HALF);
+            IntVector words = IntVector.fromMemorySegment(INTS, b, b0 + k * HALF_BYTES, ORDER);
             IntVector high = words.lanewise(VectorOperators.ASHR, shift).and(mask);
             FloatVector b0k = high.reinterpretAsFloats().mul(factor);
             IntVector low = words.lanewise(VectorOperators.LSHL, 16)
@@ -243,14 +258,15 @@ public final class MicroKernel {
     }
 
     /** Does the same for one row. */
-    public static void halves1(float[] a, int a0, int[] b, int b0, HalfPanels type, int depth, float[] c, int c0) {
+    public static void halves1(float[] a, int a0, MemorySegment panels, long b0, HalfPanels type, int depth, float[] c, int c0) {
+        MemorySegment b = NativeMemory.known(panels);
         int shift = type.shift;
         IntVector mask = IntVector.broadcast(INTS, type.mask);
         FloatVector factor = FloatVector.broadcast(FLOATS, type.factor);
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector v0 = zero, v1 = zero;
         for (int k = 0; k < depth; k++) {
-            IntVector words = IntVector.fromArray(INTS, b, b0 + k * HALF);
+            IntVector words = IntVector.fromMemorySegment(INTS, b, b0 + k * HALF_BYTES, ORDER);
             IntVector high = words.lanewise(VectorOperators.ASHR, shift).and(mask);
             IntVector low = words.lanewise(VectorOperators.LSHL, 16)
                     .lanewise(VectorOperators.ASHR, shift)
@@ -268,16 +284,18 @@ public final class MicroKernel {
      * scale first.
      */
     public static void quads4(
-            float[] a, int a0, byte[] b, int b0, float[] scales, int s0, int depth, float[] c, int c0, int ldc) {
+            float[] a, int a0, MemorySegment panels, long b0, float[] scales, int s0, int depth, float[] c, int c0, int ldc) {
+        MemorySegment b = NativeMemory.known(panels);
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector c00 = zero, c01 = zero;
         FloatVector c10 = zero, c11 = zero;
         FloatVector c20 = zero, c21 = zero;
         FloatVector c30 = zero, c31 = zero;
         for (int quad = 0; quad < depth; quad += Int8Panels.ROWS) {
-            int from = b0 + quad * PANEL;
-            IntVector left = ByteVector.fromArray(Int8Panels.BYTES, b, from).reinterpretAsInts();
-            IntVector right = ByteVector.fromArray(Int8Panels.BYTES, b, from + HALF * Int8Panels.ROWS)
+            long from = b0 + quad * (long) PANEL;
+            IntVector left = ByteVector.fromMemorySegment(Int8Panels.BYTES, b, from, ORDER)
+                    .reinterpretAsInts();
+            IntVector right = ByteVector.fromMemorySegment(Int8Panels.BYTES, b, from + HALF_BYTES, ORDER)
                     .reinterpretAsInts();
             for (int row = 0; row < Int8Panels.ROWS; row++) {
                 int k = quad + row;

@@ -1,9 +1,13 @@
 package io.multihead.internal.kernel;
 
+import static io.multihead.internal.base.NativeMemory.ORDER;
+import static io.multihead.internal.base.NativeMemory.WORD;
 import static io.multihead.internal.kernel.Lanes.COUNT;
 import static io.multihead.internal.kernel.Lanes.FLOATS;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
+import io.multihead.internal.base.NativeMemory;
+import java.lang.foreign.MemorySegment;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorMask;
 import jdk.incubator.vector.VectorOperators;
@@ -79,22 +83,25 @@ public final class ScoreGradient {
         }
     }
 
-    /** Copies a row into row {@code k} of panels {@code [panel][k][32]}, {@code stride} floats apart. */
-    public static void toPanels(float[] row, int at, int length, float[] panels, int p0, int stride) {
+    /** Copies a row into row {@code k} of panels {@code [panel][k][32]}; its offset and the stride of panels are in bytes. */
+    public static void toPanels(float[] row, int at, int length, MemorySegment panels, long p0, long stride) {
+        MemorySegment memory = NativeMemory.known(panels);
         for (int i = 0; i < length; i += PANEL) {
-            int to = p0 + i / PANEL * stride;
+            long to = p0 + i / PANEL * stride;
             for (int lane = 0; lane < PANEL; lane += COUNT) {
-                FloatVector.fromArray(FLOATS, row, at + i + lane).intoArray(panels, to + lane);
+                FloatVector.fromArray(FLOATS, row, at + i + lane)
+                        .intoMemorySegment(memory, to + lane * WORD, ORDER);
             }
         }
     }
 
     /** Zeros row {@code k} of panels {@code [panel][k][32]}. */
-    public static void zeroPanels(int length, float[] panels, int p0, int stride) {
+    public static void zeroPanels(int length, MemorySegment panels, long p0, long stride) {
+        MemorySegment memory = NativeMemory.known(panels);
         FloatVector zero = FloatVector.zero(FLOATS);
         for (int i = 0; i < length; i += PANEL) {
             for (int lane = 0; lane < PANEL; lane += COUNT) {
-                zero.intoArray(panels, p0 + i / PANEL * stride + lane);
+                zero.intoMemorySegment(memory, p0 + i / PANEL * stride + lane * WORD, ORDER);
             }
         }
     }

@@ -2,6 +2,7 @@ package io.multihead.internal.layout;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
+import io.multihead.internal.kernel.F32Panels;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
@@ -20,6 +21,8 @@ public final class Packer {
     private final Scratch scratch;
     private final DTypeCodec codec;
     private float[] transposed = new float[0];
+    private float[] panel = new float[0];
+    private PanelMemory widened = PanelMemory.NONE;
 
     /** Allocates its staging arrays from {@code scratch} on first use. */
     public Packer(Scratch scratch) {
@@ -88,6 +91,19 @@ public final class Packer {
                 }
             }
         }
+    }
+
+    /** Widens {@code rows} whole rows of a panel, from element {@code from} on, to an array, without scales. */
+    public void widen(PanelMemory panels, int from, int rows, float[] to) {
+        widened = scratch.atLeast(widened, rows * PANEL);
+        panels.widen(from, rows, Panels.UNSCALED, 0, widened, 0);
+        F32Panels.load(widened.segment(), 0, rows * PANEL, to, 0);
+    }
+
+    /** Returns a buffer for one panel of a depth, with arbitrary contents. */
+    public float[] panel(int depth) {
+        panel = scratch.atLeast(panel, depth * PANEL);
+        return panel;
     }
 
     /** Reads columns, which are contiguous in memory, as rows of a staging block, and transposes it. */

@@ -16,27 +16,24 @@ import io.multihead.tensor.DType;
  */
 public enum PanelFormat {
     /** f32, as every tile reads it. */
-    F32(Float.BYTES, 0, 1),
+    F32(Float.BYTES, 1),
     /** bf16 as in {@link HalfPanels}. */
-    BF16(Short.BYTES, 1, 1),
+    BF16(Short.BYTES, 1),
     /** f16 as in {@link HalfPanels}. */
-    F16(Short.BYTES, 1, 1),
+    F16(Short.BYTES, 1),
     /** int8 as in {@link Int8Panels}, with an f32 scale per row that is kept beside the panels. */
-    INT8(Byte.BYTES, 0, Int8Panels.ROWS);
+    INT8(Byte.BYTES, Int8Panels.ROWS);
 
     private static final float MOST_BYTE = 127f;
     /** The largest scale of which every multiple up to 127 is finite; {@code Float.MAX_VALUE / 127} is rounded up. */
     private static final float MOST_SCALE = Math.nextDown(Float.MAX_VALUE / MOST_BYTE);
 
     private final int bytes;
-    /** Logarithm of the elements in one element of the array. */
-    private final int wordShift;
     /** Rows that are interleaved. */
     private final int rowStep;
 
-    PanelFormat(int bytes, int wordShift, int rowStep) {
+    PanelFormat(int bytes, int rowStep) {
         this.bytes = bytes;
-        this.wordShift = wordShift;
         this.rowStep = rowStep;
     }
 
@@ -115,14 +112,19 @@ public enum PanelFormat {
         return scale;
     }
 
+    /** Returns the offset in bytes of an element, a multiple of 32 where rows are interleaved or packed in words. */
+    public long offset(int element) {
+        return (long) element * bytes;
+    }
+
     /**
-     * Returns the index in the array of {@link PanelMemory} at which a tile reads the first of its two vectors.
+     * Returns the offset in bytes at which a tile reads the first of its two vectors.
      *
      * @param panelAt the panel's first element
-     * @param column the tile's first column in the panel, less than 16
+     * @param column the tile's first column in the panel, less than 16: one word of 16-bit elements, or of interleaved rows
      */
-    public int tileIndex(int panelAt, int column) {
-        return (panelAt >> wordShift) + column * rowStep;
+    public long tileOffset(int panelAt, int column) {
+        return offset(panelAt) + (long) column * Float.BYTES;
     }
 
     /** Returns the 16-bit layout of BF16 or F16. */

@@ -4,41 +4,35 @@ import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import io.multihead.internal.kernel.F32Panels;
 import io.multihead.internal.kernel.Int8Panels;
+import io.multihead.internal.kernel.ScoreGradient;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 
 /**
- * Memory that holds panels of one format. Only the kernels that compute with panels know the memory behind it, today a Java array;
+ * Native memory that holds panels of one format, each row on a cache line of its own: the elements of a Java array begin 16 bytes
+ * after the object, so that every load of 64 bytes would cross a line. Only the kernels that compute with panels know the segment;
  * everybody else stores, widens and copies through this class. Positions count elements, row by row.
  *
- * <p>Rows that different threads store must not share a row of a panel. Otherwise thread-safe as an array is.
+ * <p>Rows that different threads store must not share a row of a panel. Otherwise thread-safe as memory is.
  */
 public final class PanelMemory {
+    /** Bytes of a cache line, on which every panel begins. */
+    public static final long ALIGNMENT = 64;
+
     /** Memory of no elements. */
-    public static final PanelMemory NONE = new PanelMemory(PanelFormat.F32, new float[0], new int[0], new byte[0]);
+    public static final PanelMemory NONE = new PanelMemory(PanelFormat.F32, MemorySegment.NULL);
 
     private final PanelFormat format;
-    private final float[] floats;
-    private final int[] words;
-    private final byte[] bytes;
+    private final MemorySegment segment;
 
-    private PanelMemory(PanelFormat format, float[] floats, int[] words, byte[] bytes) {
+    private PanelMemory(PanelFormat format, MemorySegment segment) {
         this.format = format;
-        this.floats = floats;
-        this.words = words;
-        this.bytes = bytes;
+        this.segment = segment;
     }
 
-    /** Returns memory for {@code elements} elements, all zero; an even number of them for 16-bit formats. */
+    /** Returns memory for {@code elements} elements, all zero, that is freed by the garbage collector. */
     public static PanelMemory allocate(PanelFormat format, int elements) {
-        return switch (format) {
-            case F32 -> of(new float[elements]);
-            case BF16, F16 -> new PanelMemory(format, NONE.floats, new int[elements / 2], NONE.bytes);
-            case INT8 -> new PanelMemory(format, NONE.floats, NONE.words, new byte[elements]);
-        };
-    }
-
-    /** Returns F32 memory in an array of the caller's. */
-    public static PanelMemory of(float[] floats) {
-        return new PanelMemory(PanelFormat.F32, floats, NONE.words, NONE.bytes);
+        return new PanelMemory(format, Arena.ofAuto().allocate(format.offset(elements), ALIGNMENT));
     }
 
     /** Returns the format. */
@@ -46,27 +40,22 @@ public final class PanelMemory {
         return format;
     }
 
-    /** Returns the elements of F32 memory; an empty array for other formats. */
-    public float[] floats() {
-        return floats;
+    /** Returns the memory, for kernels. */
+    public MemorySegment segment() {
+        return segment;
     }
 
-    /** Returns the elements of BF16 or F16 memory, two to a word; an empty array for other formats. */
-    public int[] words() {
-        return words;
-    }
-
-    /** Returns the elements of INT8 memory; an empty array for other formats. */
-    public byte[] bytes() {
-        return bytes;
+    /** Returns the number of elements. */
+    public long elements() {
+        return segment.byteSize() / format.bytes();
     }
 
     /** Stores {@code length} floats in one row of a panel, from element {@code at} on, rounding each once. */
     public void storeRow(float[] rows, int from, int length, int at) {
         switch (format) {
-            case F32 -> System.arraycopy(rows, from, floats, at, length);
-            case BF16, F16 -> format.halves().narrow(rows, from, length, words, at);
-            case INT8 -> Int8Panels.narrow(rows, from, length, bytes, at);
+            case F32 -> F32Panels.storeRow(rows, from, length, segment, format.offset(at));
+            case BF16, F16 -> format.halves().narrow(rows, from, length, segment, at);
+            case INT8 -> Int8Panels.narrow(rows, from, length, segment, at);
         }
     }
 
@@ -87,31 +76,53 @@ public final class PanelMemory {
         }
     }
 
-    /** Widens {@code rows} whole rows of a panel, from element {@code from} on, without scales. */
-    public void widen(int from, int rows, float[] to, int at) {
+    /** Stores a row of {@code length} floats as one row of as many F32 panels as it fills, {@code stride} elements apart. */
+    public void storeLongRow(float[] row, int from, int length, int at, int stride) {
+        ScoreGradient.toPanels(row, from, length, segment, format.offset(at), format.offset(stride));
+    }
+
+    /** Zeros one row of the F32 panels that {@code length} floats fill, {@code stride} elements apart. */
+    public void zeroRow(int length, int at, int stride) {
+        ScoreGradient.zeroPanels(length, segment, format.offset(at), format.offset(stride));
+    }
+
+    /** Copies the row of an F32 panel that begins at element {@code at} to a buffer of 32 floats. */
+    public void loadRow(int at, float[] to) {
+        F32Panels.load(segment, format.offset(at), PANEL, to, 0);
+    }
+
+    /**
+     * Widens {@code rows} whole rows of a panel, from element {@code from} on, to rows of F32 panels.
+     *
+     * @param scales scales of INT8 rows, from {@code s0} on; empty for none
+     */
+    public void widen(int from, int rows, float[] scales, int s0, PanelMemory target, int at) {
+        long offset = format.offset(from);
+        long to = target.format.offset(at);
         switch (format) {
-            case F32 -> System.arraycopy(floats, from, to, at, rows * PANEL);
-            case BF16, F16 -> format.halves().widen(words, from, rows, to, at);
-            case INT8 -> Int8Panels.widen(bytes, from, rows, to, at);
+            case F32 -> target.segment.asSlice(to).copyFrom(segment.asSlice(offset, rows * (long) PANEL * Float.BYTES));
+            case BF16, F16 -> format.halves().widen(segment, offset, rows, target.segment, to);
+            case INT8 -> Int8Panels.widen(segment, offset, rows, scales, s0, target.segment, to);
         }
     }
 
     /** Copies whole rows of panels to memory of the same format. */
     public void copyTo(int from, PanelMemory target, int at, int elements) {
-        switch (format) {
-            case F32 -> System.arraycopy(floats, from, target.floats, at, elements);
-            case BF16, F16 -> System.arraycopy(words, from / 2, target.words, at / 2, elements / 2);
-            case INT8 -> System.arraycopy(bytes, from, target.bytes, at, elements);
-        }
+        MemorySegment.copy(
+                segment, format.offset(from), target.segment, format.offset(at), format.offset(elements));
     }
 
     /** Packs rows into F32 panels as {@link F32Panels#fromRows} does, and returns whether every element is finite. */
     public boolean packRows(float[] rows, int ld, int count, int columns, int at, int depth) {
-        return F32Panels.fromRows(rows, ld, count, columns, floats, at, depth);
+        return F32Panels.fromRows(rows, ld, count, columns, segment, format.offset(at), depth);
     }
 
-    /** Packs transposed rows into F32 panels as {@link F32Panels#fromColumns} does. */
-    public void packColumns(float[] rows, int depth, int columns, int at) {
-        F32Panels.fromColumns(rows, depth, columns, floats, at);
+    /**
+     * Packs transposed rows into F32 panels as {@link F32Panels#fromColumns} does.
+     *
+     * @param buffer at least {@code 32 depth} floats
+     */
+    public void packColumns(float[] rows, int depth, int columns, float[] buffer, int at) {
+        F32Panels.fromColumns(rows, depth, columns, buffer, segment, format.offset(at));
     }
 }

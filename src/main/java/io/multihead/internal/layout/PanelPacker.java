@@ -35,7 +35,7 @@ public final class PanelPacker {
                 int count = Math.min(TRANSPOSED_COLUMNS, columns - column);
                 long from = b.at() + column * b.columnStride();
                 packer.read(b.tensor(), from, b.columnStride(), 1, count, depth, rows, 0, ROW);
-                panels.packColumns(rows, depth, count, p0 + column * depth);
+                panels.packColumns(rows, depth, count, packer.panel(depth), p0 + column * depth);
             }
         } else {
             for (int column = 0; column < columns; column += RUN_COLUMNS) {

@@ -2,7 +2,7 @@ package io.multihead.internal.layout;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
-import io.multihead.internal.kernel.RowOps;
+import java.lang.foreign.MemorySegment;
 
 /**
  * A panel operand: panels {@code [panel][k][32]} of one format, where the first one begins, how far apart they are, and the scales
@@ -13,7 +13,6 @@ public final class Panels {
     public static final float[] UNSCALED = {};
 
     private PanelMemory memory = PanelMemory.NONE;
-    private float[] floats = PanelMemory.NONE.floats();
     private int at;
     private int stride;
     private float[] scales = UNSCALED;
@@ -30,18 +29,10 @@ public final class Panels {
      */
     public Panels set(PanelMemory newMemory, int newAt, int newStride) {
         memory = newMemory;
-        floats = newMemory.floats();
         at = newAt;
         stride = newStride;
         scales = UNSCALED;
         scaleAt = 0;
-        return this;
-    }
-
-    /** Sets F32 panels in an array of the caller's, as {@link #set} does, for multiplication alone. */
-    public Panels setFloats(float[] newFloats, int newAt, int newStride) {
-        set(PanelMemory.NONE, newAt, newStride);
-        floats = newFloats;
         return this;
     }
 
@@ -58,11 +49,8 @@ public final class Panels {
     }
 
     /** Widens the first {@code rows} rows of one panel and multiplies each by its scale. */
-    public void widen(int panel, int rows, float[] to, int t0) {
-        memory.widen(at + panel * stride, rows, to, t0);
-        for (int row = 0; isScaled() && row < rows; row++) {
-            RowOps.scale(to, t0 + row * PANEL, PANEL, scales[scaleAt + row]);
-        }
+    public void widen(int panel, int rows, PanelMemory to, int t0) {
+        memory.widen(at + panel * stride, rows, scales, scaleAt, to, t0);
     }
 
     /** Returns the format. */
@@ -70,29 +58,19 @@ public final class Panels {
         return memory.format();
     }
 
-    /** Returns the array of F32 panels. */
-    public float[] floats() {
-        return floats;
+    /** Returns the memory of the panels, for kernels. */
+    public MemorySegment segment() {
+        return memory.segment();
     }
 
-    /** Returns the array of BF16 or F16 panels, two elements to a word. */
-    public int[] words() {
-        return memory.words();
+    /** Returns the offset in bytes at which a tile that begins at a column reads its first vector. */
+    public long tileOffset(int column) {
+        return memory.format().tileOffset(at + column / PANEL * stride, column % PANEL);
     }
 
-    /** Returns the array of INT8 panels. */
-    public byte[] bytes() {
-        return memory.bytes();
-    }
-
-    /** Returns the index in the array at which a tile that begins at a column reads its first vector. */
-    public int tileIndex(int column) {
-        return memory.format().tileIndex(at + column / PANEL * stride, column % PANEL);
-    }
-
-    /** Returns the elements from panel to panel. */
-    public int stride() {
-        return stride;
+    /** Returns the bytes from panel to panel. */
+    public long strideBytes() {
+        return memory.format().offset(stride);
     }
 
     /** Returns whether the rows have scales. */

@@ -57,8 +57,12 @@ public final class Scratch {
 
     /** Returns {@code panels} if it holds {@code elements} elements, else new, longer F32 memory that replaces it. */
     public PanelMemory atLeast(PanelMemory panels, int elements) {
-        float[] floats = atLeast(panels.floats(), elements);
-        return floats == panels.floats() ? panels : PanelMemory.of(floats);
+        if (panels.elements() >= elements) {
+            return panels;
+        }
+        PanelMemory longer = PanelMemory.allocate(PanelFormat.F32, elements);
+        count(elements - (int) panels.elements(), Float.BYTES);
+        return longer;
     }
 
     @SuppressWarnings("NonAtomicVolatileUpdate") // only the owning thread writes

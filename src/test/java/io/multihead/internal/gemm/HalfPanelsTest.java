@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.multihead.internal.kernel.F32Panels;
-import io.multihead.internal.kernel.HalfPanels;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.layout.PanelFormat;
 import io.multihead.internal.layout.PanelMemory;
@@ -29,17 +28,17 @@ class HalfPanelsTest {
         for (int bits = 0; bits < all.length; bits++) {
             all[bits] = widened(format, bits);
         }
-        int[] words = new int[all.length / 2];
-        HalfPanels halves = format.halves();
-        halves.narrow(all, 0, all.length, words, 0);
-        float[] back = new float[all.length + 3];
-        halves.widen(words, 0, ROWS, back, 3);
+        PanelMemory memory = PanelMemory.allocate(format, all.length);
+        for (int at = 0; at < all.length; at += Lanes.PANEL) {
+            memory.storeRow(all, at, Lanes.PANEL, at);
+        }
+        float[] back = widened(memory, ROWS);
         for (int bits = 0; bits < all.length; bits++) {
             if (Float.isNaN(all[bits])) {
-                assertEquals(Float.NaN, back[3 + bits]);
+                assertEquals(Float.NaN, back[bits]);
             } else {
                 assertEquals(
-                        Float.floatToRawIntBits(all[bits]), Float.floatToRawIntBits(back[3 + bits]), "bits " + bits);
+                        Float.floatToRawIntBits(all[bits]), Float.floatToRawIntBits(back[bits]), "bits " + bits);
             }
         }
     }
@@ -50,22 +49,19 @@ class HalfPanelsTest {
             value = PanelFormat.class,
             names = {"BF16", "F16"})
     void writingKeepsTheNeighbours(PanelFormat format) {
-        HalfPanels halves = format.halves();
-        int[] words = new int[3 * Lanes.PANEL / 2];
+        PanelMemory memory = PanelMemory.allocate(format, 3 * Lanes.PANEL);
         float[] expected = new float[3 * Lanes.PANEL];
         Random random = new Random(1);
         for (int i = 0; i < 200; i++) {
             int at = random.nextInt(expected.length);
-            int length = 1 + random.nextInt(expected.length - at);
+            int length = 1 + random.nextInt(Lanes.PANEL - at % Lanes.PANEL);
             float[] row = new float[length];
             for (int j = 0; j < length; j++) {
                 row[j] = expected[at + j] = random.nextInt(512) - 256;
             }
-            halves.narrow(row, 0, length, words, at);
+            memory.storeRow(row, 0, length, at);
         }
-        float[] actual = new float[expected.length];
-        halves.widen(words, 0, 3, actual, 0);
-        assertArrayEquals(expected, actual);
+        assertArrayEquals(expected, widened(memory, 3));
     }
 
     /** A few rows that widen 16-bit elements in registers have the bits of rows whose panels are widened first, subnormal elements too. */
@@ -81,19 +77,23 @@ class HalfPanelsTest {
         for (int i = 0; i < left.length; i++) {
             left[i] = (float) random.nextGaussian();
         }
-        float[] panels = new float[F32Panels.size(columns, depth)];
-        PanelMemory memory = PanelMemory.allocate(format, panels.length);
-        for (int i = 0; i < panels.length; i++) {
-            panels[i] = (float) random.nextGaussian() * (i % 7 == 0 ? 1e-6f : 1f);
+        int size = F32Panels.size(columns, depth);
+        PanelMemory memory = PanelMemory.allocate(format, size);
+        float[] row = new float[Lanes.PANEL];
+        for (int at = 0; at < size; at += Lanes.PANEL) {
+            for (int i = 0; i < Lanes.PANEL; i++) {
+                row[i] = (float) random.nextGaussian() * ((at + i) % 7 == 0 ? 1e-6f : 1f);
+            }
+            memory.storeRow(row, 0, Lanes.PANEL, at);
         }
-        memory.storeRow(panels, 0, panels.length, 0);
-        memory.widen(0, panels.length / Lanes.PANEL, panels, 0);
+        PanelMemory panels = PanelMemory.allocate(PanelFormat.F32, size);
+        memory.widen(0, size / Lanes.PANEL, Panels.UNSCALED, 0, panels, 0);
         for (int rows = 1; rows <= Blocking.FEW_ROWS; rows++) {
             for (boolean add : new boolean[] {false, true}) {
                 float[] expected = new float[8 * 96];
                 float[] actual = new float[8 * 96];
                 MacroKernel product = new MacroKernel(new Scratch()).left(left, 0);
-                product.right(panels, 0, depth * Lanes.PANEL)
+                product.right(new Panels().set(panels, 0, depth * Lanes.PANEL))
                         .into(expected, 0, 96)
                         .multiply(rows, columns, depth, add);
                 product.right(new Panels().set(memory, 0, depth * Lanes.PANEL))
@@ -104,6 +104,14 @@ class HalfPanelsTest {
                 }
             }
         }
+    }
+
+    private static float[] widened(PanelMemory memory, int rows) {
+        PanelMemory panels = PanelMemory.allocate(PanelFormat.F32, (1 + rows) * Lanes.PANEL);
+        memory.widen(0, rows, Panels.UNSCALED, 0, panels, Lanes.PANEL);
+        float[] back = new float[rows * Lanes.PANEL];
+        F32Panels.load(panels.segment(), Lanes.PANEL * Float.BYTES, back.length, back, 0);
+        return back;
     }
 
     private static float widened(PanelFormat format, int bits) {

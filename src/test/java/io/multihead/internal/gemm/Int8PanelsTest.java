@@ -4,9 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.multihead.internal.kernel.Int8Panels;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.layout.PanelFormat;
+import io.multihead.internal.kernel.F32Panels;
+import java.lang.foreign.MemorySegment;
 import io.multihead.internal.layout.PanelMemory;
 import io.multihead.internal.layout.Panels;
 import io.multihead.internal.layout.Scratch;
@@ -20,7 +21,7 @@ import org.junit.jupiter.api.Test;
 class Int8PanelsTest {
     @Test
     void writingKeepsTheNeighbours() {
-        byte[] bytes = new byte[8 * Lanes.PANEL];
+        PanelMemory memory = PanelMemory.allocate(PanelFormat.INT8, 8 * Lanes.PANEL);
         float[] expected = new float[8 * Lanes.PANEL];
         Random random = new Random(1);
         for (int i = 0; i < 300; i++) {
@@ -30,11 +31,13 @@ class Int8PanelsTest {
             for (int j = 0; j < row.length; j++) {
                 row[j] = expected[at + j] = random.nextInt(256) - 128;
             }
-            Int8Panels.narrow(row, 0, row.length, bytes, at);
+            memory.storeRow(row, 0, row.length, at);
         }
         for (int rows = 1; rows <= 8; rows++) {
             float[] actual = new float[rows * Lanes.PANEL];
-            Int8Panels.widen(bytes, 0, rows, actual, 0);
+            PanelMemory panels = PanelMemory.allocate(PanelFormat.F32, actual.length);
+            memory.widen(0, rows, Panels.UNSCALED, 0, panels, 0);
+            F32Panels.load(panels.segment(), 0, actual.length, actual, 0);
             assertArrayEquals(Arrays.copyOf(expected, actual.length), actual);
         }
     }
@@ -61,7 +64,7 @@ class Int8PanelsTest {
         float[] left = new float[16 * Lanes.ROW];
         PanelMemory bytes = PanelMemory.allocate(PanelFormat.INT8, Blocking.KC * wide);
         float[] scales = new float[Blocking.KC];
-        random.nextBytes(bytes.bytes());
+        fill(bytes, random);
         for (int i = 0; i < scales.length; i++) {
             scales[i] = random.nextFloat();
         }
@@ -76,11 +79,11 @@ class Int8PanelsTest {
             for (int run = 0; run * Blocking.CHAIN < depth; run++) {
                 int at = run * Blocking.CHAIN * wide;
                 narrow.set(run, bytes, at).scale(scales, run * Blocking.CHAIN);
-                float[] floats = new float[Blocking.CHAIN * wide];
+                PanelMemory floats = PanelMemory.allocate(PanelFormat.F32, Blocking.CHAIN * wide);
                 for (int panel = 0; panel < wide / Lanes.PANEL; panel++) {
                     narrow.get(run).widen(panel, Blocking.CHAIN, floats, panel * Blocking.CHAIN * Lanes.PANEL);
                 }
-                widened.set(run, PanelMemory.of(floats), 0);
+                widened.set(run, floats, 0);
             }
             for (int rows = 1; rows <= Blocking.FEW_ROWS; rows++) {
                 assertArrayEquals(
@@ -106,10 +109,10 @@ class Int8PanelsTest {
         for (int depth : new int[] {1, 30, 128, 256}) {
             int stride = PanelFormat.INT8.panelSize(depth);
             PanelMemory bytes = PanelMemory.allocate(PanelFormat.INT8, 2 * stride);
-            random.nextBytes(bytes.bytes());
-            float[] panels = new float[depth * 64];
+            fill(bytes, random);
+            PanelMemory panels = PanelMemory.allocate(PanelFormat.F32, depth * 64);
             for (int panel = 0; panel < 2; panel++) {
-                bytes.widen(panel * stride, depth, panels, panel * depth * 32);
+                bytes.widen(panel * stride, depth, Panels.UNSCALED, 0, panels, panel * depth * 32);
             }
             float[] left = new float[16 * Lanes.ROW];
             for (int row = 0; row < 16; row++) {
@@ -121,7 +124,9 @@ class Int8PanelsTest {
                 float[] expected = new float[8 * 64];
                 float[] actual = new float[8 * 64];
                 MacroKernel product = new MacroKernel(new Scratch()).left(left, 0);
-                product.right(panels, 0, depth * 32).into(expected, 0, 64).multiply(rows, 50, depth, false);
+                product.right(new Panels().set(panels, 0, depth * 32))
+                        .into(expected, 0, 64)
+                        .multiply(rows, 50, depth, false);
                 product.right(new Panels().set(bytes, 0, stride))
                         .into(actual, 0, 64)
                         .multiply(rows, 50, depth, false);
@@ -130,5 +135,11 @@ class Int8PanelsTest {
                 }
             }
         }
+    }
+
+    private static void fill(PanelMemory memory, Random random) {
+        byte[] bytes = new byte[(int) memory.elements()];
+        random.nextBytes(bytes);
+        memory.segment().copyFrom(MemorySegment.ofArray(bytes));
     }
 }

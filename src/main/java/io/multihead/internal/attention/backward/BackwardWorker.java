@@ -11,6 +11,8 @@ import io.multihead.internal.gemm.MacroKernel;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.ScoreGradient;
 import io.multihead.internal.layout.Packer;
+import io.multihead.internal.layout.PanelMemory;
+import io.multihead.internal.layout.Panels;
 import io.multihead.internal.layout.Scratch;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
@@ -33,7 +35,9 @@ final class BackwardWorker {
     private final BiasGradient bias;
     private final SeenColumns seen = new SeenColumns();
     /** dX^T of a pair as right operand: {@code [panel of queries][key][32]}. */
-    private final float[] dSPanels = new float[Blocking.BACKWARD_QUERIES / PANEL * DS_PANEL];
+    private PanelMemory dSPanels = PanelMemory.NONE;
+    /** The panels that are multiplied next. */
+    private final Panels right = new Panels();
 
     /** Blocks of the group's query rows, kept while key blocks pass. */
     private PackedQueries[] blocks;
@@ -62,6 +66,7 @@ final class BackwardWorker {
         group.release();
         staging.bind(null);
         product.release();
+        right.clear();
         tile.release();
     }
 
@@ -159,6 +164,7 @@ final class BackwardWorker {
 
     /** Adds the contributions of one pair of blocks; tiles that no query sees are skipped. */
     private void pair(BackwardArguments call, PackedQueries queries, boolean intoKeys, boolean intoQueries) {
+        dSPanels = memory.atLeast(dSPanels, Blocking.BACKWARD_QUERIES / PANEL * DS_PANEL);
         int from = Blocking.BACKWARD_KEYS;
         int to = 0;
         int low = Blocking.BACKWARD_QUERIES;
@@ -187,7 +193,7 @@ final class BackwardWorker {
         // written
         if (intoQueries && from < to) {
             product.left(keys.transposedKeys, from)
-                    .right(dSPanels, low / PANEL * DS_PANEL + from * PANEL, DS_PANEL)
+                    .right(right.set(dSPanels, low / PANEL * DS_PANEL + from * PANEL, DS_PANEL))
                     .into(queries.queryGradient, low, PackedQueries.SUM_ROW)
                     .accumulate(call.problem.headDim(), high - low, to - from, to - from, Blocking.BACKWARD_QUERIES);
         }
@@ -199,10 +205,9 @@ final class BackwardWorker {
         int end = tile.end();
         for (int r = 0; r < tile.count(); r++) {
             int at = (first + r) * PANEL;
-            ScoreGradient.zeroPanels(column, dSPanels, at, DS_PANEL);
-            ScoreGradient.toPanels(
-                    tile.dS(), r * ROW + column, end - column, dSPanels, at + column / PANEL * DS_PANEL, DS_PANEL);
-            ScoreGradient.zeroPanels(columns - end, dSPanels, at + end / PANEL * DS_PANEL, DS_PANEL);
+            dSPanels.zeroRow(column, at, DS_PANEL);
+            dSPanels.storeLongRow(tile.dS(), r * ROW + column, end - column, at + column / PANEL * DS_PANEL, DS_PANEL);
+            dSPanels.zeroRow(columns - end, at + end / PANEL * DS_PANEL, DS_PANEL);
         }
     }
 
@@ -212,12 +217,12 @@ final class BackwardWorker {
         int depth = Math.min(tile.end(), queries.count) - column;
         int width = Lanes.roundUp(problem.valueDim(), PANEL);
         product.left(tile.p(), column)
-                .right(queries.gradientRows, column * PANEL, queries.count * PANEL)
+                .right(right.set(queries.gradientRows, column * PANEL, queries.count * PANEL))
                 .into(valueSum, first * 2 * width, 2 * width)
                 .accumulate(tile.count(), problem.valueDim(), depth, depth, width);
         width = Lanes.roundUp(problem.headDim(), PANEL);
         product.left(tile.dS(), column)
-                .right(queries.queryRows, column * PANEL, queries.count * PANEL)
+                .right(right.set(queries.queryRows, column * PANEL, queries.count * PANEL))
                 .into(keySum, first * 2 * width, 2 * width)
                 .accumulate(tile.count(), problem.headDim(), depth, depth, width);
     }

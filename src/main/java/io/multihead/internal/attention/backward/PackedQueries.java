@@ -13,6 +13,7 @@ import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.kernel.ScoreGradient;
 import io.multihead.internal.layout.Packer;
+import io.multihead.internal.layout.PanelMemory;
 import io.multihead.internal.layout.Scratch;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
@@ -38,13 +39,13 @@ final class PackedQueries {
     private final Scratch memory;
 
     /** Right operand of K Q^T: {@code [chunk of headDim][panel of queries][d][32]}. */
-    float[] queryColumns = new float[0];
+    PanelMemory queryColumns = PanelMemory.NONE;
     /** Right operand of V dO^T: {@code [chunk of valueDim][panel of queries][d][32]}. */
-    float[] gradientColumns = new float[0];
+    PanelMemory gradientColumns = PanelMemory.NONE;
     /** Right operand of dS^T Q: {@code [panel of headDim][query][32]}. */
-    float[] queryRows = new float[0];
+    PanelMemory queryRows = PanelMemory.NONE;
     /** Right operand of P^T dO: {@code [panel of valueDim][query][32]}. */
-    float[] gradientRows = new float[0];
+    PanelMemory gradientRows = PanelMemory.NONE;
     /** dQ^T: {@code [headDim][SUM_ROW]}. */
     float[] queryGradient = new float[0];
 
@@ -132,12 +133,12 @@ final class PackedQueries {
             for (int r = 0; factor != 1f && r < count; r++) {
                 RowOps.scale(staging.rows, r * ROW, Lanes.roundUp(depth, PANEL), factor);
             }
-            F32Panels.fromColumns(staging.rows, depth, count, queryColumns, d * MAX_ROWS);
-            if (!F32Panels.fromRows(staging.rows, ROW, count, depth, queryRows, d * count, count)) {
+            queryColumns.packColumns(staging.rows, depth, count, staging.packer().panel(depth), d * MAX_ROWS);
+            if (!queryRows.packRows(staging.rows, ROW, count, depth, d * count, count)) {
                 for (int r = 0; r < count; r++) {
                     ScoreGradient.dropStrays(staging.rows, r * ROW, Lanes.roundUp(depth, PANEL));
                 }
-                F32Panels.fromRows(staging.rows, ROW, count, depth, queryRows, d * count, count);
+                queryRows.packRows(staging.rows, ROW, count, depth, d * count, count);
             }
         }
     }
@@ -156,10 +157,10 @@ final class PackedQueries {
                 statistics[MEAN + r] +=
                         ScoreGradient.dot(staging.rows, r * ROW, staging.other, r * ROW, padded, staging.partial);
             }
-            F32Panels.fromColumns(staging.rows, depth, count, gradientColumns, d * MAX_ROWS);
-            if (!F32Panels.fromRows(staging.rows, ROW, count, depth, gradientRows, d * count, count)) {
+            gradientColumns.packColumns(staging.rows, depth, count, staging.packer().panel(depth), d * MAX_ROWS);
+            if (!gradientRows.packRows(staging.rows, ROW, count, depth, d * count, count)) {
                 moveNonFinite(staging, valueDim, d, depth);
-                F32Panels.fromRows(staging.rows, ROW, count, depth, gradientRows, d * count, count);
+                gradientRows.packRows(staging.rows, ROW, count, depth, d * count, count);
             }
         }
     }

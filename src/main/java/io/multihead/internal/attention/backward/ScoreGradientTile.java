@@ -14,6 +14,8 @@ import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.kernel.ScoreGradient;
 import io.multihead.internal.kernel.ScoreOps;
 import io.multihead.internal.layout.Packer;
+import io.multihead.internal.layout.PanelMemory;
+import io.multihead.internal.layout.Panels;
 import io.multihead.internal.layout.Scratch;
 import io.multihead.internal.random.Philox;
 import io.multihead.tensor.Tensor;
@@ -30,6 +32,7 @@ final class ScoreGradientTile {
 
     private final Scratch memory;
     private final MacroKernel product;
+    private final Panels right = new Panels();
     /** {@code [key][ROW]}: S after {@link #compute}, then {@code M o P}. */
     private final float[] sThenP = new float[KEYS * ROW];
     /** {@code [key][ROW]}: dP after {@link #compute}, then dS, then dX. */
@@ -164,16 +167,17 @@ final class ScoreGradientTile {
     /** Drops every reference to memory of others. */
     void release() {
         product.release();
+        right.clear();
     }
 
-    private void multiply(float[] rows, int first, float[] panels, int dim, float[] to) {
+    private void multiply(float[] rows, int first, PanelMemory panels, int dim, float[] to) {
         if (dim == 0) {
             Arrays.fill(to, 0f);
         }
         for (int d = 0; d < dim; d += DIM_CHUNK) {
             int depth = Math.min(DIM_CHUNK, dim - d);
             product.left(rows, (d / DIM_CHUNK * Blocking.BACKWARD_KEYS + first) * ROW)
-                    .right(panels, d * Blocking.BACKWARD_QUERIES + column * depth, depth * PANEL)
+                    .right(right.set(panels, d * Blocking.BACKWARD_QUERIES + column * depth, depth * PANEL))
                     .into(to, column, ROW)
                     .multiply(count, width, depth, d > 0);
         }

@@ -32,7 +32,9 @@ public final class KeyValueBlock {
 
     private final Scratch memory;
     private final KeyValueSpan[] spans = new KeyValueSpan[MAX_SPANS];
-    private final Panels keyPanels = new Panels();
+    /** The panels that are multiplied next, unless they are {@link #valueRuns}. */
+    private final Panels right = new Panels();
+
     private final SegmentedPanels valueRuns = new SegmentedPanels();
     private final PackedPanels packedKeys = new PackedPanels();
     private final PackedPanels packedValues = new PackedPanels();
@@ -115,7 +117,7 @@ public final class KeyValueBlock {
         if (inPlace || packedKeys.holds(tag, count)) {
             return;
         }
-        float[] panels = packedKeys.reserve(memory, F32Panels.size(Blocking.KEY_BLOCK, Math.max(1, headDim)));
+        PanelMemory panels = packedKeys.reserve(memory, F32Panels.size(Blocking.KEY_BLOCK, Math.max(1, headDim)));
         for (int d = 0; d < headDim; d += DIM_CHUNK) {
             int depth = Math.min(DIM_CHUNK, headDim - d);
             if (spans[0].isPanels()) {
@@ -124,7 +126,7 @@ public final class KeyValueBlock {
                 }
             } else {
                 readRows(true, packer, d, depth, staging);
-                F32Panels.fromColumns(staging, depth, count, panels, d * Blocking.KEY_BLOCK);
+                panels.packColumns(staging, depth, count, packer.panel(depth), d * Blocking.KEY_BLOCK);
             }
         }
         packedKeys.packed(tag, count);
@@ -135,14 +137,14 @@ public final class KeyValueBlock {
         if (inPlace || packedValues.holds(tag, count)) {
             return;
         }
-        float[] panels = packedValues.reserve(memory, F32Panels.size(Math.max(1, valueDim), Blocking.KEY_BLOCK));
+        PanelMemory panels = packedValues.reserve(memory, F32Panels.size(Math.max(1, valueDim), Blocking.KEY_BLOCK));
         if (spans[0].isPanels()) {
             widenValues(panels);
         } else {
             for (int d = 0; d < valueDim; d += DIM_CHUNK) {
                 int depth = Math.min(DIM_CHUNK, valueDim - d);
                 readRows(false, packer, d, depth, staging);
-                finite &= F32Panels.fromRows(staging, ROW, count, depth, panels, d * count, count);
+                finite &= panels.packRows(staging, ROW, count, depth, d * count, count);
             }
         }
         nonFinite.clear();
@@ -166,17 +168,17 @@ public final class KeyValueBlock {
     }
 
     /** Widens one panel of narrow keys, without the scales of i8. */
-    private void widenKeys(int d, int depth, int key, float[] to, int at) {
+    private void widenKeys(int d, int depth, int key, PanelMemory to, int at) {
         KeyValueSpan span = spans[key / spanKeys];
         PanelMemory panels = span.panels();
         int from = span.key().panel
                 + d * spanKeys
                 + key % spanKeys * panels.format().rows(depth);
-        panels.widen(from, depth, to, at);
+        panels.widen(from, depth, Panels.UNSCALED, 0, to, at);
     }
 
     /** Widens values into panels of all keys, one run of 64 keys with all its dims after another: one stream from memory. */
-    private void widenValues(float[] to) {
+    private void widenValues(PanelMemory to) {
         int width = Lanes.roundUp(valueDim, PANEL);
         for (int key = 0; key < count; key += Blocking.VALUE_CHAIN) {
             int rows = Math.min(Blocking.VALUE_CHAIN, count - key);
@@ -201,9 +203,9 @@ public final class KeyValueBlock {
                 if (inPlace) {
                     KeyValueSpan span = spans[key / spanKeys];
                     int stride = span.panels().format().panelSize(depth);
-                    product.right(keyPanels.set(span.panels(), span.key().panel + d * spanKeys, stride));
+                    product.right(right.set(span.panels(), span.key().panel + d * spanKeys, stride));
                 } else {
-                    product.right(packedKeys.panels(), d * Blocking.KEY_BLOCK, depth * PANEL);
+                    product.right(right.set(packedKeys.panels(), d * Blocking.KEY_BLOCK, depth * PANEL));
                 }
                 product.into(scores, at + key, ROW).multiply(rows, Math.min(step, keys - key), depth, d > 0);
             }
@@ -238,7 +240,7 @@ public final class KeyValueBlock {
         if (inPlace) {
             product.right(valueRuns);
         } else {
-            product.right(packedValues.panels(), 0, packedValues.count() * PANEL);
+            product.right(right.set(packedValues.panels(), 0, packedValues.count() * PANEL));
         }
         product.into(output, at, stride).accumulate(rows, valueDim, keys, Blocking.VALUE_CHAIN, compensation);
     }
@@ -262,7 +264,7 @@ public final class KeyValueBlock {
     /** Drops every reference to the caller's memory; packed panels stay. */
     void release() {
         source = null;
-        keyPanels.clear();
+        right.clear();
         valueRuns.clear();
         for (KeyValueSpan span : spans) {
             span.clear();

@@ -3,6 +3,7 @@ package io.multihead.internal.attention.keyvalue;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.layout.PanelMemory;
 import io.multihead.internal.layout.Scratch;
 
 /**
@@ -13,6 +14,7 @@ import io.multihead.internal.layout.Scratch;
 public final class NonFiniteValues {
     private final Scratch memory;
     private final int[] keys = new int[Blocking.KEY_BLOCK];
+    private final float[] row = new float[PANEL];
     private float[] values = new float[0];
     private int count;
 
@@ -30,23 +32,33 @@ public final class NonFiniteValues {
      * @param rows values in the panels
      * @param width elements of a value, rounded up to whole panels
      */
-    void moveFrom(float[] panels, int rows, int width) {
+    void moveFrom(PanelMemory panels, int rows, int width) {
         values = memory.atLeast(values, Blocking.KEY_BLOCK * width);
         for (int k = 0; k < rows; k++) {
             boolean found = false;
-            for (int d = 0; d < width; d++) {
-                int at = (d / PANEL * rows + k) * PANEL + d % PANEL;
-                float v = panels[at];
-                values[count * width + d] = Float.isFinite(v) ? 0f : v;
-                if (!Float.isFinite(v)) {
-                    panels[at] = 0f;
-                    found = true;
-                }
+            for (int d = 0; d < width; d += PANEL) {
+                found |= moveRow(panels, (d / PANEL * rows + k) * PANEL, count * width + d);
             }
             if (found) {
                 keys[count++] = k;
             }
         }
+    }
+
+    /** Moves the non-finite elements of one row of a panel, and returns whether there are any. */
+    private boolean moveRow(PanelMemory panels, int at, int to) {
+        boolean found = false;
+        panels.loadRow(at, row);
+        for (int lane = 0; lane < PANEL; lane++) {
+            boolean finite = Float.isFinite(row[lane]);
+            values[to + lane] = finite ? 0f : row[lane];
+            row[lane] = finite ? row[lane] : 0f;
+            found |= !finite;
+        }
+        if (found) {
+            panels.storeRow(row, 0, PANEL, at);
+        }
+        return found;
     }
 
     /** Returns whether there are any. */

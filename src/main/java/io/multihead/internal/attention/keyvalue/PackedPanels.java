@@ -1,12 +1,13 @@
 package io.multihead.internal.attention.keyvalue;
 
+import io.multihead.internal.layout.PanelMemory;
 import io.multihead.internal.layout.Scratch;
 
 /** The packed keys, or the packed values, of one block, and whose they are. Belongs to one thread. */
 final class PackedPanels {
     private static final long NOTHING = -1;
 
-    private float[] panels = new float[0];
+    private PanelMemory panels = PanelMemory.NONE;
     private long tag = NOTHING;
     private int count;
 
@@ -15,8 +16,8 @@ final class PackedPanels {
         return tag == wantedTag && count >= wantedCount;
     }
 
-    /** Returns an array that holds nothing valid until {@link #packed} is called. */
-    float[] reserve(Scratch memory, int size) {
+    /** Returns F32 memory that holds nothing valid until {@link #packed} is called. */
+    PanelMemory reserve(Scratch memory, int size) {
         tag = NOTHING;
         panels = memory.atLeast(panels, size);
         return panels;
@@ -32,7 +33,7 @@ final class PackedPanels {
         tag = NOTHING;
     }
 
-    float[] panels() {
+    PanelMemory panels() {
         return panels;
     }
 
