@@ -14,7 +14,8 @@ import java.util.concurrent.RejectedExecutionException;
  *
  * <p>Results never depend on the number of threads. A Compute may be shared by any number of callers: one that finds its
  * threads busy with another call computes on its own thread. Scratch memory grows to what the largest call needs and is reused;
- * {@link #heldBytes} says how much there is, {@link #trim} and {@link #close} release it.
+ * {@link #heldBytes} says how much there is, {@link #trim} and {@link #close} release it. Packed panels are native memory; that of
+ * a Compute that nobody closes is freed some time after it is garbage.
  *
  * <p>Interrupts neither end a call nor change its result; the caller's interrupt status stays set. {@link #close} ends the threads.
  * Further calls fail with {@link IllegalStateException}.
@@ -91,13 +92,16 @@ public final class Compute implements AutoCloseable {
     /**
      * Returns how much scratch memory this Compute holds for later calls. Calls that are running may hold more.
      *
-     * @return bytes on the Java heap
+     * @return bytes, of arrays on the Java heap and of native memory
      */
     public long heldBytes() {
         return execution.heldBytes();
     }
 
-    /** Releases the scratch memory that is held for later calls, for example after an unusually large one. */
+    /**
+     * Releases the scratch memory that is held for later calls, for example after an unusually large one: native memory at once,
+     * that of threads as soon as they are idle.
+     */
     public void trim() {
         execution.trim();
     }

@@ -141,7 +141,11 @@ public final class Execution implements AutoCloseable {
      * @throws IllegalArgumentException if its arena is confined to this thread and there are several
      */
     public void requireAccess(Tensor tensor, String argument) {
-        MemorySegment memory = tensor.memory();
+        requireAccess(tensor.memory(), argument);
+    }
+
+    /** Fails if this execution's threads could not use memory, as {@link #requireAccess(Tensor, String)} does. */
+    public void requireAccess(MemorySegment memory, String argument) {
         if (memory.byteSize() > 0) {
             memory.get(ValueLayout.JAVA_BYTE, 0); // the JDK's own exception for a closed arena or a wrong thread
         }

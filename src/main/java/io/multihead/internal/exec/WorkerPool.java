@@ -85,6 +85,7 @@ final class WorkerPool {
     void trim() {
         for (Worker worker : workers) {
             worker.scratch = new Workspace();
+            worker.wake();
         }
     }
 
@@ -118,26 +119,38 @@ final class WorkerPool {
 
         @Override
         public void run() {
+            Workspace used = scratch;
             long seen = 0;
             int spins = SPINS; // parks at once: no loop has been submitted yet
             while (!pool.closed) {
+                used = current(used);
                 long current = pool.round;
                 if (current != seen) {
                     seen = current;
-                    pool.loop.help(scratch);
+                    pool.loop.help(used);
                     spins = 0;
                 } else if (spins < SPINS) {
                     spins++;
                     Thread.onSpinWait();
                 } else {
-                    park(seen);
+                    park(seen, used);
                 }
             }
+            used.close();
         }
 
-        private void park(long seen) {
+        /** Frees the workspace that was replaced: here, because nobody else knows when this worker has left a loop. */
+        private Workspace current(Workspace used) {
+            Workspace now = scratch;
+            if (now != used) {
+                used.close();
+            }
+            return now;
+        }
+
+        private void park(long seen, Workspace used) {
             parked = true;
-            if (pool.round == seen && !pool.closed) {
+            if (pool.round == seen && !pool.closed && scratch == used) {
                 LockSupport.park(pool);
                 Thread.interrupted(); // a set flag would keep every later park from parking
             }

@@ -55,7 +55,12 @@ public final class Workspace {
         return (T) object;
     }
 
-    /** Returns the bytes of all scratch arrays of this workspace. */
+    /** Frees native memory; the workspace must not be used any more. */
+    void close() {
+        memory.close();
+    }
+
+    /** Returns the bytes of all scratch memory of this workspace. */
     long heldBytes() {
         return memory.bytes();
     }

@@ -60,7 +60,9 @@ final class Workspaces {
     }
 
     synchronized void giveBack(Workspace workspace) {
-        if (!closed) {
+        if (closed) {
+            workspace.close();
+        } else {
             idle.add(workspace);
         }
     }
@@ -74,11 +76,12 @@ final class Workspaces {
     }
 
     synchronized void trim() {
+        idle.forEach(Workspace::close);
         idle.clear();
     }
 
     synchronized void close() {
         closed = true;
-        idle.clear();
+        trim();
     }
 }

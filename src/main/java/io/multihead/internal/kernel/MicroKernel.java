@@ -51,7 +51,8 @@ public final class MicroKernel {
      * Computes C = A * B for six rows of A and two vectors of one panel, summed in chains of {@code chain} multiply-adds: 12
      * accumulators and as many sums.
      */
-    public static void tile6(float[] a, int a0, MemorySegment panels, long b0, int depth, int chain, float[] c, int c0, int ldc) {
+    public static void tile6(
+            float[] a, int a0, MemorySegment panels, long b0, int depth, int chain, float[] c, int c0, int ldc) {
         MemorySegment b = NativeMemory.known(panels);
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector s00 = zero, s01 = zero;
@@ -118,7 +119,8 @@ public final class MicroKernel {
     }
 
     /** Does the same for four rows: 8 accumulators. */
-    public static void tile4(float[] a, int a0, MemorySegment panels, long b0, int depth, int chain, float[] c, int c0, int ldc) {
+    public static void tile4(
+            float[] a, int a0, MemorySegment panels, long b0, int depth, int chain, float[] c, int c0, int ldc) {
         MemorySegment b = NativeMemory.known(panels);
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector s00 = zero, s01 = zero;
@@ -170,7 +172,8 @@ public final class MicroKernel {
      * Does the same for one row. One row is bandwidth-bound: three instructions per cache line of B keep many loads in flight, where
      * a tile of four rows is bound by their latency.
      */
-    public static void tile1(float[] a, int a0, MemorySegment panels, long b0, int depth, int chain, float[] c, int c0) {
+    public static void tile1(
+            float[] a, int a0, MemorySegment panels, long b0, int depth, int chain, float[] c, int c0) {
         MemorySegment b = NativeMemory.known(panels);
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector s0 = zero, s1 = zero;
@@ -193,7 +196,8 @@ public final class MicroKernel {
      * Does the same for one row, in one chain, and two panels {@code next} bytes apart, whose results are stored
      * {@link Lanes#PANEL} floats apart.
      */
-    public static void tilePair(float[] a, int a0, MemorySegment panels, long b0, long next, int depth, float[] c, int c0) {
+    public static void tilePair(
+            float[] a, int a0, MemorySegment panels, long b0, long next, int depth, float[] c, int c0) {
         MemorySegment b = NativeMemory.known(panels);
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector v0 = zero, v1 = zero, v2 = zero, v3 = zero;
@@ -258,7 +262,8 @@ public final class MicroKernel {
     }
 
     /** Does the same for one row. */
-    public static void halves1(float[] a, int a0, MemorySegment panels, long b0, HalfPanels type, int depth, float[] c, int c0) {
+    public static void halves1(
+            float[] a, int a0, MemorySegment panels, long b0, HalfPanels type, int depth, float[] c, int c0) {
         MemorySegment b = NativeMemory.known(panels);
         int shift = type.shift;
         IntVector mask = IntVector.broadcast(INTS, type.mask);
@@ -284,7 +289,16 @@ public final class MicroKernel {
      * scale first.
      */
     public static void quads4(
-            float[] a, int a0, MemorySegment panels, long b0, float[] scales, int s0, int depth, float[] c, int c0, int ldc) {
+            float[] a,
+            int a0,
+            MemorySegment panels,
+            long b0,
+            float[] scales,
+            int s0,
+            int depth,
+            float[] c,
+            int c0,
+            int ldc) {
         MemorySegment b = NativeMemory.known(panels);
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector c00 = zero, c01 = zero;

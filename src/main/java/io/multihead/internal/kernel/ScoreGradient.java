@@ -89,8 +89,7 @@ public final class ScoreGradient {
         for (int i = 0; i < length; i += PANEL) {
             long to = p0 + i / PANEL * stride;
             for (int lane = 0; lane < PANEL; lane += COUNT) {
-                FloatVector.fromArray(FLOATS, row, at + i + lane)
-                        .intoMemorySegment(memory, to + lane * WORD, ORDER);
+                FloatVector.fromArray(FLOATS, row, at + i + lane).intoMemorySegment(memory, to + lane * WORD, ORDER);
             }
         }
     }

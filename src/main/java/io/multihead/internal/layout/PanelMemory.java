@@ -2,6 +2,7 @@ package io.multihead.internal.layout;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.F32Panels;
 import io.multihead.internal.kernel.Int8Panels;
 import io.multihead.internal.kernel.ScoreGradient;
@@ -32,7 +33,36 @@ public final class PanelMemory {
 
     /** Returns memory for {@code elements} elements, all zero, that is freed by the garbage collector. */
     public static PanelMemory allocate(PanelFormat format, int elements) {
-        return new PanelMemory(format, Arena.ofAuto().allocate(format.offset(elements), ALIGNMENT));
+        return allocate(Arena.ofAuto(), format, elements);
+    }
+
+    /**
+     * Returns memory for {@code elements} elements, all zero, in an arena.
+     *
+     * @throws IllegalArgumentException if the arena's memory is no native memory on cache lines
+     * @throws OutOfMemoryError if the system has not so much memory, or, in an automatic arena, the JVM
+     */
+    public static PanelMemory allocate(Arena arena, PanelFormat format, int elements) {
+        return of(format, segment(arena, format.offset(elements)), "arena");
+    }
+
+    /** Returns native memory of an arena that begins on a cache line, all zero, as the other method does. */
+    public static MemorySegment segment(Arena arena, long bytes) {
+        try {
+            return arena.allocate(bytes, ALIGNMENT);
+        } catch (OutOfMemoryError e) {
+            String message = e.getMessage() + ": " + bytes + " bytes of native memory for panels";
+            throw (Error) new OutOfMemoryError(message).initCause(e);
+        }
+    }
+
+    /** Returns panels in memory of the caller's, which must be native and begin on a cache line. */
+    public static PanelMemory of(PanelFormat format, MemorySegment segment, String argument) {
+        if (!segment.isNative() || segment.address() % ALIGNMENT != 0) {
+            throw Checks.fail(
+                    argument, segment.toString(), "expected native memory aligned to " + ALIGNMENT + " bytes");
+        }
+        return new PanelMemory(format, segment);
     }
 
     /** Returns the format. */
@@ -108,8 +138,7 @@ public final class PanelMemory {
 
     /** Copies whole rows of panels to memory of the same format. */
     public void copyTo(int from, PanelMemory target, int at, int elements) {
-        MemorySegment.copy(
-                segment, format.offset(from), target.segment, format.offset(at), format.offset(elements));
+        MemorySegment.copy(segment, format.offset(from), target.segment, format.offset(at), format.offset(elements));
     }
 
     /** Packs rows into F32 panels as {@link F32Panels#fromRows} does, and returns whether every element is finite. */

@@ -1,16 +1,17 @@
 package io.multihead.internal.layout;
 
 /**
- * Allocates the scratch arrays of one thread and counts their bytes. Arrays grow and are kept, so that a warm call allocates
- * nothing. One thread allocates; any thread may read the count.
+ * Allocates the scratch memory of one thread, arrays and native panels, and counts its bytes. It grows and is kept, so that a warm
+ * call allocates nothing. One thread allocates and closes; any thread may read the count.
  */
-public final class Scratch {
+public final class Scratch implements AutoCloseable {
+    private final ScratchPanels panels = new ScratchPanels(this);
     private volatile long bytes;
 
     /** Creates an allocator without arrays. */
     public Scratch() {}
 
-    /** Returns the bytes of all arrays that were allocated here and not replaced by longer ones. */
+    /** Returns the bytes of everything that was allocated here and not replaced by something longer. */
     public long bytes() {
         return bytes;
     }
@@ -60,9 +61,15 @@ public final class Scratch {
         if (panels.elements() >= elements) {
             return panels;
         }
-        PanelMemory longer = PanelMemory.allocate(PanelFormat.F32, elements);
+        PanelMemory longer = this.panels.replace(panels, elements);
         count(elements - (int) panels.elements(), Float.BYTES);
         return longer;
+    }
+
+    /** Frees the panels, which nobody may use any more. */
+    @Override
+    public void close() {
+        panels.free();
     }
 
     @SuppressWarnings("NonAtomicVolatileUpdate") // only the owning thread writes

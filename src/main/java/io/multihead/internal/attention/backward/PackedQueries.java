@@ -133,7 +133,8 @@ final class PackedQueries {
             for (int r = 0; factor != 1f && r < count; r++) {
                 RowOps.scale(staging.rows, r * ROW, Lanes.roundUp(depth, PANEL), factor);
             }
-            queryColumns.packColumns(staging.rows, depth, count, staging.packer().panel(depth), d * MAX_ROWS);
+            queryColumns.packColumns(
+                    staging.rows, depth, count, staging.packer().panel(depth), d * MAX_ROWS);
             if (!queryRows.packRows(staging.rows, ROW, count, depth, d * count, count)) {
                 for (int r = 0; r < count; r++) {
                     ScoreGradient.dropStrays(staging.rows, r * ROW, Lanes.roundUp(depth, PANEL));
@@ -157,7 +158,8 @@ final class PackedQueries {
                 statistics[MEAN + r] +=
                         ScoreGradient.dot(staging.rows, r * ROW, staging.other, r * ROW, padded, staging.partial);
             }
-            gradientColumns.packColumns(staging.rows, depth, count, staging.packer().panel(depth), d * MAX_ROWS);
+            gradientColumns.packColumns(
+                    staging.rows, depth, count, staging.packer().panel(depth), d * MAX_ROWS);
             if (!gradientRows.packRows(staging.rows, ROW, count, depth, d * count, count)) {
                 moveNonFinite(staging, valueDim, d, depth);
                 gradientRows.packRows(staging.rows, ROW, count, depth, d * count, count);
