@@ -14,14 +14,16 @@ import org.jspecify.annotations.Nullable;
 final class CacheChecks {
     private CacheChecks() {}
 
-    static void requireTokens(PageLayout layout, Compute cpu, Tensor key, Tensor value) {
+    static void requireTokens(PagePool pool, Compute cpu, Tensor key, Tensor value) {
         Checks.notNull(cpu, "cpu");
+        PageLayout layout = pool.layout;
         requireShape(key, "key", layout.heads(), layout.headDim());
         requireShape(value, "value", layout.heads(), layout.valueDim());
         if (value.dim(0) != key.dim(0) || value.dim(2) != key.dim(2)) {
             throw Checks.fail(
                     "value", "shape " + value.shape(), "expected the batches and tokens of key " + key.shape());
         }
+        pool.requireAccess(cpu);
         TensorChecks.requireAccess(cpu, key, "key");
         TensorChecks.requireAccess(cpu, value, "value");
     }
@@ -72,7 +74,7 @@ final class CacheChecks {
         TokenPositions.requireRange(positions, rope.positions(), rope);
     }
 
-    /** Fails unless a page of all layers and heads fits one Java array. */
+    /** Fails unless a page of all layers and heads has no more elements than an int counts. */
     static void requirePageFits(PageLayout layout, int pageTokens) {
         long most = Integer.MAX_VALUE / pageTokens;
         // compared by division: the product of all three may exceed 2^63
@@ -81,32 +83,40 @@ final class CacheChecks {
                     "config",
                     layout.layers() + " layers x " + layout.heads() + " heads x " + layout.elements()
                             + " elements of a key and a padded value",
-                    "expected at most " + most + " elements per token, of which " + pageTokens + " fill one array");
+                    "expected at most " + most + " elements per token, " + pageTokens + " of which are a page");
         }
     }
 
-    /** Fails if the tokens of a contiguous cache fill no array, or need more memory than the JVM can ever have. */
-    static void requireHeap(PageLayout layout, int sequences, long pages, long tokens) {
+    /** Fails if the pages of a contiguous cache, or their heads, are more than can be counted. */
+    static void requireCountable(PageLayout layout, int sequences, long pages, long tokens) {
         requirePageFits(layout, PagePool.CONTIGUOUS_PAGE);
-        long most = Runtime.getRuntime().maxMemory() / layout.bytesPerToken() / PagePool.CONTIGUOUS_PAGE;
+        long most = mostPages(layout);
         if (pages > most / sequences) {
             throw Checks.fail(
                     "tokens",
                     tokens + " in each of " + sequences + " sequences",
-                    "expected at most " + most * PagePool.CONTIGUOUS_PAGE + " in all, " + layout.bytesPerToken()
-                            + " bytes each, in a heap of "
-                            + Runtime.getRuntime().maxMemory() + " (-Xmx)");
+                    "expected at most " + most + " pages of " + PagePool.CONTIGUOUS_PAGE + " tokens in all, for "
+                            + layout.allHeads() + " heads of all layers");
         }
     }
 
-    /** Fails if a budget is more memory than the JVM can ever have. */
-    static void requireHeap(long budgetBytes) {
-        long most = Runtime.getRuntime().maxMemory();
-        if (budgetBytes > most) {
+    /** Fails if a budget holds more pages, or heads of them, than can be counted. */
+    static void requireCountable(PageLayout layout, long budgetBytes, long pageBytes) {
+        long most = mostPages(layout);
+        if (budgetBytes / pageBytes > most) {
             throw Checks.fail(
                     "budgetBytes",
                     String.valueOf(budgetBytes),
-                    "expected at most the heap of " + most + " bytes (-Xmx), which holds the pages");
+                    "expected at most " + most + " pages of " + pageBytes + " bytes, for " + layout.allHeads()
+                            + " heads of all layers");
         }
+    }
+
+    /** Returns how many pages may have their owners, writers and flags in Java arrays, within half of the heap. */
+    private static long mostPages(PageLayout layout) {
+        long bytes = 2 * Integer.BYTES + layout.allHeads();
+        return Math.min(
+                (Integer.MAX_VALUE - 8) / layout.allHeads(),
+                Runtime.getRuntime().maxMemory() / 2 / bytes);
     }
 }

@@ -49,6 +49,7 @@ public final class CacheContents {
         requireShape(key, "key", null);
         requireShape(value, "value", key);
         requireTokens(layer, sequence, from, key);
+        cache.pool().requireAccess(cpu);
         TensorChecks.requireWritable(cpu, key, "key");
         TensorChecks.requireWritable(cpu, value, "value");
         TensorChecks.requireApart(value, "value", key, "key");
@@ -141,6 +142,7 @@ public final class CacheContents {
         requireShape(tokens.value(), "value", tokens.key());
         requireDType(tokens.key(), "key", cache.config().dtype());
         requireDType(tokens.value(), "value", cache.config().dtype());
+        cache.pool().requireAccess(cpu);
         TensorChecks.requireAccess(cpu, tokens.key(), "key");
         TensorChecks.requireAccess(cpu, tokens.value(), "value");
         requireScale(cpu, tokens.keyScale(), "keyScale", tokens.key());

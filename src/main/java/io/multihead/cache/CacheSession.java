@@ -85,7 +85,7 @@ public final class CacheSession {
      */
     public static int[] load(Compute cpu, KeyValueCache cache, Path file) throws IOException {
         Operation.execution(cpu);
-        Checks.notNull(cache, "cache");
+        Checks.notNull(cache, "cache").pool().requireAccess(cpu);
         try (Arena arena = Arena.ofShared()) {
             Safetensors tensors = Safetensors.map(file, arena);
             SessionLoader loader;

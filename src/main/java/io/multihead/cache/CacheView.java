@@ -67,7 +67,9 @@ final class CacheView implements KeyValueSource {
         to.scales(pool.scales(page), scaleAt, scaleAt + pool.pageTokens);
     }
 
-    /** Needs no check of memory: pages are Java arrays of the cache. */
+    /** Pages are memory of the cache's own, which no tensor overlaps. */
     @Override
-    public void requireUsable(Compute cpu, Tensor written, String argument) {}
+    public void requireUsable(Compute cpu, Tensor written, String argument) {
+        pool.requireAccess(cpu);
+    }
 }

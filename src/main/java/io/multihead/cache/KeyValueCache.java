@@ -12,6 +12,7 @@ import io.multihead.internal.layout.PanelFormat;
 import io.multihead.position.Rope;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -20,9 +21,11 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Memory is divided into pages, each with some tokens of all layers and heads (Kwon et al. 2023, section 4). Sequences that were forked share
  * pages until one of them writes. {@link #contiguous} allocates all its memory at once and never fails up to the length that it was
- * created for; {@link #paged} takes pages as they are needed, within a hard budget. Both hold Java arrays, which count towards the
- * JVM's heap ({@code -Xmx}); {@link #bytesPerToken} says how much. Lengths are rounded up to whole pages, 64 tokens in a paged
- * cache and 256 in a contiguous one. Memory once allocated is kept for later sequences until the cache itself is garbage.
+ * created for; {@link #paged} takes pages as they are needed, within a hard budget. Both hold native memory,
+ * {@link #bytesPerToken} for each token. It is that of an arena, which the caller closes, of any size; or, where none is given, the
+ * garbage collector frees it after the cache, and the JVM's limit of direct memory holds ({@code -XX:MaxDirectMemorySize}, else
+ * {@code -Xmx}). Lengths are rounded up to whole pages, 64 tokens in a paged cache and 256 in a contiguous one. Memory once allocated
+ * is kept for later sequences.
  *
  * <p>A token is narrowed once, when it is appended: f32 as it is, bf16 and f16 to nearest even, i8 with one f32 scale per token,
  * head and side (largest absolute element over 127). Attention over a narrow cache equals attention over its widened content.
@@ -134,19 +137,35 @@ public final class KeyValueCache {
      * @param sequences number of sequences
      * @param tokens most tokens of each, counted from the first that still exists; rounded up to 256
      * @return the cache
-     * @throws IllegalArgumentException if a number is less than 1, or all tokens need more than the JVM's largest heap
+     * @throws IllegalArgumentException if a number is less than 1, or there are more than 2^31 pages of 256 tokens
+     * @throws OutOfMemoryError if all tokens need more than the JVM's direct memory
      */
     public static KeyValueCache contiguous(Config config, int sequences, long tokens) {
+        return contiguous(config, sequences, tokens, Arena.ofAuto());
+    }
+
+    /**
+     * Creates a contiguous cache, as {@link #contiguous(Config, int, long)} does, in memory of an arena, of which the JVM's flags
+     * limit nothing. The cache must not be used once the arena is closed.
+     *
+     * @param config sizes and element type
+     * @param sequences number of sequences
+     * @param tokens most tokens of each, counted from the first that still exists; rounded up to 256
+     * @param arena allocates native memory, all of it now; a shared one if several threads are to use the cache
+     * @return the cache
+     * @throws IllegalArgumentException if a number is less than 1, or there are more than 2^31 pages of 256 tokens
+     * @throws OutOfMemoryError if the system has not so much memory
+     */
+    public static KeyValueCache contiguous(Config config, int sequences, long tokens, Arena arena) {
         Checks.notNull(config, "config");
+        Checks.notNull(arena, "arena");
         Checks.atLeast(sequences, 1, "sequences");
         long quota = Math.ceilDiv(Checks.atLeast(tokens, 1, "tokens"), (long) PagePool.CONTIGUOUS_PAGE);
-        CacheChecks.requireHeap(config.layout(), sequences, quota, tokens);
+        CacheChecks.requireCountable(config.layout(), sequences, quota, tokens);
         long pages = quota * sequences;
-        KeyValueCache cache =
-                new KeyValueCache(config, new PagePool(config.layout(), PagePool.CONTIGUOUS_PAGE, pages, 1), quota);
-        for (int page = 0; page < pages; page++) {
-            cache.pool.reserve(page);
-        }
+        KeyValueCache cache = new KeyValueCache(
+                config, new PagePool(arena, config.layout(), PagePool.CONTIGUOUS_PAGE, pages, 1), quota);
+        cache.pool.reserveAll();
         for (int sequence = 0; sequence < sequences; sequence++) {
             cache.open();
         }
@@ -160,15 +179,31 @@ public final class KeyValueCache {
      * @param config sizes and element type
      * @param budgetBytes most bytes of all pages together
      * @return the cache
-     * @throws IllegalArgumentException if the budget does not hold one page, or exceeds the JVM's largest heap
+     * @throws IllegalArgumentException if the budget does not hold one page, or holds 2^31 or more
      */
     public static KeyValueCache paged(Config config, long budgetBytes) {
+        return paged(config, budgetBytes, Arena.ofAuto());
+    }
+
+    /**
+     * Creates a cache of pages, as {@link #paged(Config, long)} does, in memory of an arena, of which the JVM's flags limit nothing.
+     * The cache must not be used once the arena is closed.
+     *
+     * @param config sizes and element type
+     * @param budgetBytes most bytes of all pages together
+     * @param arena allocates native memory, as sequences grow; a shared one if several threads are to use the cache
+     * @return the cache
+     * @throws IllegalArgumentException if the budget does not hold one page, or holds 2^31 or more
+     */
+    public static KeyValueCache paged(Config config, long budgetBytes, Arena arena) {
+        Checks.notNull(arena, "arena");
         long page = Checks.notNull(config, "config").layout().bytesPerToken() * KeyValueSpan.MIN_PANEL_KEYS;
         if (budgetBytes < page) {
             throw Checks.fail("budgetBytes", String.valueOf(budgetBytes), "expected at least one page of " + page);
         }
-        CacheChecks.requireHeap(budgetBytes);
-        PagePool pool = new PagePool(config.layout(), KeyValueSpan.MIN_PANEL_KEYS, budgetBytes / page, PagePool.STEPS);
+        CacheChecks.requireCountable(config.layout(), budgetBytes, page);
+        PagePool pool =
+                new PagePool(arena, config.layout(), KeyValueSpan.MIN_PANEL_KEYS, budgetBytes / page, PagePool.STEPS);
         return new KeyValueCache(config, pool, Long.MAX_VALUE);
     }
 
@@ -281,7 +316,7 @@ public final class KeyValueCache {
 
     private void appendBatches(
             Compute cpu, int layer, int[] to, long @Nullable [] positions, Tensor key, Tensor value) {
-        CacheChecks.requireTokens(pool.layout, cpu, key, value);
+        CacheChecks.requireTokens(pool, cpu, key, value);
         if (key.dim(0) != Checks.notNull(to, "to").length) {
             throw Checks.fail(
                     "key", "shape " + key.shape(), "expected a batch for each of " + to.length + " sequences");
@@ -329,7 +364,7 @@ public final class KeyValueCache {
             long @Nullable [] positions,
             Tensor key,
             Tensor value) {
-        CacheChecks.requireTokens(pool.layout, cpu, key, value);
+        CacheChecks.requireTokens(pool, cpu, key, value);
         CacheChecks.requirePacked(to, tokens, key);
         if (tokens.count() + 1 != offsets.length) {
             offsets = new long[tokens.count() + 1];

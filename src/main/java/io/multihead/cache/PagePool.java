@@ -1,23 +1,27 @@
 package io.multihead.cache;
 
+import io.multihead.compute.Compute;
 import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.VectorApiCheck;
+import io.multihead.internal.call.Operation;
 import io.multihead.internal.layout.PanelFormat;
 import io.multihead.internal.layout.PanelMemory;
 import io.multihead.internal.layout.Panels;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The memory of a cache: pages of equal size with all layers and heads of some tokens, in slabs that are allocated when their first
- * page is taken and never freed. A page counts the sequences that share it.
+ * page is taken and freed by their arena. A page counts the sequences that share it.
  *
  * <p>A slab is {@code [layer][head][keys of all pages, then values of all pages]}, each in the panels of {@code KeyValueSpan}: a
  * head's keys, and its values, are one stream over consecutive pages, which a sequence takes unless others grow at the
  * same time. Attention reads 256 keys, then 256 values, and so on; when each of these 64 KiB began a new stream for the hardware
- * prefetcher, as with heads next to each other in a page, memory was read at 15 instead of 21 GB/s. Slabs are Java arrays, because the
- * micro-kernel reads those at the speed of memory (34 GB/s measured) and copies native memory first (21 GB/s).
+ * prefetcher, as with heads next to each other in a page, memory was read at 15 instead of 21 GB/s. Slabs are
+ * native memory of one arena.
  */
 final class PagePool {
     private static final long SLAB_BYTES = 64L << 20;
@@ -28,6 +32,10 @@ final class PagePool {
     static final int CONTIGUOUS_PAGE = Blocking.KEY_BLOCK;
 
     private static final int MOST_ELEMENTS = 1 << 30;
+
+    private final Arena arena;
+    /** Memory of no elements, to ask who may use the arena. */
+    private final PanelMemory probe;
 
     final PageLayout layout;
     /** How the panels of keys and values are stored. */
@@ -50,8 +58,10 @@ final class PagePool {
     private int freeCount;
     private int made;
 
-    /** Divides the pages into at most {@code mostSlabs} slabs, unless such a slab does not fit an array. */
-    PagePool(PageLayout layout, int pageTokens, long pages, int mostSlabs) {
+    /** Divides the pages into at most {@code mostSlabs} slabs, unless such a slab has more elements than a position counts. */
+    PagePool(Arena arena, PageLayout layout, int pageTokens, long pages, int mostSlabs) {
+        this.arena = arena;
+        probe = PanelMemory.allocate(arena, layout.format(), 0);
         VectorApiCheck.requireVectorModule();
         this.layout = layout;
         format = layout.format();
@@ -101,15 +111,29 @@ final class PagePool {
         return page;
     }
 
+    /** Allocates all slabs at once, so that a system which has not so much memory refuses before any of it is touched. */
+    void reserveAll() {
+        MemorySegment all = PanelMemory.segment(arena, (long) pages * pageElements * format.bytes());
+        long from = 0;
+        for (int slab = 0; slab < slabs.length; slab++) {
+            long bytes = (long) slabPages(slab * slabPages) * pageElements * format.bytes();
+            put(slab, PanelMemory.of(format, all.asSlice(from, bytes), "arena"));
+            from += bytes;
+        }
+    }
+
     /** Allocates the slab of a page, so that appending to it later allocates nothing. */
-    void reserve(int page) {
+    private void reserve(int page) {
         int slab = page / slabPages;
         if (slabs[slab] == null) {
             int length = Math.multiplyExact(slabPages(page), pageElements);
-            slabs[slab] = PanelMemory.allocate(format, length);
-            scales[slab] =
-                    format.isScaled() ? new float[slabPages * layout.allHeads() * 2 * pageTokens] : Panels.UNSCALED;
+            put(slab, PanelMemory.allocate(arena, format, length));
         }
+    }
+
+    private void put(int slab, PanelMemory memory) {
+        slabs[slab] = memory;
+        scales[slab] = format.isScaled() ? new float[slabPages * layout.allHeads() * 2 * pageTokens] : Panels.UNSCALED;
     }
 
     /** Returns the pages of the slab that holds a page; the last slab may be shorter. */
@@ -159,6 +183,11 @@ final class PagePool {
         }
         release(page);
         return own;
+    }
+
+    /** Fails unless all threads of a Compute may use the pages. */
+    void requireAccess(Compute cpu) {
+        Operation.execution(cpu).requireAccess(probe.segment(), "cache");
     }
 
     /** Returns the memory of a page that was taken. */

@@ -37,8 +37,7 @@ class HalfPanelsTest {
             if (Float.isNaN(all[bits])) {
                 assertEquals(Float.NaN, back[bits]);
             } else {
-                assertEquals(
-                        Float.floatToRawIntBits(all[bits]), Float.floatToRawIntBits(back[bits]), "bits " + bits);
+                assertEquals(Float.floatToRawIntBits(all[bits]), Float.floatToRawIntBits(back[bits]), "bits " + bits);
             }
         }
     }

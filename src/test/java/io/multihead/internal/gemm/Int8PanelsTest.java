@@ -4,13 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.multihead.internal.kernel.F32Panels;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.layout.PanelFormat;
-import io.multihead.internal.kernel.F32Panels;
-import java.lang.foreign.MemorySegment;
 import io.multihead.internal.layout.PanelMemory;
 import io.multihead.internal.layout.Panels;
 import io.multihead.internal.layout.Scratch;
+import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.Random;
 import org.junit.jupiter.api.Tag;
