@@ -2,6 +2,7 @@ package io.multihead.gemm;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.call.Operation;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
@@ -29,6 +30,7 @@ final class GemmChecks {
             requireApart(cpu, b, c, "b");
         } else if (packed != null) {
             requireRight(packed.inputs(), packed.outputs(), depth, c, null);
+            Operation.execution(cpu).requireAccess(packed.matrix().segment(), "b");
         }
         requireApart(cpu, a, c, "a");
         TensorChecks.requireAccess(cpu, c, "c");

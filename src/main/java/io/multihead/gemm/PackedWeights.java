@@ -6,10 +6,19 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.VectorApiCheck;
 import io.multihead.internal.gemm.PackedMatrix;
 import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Path;
 
 /**
- * A right operand that is packed once for many multiplications: a copy of the weights as f32 panels on the Java heap, 4 bytes per
- * element, columns rounded up to a multiple of 32.
+ * A right operand that is packed once for many multiplications: a copy of the weights as f32 panels in native memory, 4 bytes per
+ * element, columns rounded up to a multiple of 32. The memory is that of an arena, which the caller closes once nobody multiplies
+ * with the weights any more; or, where none is given, the garbage collector frees it, and the JVM's limit of direct memory holds
+ * ({@code -XX:MaxDirectMemorySize}, else {@code -Xmx}).
+ *
+ * <p>Packed weights can be written to a file and mapped again: then a process starts without packing, and all processes that map
+ * the file share its memory. The layout is the same for all processors and vector widths of little-endian machines; a later version
+ * of the library may use another, and then refuses the file.
  *
  * <p>Immutable, thread-safe, and independent of the tensor that it was made from. Multiplying with it gives the same bits as
  * multiplying with the tensor.
@@ -27,16 +36,61 @@ public final class PackedWeights {
      * @param matrix {@code [inputs, outputs]}, any element type and strides; a PyTorch weight {@code [outputs, inputs]} is
      *     given as {@code weight.permute(1, 0)}
      * @return the packed copy
-     * @throws IllegalArgumentException if the matrix has not two axes, or 256 of its rows exceed a Java array
+     * @throws IllegalArgumentException if the matrix has not two axes, or 256 of its rows have more than 2^31 elements
+     * @throws OutOfMemoryError if the JVM has not so much direct memory
      */
     public static PackedWeights of(Tensor matrix) {
+        return of(matrix, Arena.ofAuto());
+    }
+
+    /**
+     * Packs a matrix into memory of an arena, of which the JVM's flags limit nothing. The weights must not be used once the arena is
+     * closed.
+     *
+     * @param matrix {@code [inputs, outputs]}, any element type and strides
+     * @param arena allocates native memory; a shared one if several threads are to multiply
+     * @return the packed copy
+     * @throws IllegalArgumentException if the matrix has not two axes, or 256 of its rows have more than 2^31 elements
+     * @throws OutOfMemoryError if the system has not so much memory
+     */
+    public static PackedWeights of(Tensor matrix, Arena arena) {
         VectorApiCheck.requireVectorModule();
         if (Checks.notNull(matrix, "matrix").rank() != 2) {
             throw Checks.fail("matrix", "shape " + matrix.shape(), "expected two axes [inputs, outputs]");
         }
+        Checks.notNull(arena, "arena");
         Checks.fitsInt((matrix.dim(1) + 31) * KC, "matrix columns");
         Checks.fitsInt(Math.ceilDiv(matrix.dim(0), (long) KC), "matrix rows");
-        return new PackedWeights(PackedMatrix.of(matrix));
+        return new PackedWeights(PackedMatrix.of(matrix, arena));
+    }
+
+    /**
+     * Writes the panels to a file that {@link #map} maps: to a temporary file beside it first, which then replaces it at once, so
+     * that a crash leaves either the old file or the new one.
+     *
+     * @param file where to write
+     * @throws IOException if the file cannot be written
+     * @throws IllegalArgumentException if the path has no file name
+     */
+    public void write(Path file) throws IOException {
+        PackedFile.write(file, matrix);
+    }
+
+    /**
+     * Maps a file that {@link #write} wrote. Nothing is packed or copied: pages of the file are read when they are first multiplied
+     * with, and shared by all processes that map it. The file must not be changed in place while it is mapped; {@link #write}
+     * replaces it.
+     *
+     * @param file the file
+     * @param arena owns the mapping; a shared or automatic one if several threads are to multiply
+     * @return the weights
+     * @throws IOException if the file cannot be read
+     * @throws IllegalArgumentException if its header is of another layout, or its sizes are not those of the file; the message
+     *     names the file and the field
+     */
+    public static PackedWeights map(Path file, Arena arena) throws IOException {
+        VectorApiCheck.requireVectorModule();
+        return new PackedWeights(PackedFile.map(file, arena));
     }
 
     /**

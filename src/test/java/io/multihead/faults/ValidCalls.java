@@ -146,6 +146,7 @@ final class ValidCalls {
                         t(m, 3, 2),
                         GemmOptions.DEFAULT.withBias(t(m, 2))),
                 m -> ValidCall.of(PackedWeights.class, "of", t(m, 4, 2)),
+                m -> ValidCall.of(PackedWeights.class, "of", t(m, 4, 2), Arena.ofAuto()),
                 m -> ValidCall.on(rope(), "apply", CPU, k(m), k(m), 5L),
                 m -> ValidCall.on(rope(), "apply", CPU, k(m), k(m), new long[] {3, 1, 2}),
                 m -> ValidCall.on(rope(), "apply", new float[8], 2, 5L),

@@ -3,6 +3,7 @@ package io.multihead.internal.gemm;
 import static io.multihead.internal.gemm.Blocking.KC;
 
 import io.multihead.internal.kernel.F32Panels;
+import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.layout.Packer;
 import io.multihead.internal.layout.PanelFormat;
 import io.multihead.internal.layout.PanelMemory;
@@ -11,6 +12,10 @@ import io.multihead.internal.layout.Panels;
 import io.multihead.internal.layout.Scratch;
 import io.multihead.internal.layout.StridedBlock;
 import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import java.util.List;
 
 /** All of B as F32 panels: one memory for each depth block of {@link Blocking#KC} rows. Immutable. */
 public final class PackedMatrix {
@@ -24,8 +29,8 @@ public final class PackedMatrix {
         this.blocks = blocks;
     }
 
-    /** Packs a matrix {@code [k, n]}, of which {@link Blocking#KC} rows fit a Java array and {@code k / KC} an int. */
-    public static PackedMatrix of(Tensor matrix) {
+    /** Packs a matrix {@code [k, n]}, of which {@link Blocking#KC} rows have 2^31 elements at most and {@code k / KC} fits an int. */
+    public static PackedMatrix of(Tensor matrix, Arena arena) {
         long k = matrix.dim(0);
         int n = (int) matrix.dim(1);
         PanelMemory[] blocks = new PanelMemory[(int) Math.ceilDiv(k, (long) KC)];
@@ -36,10 +41,37 @@ public final class PackedMatrix {
         for (int i = 0; i < blocks.length; i++) {
             long pc = (long) i * KC;
             int kc = (int) Math.min(KC, k - pc);
-            blocks[i] = PanelMemory.allocate(PanelFormat.F32, F32Panels.size(n, kc));
+            blocks[i] = PanelMemory.allocate(arena, PanelFormat.F32, F32Panels.size(n, kc));
             panelPacker.pack(packer, block.matrix(matrix, matrix.offset(), pc, 0), kc, n, blocks[i], 0);
         }
         return new PackedMatrix(k, n, blocks);
+    }
+
+    /** Returns the matrix whose panels, all blocks in order, are in memory of the caller's, which must have their size. */
+    public static PackedMatrix in(MemorySegment panels, long k, int n) {
+        PanelMemory[] blocks = new PanelMemory[(int) Math.ceilDiv(k, (long) KC)];
+        for (int i = 0; i < blocks.length; i++) {
+            long pc = (long) i * KC;
+            long bytes = bytes(Math.min(KC, k - pc), n);
+            blocks[i] = PanelMemory.of(PanelFormat.F32, panels.asSlice(bytes(pc, n), bytes), "panels");
+        }
+        return new PackedMatrix(k, n, blocks);
+    }
+
+    /** Returns the bytes of the panels of {@code k} rows and {@code n} columns. */
+    public static long bytes(long k, long n) {
+        long columns = Math.ceilDiv(n, (long) Lanes.PANEL) * Lanes.PANEL;
+        return Math.multiplyExact(Math.multiplyExact(k, columns), Float.BYTES);
+    }
+
+    /** Returns the memory of the depth blocks in order. */
+    public List<MemorySegment> segments() {
+        return Arrays.stream(blocks).map(PanelMemory::segment).toList();
+    }
+
+    /** Returns memory that stands for all of it when access is checked. */
+    public MemorySegment segment() {
+        return blocks.length == 0 ? MemorySegment.NULL : blocks[0].segment();
     }
 
     /** Returns the rows. */

@@ -1,0 +1,155 @@
+package io.multihead.gemm;
+
+import static io.multihead.internal.gemm.Blocking.KC;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.gemm.PackedMatrix;
+import io.multihead.internal.kernel.Lanes;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.util.UUID;
+
+/**
+ * Files of packed weights: a page of header, then the panels as they are in memory, all depth blocks in order.
+ *
+ * <pre>
+ *  offset  0  magic "MHPANELS"
+ *          8  int   version
+ *         12  int   bytes of an element, f32: 4
+ *         16  int   columns of a panel
+ *         20  int   rows of a depth block (KC)
+ *         24  long  inputs
+ *         32  long  outputs
+ *         40  zeros up to 4096
+ * </pre>
+ *
+ * Numbers are little-endian.
+ */
+final class PackedFile {
+    /** Bytes of the header: a page, so that panels begin on a cache line however the file is mapped. */
+    static final int HEADER = 4096;
+
+    private static final long MAGIC = ByteBuffer.wrap(new byte[] {'M', 'H', 'P', 'A', 'N', 'E', 'L', 'S'})
+            .order(ByteOrder.LITTLE_ENDIAN)
+            .getLong();
+    private static final int VERSION = 1;
+    /** Bytes written at a time. */
+    private static final long PIECE = 1L << 24;
+
+    private PackedFile() {}
+
+    static void write(Path file, PackedMatrix matrix) throws IOException {
+        requireLittleEndian();
+        Path name = Checks.notNull(file, "file").getFileName();
+        if (name == null || name.toString().isEmpty()) {
+            throw Checks.fail("file", "\"" + file + "\"", "expected a path that ends in a file name");
+        }
+        Path temporary = file.resolveSibling("panels-" + UUID.randomUUID() + ".tmp");
+        FileChannel channel = FileChannel.open(temporary, StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW);
+        try {
+            try (channel) {
+                writeFully(channel, header(matrix));
+                for (MemorySegment block : matrix.segments()) {
+                    for (long at = 0; at < block.byteSize(); at += PIECE) {
+                        long bytes = Math.min(PIECE, block.byteSize() - at);
+                        writeFully(channel, block.asSlice(at, bytes).asByteBuffer());
+                    }
+                }
+                channel.force(true);
+            }
+            Files.move(temporary, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+        } finally {
+            Files.deleteIfExists(temporary);
+        }
+    }
+
+    private static ByteBuffer header(PackedMatrix matrix) {
+        return ByteBuffer.allocate(HEADER)
+                .order(ByteOrder.LITTLE_ENDIAN)
+                .putLong(MAGIC)
+                .putInt(VERSION)
+                .putInt(Float.BYTES)
+                .putInt(Lanes.PANEL)
+                .putInt(KC)
+                .putLong(matrix.k())
+                .putLong(matrix.n())
+                .rewind();
+    }
+
+    private static void writeFully(FileChannel channel, ByteBuffer buffer) throws IOException {
+        while (buffer.hasRemaining()) {
+            channel.write(buffer);
+        }
+    }
+
+    static PackedMatrix map(Path file, Arena arena) throws IOException {
+        Checks.notNull(file, "file");
+        Checks.notNull(arena, "arena");
+        requireLittleEndian();
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
+            return map(channel, arena);
+        } catch (IllegalArgumentException malformed) {
+            throw new IllegalArgumentException(file + ": " + malformed.getMessage(), malformed);
+        }
+    }
+
+    private static PackedMatrix map(FileChannel channel, Arena arena) throws IOException {
+        long size = channel.size();
+        if (size < HEADER) {
+            throw Checks.fail("file", size + " bytes", "expected at least the " + HEADER + " of a header");
+        }
+        ByteBuffer header = ByteBuffer.allocate(HEADER).order(ByteOrder.LITTLE_ENDIAN);
+        while (header.hasRemaining() && channel.read(header) >= 0) {
+            // a channel may read less than it is asked for
+        }
+        header.rewind();
+        requireField("magic", header.getLong(), MAGIC);
+        requireField("version", header.getInt(), VERSION);
+        requireField("element bytes", header.getInt(), Float.BYTES);
+        requireField("panel columns", header.getInt(), Lanes.PANEL);
+        requireField("block rows", header.getInt(), KC);
+        long inputs = header.getLong();
+        long outputs = header.getLong();
+        requireSizes(inputs, outputs, size);
+        MemorySegment panels = channel.map(FileChannel.MapMode.READ_ONLY, HEADER, size - HEADER, arena);
+        return PackedMatrix.in(panels, inputs, (int) outputs);
+    }
+
+    private static void requireField(String field, long actual, long expected) {
+        if (actual != expected) {
+            throw Checks.fail(field, String.valueOf(actual), "expected " + expected);
+        }
+    }
+
+    /** Fails unless the panels of the sizes are what follows the header, whatever numbers it holds. */
+    private static void requireSizes(long inputs, long outputs, long size) {
+        long limit = Integer.MAX_VALUE;
+        if (inputs < 0 || inputs / KC >= limit) {
+            throw Checks.fail("inputs", String.valueOf(inputs), "expected 0 to " + (limit * KC - 1));
+        }
+        if (outputs < 0 || outputs > limit / KC - Lanes.PANEL) {
+            throw Checks.fail("outputs", String.valueOf(outputs), "expected 0 to " + (limit / KC - Lanes.PANEL));
+        }
+        long expected = HEADER + PackedMatrix.bytes(inputs, outputs);
+        if (size != expected) {
+            throw Checks.fail(
+                    "file",
+                    size + " bytes",
+                    "expected " + expected + " for " + inputs + " inputs and " + outputs + " outputs");
+        }
+    }
+
+    private static void requireLittleEndian() {
+        if (ByteOrder.nativeOrder() != ByteOrder.LITTLE_ENDIAN) {
+            throw new UnsupportedOperationException("packed weights: little-endian files on a big-endian machine");
+        }
+    }
+}

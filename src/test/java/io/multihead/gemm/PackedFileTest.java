@@ -1,0 +1,141 @@
+package io.multihead.gemm;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.compute.Compute;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.Random;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Packed weights in files. */
+class PackedFileTest {
+    @TempDir
+    Path folder;
+
+    @ParameterizedTest
+    @CsvSource({"1, 1", "256, 32", "257, 33", "700, 130", "0, 5", "5, 0"})
+    void mappedWeightsHaveTheSameBits(int inputs, int outputs) throws IOException {
+        Tensor matrix = random(inputs, outputs);
+        Path file = folder.resolve("weights");
+        PackedWeights packed = PackedWeights.of(matrix);
+        packed.write(file);
+        try (Arena arena = Arena.ofShared();
+                Compute cpu = Compute.threads(2)) {
+            PackedWeights mapped = PackedWeights.map(file, arena);
+            assertEquals(inputs, mapped.inputs());
+            assertEquals(outputs, mapped.outputs());
+            for (int rows : new int[] {1, 3, 9}) {
+                Tensor a = random(rows, inputs);
+                Tensor expected = random(rows, outputs);
+                Tensor actual = random(rows, outputs);
+                Gemm.multiply(cpu, a, packed, expected, GemmOptions.DEFAULT);
+                Gemm.multiply(cpu, a, mapped, actual, GemmOptions.DEFAULT);
+                assertArrayEquals(expected.toArray(), actual.toArray());
+            }
+        }
+    }
+
+    /** A file that is mapped is replaced, not changed. */
+    @Test
+    void writingReplacesTheFile() throws IOException {
+        Path file = folder.resolve("weights");
+        PackedWeights.of(random(40, 40)).write(file);
+        try (Arena arena = Arena.ofShared()) {
+            PackedWeights first = PackedWeights.map(file, arena);
+            Tensor a = random(2, 40);
+            Tensor before = random(2, 40);
+            Tensor after = random(2, 40);
+            Gemm.multiply(Compute.serial(), a, first, before, GemmOptions.DEFAULT);
+            PackedWeights.of(Tensor.of(new float[1600], 40, 40)).write(file);
+            Gemm.multiply(Compute.serial(), a, first, after, GemmOptions.DEFAULT);
+            assertArrayEquals(before.toArray(), after.toArray());
+        }
+        try (Stream<Path> files = Files.list(folder)) {
+            assertEquals(1, files.count(), "no temporary file stays");
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "0, 5, magic",
+        "8, 2, version",
+        "12, 2, element bytes",
+        "16, 64, panel columns",
+        "20, 512, block rows",
+        "24, 41, file",
+        "28, 2147483647, inputs",
+        "28, -1, inputs",
+        "32, 33, file",
+        "32, 2000000000, outputs",
+        "36, -1, outputs"
+    })
+    void anotherLayoutIsRefusedByField(int at, int number, String field) throws IOException {
+        Path file = folder.resolve("weights");
+        PackedWeights.of(random(40, 32)).write(file);
+        byte[] bytes = Files.readAllBytes(file);
+        ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).putInt(at, number);
+        Files.write(file, bytes);
+        assertRefused(file, field);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"0", "4095", "4096", "5000"})
+    void aShorterFileIsRefused(int length) throws IOException {
+        Path file = folder.resolve("weights");
+        PackedWeights.of(random(40, 32)).write(file);
+        Files.write(file, Arrays.copyOf(Files.readAllBytes(file), length));
+        assertRefused(file, "file");
+    }
+
+    /** Weights of a closed or confined arena are refused before anything is written. */
+    @Test
+    void memoryThatCannotServeIsRefused() {
+        Tensor a = random(2, 3);
+        Tensor c = random(2, 4);
+        float[] before = c.toArray();
+        Arena closed = Arena.ofShared();
+        PackedWeights gone = PackedWeights.of(random(3, 4), closed);
+        closed.close();
+        assertThrows(
+                IllegalStateException.class, () -> Gemm.multiply(Compute.serial(), a, gone, c, GemmOptions.DEFAULT));
+        try (Arena confined = Arena.ofConfined();
+                Compute cpu = Compute.threads(2)) {
+            PackedWeights own = PackedWeights.of(random(3, 4), confined);
+            IllegalArgumentException refused = assertThrows(
+                    IllegalArgumentException.class, () -> Gemm.multiply(cpu, a, own, c, GemmOptions.DEFAULT));
+            assertTrue(refused.getMessage().startsWith("b: "), refused.getMessage());
+        }
+        assertArrayEquals(before, c.toArray());
+    }
+
+    private static void assertRefused(Path file, String field) {
+        try (Arena arena = Arena.ofConfined()) {
+            IllegalArgumentException refused =
+                    assertThrows(IllegalArgumentException.class, () -> PackedWeights.map(file, arena));
+            assertTrue(refused.getMessage().startsWith(file + ": " + field + ": "), refused.getMessage());
+        }
+    }
+
+    private static Tensor random(int rows, int columns) {
+        Random random = new Random(rows * 1000L + columns);
+        float[] values = new float[rows * columns];
+        for (int i = 0; i < values.length; i++) {
+            values[i] = (float) random.nextGaussian();
+        }
+        return Tensor.of(values, rows, columns);
+    }
+}
