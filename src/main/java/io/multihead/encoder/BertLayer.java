@@ -31,7 +31,7 @@ record BertLayer(
             return new PackedLinear(PackedWeights.of(weight.permute(1, 0)), GemmOptions.DEFAULT.withBias(own));
         }
 
-        /** Bytes on the heap: columns are padded to panels of 32. */
+        /** Bytes of native memory and of the bias: columns are padded to panels of 32. */
         long bytes() {
             return (weights.inputs() * BertModel.padded((int) weights.outputs()) + weights.outputs()) * Float.BYTES;
         }

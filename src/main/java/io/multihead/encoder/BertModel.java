@@ -55,7 +55,7 @@ final class BertModel {
         return Lanes.roundUp(length, Lanes.PANEL);
     }
 
-    /** Returns the bytes of weights on the Java heap. */
+    /** Returns the bytes of weights that are not mapped: packed matrices, and arrays. */
     long heapBytes() {
         long bytes = embeddingNorm.bytes() + tables(false);
         for (BertLayer layer : layers) {

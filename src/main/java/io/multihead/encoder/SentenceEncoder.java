@@ -211,7 +211,8 @@ public final class SentenceEncoder implements AutoCloseable {
     }
 
     /**
-     * Returns the bytes of weights on the Java heap: packed matrices, and, for a model from an ONNX file, tables of embeddings.
+     * Returns the bytes of weights that this process holds for itself: packed matrices in native memory, and on the Java heap biases
+     * and, for a model from an ONNX file, tables of embeddings.
      *
      * @return a number of bytes that does not change
      */
