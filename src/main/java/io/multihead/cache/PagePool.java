@@ -113,11 +113,13 @@ final class PagePool {
 
     /** Allocates all slabs at once, so that a system which has not so much memory refuses before any of it is touched. */
     void reserveAll() {
-        MemorySegment all = PanelMemory.segment(arena, (long) pages * pageElements * format.bytes());
+        // pages are whole cache lines, so each slab is as far from one as the first
+        long lead = PanelMemory.STREAM_OFFSET;
+        MemorySegment all = PanelMemory.segment(arena, lead + (long) pages * pageElements * format.bytes());
         long from = 0;
         for (int slab = 0; slab < slabs.length; slab++) {
             long bytes = (long) slabPages(slab * slabPages) * pageElements * format.bytes();
-            put(slab, PanelMemory.of(format, all.asSlice(from, bytes), "arena"));
+            put(slab, PanelMemory.stream(format, all.asSlice(from, lead + bytes), "arena"));
             from += bytes;
         }
     }
@@ -126,8 +128,9 @@ final class PagePool {
     private void reserve(int page) {
         int slab = page / slabPages;
         if (slabs[slab] == null) {
-            int length = Math.multiplyExact(slabPages(page), pageElements);
-            put(slab, PanelMemory.allocate(arena, format, length));
+            long bytes = (long) slabPages(page) * pageElements * format.bytes();
+            MemorySegment segment = PanelMemory.segment(arena, PanelMemory.STREAM_OFFSET + bytes);
+            put(slab, PanelMemory.stream(format, segment, "arena"));
         }
     }
 

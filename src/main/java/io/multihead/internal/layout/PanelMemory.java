@@ -20,6 +20,13 @@ public final class PanelMemory {
     /** Bytes of a cache line, on which every panel begins. */
     public static final long ALIGNMENT = 64;
 
+    /**
+     * Bytes from a cache line to panels that are bound by memory: pages of a cache. Each load then crosses a line, and asks for the next
+     * one early. One token, 32 heads of 128 over 4096 keys in f32, 134 MB: 6.1 to 6.5 ms, and 6.8 to 7.9 on cache lines (Zen 4, one
+     * thread, least of a fork, five forks each, interleaved). From L3 cache lines would be faster: with 8 heads 1.1 ms instead of 1.4.
+     */
+    public static final long STREAM_OFFSET = 16;
+
     /** Memory of no elements. */
     public static final PanelMemory NONE = new PanelMemory(PanelFormat.F32, MemorySegment.NULL);
 
@@ -54,6 +61,15 @@ public final class PanelMemory {
             String message = e.getMessage() + ": " + bytes + " bytes of native memory for panels";
             throw (Error) new OutOfMemoryError(message).initCause(e);
         }
+    }
+
+    /**
+     * Returns the memory behind the first {@link #STREAM_OFFSET} bytes of a segment, for panels that are read once from beginning to end.
+     *
+     * @throws IllegalArgumentException as the other method
+     */
+    public static PanelMemory stream(PanelFormat format, MemorySegment segment, String argument) {
+        return new PanelMemory(format, of(format, segment, argument).segment.asSlice(STREAM_OFFSET));
     }
 
     /** Returns panels in memory of the caller's, which must be native and begin on a cache line. */
