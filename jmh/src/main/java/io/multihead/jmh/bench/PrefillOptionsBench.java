@@ -4,7 +4,9 @@ import io.multihead.attention.Attention;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.KeyValueView;
+import io.multihead.attention.Mask;
 import io.multihead.attention.ScoreOptions;
+import io.multihead.attention.ScoreStage;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.cache.NewTokens;
 import io.multihead.compute.Compute;
@@ -31,9 +33,23 @@ public class PrefillOptionsBench extends Comparison {
 
     /**
      * None; soft-cap; linear biases; sinks; a modifier that changes nothing; tokens appended to a cache first; the same with keys
-     * rotated there and queries before; the same by an array of positions {@code [batch, tokens]}.
+     * rotated there and queries before; the same by an array of positions {@code [batch, tokens]}. Key lengths and an offset of the
+     * queries that hide nothing more than the causal mask; with the weights, or the scores of a stage, as a second output.
      */
-    @Param({"plain", "softcap", "alibi", "sinks", "modifier", "cache", "rope", "positions"})
+    @Param({
+        "plain",
+        "softcap",
+        "alibi",
+        "sinks",
+        "modifier",
+        "cache",
+        "rope",
+        "positions",
+        "keylengths",
+        "queryoffset",
+        "weights",
+        "scores"
+    })
     public String impl;
 
     private final Rope rope = Rope.of(Rope.Config.of(DIM));
@@ -67,10 +83,17 @@ public class PrefillOptionsBench extends Comparison {
                     case "alibi" -> ScoreOptions.NONE.withSlopes(Alibi.slopes(HEADS));
                     case "sinks" -> ScoreOptions.NONE.withSinks(new float[HEADS]);
                     case "modifier" -> ScoreOptions.NONE.withModifier((b, h, q, k, score) -> score);
-                    case "plain", "cache", "rope", "positions" -> ScoreOptions.NONE;
+                    case "plain", "cache", "rope", "positions", "keylengths", "queryoffset", "weights", "scores" ->
+                        ScoreOptions.NONE;
                     default -> throw Peer.unknown(impl);
                 };
-        options = AttentionOptions.CAUSAL.withScores(scores);
+        Mask mask =
+                switch (impl) {
+                    case "keylengths" -> Mask.CAUSAL.and(Mask.keyLengths(TOKENS));
+                    case "queryoffset" -> Mask.CAUSAL.and(Mask.queryOffset(0));
+                    default -> Mask.CAUSAL;
+                };
+        options = AttentionOptions.DEFAULT.withMask(mask).withScores(scores);
         call = switch (impl) {
             case "cache" -> () -> throughCache(query);
             case "rope" ->
@@ -85,8 +108,21 @@ public class PrefillOptionsBench extends Comparison {
                     cache.append(cpu, 0, sequences, tokens);
                     Attention.forward(cpu, turnedQuery, view, AttentionOutputs.of(output), options);
                 };
+            case "weights", "scores" -> {
+                AttentionOutputs outputs = withAllScores();
+                yield () -> Attention.forward(cpu, query, key, value, outputs, options);
+            }
             default -> () -> Attention.forward(cpu, query, key, value, output, options);
         };
+    }
+
+    private AttentionOutputs withAllScores() {
+        Tensor all = Tensor.view(
+                MemorySegment.ofBuffer(Data.zeros(HEADS * TOKENS * TOKENS)),
+                DType.F32,
+                Shape.of(1, HEADS, TOKENS, TOKENS));
+        AttentionOutputs outputs = AttentionOutputs.of(output);
+        return impl.equals("weights") ? outputs.withWeights(all) : outputs.withScores(all, ScoreStage.SCALED);
     }
 
     @Benchmark
