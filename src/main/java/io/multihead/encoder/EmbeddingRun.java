@@ -9,7 +9,7 @@ import java.util.RandomAccess;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One pass over texts: fills batches with their parts, computes them, and hands out the vectors in the order of the texts. Reused
+ * One pass over texts, or over token ids in their place: fills batches with their parts, computes them, and hands out the vectors in the order of the texts. Reused
  * for the next pass; for one caller at a time.
  */
 final class EmbeddingRun {
@@ -33,7 +33,7 @@ final class EmbeddingRun {
     private final ListTexts listTexts = new ListTexts();
     private final Vectors vectors = new Vectors();
     private @Nullable EncoderOptions options;
-    private @Nullable Iterator<String> texts;
+    private @Nullable Iterator<?> texts;
     private long index;
     /** Whether a text is open, and the first and last of its tokens that are still to come. */
     private boolean open;
@@ -47,7 +47,7 @@ final class EmbeddingRun {
     }
 
     /** Begins with texts that are read by their index where the list can do that. */
-    void begin(EncoderOptions newOptions, List<String> newTexts) {
+    void begin(EncoderOptions newOptions, List<?> newTexts) {
         vectors.begin(newTexts.size());
         if (newTexts instanceof RandomAccess) {
             listTexts.begin(newTexts);
@@ -62,7 +62,7 @@ final class EmbeddingRun {
         return vectors;
     }
 
-    void begin(EncoderOptions newOptions, Iterator<String> newTexts) {
+    void begin(EncoderOptions newOptions, Iterator<?> newTexts) {
         options = newOptions;
         texts = newTexts;
         index = 0;
@@ -105,7 +105,7 @@ final class EmbeddingRun {
         return true;
     }
 
-    private void fill(EncoderOptions how, Iterator<String> source) {
+    private void fill(EncoderOptions how, Iterator<?> source) {
         batch.clear();
         while (open || source.hasNext()) {
             if (!open) {
@@ -119,12 +119,14 @@ final class EmbeddingRun {
         }
     }
 
-    private void open(EncoderOptions how, String text) {
-        if (text == null) {
-            Checks.notNull(text, "text " + index); // here, so that no name is made for other texts
-        }
+    private void open(EncoderOptions how, @Nullable Object text) {
         tokens.clear();
-        core.tokenizer.append(how.prompt().isEmpty() ? text : how.prompt() + text, tokens);
+        switch (text) {
+            case String plain -> core.tokenizer.append(how.prompt().isEmpty() ? plain : how.prompt() + plain, tokens);
+            case int[] ids -> core.tokenizer.append(ids, tokens);
+            case null, default ->
+                Checks.notNull(null, "text " + index); // here, so that no name is made for other texts
+        }
         int room = how.maxTokens() - 2;
         if (how.longTexts() == LongTexts.FAIL && tokens.size() > room) {
             throw Checks.fail(

@@ -4,12 +4,12 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.NoSuchElementException;
 
-/** The texts of a list by their index. Reused: a list's own iterator would be a new object for each call. */
-final class ListTexts implements Iterator<String> {
-    private List<String> texts = List.of();
+/** The texts, or token ids, of a list by their index. Reused: a list's own iterator would be a new object for each call. */
+final class ListTexts implements Iterator<Object> {
+    private List<?> texts = List.of();
     private int next;
 
-    void begin(List<String> newTexts) {
+    void begin(List<?> newTexts) {
         texts = newTexts;
         next = 0;
     }
@@ -25,7 +25,7 @@ final class ListTexts implements Iterator<String> {
     }
 
     @Override
-    public String next() {
+    public Object next() {
         if (!hasNext()) {
             throw new NoSuchElementException("no text left");
         }

@@ -264,7 +264,10 @@ public final class SentenceEncoder implements AutoCloseable {
      */
     public float[][] embed(List<String> texts, IntConsumer progress) {
         Checks.notNull(progress, "progress");
-        Checks.notNull(texts, "texts");
+        return embedAll(Checks.notNull(texts, "texts"), progress);
+    }
+
+    private float[][] embedAll(List<?> texts, IntConsumer progress) {
         EmbeddingRun run = core.takeRun();
         try {
             run.begin(options, texts);
@@ -276,6 +279,21 @@ public final class SentenceEncoder implements AutoCloseable {
         } finally {
             run.finish();
         }
+    }
+
+    /**
+     * Computes the vectors of texts that were tokenized before, with the bits of {@link #embed(List)}. The prompt is not put before
+     * them; sequences that are too long are treated as texts are.
+     *
+     * @param ids for each text its ids as {@link WordPiece#encode(String)} returns them, {@link WordPiece#firstToken} and
+     *     {@link WordPiece#lastToken} included; read during the call only
+     * @return a new vector for each, in their order
+     * @throws IllegalArgumentException if ids do not begin and end with these tokens or are not of the vocabulary, or there are too many
+     *     and {@link LongTexts#FAIL} was chosen
+     * @throws IllegalStateException if the encoder or its Compute is closed
+     */
+    public float[][] embedTokens(List<int[]> ids) {
+        return embedAll(Checks.notNull(ids, "ids"), done -> {});
     }
 
     /**

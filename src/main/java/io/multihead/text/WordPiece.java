@@ -26,6 +26,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class WordPiece {
     private final String[] vocabulary;
+    private final String prefix;
     private final PieceTrie pieces;
     private final CharacterTable characters;
     private final SpecialTokens special;
@@ -39,6 +40,7 @@ public final class WordPiece {
     /** A tokenizer of a vocabulary in the order of its ids, which has every special token. */
     WordPiece(WordPieceModel model) {
         vocabulary = model.vocabulary().toArray(String[]::new);
+        prefix = model.prefix();
         pieces = new PieceTrie();
         for (int id = 0; id < vocabulary.length; id++) {
             if (vocabulary[id].startsWith(model.prefix())) {
@@ -61,6 +63,7 @@ public final class WordPiece {
 
     private WordPiece(WordPiece other, boolean specialInText) {
         vocabulary = other.vocabulary;
+        prefix = other.prefix;
         pieces = other.pieces;
         characters = other.characters;
         special = other.special;
@@ -211,6 +214,29 @@ public final class WordPiece {
         int count = buffer.size() + 2;
         spare.set(buffer);
         return count;
+    }
+
+    /**
+     * Appends tokens by their ids, as {@link #encode(String)} returns them, without {@link #firstToken} and {@link #lastToken}, with which
+     * they begin and end.
+     *
+     * @param ids the ids of one text
+     * @param to where the tokens go; a token's offsets are its index in {@code ids} and one past it
+     * @throws IllegalArgumentException if the ids do not begin and end with these tokens, or one is not of the vocabulary; nothing has
+     *     been appended then
+     */
+    public void append(int[] ids, TokenBuffer to) {
+        Checks.notNull(to, "to");
+        int inner = Checks.notNull(ids, "ids").length - 1;
+        if (inner < 1 || ids[0] != first || ids[inner] != last) {
+            throw Checks.fail("ids", ids.length + " of them", "expected " + first + " first and " + last + " last");
+        }
+        for (int i = 1; i < inner; i++) {
+            Checks.index(ids[i], vocabulary.length, "ids");
+        }
+        for (int i = 1; i < inner; i++) {
+            to.add(ids[i], i, i + 1, i > 1 && vocabulary[ids[i]].startsWith(prefix));
+        }
     }
 
     /**

@@ -72,6 +72,31 @@ class SentenceEncoderTest {
         assertEquals(Map.of(), encoder.prompts());
     }
 
+    @ParameterizedTest
+    @EnumSource(LongTexts.class)
+    void tokensHaveTheBitsOfTheirTexts(LongTexts way) {
+        SentenceEncoder chosen = encoder.withLongTexts(way).withPrompt("abc ");
+        List<String> texts = way == LongTexts.FAIL ? List.of("a", "bcd", "") : texts(3, 60);
+        List<int[]> ids =
+                texts.stream().map(text -> encoder.tokenizer().encode(text)).toList();
+        assertArrayEquals(chosen.withPrompt("").embed(texts), chosen.embedTokens(ids));
+    }
+
+    @Test
+    void tokensAreThoseOfTheVocabulary() {
+        int first = encoder.tokenizer().firstToken();
+        int last = encoder.tokenizer().lastToken();
+        int size = encoder.tokenizer().vocabularySize();
+        for (int[] wrong : new int[][] {{}, {first}, {last, first}, {first, -1, last}, {first, size, last}}) {
+            IllegalArgumentException thrown = assertThrows(
+                    IllegalArgumentException.class, () -> encoder.embedTokens(List.of(new int[] {first, last}, wrong)));
+            assertTrue(thrown.getMessage().startsWith("ids: "), thrown.getMessage());
+        }
+        assertThrows(
+                NullPointerException.class,
+                () -> encoder.embedTokens(Stream.of((int[]) null).toList()));
+    }
+
     @Test
     void bitsDoNotDependOnBatchOrThreads() throws Exception {
         List<String> texts = texts(1, 200);
