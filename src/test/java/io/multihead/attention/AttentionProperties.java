@@ -1,14 +1,9 @@
 package io.multihead.attention;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
 import io.multihead.compute.Compute;
-import io.multihead.reference.ReferenceAttention;
-import io.multihead.reference.Tolerance;
 import io.multihead.support.AttentionCase;
+import io.multihead.support.AttentionCheck;
 import io.multihead.support.Layout;
-import io.multihead.support.Numbers;
 import io.multihead.support.Promises;
 import io.multihead.tensor.DType;
 import java.lang.foreign.Arena;
@@ -85,49 +80,12 @@ class AttentionProperties {
             AttentionOutputs outputs =
                     built.outputs(arena, attentionCase.storage().results(), dtype, weights);
             built.run(CPU, outputs);
-            ReferenceAttention.Result expected = built.reference();
-            boolean ordinary = attentionCase.mean() == 0 && expected.maxScore() <= 10;
-            double ratio =
-                    Tolerance.ratio(Numbers.of(outputs.output()), expected.output(), expected.errorScale(), dtype);
-            double limit = ordinary ? Tolerance.FORWARD_ORDINARY : Tolerance.FORWARD;
-            if (ordinary) {
-                worstOrdinary = Math.max(worstOrdinary, ratio);
+            AttentionCheck.Error error = AttentionCheck.all(attentionCase, outputs, built.reference());
+            if (error.ordinary()) {
+                worstOrdinary = Math.max(worstOrdinary, error.ratio());
             } else {
-                worst = Math.max(worst, ratio);
+                worst = Math.max(worst, error.ratio());
             }
-            assertTrue(ratio <= limit, () -> "R = " + ratio + ", limit " + limit);
-            checkLogSumExp(Numbers.of(outputs.logSumExp()), expected);
-            assertTrue(Layout.untouchedOutside(outputs.output()), "bytes around the output");
-            assertTrue(Layout.untouchedOutside(outputs.logSumExp()), "bytes around logSumExp");
-            if (weights) {
-                checkWeights(Numbers.of(outputs.weights()), expected);
-                assertTrue(Layout.untouchedOutside(outputs.weights()), "bytes around the weights");
-            }
-        }
-    }
-
-    /** The scores' own error; 16 u (1 + |s|) is above what scale, exponentials and sums add, and the store adds u |lse|. */
-    static void checkLogSumExp(double[] actual, ReferenceAttention.Result expected) {
-        for (int row = 0; row < actual.length; row++) {
-            double exact = expected.logSumExp()[row];
-            if (exact == Double.NEGATIVE_INFINITY) {
-                assertEquals(exact, actual[row]);
-            } else {
-                double rest = 0x1p-24 * (16 * (1 + expected.maxScore()) + Math.abs(exact));
-                double tolerance = expected.scoreError() + rest;
-                assertTrue(Math.abs(actual[row] - exact) <= tolerance, "logSumExp " + actual[row] + " for " + exact);
-            }
-        }
-    }
-
-    /** A weight {@code e^(s - lse)} is off by what its score and lse are off, relative to itself. */
-    static void checkWeights(double[] actual, ReferenceAttention.Result expected) {
-        double relative = 2 * expected.scoreError() + 0x1p-24 * (32 * (1 + expected.maxScore()) + 8);
-        for (int i = 0; i < actual.length; i++) {
-            double exact = expected.weights()[i];
-            assertTrue(
-                    Math.abs(actual[i] - exact) <= relative * exact + 0x1p-126,
-                    "weight " + actual[i] + " for " + exact);
         }
     }
 }

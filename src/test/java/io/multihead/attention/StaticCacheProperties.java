@@ -9,6 +9,7 @@ import io.multihead.compute.Compute;
 import io.multihead.reference.ReferenceAttention;
 import io.multihead.reference.ScoreRule;
 import io.multihead.reference.Tolerance;
+import io.multihead.support.AttentionCheck;
 import io.multihead.support.Layout;
 import io.multihead.support.Numbers;
 import io.multihead.tensor.DType;
@@ -79,10 +80,10 @@ class StaticCacheProperties {
                 double ratio = Tolerance.ratio(
                         Numbers.of(outputs.output()), expected.output(), expected.errorScale(), DType.F32);
                 assertTrue(ratio <= Tolerance.FORWARD, () -> "R = " + ratio);
-                AttentionProperties.checkLogSumExp(Numbers.of(outputs.logSumExp()), expected);
+                AttentionCheck.logSumExp(Numbers.of(outputs.logSumExp()), expected);
             }
             double[] weights = Numbers.of(whole.weights());
-            AttentionProperties.checkWeights(weights, expected);
+            AttentionCheck.weights(weights, expected);
             for (int i = 0; i < weights.length; i++) {
                 assertTrue(i % maxTokens < trial.lengthOf(i / maxTokens) || weights[i] == 0, "beyond the length");
             }
