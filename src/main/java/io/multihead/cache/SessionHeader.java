@@ -100,7 +100,9 @@ record SessionHeader(List<Entry> sequences) {
     void requireBlocks(long blocks) {
         for (int i = 0; i < sequences.size(); i++) {
             for (int block : sequences.get(i).blocks) {
-                Checks.index(Math.max(0, block), Math.max(1, blocks), name(i, "blocks"));
+                if (block >= blocks) {
+                    throw Checks.fail(name(i, "blocks"), String.valueOf(block), "expected -1 to " + (blocks - 1));
+                }
             }
         }
     }

@@ -19,6 +19,14 @@ record BertConfig(int dim, int layers, int heads, int inner, int vocabulary, int
     private static final int MOST = 1 << 24;
 
     BertConfig {
+        Checks.atLeast(dim, 1, "hidden_size");
+        Checks.atLeast(layers, 1, "num_hidden_layers");
+        Checks.atLeast(heads, 1, "num_attention_heads");
+        Checks.atLeast(inner, 1, "intermediate_size");
+        Checks.atLeast(vocabulary, 1, "vocab_size");
+        Checks.atLeast(positions, 1, "max_position_embeddings");
+        Checks.atLeast(types, 1, "type_vocab_size");
+        Checks.finiteAtLeast(epsilon, 0, "layer_norm_eps");
         if (dim % heads != 0) {
             throw Checks.fail("hidden_size", String.valueOf(dim), "expected a multiple of " + heads + " heads");
         }

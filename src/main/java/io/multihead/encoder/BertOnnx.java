@@ -34,6 +34,7 @@ final class BertOnnx {
 
     private static final String WORDS = "embeddings.word_embeddings.weight";
     private static final String POSITIONS = "embeddings.position_embeddings.weight";
+    private static final String INNER = "encoder.layer.0.intermediate.dense.weight";
     private static final String TYPES = "embeddings.token_type_embeddings.weight";
 
     private BertOnnx() {}
@@ -68,14 +69,17 @@ final class BertOnnx {
         // scores are divided by the square root of a head's size
         double root = constant(file, "/encoder/layer.0/attention/self/Div");
         long headDim = Math.round(root * root);
-        if (headDim < 1 || headDim > dim || Math.abs(headDim - root * root) > 1e-3) {
-            throw Checks.fail("onnx", "scores are divided by " + root, "expected the square root of a head's size");
+        if (headDim < 1 || headDim > dim || dim % headDim != 0 || !(Math.abs(headDim - root * root) <= 1e-3)) {
+            throw Checks.fail(
+                    "onnx",
+                    "scores are divided by " + root,
+                    "expected the square root of a head's size, of which the " + dim + " elements are a multiple");
         }
         return new BertConfig(
                 dim,
                 layers,
                 (int) (dim / headDim),
-                (int) file.get("encoder.layer.0.intermediate.dense.weight").dim(0),
+                Checks.fitsInt(table(file, INNER).dim(0), "rows of " + INNER),
                 Checks.fitsInt(words.dim(0), "rows of " + WORDS),
                 Checks.fitsInt(table(file, POSITIONS).dim(0), "rows of " + POSITIONS),
                 Checks.fitsInt(table(file, TYPES).dim(0), "rows of " + TYPES),

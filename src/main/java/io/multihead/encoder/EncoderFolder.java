@@ -9,6 +9,7 @@ import io.multihead.text.WordPiece;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -27,6 +28,9 @@ final class EncoderFolder {
 
     /** What {@code modules.json} says: the transformer's folder, how tokens are pooled, and whether vectors are normalised. */
     private record Modules(Path transformer, Pooling pooling, boolean normalized) {}
+
+    /** The modules by their folders. */
+    private record Paths(Path transformer, Path pooling, boolean normalized) {}
 
     private EncoderFolder() {}
 
@@ -87,25 +91,28 @@ final class EncoderFolder {
         if (!Files.exists(file)) {
             return new Modules(folder, Pooling.MEAN, false);
         }
+        Paths paths;
         try {
-            return modules(folder, Json.array("modules", Files.readAllBytes(file)));
+            paths = paths(folder, Json.array("modules", Files.readAllBytes(file)));
         } catch (IllegalArgumentException wrong) {
             throw named(file, wrong);
         }
+        Pooling pooling = read(paths.pooling.resolve("config.json"), EncoderFolder::pooling);
+        return new Modules(paths.transformer, pooling, paths.normalized);
     }
 
-    private static Modules modules(Path folder, List<?> list) throws IOException {
+    private static Paths paths(Path folder, List<?> list) {
         Path transformer = null;
-        Pooling pooling = null;
+        Path pooling = null;
         boolean normalized = false;
         for (Object element : list) {
             JsonObject module = JsonObject.of("modules", element);
-            Path path = folder.resolve(module.text("path"));
+            Path path = within(folder, module);
             String type = module.text("type");
             if (type.equals(MODULE + "Transformer") && transformer == null) {
                 transformer = path;
             } else if (type.equals(MODULE + "Pooling") && transformer != null && pooling == null) {
-                pooling = read(path.resolve("config.json"), EncoderFolder::pooling);
+                pooling = path;
             } else if (type.equals(MODULE + "Normalize") && pooling != null && !normalized) {
                 normalized = true;
             } else {
@@ -115,7 +122,21 @@ final class EncoderFolder {
         if (transformer == null || pooling == null) {
             throw Checks.fail("modules", list.size() + " modules", "expected a Transformer and a Pooling module");
         }
-        return new Modules(transformer, pooling, normalized);
+        return new Paths(transformer, pooling, normalized);
+    }
+
+    /** Returns a module's folder, which is the model's or one in it: a file must not choose which other files are read. */
+    private static Path within(Path folder, JsonObject module) {
+        String name = module.text("path");
+        try {
+            Path path = Path.of(name).normalize();
+            if (!path.isAbsolute() && !path.startsWith("..")) {
+                return folder.resolve(path);
+            }
+        } catch (InvalidPathException malformed) {
+            // falls through to the message for paths that leave the folder
+        }
+        throw module.fail("path", "a path within the model's folder");
     }
 
     private static Pooling pooling(JsonObject config) {

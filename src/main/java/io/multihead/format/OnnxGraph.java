@@ -5,6 +5,7 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -162,7 +163,13 @@ final class OnnxGraph {
         }
         String what = "weight \"" + tensor.name + "\"";
         float[] values = tensor.values == null ? new float[0] : tensor.values;
-        Shape shape = Shape.of(tensor.dims);
+        Shape shape;
+        try {
+            shape = Shape.of(tensor.dims);
+        } catch (IllegalArgumentException wrong) {
+            throw Checks.fail(
+                    what, "shape " + Arrays.toString(tensor.dims), "expected sizes whose product is below 2^63");
+        }
         if (shape.elements() != values.length) {
             throw Checks.fail(what, values.length + " elements", "expected those of shape " + shape);
         }

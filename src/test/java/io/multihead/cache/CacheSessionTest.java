@@ -150,9 +150,12 @@ class CacheSessionTest {
         CacheSession.save(CPU, cache, folder.resolve("none"));
         assertEquals(0, CacheSession.load(CPU, cache, folder.resolve("none")).length);
         int empty = cache.open();
-        CacheSession.save(CPU, cache, folder.resolve("empty"), empty);
-        int loaded = CacheSession.load(CPU, cache, folder.resolve("empty"))[0];
+        Path file = folder.resolve("empty");
+        CacheSession.save(CPU, cache, file, empty);
+        int loaded = CacheSession.load(CPU, cache, file)[0];
         assertEquals(0, cache.length(1, loaded));
+        // found by fuzzing: block 0 of tensors without tokens
+        broken(file, "sequence 0 blocks", "0", "sequence 0 blocks: 0; expected -1 to -1");
     }
 
     @Test

@@ -111,6 +111,27 @@ class BertOnnxTest {
         assertFails("onnx: scores are divided by 2.5; expected the square root of a head's size");
     }
 
+    /** 21 elements in heads of 10: two heads, which would be of another size than scores were scaled for. */
+    @Test
+    void headsDivideTheElements() {
+        constants.put("/encoder/layer.0/attention/self/Div", (float) Math.sqrt(10));
+        assertFails("onnx: scores are divided by " + (double) (float) Math.sqrt(10)
+                + "; expected the square root of a head's size, of which the 21 elements are a multiple");
+    }
+
+    /** Rows that an encoder reads for every text. */
+    @Test
+    void emptyTablesAreNamed() {
+        weights.put("embeddings.token_type_embeddings.weight", Tensor.of(new float[0], 0, TinyModel.DIM));
+        assertFails("type_vocab_size: 0; expected at least 1");
+    }
+
+    @Test
+    void anEpsilonBelowZeroIsNamed() {
+        constants.replaceAll((node, value) -> node.endsWith("LayerNorm/Add") ? -1f : value);
+        assertFails("layer_norm_eps: -1.0; expected a finite number of at least 0.0");
+    }
+
     @Test
     void weightsThatDoNotFitAreNamed() {
         weights.put("classifier.bias", Tensor.of(new float[3]));

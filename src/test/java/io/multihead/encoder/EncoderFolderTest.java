@@ -61,11 +61,15 @@ class EncoderFolderTest {
                 "config.json | layers\": 2 | layers\": 16777216 | encoder.layer.2.attention.self.query.weight\": not in the file",
                 "config.json | layers\": 2 | layers\": 1 | weights: unused [encoder.layer.1.attention.output.LayerNorm.bias, ",
                 "config.json | 1e-7 | \"1e-7\" | config.layer_norm_eps: 1e-7; expected a number",
+                "config.json | 1e-7 | -1 | layer_norm_eps: -1.0; expected a finite number of at least 0.0",
                 "config.json | \"hidden_act\" | \"is_decoder\": true, \"hidden_act\" | config.is_decoder: true; expected false",
                 "config.json | \"hidden_act\" | \"quantization_config\": {}, \"hidden_act\" | config.quantization_config: {}; expected none",
                 "config.json | { | [ | config: malformed at character 0; expected '{'",
                 "modules.json | .Normalize | .Dense | modules.type: sentence_transformers.models.Dense; expected a Transformer",
                 "modules.json | .Pooling | .Normalize | modules.type: sentence_transformers.models.Normalize; expected a Transformer",
+                "modules.json | 1_Pooling | ../1_Pooling | modules.path: ../1_Pooling; expected a path within the model's folder",
+                "modules.json | 1_Pooling | /1_Pooling | modules.path: /1_Pooling; expected a path within the model's folder",
+                "modules.json | 1_Pooling | a\\u0000 | expected a path within the model's folder",
                 "1_Pooling/config.json | mean_tokens\": true | mean_tokens\": false | pooling: []; expected one of [cls_token, max_tokens, mean_tokens]",
                 "1_Pooling/config.json | cls_token\": false | cls_token\": true | pooling: [cls_token, mean_tokens]; expected one of",
                 "1_Pooling/config.json | mean_tokens\": true | lasttoken\": true | pooling: [lasttoken]; expected one of",
@@ -80,6 +84,15 @@ class EncoderFolderTest {
         Files.writeString(path, before.replace(part, instead == null ? "" : instead));
         assertTrue(!Files.readString(path).equals(before), "nothing was replaced");
         assertFails(message);
+    }
+
+    /** Found by fuzzing: the message named modules.json too. */
+    @Test
+    void theFileThatIsWrongIsTheOneThatIsNamed() throws Exception {
+        Path pooling = folder.resolve("1_Pooling/config.json");
+        Files.writeString(pooling, "{");
+        IllegalArgumentException wrong = assertThrows(IllegalArgumentException.class, this::load);
+        assertTrue(wrong.getMessage().startsWith(pooling + ": config: malformed"), wrong.getMessage());
     }
 
     @ParameterizedTest

@@ -104,7 +104,7 @@ class OnnxWeightsTest {
                 new Bad(
                         graph(OnnxFile.tensor("w", SIX, 2, 2)),
                         "weight \"w\": 6 elements; expected those of shape [2, 2]"),
-                new Bad(graph(OnnxFile.tensor("w", SIX, -2, -3)), "shape axis 0: -2"),
+                new Bad(graph(OnnxFile.tensor("w", SIX, -2, -3)), "weight \"w\": shape [-2, -3]; expected"),
                 new Bad(graph(OnnxFile.tensor("w", SIX, new long[17])), "more than 16 integers"),
                 new Bad(graph(new OnnxFile().integer(2, 1).raw(9, new byte[5])), "5 bytes of floats"),
                 new Bad(graph(new OnnxFile().integer(14, 1)), "in another file; expected its data here"),

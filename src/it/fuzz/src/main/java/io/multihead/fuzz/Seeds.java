@@ -1,0 +1,137 @@
+package io.multihead.fuzz;
+
+import io.multihead.cache.CacheSession;
+import io.multihead.cache.KeyValueCache;
+import io.multihead.cache.KeyValueCache.Config;
+import io.multihead.compute.Compute;
+import io.multihead.format.Safetensors;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** Writes the seeds of every target that reads files: {@code .ci/fuzz seeds}. */
+public final class Seeds {
+    private static final Compute CPU = Compute.serial();
+    private final Path corpus;
+
+    private Seeds(Path corpus) {
+        this.corpus = corpus;
+    }
+
+    public static void main(String[] arguments) throws IOException {
+        Seeds seeds = new Seeds(Path.of(arguments[0]));
+        seeds.safetensors();
+        seeds.write("OnnxFuzz", "model", SmallModel.onnx());
+        seeds.tokenizer();
+        seeds.text();
+        seeds.encoder();
+        seeds.sessions();
+    }
+
+    private void safetensors() throws IOException {
+        Map<String, Tensor> tensors = new LinkedHashMap<>();
+        for (DType dtype : DType.values()) {
+            tensors.put(dtype.name(), Tensor.allocate(Arena.ofAuto(), dtype, io.multihead.tensor.Shape.of(2, 3)));
+        }
+        tensors.put("empty", Tensor.of(new float[0], 0, 5));
+        write("SafetensorsFuzz", "types", SmallModel.safetensors(tensors, Map.of("a", "b \u00e9")));
+        write("SafetensorsFuzz", "none", SmallModel.safetensors(Map.of(), Map.of()));
+        String integers = "{\"i\":{\"dtype\":\"I64\",\"shape\":[],\"data_offsets\":[0,8]},"
+                + "\"b\":{\"dtype\":\"BOOL\",\"shape\":[1,1],\"data_offsets\":[8,9]}}";
+        write("SafetensorsFuzz", "integers", join(
+                new byte[] {(byte) integers.length(), 0, 0, 0, 0, 0, 0, 0},
+                join(integers.getBytes(StandardCharsets.UTF_8), new byte[9])));
+    }
+
+    private void tokenizer() throws IOException {
+        write("TokenizerFilesFuzz", "tokenizer-json", join("0", SmallModel.tokenizerJson()));
+        String processing = new String(SmallModel.tokenizerJson(), StandardCharsets.UTF_8)
+                .replaceAll(
+                        "\"post_processor\": (?s:.*?)]},\\s",
+                        "\"post_processor\": {\"type\": \"BertProcessing\", \"sep\": [\"[SEP]\", 3], \"cls\": [\"[CLS]\", 2]},\n");
+        write("TokenizerFilesFuzz", "bert-processing", join("0", processing.getBytes(StandardCharsets.UTF_8)));
+        write("TokenizerFilesFuzz", "vocab-txt", join("1", SmallModel.vocabularyTxt()));
+        write("TokenizerFilesFuzz", "tokenizer-config", join("2", SmallModel.tokenizerConfig()));
+    }
+
+    private void text() throws IOException {
+        write("TextFuzz", "words", "ab [MASK] Ab#c, cafe\u0301 \u4e00\u4e8c \u0130\ud83d\ude00 abcabc!"
+                .getBytes(StandardCharsets.UTF_8));
+        write("TextFuzz", "long-word", "ab".repeat(60).getBytes(StandardCharsets.UTF_8));
+    }
+
+    private void encoder() throws IOException {
+        List<String> names = EncoderFilesFuzz.NAMES;
+        Map<String, byte[]> files = SmallModel.files();
+        for (int i = 0; i < names.size(); i++) {
+            String name = names.get(i).replace('/', '-');
+            write("EncoderFilesFuzz", name, join(String.valueOf(i), files.get(names.get(i))));
+        }
+    }
+
+    /** Sequences that share tokens, that dropped some, and an empty one, for each kind of cache. */
+    private void sessions() throws IOException {
+        for (Config config : CacheSessionFuzz.CONFIGS) {
+            KeyValueCache cache = KeyValueCache.paged(config, 1 << 16);
+            int first = cache.open();
+            append(cache, first, 70);
+            int fork = cache.fork(first);
+            append(cache, fork, 5);
+            cache.slide(fork, 66);
+            int empty = cache.open();
+            session(cache, config.dtype() + "-shared", first, fork, empty);
+            session(cache, config.dtype() + "-empty", empty);
+        }
+    }
+
+    private void session(KeyValueCache cache, String name, int... sequences) throws IOException {
+        Path file = corpus.resolve("CacheSessionFuzz").resolve(name.toLowerCase(java.util.Locale.ROOT));
+        Files.createDirectories(file.getParent());
+        CacheSession.save(CPU, cache, file, sequences);
+    }
+
+    private static void append(KeyValueCache cache, int sequence, int tokens) {
+        Config config = cache.config();
+        for (int layer = 0; layer < config.layers(); layer++) {
+            cache.append(
+                    CPU,
+                    layer,
+                    sequence,
+                    ramp(config.heads(), tokens, config.headDim()),
+                    ramp(config.heads(), tokens, config.valueDim()));
+        }
+    }
+
+    private static Tensor ramp(int heads, int tokens, int dim) {
+        float[] values = new float[heads * tokens * dim];
+        for (int i = 0; i < values.length; i++) {
+            values[i] = i % 7 - 3;
+        }
+        return Tensor.of(values, 1, heads, tokens, dim);
+    }
+
+    private void write(String target, String name, byte[] bytes) throws IOException {
+        Path file = corpus.resolve(target).resolve(name);
+        Files.createDirectories(file.getParent());
+        Files.write(file, bytes);
+    }
+
+    private static byte[] join(String first, byte[] then) {
+        return join(first.getBytes(StandardCharsets.UTF_8), then);
+    }
+
+    private static byte[] join(byte[] first, byte[] then) {
+        ByteArrayOutputStream all = new ByteArrayOutputStream();
+        all.writeBytes(first);
+        all.writeBytes(then);
+        return all.toByteArray();
+    }
+}

@@ -1,0 +1,42 @@
+package io.multihead.fuzz;
+
+import io.multihead.text.WordPiece;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+
+/** A tokenizer's folder of which one file has any bytes: the input's first byte, from '0' on, says which one. */
+public final class TokenizerFilesFuzz {
+    private static final List<String> FILES = List.of("tokenizer.json", "vocab.txt", "tokenizer_config.json");
+    private static final Path FOLDER = Scratch.folder("tokenizer");
+    private static final List<String> TEXTS = List.of("", "ab [MASK] Abc#d\u00e9 !", "\ud83d\ude00\ud800 \u4e00x");
+
+    private TokenizerFilesFuzz() {}
+
+    public static void fuzzerTestOneInput(byte[] input) {
+        if (input.length == 0) {
+            return;
+        }
+        String changed = FILES.get(Math.floorMod(input[0] - '0', FILES.size()));
+        byte[] bytes = Arrays.copyOfRange(input, 1, input.length);
+        delete(FOLDER.resolve("tokenizer.json"));
+        Scratch.write(FOLDER.resolve("vocab.txt"), SmallModel.vocabularyTxt());
+        Scratch.write(FOLDER.resolve("tokenizer_config.json"), SmallModel.tokenizerConfig());
+        Scratch.write(FOLDER.resolve(changed), bytes);
+        Oracle.accepts(bytes.length, FOLDER.resolve(changed).toString(), () -> {
+            WordPiece tokenizer = WordPiece.load(FOLDER);
+            TEXTS.forEach(text -> TextFuzz.check(tokenizer, text));
+        });
+    }
+
+    private static void delete(Path file) {
+        try {
+            Files.deleteIfExists(file);
+        } catch (IOException failed) {
+            throw new UncheckedIOException(failed);
+        }
+    }
+}
