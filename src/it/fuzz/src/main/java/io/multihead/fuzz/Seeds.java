@@ -4,7 +4,6 @@ import io.multihead.cache.CacheSession;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.cache.KeyValueCache.Config;
 import io.multihead.compute.Compute;
-import io.multihead.format.Safetensors;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.io.ByteArrayOutputStream;
@@ -16,6 +15,7 @@ import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.SplittableRandom;
 
 /** Writes the seeds of every target that reads files: {@code .ci/fuzz seeds}. */
 public final class Seeds {
@@ -34,6 +34,8 @@ public final class Seeds {
         seeds.text();
         seeds.encoder();
         seeds.sessions();
+        seeds.random("AttentionFuzz", 48);
+        seeds.random("CacheCallsFuzz", 300);
     }
 
     private void safetensors() throws IOException {
@@ -42,13 +44,11 @@ public final class Seeds {
             tensors.put(dtype.name(), Tensor.allocate(Arena.ofAuto(), dtype, io.multihead.tensor.Shape.of(2, 3)));
         }
         tensors.put("empty", Tensor.of(new float[0], 0, 5));
-        write("SafetensorsFuzz", "types", SmallModel.safetensors(tensors, Map.of("a", "b \u00e9")));
-        write("SafetensorsFuzz", "none", SmallModel.safetensors(Map.of(), Map.of()));
+        write("SafetensorsFuzz", "types", Framed.input(SmallModel.safetensors(tensors, Map.of("a", "b \u00e9"))));
+        write("SafetensorsFuzz", "whole", SmallModel.safetensors(Map.of("x", Tensor.of(new float[3], 3)), Map.of()));
         String integers = "{\"i\":{\"dtype\":\"I64\",\"shape\":[],\"data_offsets\":[0,8]},"
                 + "\"b\":{\"dtype\":\"BOOL\",\"shape\":[1,1],\"data_offsets\":[8,9]}}";
-        write("SafetensorsFuzz", "integers", join(
-                new byte[] {(byte) integers.length(), 0, 0, 0, 0, 0, 0, 0},
-                join(integers.getBytes(StandardCharsets.UTF_8), new byte[9])));
+        write("SafetensorsFuzz", "integers", join(integers, new byte[1 + 9]));
     }
 
     private void tokenizer() throws IOException {
@@ -63,8 +63,10 @@ public final class Seeds {
     }
 
     private void text() throws IOException {
-        write("TextFuzz", "words", "ab [MASK] Ab#c, cafe\u0301 \u4e00\u4e8c \u0130\ud83d\ude00 abcabc!"
-                .getBytes(StandardCharsets.UTF_8));
+        write(
+                "TextFuzz",
+                "words",
+                "ab [MASK] Ab#c, cafe\u0301 \u4e00\u4e8c \u0130\ud83d\ude00 abcabc!".getBytes(StandardCharsets.UTF_8));
         write("TextFuzz", "long-word", "ab".repeat(60).getBytes(StandardCharsets.UTF_8));
     }
 
@@ -72,8 +74,12 @@ public final class Seeds {
         List<String> names = EncoderFilesFuzz.NAMES;
         Map<String, byte[]> files = SmallModel.files();
         for (int i = 0; i < names.size(); i++) {
+            byte[] file = files.get(names.get(i));
             String name = names.get(i).replace('/', '-');
-            write("EncoderFilesFuzz", name, join(String.valueOf(i), files.get(names.get(i))));
+            write(
+                    "EncoderFilesFuzz",
+                    name,
+                    join(String.valueOf(i), name.endsWith(".safetensors") ? Framed.input(file) : file));
         }
     }
 
@@ -96,6 +102,7 @@ public final class Seeds {
         Path file = corpus.resolve("CacheSessionFuzz").resolve(name.toLowerCase(java.util.Locale.ROOT));
         Files.createDirectories(file.getParent());
         CacheSession.save(CPU, cache, file, sequences);
+        Files.write(file, Framed.input(Files.readAllBytes(file)));
     }
 
     private static void append(KeyValueCache cache, int sequence, int tokens) {
@@ -116,6 +123,15 @@ public final class Seeds {
             values[i] = i % 7 - 3;
         }
         return Tensor.of(values, 1, heads, tokens, dim);
+    }
+
+    /** What targets draw from that make calls. */
+    private void random(String target, int length) throws IOException {
+        for (int seed = 0; seed < 8; seed++) {
+            byte[] bytes = new byte[length];
+            new SplittableRandom(seed).nextBytes(bytes);
+            write(target, "random-" + seed, bytes);
+        }
     }
 
     private void write(String target, String name, byte[] bytes) throws IOException {

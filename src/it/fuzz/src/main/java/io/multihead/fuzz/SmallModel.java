@@ -16,8 +16,8 @@ import java.util.stream.IntStream;
 
 /** The smallest model that has every file, so that an input is a few hundred bytes and a run some microseconds. */
 final class SmallModel {
-    static final List<String> VOCABULARY =
-            List.of("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b", "ab", "##c", "c", "#", "!", "e", "\u4e00");
+    static final List<String> VOCABULARY = List.of(
+            "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b", "ab", "##c", "c", "#", "!", "e", "\u4e00");
 
     private static final int DIM = 4;
     private static final int INNER = 6;
@@ -95,12 +95,14 @@ final class SmallModel {
             String name = entry.getKey();
             Tensor tensor = entry.getValue();
             if (tensor.rank() == 2 && name.startsWith("encoder.")) {
-                String path = "/" + name.replace(".weight", "").replace('.', '/').replace("layer/", "layer.");
+                String path =
+                        "/" + name.replace(".weight", "").replace('.', '/').replace("layer/", "layer.");
                 name = "onnx::MatMul_" + number++;
                 tensor = tensor.permute(1, 0);
                 graph.message(1, OnnxFile.node(path + "/MatMul", "MatMul", path + "_0", "x", name));
             }
-            graph.message(5, OnnxFile.tensor(name, tensor.toArray(), tensor.shape().toArray()));
+            graph.message(
+                    5, OnnxFile.tensor(name, tensor.toArray(), tensor.shape().toArray()));
         }
         return OnnxFile.model(graph);
     }

@@ -12,19 +12,18 @@ public final class TextFuzz {
     private static final WordPiece[] TOKENIZERS = IntStream.range(0, 16)
             .mapToObj(flags -> WordPiece.ofVocabulary(
                     SmallModel.VOCABULARY,
-                    new TextNormalization(
-                            (flags & 1) == 0, (flags & 2) == 0, (flags & 4) == 0, (flags & 8) == 0)))
+                    new TextNormalization((flags & 1) == 0, (flags & 2) == 0, (flags & 4) == 0, (flags & 8) == 0)))
             .toArray(WordPiece[]::new);
 
     private TextFuzz() {}
 
     public static void fuzzerTestOneInput(FuzzedDataProvider data) {
-        WordPiece tokenizer = TOKENIZERS[data.consumeInt(0, TOKENIZERS.length - 1)]
-                .withSpecialTokensInText(data.consumeBoolean());
+        WordPiece tokenizer =
+                TOKENIZERS[data.consumeInt(0, TOKENIZERS.length - 1)].withSpecialTokensInText(data.consumeBoolean());
         int most = data.consumeInt(2, 40);
         String text = data.consumeString(200);
         String rest = data.consumeRemainingAsString();
-        Oracle.accepts(text.length() + rest.length(), () -> {
+        Oracle.check(text.length() + rest.length(), () -> {
             int[] ids = check(tokenizer, text);
             int[] others = check(tokenizer, rest);
             int[] both = tokenizer.encode(text + " " + rest);
@@ -50,7 +49,8 @@ public final class TextFuzz {
             tokenizer.token(ids[i + 1]);
             // pieces of one character that becomes several share its offsets
             Oracle.require(tokens.start(i) < tokens.end(i) && tokens.end(i) <= text.length(), "offsets");
-            Oracle.require(tokens.end(i) >= end && (tokens.start(i) >= end || tokens.end(i) == end), "order of offsets");
+            Oracle.require(
+                    tokens.end(i) >= end && (tokens.start(i) >= end || tokens.end(i) == end), "order of offsets");
             end = tokens.end(i);
         }
         return ids;
