@@ -102,10 +102,10 @@ class AttentionBadInputTest {
             float[] both = new float[240];
             Tensor scores = Tensor.of(both, 2, 4, 5, 6);
             fails(
-                    "scores: overlaps weights; expected memory of its own",
+                    "scores: F32 [2, 4, 5, 6] overlaps weights; expected memory of its own",
                     outputs.withWeights(Tensor.of(both, 2, 4, 5, 6)).withScores(scores, stage));
             fails(
-                    "scores: overlaps logSumExp; expected memory of its own",
+                    "scores: F32 [2, 4, 5, 6] overlaps logSumExp; expected memory of its own",
                     outputs.withLogSumExp(Tensor.of(both, 240).slice(0, 0, 40).reshape(2, 4, 5))
                             .withScores(scores, stage));
         }
