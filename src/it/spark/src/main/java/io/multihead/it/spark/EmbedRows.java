@@ -1,0 +1,75 @@
+package io.multihead.it.spark;
+
+import io.multihead.encoder.TextEmbedding;
+import java.util.ArrayDeque;
+import java.util.Iterator;
+import java.util.Queue;
+import org.apache.spark.api.java.function.MapPartitionsFunction;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.RowFactory;
+
+/** Appends the embedding of one column to the rows of a partition, of which it holds no more than a batch. */
+final class EmbedRows implements MapPartitionsFunction<Row, Row> {
+    private static final long serialVersionUID = 1;
+
+    private final String folder;
+    private final int column;
+
+    EmbedRows(String folder, int column) {
+        this.folder = folder;
+        this.column = column;
+    }
+
+    @Override
+    public Iterator<Row> call(Iterator<Row> rows) {
+        Texts texts = new Texts(rows, column);
+        Iterator<TextEmbedding> vectors = SharedEncoders.get(folder).embed(texts);
+        return new Iterator<>() {
+            @Override
+            public boolean hasNext() {
+                return vectors.hasNext();
+            }
+
+            @Override
+            public Row next() {
+                float[] vector = vectors.next().vector();
+                Row row = texts.read.remove();
+                return append(row, row.isNullAt(column) ? null : vector);
+            }
+        };
+    }
+
+    private static Row append(Row row, float[] vector) {
+        Object[] values = new Object[row.length() + 1];
+        for (int i = 0; i < row.length(); i++) {
+            values[i] = row.get(i);
+        }
+        values[row.length()] = vector;
+        return RowFactory.create(values);
+    }
+
+    /** The texts of rows that are kept until their vectors are there. */
+    private static final class Texts implements Iterator<String> {
+        private final Queue<Row> read = new ArrayDeque<>();
+        private final Iterator<Row> rows;
+        private final int column;
+
+        Texts(Iterator<Row> rows, int column) {
+            this.rows = rows;
+            this.column = column;
+        }
+
+        @Override
+        public boolean hasNext() {
+            return rows.hasNext();
+        }
+
+        @Override
+        public String next() {
+            Row row = rows.next();
+            read.add(row);
+            // null as empty text, which costs two tokens and keeps rows and vectors in step
+            return row.isNullAt(column) ? "" : row.getString(column);
+        }
+    }
+}

@@ -1,0 +1,34 @@
+package io.multihead.it.spark;
+
+import java.io.IOException;
+import java.net.InetAddress;
+
+/**
+ * Checks the Java of this JVM before a class of the library is loaded, which Java 17 and 21 would refuse with
+ * {@code UnsupportedClassVersionError}. This project's classes are compiled for Java 17, so that an executor gets this far.
+ */
+final class ExecutorJava {
+    private static final int OLDEST = 25;
+
+    private ExecutorJava() {}
+
+    static void require() {
+        require(Runtime.version().feature());
+    }
+
+    static void require(int feature) {
+        if (feature < OLDEST) {
+            throw new IllegalStateException("Java: " + feature + " in " + System.getProperty("java.home") + " on "
+                    + host() + "; expected at least " + OLDEST
+                    + ": set spark.executorEnv.JAVA_HOME (YARN, standalone) or the image's JDK (Kubernetes)");
+        }
+    }
+
+    static String host() {
+        try {
+            return InetAddress.getLocalHost().getHostName();
+        } catch (IOException e) {
+            return "an unknown host";
+        }
+    }
+}

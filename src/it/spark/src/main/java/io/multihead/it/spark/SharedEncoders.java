@@ -1,0 +1,53 @@
+package io.multihead.it.spark;
+
+import io.multihead.compute.Compute;
+import io.multihead.encoder.SentenceEncoder;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.SparkFiles;
+
+/**
+ * One encoder for each model folder and JVM, which all tasks of an executor share. An encoder is thread-safe; with
+ * {@link Compute#serial} each task computes on its own thread, so Spark's cores are the only threads.
+ *
+ * <p>The weights are mapped: executors of one host share the page cache. An encoder stays loaded until its JVM ends.
+ */
+public final class SharedEncoders {
+    private static final Map<Path, SentenceEncoder> LOADED = new ConcurrentHashMap<>();
+
+    private SharedEncoders() {}
+
+    /**
+     * Returns the encoder of a folder, which the first call in this JVM loads.
+     *
+     * @param folder an absolute path, the same on each executor, or the name of an archive that Spark distributes
+     *     ({@code --archives model.zip#model} is {@code "model"})
+     * @return a shared encoder; not to be closed
+     * @throws IllegalStateException if this JVM is older than Java 25
+     * @throws IllegalArgumentException if there is no such folder, a file is missing, or the model is not one that can be computed; the
+     *     message names the folder and the host
+     */
+    public static SentenceEncoder get(String folder) {
+        ExecutorJava.require();
+        Path path = Path.of(folder);
+        return LOADED.computeIfAbsent(path.isAbsolute() ? path : Path.of(SparkFiles.get(folder)), SharedEncoders::load);
+    }
+
+    private static SentenceEncoder load(Path folder) {
+        if (!Files.isDirectory(folder)) {
+            throw new IllegalArgumentException("folder: " + folder + " is no folder on " + ExecutorJava.host()
+                    + "; expected a model's folder, at the same path on each executor");
+        }
+        try {
+            return SentenceEncoder.load(Compute.serial(), folder);
+        } catch (IOException | IllegalArgumentException e) {
+            throw new IllegalArgumentException(
+                    "folder: " + folder + " on " + ExecutorJava.host() + " cannot be loaded: " + e
+                            + "; expected config.json, model.safetensors and tokenizer.json or vocab.txt",
+                    e);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+package io.multihead.it.spark;
+
+import java.io.File;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.jar.JarEntry;
+import java.util.jar.JarOutputStream;
+import java.util.stream.Stream;
+import org.apache.spark.sql.SparkSession;
+
+/**
+ * An installation of Spark made of the class path's jars, in the folder that the environment variable SPARK_HOME names; and what
+ * {@code spark-submit --jars} would send to executors: the library's jar, and one of this project's classes.
+ */
+final class SparkHome {
+    private static final String MULTIHEAD = "multihead-";
+    private static final String TARGET = new File("target").getAbsolutePath();
+
+    private SparkHome() {}
+
+    /** Returns a driver's session on any master, with this JVM's Java on executors. */
+    static SparkSession.Builder session(String master) throws IOException {
+        List<String> jars = prepare();
+        return SparkSession.builder()
+                .appName("multihead")
+                .master(master)
+                .config("spark.jars", String.join(",", jars))
+                .config("spark.executorEnv.JAVA_HOME", System.getProperty("java.home"))
+                .config("spark.driver.host", "127.0.0.1")
+                .config("spark.driver.bindAddress", "127.0.0.1")
+                .config("spark.ui.enabled", "false")
+                .config("spark.sql.shuffle.partitions", "4")
+                .config("spark.sql.warehouse.dir", TARGET + "/warehouse")
+                .config("spark.local.dir", TARGET + "/spark-local");
+    }
+
+    /** Lays out the folder, and returns the jars of the application. */
+    private static List<String> prepare() throws IOException {
+        Path home = Path.of(System.getenv("SPARK_HOME"));
+        Path jars = Files.createDirectories(home.resolve("jars"));
+        Files.write(home.resolve("RELEASE"), new byte[0]);
+        List<String> application = new ArrayList<>();
+        List<Path> classes = new ArrayList<>();
+        for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {
+            Path path = Path.of(entry).toAbsolutePath();
+            String name = path.getFileName().toString();
+            if (Files.isDirectory(path)) {
+                classes.add(path);
+            } else if (name.startsWith(MULTIHEAD)) {
+                application.add(path.toString());
+            } else if (name.endsWith(".jar") && !name.contains("junit") && !name.contains("langchain4j")) {
+                link(jars.resolve(name), path);
+            }
+        }
+        application.add(jarOf(classes).toString());
+        return application;
+    }
+
+    private static void link(Path link, Path jar) throws IOException {
+        try {
+            Files.createSymbolicLink(link, jar);
+        } catch (FileAlreadyExistsException linkedBefore) {
+            // by an earlier run
+        }
+    }
+
+    private static Path jarOf(List<Path> folders) throws IOException {
+        Path jar = Path.of(TARGET, "application.jar");
+        try (OutputStream out = Files.newOutputStream(jar);
+                JarOutputStream entries = new JarOutputStream(out)) {
+            for (Path folder : folders) {
+                try (Stream<Path> files = Files.walk(folder)) {
+                    for (Path file : files.filter(Files::isRegularFile).toList()) {
+                        entries.putNextEntry(
+                                new JarEntry(folder.relativize(file).toString().replace('\\', '/')));
+                        Files.copy(file, entries);
+                        entries.closeEntry();
+                    }
+                }
+            }
+        }
+        return jar;
+    }
+}
