@@ -1,0 +1,27 @@
+package io.multihead.it.spark;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Encoders;
+import org.apache.spark.sql.Row;
+import org.junit.jupiter.api.Test;
+
+/** What holds besides where executors are processes of their own. */
+abstract class ClusterContract extends EmbeddingContract {
+    @Test
+    void workOfAKilledExecutorIsDoneAgainAndNothingIsLostOrDoubled() {
+        Path marker = temporary.resolve("killed");
+        Dataset<Row> texts = spark.read().parquet(path("texts")).repartition(12);
+        Dataset<Row> vectors = embedded(texts)
+                .mapPartitions(
+                        ExecutorProbe.halting(marker.toString(), 400),
+                        Encoders.row(texts.schema().add("embedding", SparkEmbeddings.VECTOR, true)));
+        String out = path("vectors-killed");
+        vectors.write().parquet(out);
+        assertTrue(Files.exists(marker), "no executor was killed");
+        assertBits(expected, spark.read().parquet(out).collectAsList());
+    }
+}
