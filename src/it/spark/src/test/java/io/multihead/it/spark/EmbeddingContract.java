@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -47,12 +48,13 @@ abstract class EmbeddingContract {
     float[][] expected;
 
     /** Starts the cluster. */
-    abstract SparkSession start() throws IOException;
+    abstract SparkSession start(SparkSession.Builder session) throws IOException;
 
     @BeforeAll
     void prepare() throws IOException {
-        spark = start();
         tiny = ModelFolders.tiny(temporary.resolve("tiny"));
+        String archive = ModelFolders.zip(tiny, temporary.resolve("tiny.zip")) + "#packed";
+        spark = start(SparkHome.session().config("spark.archives", archive));
         texts = texts(TEXTS);
         expected = alone(tiny, texts);
         rows(texts).repartition(7).write().parquet(path("texts"));
@@ -69,12 +71,12 @@ abstract class EmbeddingContract {
         return temporary.resolve(name).toString();
     }
 
-    /** Random texts of 0 to 20 words of which some are equal, and a few that are longer than the model's 64 positions. */
+    /** Random texts of 0 to 8 words of which some are equal, and a few that are longer than the model's 64 positions. */
     static List<String> texts(int count) {
         SplittableRandom random = new SplittableRandom(1);
         List<String> texts = new ArrayList<>();
         for (int i = 0; i < count; i++) {
-            int words = random.nextInt(100) == 0 ? 60 : random.nextInt(21);
+            int words = random.nextInt(100) == 0 ? 60 : random.nextInt(9);
             texts.add(random.ints(words, 0, 500)
                     .mapToObj(word -> Integer.toString(word + 10, 36).replaceAll("[0-9]", "x"))
                     .collect(Collectors.joining(" ")));
@@ -170,6 +172,15 @@ abstract class EmbeddingContract {
         Dataset<Row> vectors =
                 SparkEmbeddings.withEmbeddings(rows(some).repartition(4), "text", "embedding", folder.toString());
         assertBits(alone(folder, some), vectors.collectAsList());
+    }
+
+    @Test
+    void relativeFolderIsAnArchiveThatSparkDistributes() {
+        List<String> some = texts.subList(0, 100);
+        assertBits(
+                Arrays.copyOf(expected, some.size()),
+                SparkEmbeddings.withEmbeddings(rows(some), "text", "embedding", "packed")
+                        .collectAsList());
     }
 
     @Test

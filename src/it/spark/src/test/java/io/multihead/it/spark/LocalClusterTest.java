@@ -2,7 +2,6 @@ package io.multihead.it.spark;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import java.io.IOException;
 import java.util.Set;
 import org.apache.spark.sql.SparkSession;
 import org.junit.jupiter.api.Test;
@@ -10,8 +9,8 @@ import org.junit.jupiter.api.Test;
 /** Two executors of one core each, with the flags that Spark gives them. */
 class LocalClusterTest extends ClusterContract {
     @Override
-    SparkSession start() throws IOException {
-        return SparkHome.session("local-cluster[2,1,1024]").getOrCreate();
+    SparkSession start(SparkSession.Builder session) {
+        return session.master("local-cluster[2,1,1024]").getOrCreate();
     }
 
     @Test

@@ -5,6 +5,7 @@ import io.multihead.format.Safetensors;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
@@ -12,6 +13,9 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipOutputStream;
 
 /** Writes models as folders, as the hub has them. */
 final class ModelFolders {
@@ -80,6 +84,20 @@ final class ModelFolders {
         }
         Files.writeString(folder.resolve("config.json"), config(384, 6, 12, 1536, 30522, 512));
         return folder;
+    }
+
+    /** Packs the files of a folder. */
+    static Path zip(Path folder, Path archive) throws IOException {
+        try (OutputStream out = Files.newOutputStream(archive);
+                ZipOutputStream entries = new ZipOutputStream(out);
+                Stream<Path> files = Files.list(folder)) {
+            for (Path file : files.toList()) {
+                entries.putNextEntry(new ZipEntry(file.getFileName().toString()));
+                Files.copy(file, entries);
+                entries.closeEntry();
+            }
+        }
+        return archive;
     }
 
     private static String config(int dim, int layers, int heads, int inner, int words, int positions) {

@@ -23,12 +23,11 @@ final class SparkHome {
 
     private SparkHome() {}
 
-    /** Returns a driver's session on any master, with this JVM's Java on executors. */
-    static SparkSession.Builder session(String master) throws IOException {
+    /** Returns a driver's session without a master, with this JVM's Java on executors. */
+    static SparkSession.Builder session() throws IOException {
         List<String> jars = prepare();
         return SparkSession.builder()
                 .appName("multihead")
-                .master(master)
                 .config("spark.jars", String.join(",", jars))
                 .config("spark.executorEnv.JAVA_HOME", System.getProperty("java.home"))
                 .config("spark.driver.host", "127.0.0.1")

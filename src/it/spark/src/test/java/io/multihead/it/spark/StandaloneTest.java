@@ -17,8 +17,7 @@ class StandaloneTest extends ClusterContract {
     private Processes processes;
 
     @Override
-    SparkSession start() throws IOException {
-        SparkSession.Builder session = SparkHome.session("local");
+    SparkSession start(SparkSession.Builder session) throws IOException {
         processes = new Processes(temporary);
         return session.master(processes.master())
                 .config("spark.executor.cores", "1")
