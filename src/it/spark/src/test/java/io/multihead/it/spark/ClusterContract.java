@@ -4,13 +4,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.Row;
 import org.junit.jupiter.api.Test;
 
 /** What holds besides where executors are processes of their own. */
-abstract class ClusterContract extends EmbeddingContract {
+abstract class ClusterContract extends AttentionContract {
     @Test
     void workOfAKilledExecutorIsDoneAgainAndNothingIsLostOrDoubled() {
         Path marker = temporary.resolve("killed");
@@ -23,5 +24,18 @@ abstract class ClusterContract extends EmbeddingContract {
         vectors.write().parquet(out);
         assertTrue(Files.exists(marker), "no executor was killed");
         assertBits(expected, spark.read().parquet(out).collectAsList());
+    }
+
+    @Test
+    void shardsOfAKilledExecutorAreAttendedAgain() {
+        String marker = temporary.resolve("killed-attention").toString();
+        long driver = ProcessHandle.current().pid();
+        JavaRDD<KeyValueShard> shards = shards(40, 500, 8).map(shard -> {
+            ExecutorProbe.haltOnce(marker, driver);
+            return shard;
+        });
+        PartialAttention actual = ShardedAttention.attend(shards, 40, QUERY);
+        assertTrue(Files.exists(Path.of(marker)), "no executor was killed");
+        assertSameBits(onTheDriver(40, 500), actual);
     }
 }

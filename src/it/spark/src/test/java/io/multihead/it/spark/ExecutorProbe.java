@@ -41,7 +41,7 @@ final class ExecutorProbe {
     }
 
     /**
-     * Passes rows through, and halts the JVM in the middle of the first task that finds the marker missing. Not in the driver's JVM.
+     * Passes rows through, and halts the JVM in the middle of the first task that finds the marker missing.
      */
     static MapPartitionsFunction<Row, Row> halting(String marker, int after) {
         long driver = ProcessHandle.current().pid();
@@ -55,12 +55,19 @@ final class ExecutorProbe {
 
             @Override
             public Row next() {
-                if (++passed == after && ProcessHandle.current().pid() != driver && create(marker)) {
-                    Runtime.getRuntime().halt(KILLED);
+                if (++passed == after) {
+                    haltOnce(marker, driver);
                 }
                 return rows.next();
             }
         };
+    }
+
+    /** Halts the JVM, unless the marker exists or this is the driver. */
+    static void haltOnce(String marker, long driver) {
+        if (ProcessHandle.current().pid() != driver && create(marker)) {
+            Runtime.getRuntime().halt(KILLED);
+        }
     }
 
     private static boolean create(String marker) {

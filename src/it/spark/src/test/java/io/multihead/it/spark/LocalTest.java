@@ -4,15 +4,14 @@ import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.io.IOException;
 import org.apache.spark.sql.SparkSession;
 import org.junit.jupiter.api.Test;
 
 /** Two threads of the driver's JVM. */
-class LocalTest extends EmbeddingContract {
+class LocalTest extends AttentionContract {
     @Override
-    SparkSession start() throws IOException {
-        return SparkHome.session("local[2]").getOrCreate();
+    SparkSession start(SparkSession.Builder session) {
+        return session.master("local[2]").getOrCreate();
     }
 
     @Test

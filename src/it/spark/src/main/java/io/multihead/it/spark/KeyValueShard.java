@@ -1,0 +1,14 @@
+package io.multihead.it.spark;
+
+import java.io.Serializable;
+
+/**
+ * Keys and values of some consecutive tokens of one context.
+ *
+ * @param index the shard's place among all shards of the context, from 0
+ * @param tokens how many
+ * @param keys {@code [keyValueHeads, tokens, headDim]}, row-major
+ * @param values {@code [keyValueHeads, tokens, valueDim]}, row-major
+ */
+@SuppressWarnings("ArrayRecordComponent")
+public record KeyValueShard(int index, int tokens, float[] keys, float[] values) implements Serializable {}
