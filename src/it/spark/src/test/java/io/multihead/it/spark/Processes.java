@@ -51,6 +51,7 @@ final class Processes implements AutoCloseable {
         List<String> command = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-Xmx512m",
+                "-Dspark.worker.timeout=" + SparkHome.WORKER_TIMEOUT,
                 "-cp",
                 System.getenv("SPARK_HOME") + "/jars/*",
                 "org.apache.spark.deploy." + role + "." + name));

@@ -3,7 +3,6 @@ package io.multihead.it.spark;
 import java.io.File;
 import java.io.IOException;
 import java.io.OutputStream;
-import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -18,6 +17,9 @@ import org.apache.spark.sql.SparkSession;
  * {@code spark-submit --jars} would send to executors: the library's jar, and one of this project's classes.
  */
 final class SparkHome {
+    /** Seconds without a heartbeat: a busy machine may stop all processes for longer than the default of 60. */
+    static final int WORKER_TIMEOUT = 300;
+
     private static final String MULTIHEAD = "multihead-";
     private static final String TARGET = new File("target").getAbsolutePath();
 
@@ -33,6 +35,8 @@ final class SparkHome {
                 .config("spark.driver.host", "127.0.0.1")
                 .config("spark.driver.bindAddress", "127.0.0.1")
                 .config("spark.ui.enabled", "false")
+                .config("spark.worker.timeout", WORKER_TIMEOUT)
+                .config("spark.network.timeout", WORKER_TIMEOUT + "s")
                 .config("spark.sql.shuffle.partitions", "4")
                 .config("spark.sql.warehouse.dir", TARGET + "/warehouse")
                 .config("spark.local.dir", TARGET + "/spark-local");
@@ -42,6 +46,7 @@ final class SparkHome {
     private static List<String> prepare() throws IOException {
         Path home = Path.of(System.getenv("SPARK_HOME"));
         Path jars = Files.createDirectories(home.resolve("jars"));
+        empty(jars);
         Files.write(home.resolve("RELEASE"), new byte[0]);
         List<String> application = new ArrayList<>();
         List<Path> classes = new ArrayList<>();
@@ -53,18 +58,19 @@ final class SparkHome {
             } else if (name.startsWith(MULTIHEAD)) {
                 application.add(path.toString());
             } else if (name.endsWith(".jar") && !name.contains("junit") && !name.contains("langchain4j")) {
-                link(jars.resolve(name), path);
+                Files.createSymbolicLink(jars.resolve(name), path);
             }
         }
         application.add(jarOf(classes).toString());
         return application;
     }
 
-    private static void link(Path link, Path jar) throws IOException {
-        try {
-            Files.createSymbolicLink(link, jar);
-        } catch (FileAlreadyExistsException linkedBefore) {
-            // by an earlier run
+    /** Removes what an earlier run with other versions may have left. */
+    private static void empty(Path folder) throws IOException {
+        try (Stream<Path> files = Files.list(folder)) {
+            for (Path file : files.toList()) {
+                Files.delete(file);
+            }
         }
     }
 
