@@ -176,7 +176,7 @@ class TensorProperties {
                 "target: shape [2, 3]; expected 2 along axis 1, as the parts have together",
                 () -> Tensor.concat(-1, target, one, one));
         message(
-                "target: overlaps parts[1]; expected memory of its own",
+                "target: F32 [2, 3] overlaps parts[1]; expected memory of its own",
                 () -> Tensor.concat(1, target, one, target.slice(1, 0, 2)));
         message(
                 "target: read-only memory; expected memory to write to",
