@@ -179,10 +179,10 @@ class TensorProperties {
                 "target: F32 [2, 3] overlaps parts[1]; expected memory of its own",
                 () -> Tensor.concat(1, target, one, target.slice(1, 0, 2)));
         message(
-                "target: read-only memory; expected memory to write to",
+                "target: read-only memory; expected memory that can be written",
                 () -> Tensor.concat(1, Tensor.view(target.memory().asReadOnly(), DType.F32, target.shape()), one, two));
         message(
-                "target: F32 [2, 3] strides [0, 1]; expected an element of its own for every position",
+                "target: F32 [2, 3] strides [0, 1]; expected every element to have its own storage",
                 () -> Tensor.concat(1, Tensor.of(new float[3], 1, 3).broadcast(2, 3), one, two));
         assertArrayEquals(new float[6], target.toArray());
         Tensor.concat(1, target, one, two);
