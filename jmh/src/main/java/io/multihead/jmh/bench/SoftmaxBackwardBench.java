@@ -30,12 +30,13 @@ public class SoftmaxBackwardBench extends Comparison {
 
     @Setup(Level.Trial)
     public void open() {
-        FloatBuffer softmax = Data.gaussian(ROWS * columns, 1);
+        FloatBuffer scores = Data.gaussian(ROWS * columns, 1);
+        FloatBuffer softmax = Data.zeros(ROWS * columns);
         FloatBuffer upstream = Data.gaussian(ROWS * columns, 2);
         FloatBuffer out = Data.zeros(ROWS * columns);
         FloatBuffer expected = Data.zeros(ROWS * columns);
         cpu = Compute.threads(threads);
-        Softmax.forward(cpu, view(softmax), view(softmax), null, AttentionOptions.DEFAULT);
+        Softmax.forward(cpu, view(scores), view(softmax), null, AttentionOptions.DEFAULT);
         ours(softmax, upstream, expected).run();
         load(impl, () -> switch (impl) {
             case "multihead" -> ours(softmax, upstream, out);
