@@ -43,7 +43,7 @@ class NativeMemoryTest {
         assertEquals(List.of("ok"), run("cache", "-Xmx128m"));
     }
 
-    /** What nobody closes is freed: 7 GiB of caches and weights, and scratch of 300 Computes. */
+    /** Memory that is never closed is freed: 6 GiB of caches and weights, and scratch of 300 Computes. */
     @Test
     void nothingLeaksWhenNobodyCloses() throws IOException, InterruptedException {
         assertEquals(

@@ -6,7 +6,7 @@ import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import java.util.List;
 
-/** What was measured of every head of a model on one text. Heads of all layers are numbered through, layer by layer. */
+/** Measurements of every head of a model on one text. Heads are numbered consecutively over all layers. */
 final class HeadSurvey {
     private final List<String> tokens;
     private final int headsOfLayer;

@@ -9,7 +9,7 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * What silencing heads costs: how far the vectors of some texts move from those of the whole model. States that go into each block are
+ * The cost of silencing heads: how far the vectors of some texts move from those of the whole model. States that go into each block are
  * kept for one set of heads, so that a set which differs from it in a late layer is computed from there.
  */
 final class MaskedCosine {
@@ -42,7 +42,7 @@ final class MaskedCosine {
     }
 
     /**
-     * What is left of the vectors.
+     * The similarity that remains to the vectors of the whole model.
      *
      * @param cosine mean cosine between the texts' vectors and those of the whole model
      * @param sameNeighbour the share of texts whose nearest other text is that of the whole model

@@ -22,7 +22,7 @@ import java.util.Map;
 import java.util.SplittableRandom;
 
 /**
- * What the study looks at: the tokens of a paragraph, embedded with seeded random vectors and sinusoidal positions (Vaswani et
+ * The input of the study: the tokens of a paragraph, embedded with seeded random vectors and sinusoidal positions (Vaswani et
  * al. 2017, section 3.5).
  */
 final class Subject {

@@ -13,7 +13,7 @@ import java.util.function.Consumer;
  * Which heads of the trained model can go. The order of removal is found on every sixteenth sentence and judged by all others.
  */
 final class TrainedPruning {
-    /** One sentence of so many is for the search. */
+    /** Every sixteenth sentence is used for the search, the others for the evaluation. */
     private static final int SEARCHED = 16;
 
     private static final int ROUND = 12;
@@ -97,7 +97,7 @@ final class TrainedPruning {
         return importance;
     }
 
-    /** What is left on the sentences that judge. */
+    /** Returns the similarity that remains on the evaluation sentences. */
     MaskedCosine.Left left(boolean[][] kept) {
         return judged.left(kept);
     }

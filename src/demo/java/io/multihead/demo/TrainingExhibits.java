@@ -40,7 +40,7 @@ final class TrainingExhibits {
         this.step = step;
     }
 
-    /** What one model became. */
+    /** The results of training one model. */
     private record Trained(int heads, List<Double> losses, double accuracy, double[] entropy, double difference) {}
 
     /** Sizes at which a task is learnt in some hundred steps. */

@@ -154,7 +154,7 @@ public final class KeyValueCache {
      * @param arena allocates native memory, all of it now; a shared one if several threads are to use the cache
      * @return the cache
      * @throws IllegalArgumentException if a number is less than 1, or there are more than 2^31 pages of 256 tokens
-     * @throws OutOfMemoryError if the system has not so much memory
+     * @throws OutOfMemoryError if the system has too little memory
      */
     public static KeyValueCache contiguous(Config config, int sequences, long tokens, Arena arena) {
         Checks.notNull(config, "config");

@@ -111,7 +111,7 @@ final class PagePool {
         return page;
     }
 
-    /** Allocates all slabs at once, so that a system which has not so much memory refuses before any of it is touched. */
+    /** Allocates all slabs at once, so that a system with too little memory refuses before any of it is touched. */
     void reserveAll() {
         // pages are whole cache lines, so each slab is as far from one as the first
         long lead = PanelMemory.STREAM_OFFSET;

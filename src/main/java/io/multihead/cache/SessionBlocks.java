@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What a session file holds of a cache: the distinct blocks of 64 tokens of some sequences, one after another, and which of them each
+ * The contents of a session file: the distinct blocks of 64 tokens of some sequences, one after another, and which of them each
  * sequence is made of. A block that sequences share is there once, whatever the size of pages.
  */
 final class SessionBlocks {

@@ -10,7 +10,7 @@ import java.util.TreeSet;
 
 /** A BERT encoder from an ONNX file: sizes from the weights' shapes, heads and epsilon from the graph's constants. */
 final class BertOnnx {
-    /** What an encoder that PyTorch exported is made of. An operation beyond these would make it another function. */
+    /** The operations of an encoder that PyTorch exported. With any other operation it would be another function. */
     private static final Set<String> OPERATIONS = Set.of(
             "Add",
             "Cast",

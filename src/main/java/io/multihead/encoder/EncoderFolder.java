@@ -26,7 +26,7 @@ final class EncoderFolder {
     private static final Set<String> IGNORED =
             Set.of("pooler.dense.weight", "pooler.dense.bias", "embeddings.position_ids");
 
-    /** What {@code modules.json} says: the transformer's folder, how tokens are pooled, and whether vectors are normalised. */
+    /** The contents of {@code modules.json}: the transformer's folder, how tokens are pooled, and whether vectors are normalised. */
     private record Modules(Path transformer, Pooling pooling, boolean normalized) {}
 
     /** The modules by their folders. */

@@ -19,7 +19,7 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What happens to each token's row alone: the sum of its embeddings, addition with normalisation, and GELU. Works on the arrays of
+ * Passes over the row of each token: the sum of its embeddings, addition with normalisation, and GELU. Works on the arrays of
  * {@link Activations} in place and is reused, so that a warm call allocates nothing. For one caller at a time.
  */
 final class RowPasses implements LoopBody {

@@ -7,7 +7,7 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * What the heads of an encoder attend to in one text.
+ * The attention weights of all heads of an encoder for one text.
  *
  * @param tokens as the vocabulary has them, {@code [CLS]} and {@code [SEP]} included
  * @param weights {@code [layers, heads, tokens, tokens]} of f32 on the Java heap: how much of each token's attention, the third axis,

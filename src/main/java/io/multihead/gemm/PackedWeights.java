@@ -37,7 +37,7 @@ public final class PackedWeights {
      *     given as {@code weight.permute(1, 0)}
      * @return the packed copy
      * @throws IllegalArgumentException if the matrix has not two axes, or 256 of its rows have more than 2^31 elements
-     * @throws OutOfMemoryError if the JVM has not so much direct memory
+     * @throws OutOfMemoryError if the JVM has too little direct memory
      */
     public static PackedWeights of(Tensor matrix) {
         return of(matrix, Arena.ofAuto());
@@ -51,7 +51,7 @@ public final class PackedWeights {
      * @param arena allocates native memory; a shared one if several threads are to multiply
      * @return the packed copy
      * @throws IllegalArgumentException if the matrix has not two axes, or 256 of its rows have more than 2^31 elements
-     * @throws OutOfMemoryError if the system has not so much memory
+     * @throws OutOfMemoryError if the system has too little memory
      */
     public static PackedWeights of(Tensor matrix, Arena arena) {
         VectorApiCheck.requireVectorModule();

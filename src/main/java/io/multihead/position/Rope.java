@@ -41,7 +41,7 @@ public final class Rope {
     }
 
     /**
-     * What is rotated and how fast. Immutable and thread-safe.
+     * The rotated dims and their frequencies. Immutable and thread-safe.
      *
      * @param rotaryDims how many leading elements of a row are rotated, even, 2 to 65536; the rest of it is copied
      * @param theta the base of the frequencies, greater than 1

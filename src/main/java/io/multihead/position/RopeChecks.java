@@ -6,7 +6,7 @@ import io.multihead.internal.base.TokenPositions;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Tensor;
 
-/** What must hold before a rotation writes anything. */
+/** Checks of the arguments of a rotation, made before anything is written. */
 final class RopeChecks {
     private static final int MAX_PAIRS = 1 << 15;
 
@@ -30,7 +30,7 @@ final class RopeChecks {
         }
     }
 
-    /** Fails unless both hold floating numbers in rows of 1 to 32768 pairs, and have one shape of so many axes. */
+    /** Fails unless both hold floating numbers in rows of 1 to 32768 pairs, and have one shape with {@code minRank} to {@code maxRank} axes. */
     static void requireTables(Tensor cos, Tensor sin, int minRank, int maxRank, String expected) {
         TensorChecks.requireFloating(cos, "cos");
         TensorChecks.requireFloating(sin, "sin");

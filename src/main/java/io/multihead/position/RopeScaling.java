@@ -24,7 +24,7 @@ public sealed interface RopeScaling {
     double frequency(int pair, int rotaryDims, double theta);
 
     /**
-     * What cosine and sine are multiplied with: scores change by its square.
+     * Returns the factor of cosine and sine: scores change by its square.
      *
      * @return 1 unless the scaling says otherwise
      */
@@ -159,7 +159,7 @@ public sealed interface RopeScaling {
             return frequency / factor * divided + frequency * (1 - divided);
         }
 
-        /** The pair, as a real number, that turns so many times within the original context. */
+        /** Returns the pair, as a real number, that makes {@code turns} full rotations within the original context. */
         private double pairOf(double turns, int rotaryDims, double theta) {
             double slowdown = originalContext / (turns * 2 * Math.PI);
             return rotaryDims * StrictMath.log(slowdown) / (2 * StrictMath.log(theta));

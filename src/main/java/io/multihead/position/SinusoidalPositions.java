@@ -77,7 +77,7 @@ public final class SinusoidalPositions {
         });
     }
 
-    /** What positions are multiplied with, for each pair of elements. */
+    /** Returns the frequency of each pair of elements. */
     private static double[] rates(int dim) {
         double[] rates = new double[(dim + 1) / 2];
         for (int pair = 0; pair < rates.length; pair++) {

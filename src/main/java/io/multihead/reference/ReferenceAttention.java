@@ -26,7 +26,7 @@ public final class ReferenceAttention {
     private final int headDim;
     private final int valueDim;
     private double scoreError;
-    /** What an f32 chain may lose of the score computed last. */
+    /** The largest rounding error of an f32 chain for the score computed last. */
     private double lost;
 
     private ReferenceAttention(Call call) {

@@ -7,7 +7,7 @@ import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/** What the gradient of a bias is by its specification. */
+/** The gradient of a bias by its specification. */
 final class BiasGradients {
     private BiasGradients() {}
 

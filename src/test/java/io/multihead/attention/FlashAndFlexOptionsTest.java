@@ -32,7 +32,7 @@ class FlashAndFlexOptionsTest {
     private final Tensor key = gaussian(2, HEADS, KEYS, DIM);
     private final Tensor value = gaussian(2, HEADS, KEYS, DIM);
 
-    /** What happens to a scaled score; minus infinity hides its key. */
+    /** Changes a scaled score; minus infinity hides its key. */
     private interface Formula {
         double apply(int b, int h, int i, int j, double score);
     }

@@ -278,7 +278,7 @@ final class OnnxAttentionCall {
     }
 
     /**
-     * What an f32 score may be off: headDim products, each rounded once, and twice more where inputs are f64; scale, eight
+     * The error bound of an f32 score: headDim products, each rounded once, and twice more where inputs are f64; scale, eight
      * roundings of a cap, and a bias that is read and added.
      */
     private double scoreError() {

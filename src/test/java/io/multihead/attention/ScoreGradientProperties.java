@@ -35,7 +35,7 @@ class ScoreGradientProperties {
     private static final Compute SERIAL = Compute.serial();
     private static final Compute THREADS = Compute.threads(3);
 
-    /** What the loss depends on beside the output, and what is dropped. */
+    /** Further outputs that the loss depends on, and dropout. */
     record Upstream(boolean logSumExp, boolean weights, double dropout) {}
 
     @Provide

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** What the exhibits of the trained model are made of. */
+/** The parts of the exhibits of the trained model. */
 class TrainedExhibitsTest {
     private static final List<String> TOKENS = List.of("[CLS]", "a", "cat", ",", "a", "[SEP]");
     private static final List<String> TEXTS =

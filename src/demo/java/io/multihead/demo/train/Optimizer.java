@@ -14,7 +14,7 @@ public interface Optimizer {
      */
     void step(Map<String, Tensor> parameters, Map<String, Tensor> gradients, double rate);
 
-    /** What it remembers, by name: shares no memory with it. */
+    /** Returns a copy of the optimizer's state, by name. */
     Map<String, Tensor> state();
 
     /** Takes back what {@link #state} gave; names and shapes were checked against it. */

@@ -28,7 +28,7 @@ import java.util.SplittableRandom;
 public final class TokenModel {
     /** Sizes. */
     public record Config(Task task, Task.Sizes sizes, int embedDim, int heads, int layers) {
-        /** What a checkpoint must agree on. */
+        /** Returns the architecture, which must be that of a checkpoint. */
         public String architecture() {
             return task + " vocabulary " + sizes.vocabulary() + " embedDim " + embedDim + " heads " + heads + " layers "
                     + layers;

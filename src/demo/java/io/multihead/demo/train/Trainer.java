@@ -40,7 +40,7 @@ public final class Trainer {
         return this;
     }
 
-    /** Saves every so many steps, and when stopped; goes on from the file if there is one. */
+    /** Saves every {@code steps} steps, and when stopped; continues from the file if there is one. */
     public Trainer savingTo(Path file, long steps) {
         checkpoint = file;
         every = steps;
@@ -72,7 +72,7 @@ public final class Trainer {
     }
 
     /**
-     * Trains until so many steps have been done in all.
+     * Trains until a number of steps have been done in all.
      *
      * @return the loss of every step done now
      * @throws IOException if the checkpoint cannot be read or written

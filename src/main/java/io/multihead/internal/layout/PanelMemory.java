@@ -10,14 +10,15 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Native memory that holds panels of one format, each row on a cache line of its own: the elements of a Java array begin 16 bytes
- * after the object, so that every load of 64 bytes would cross a line. Only the kernels that compute with panels know the segment;
+ * Native memory that holds panels of one format and begins on a cache line: elements of a Java array begin 16 bytes after the
+ * object, so that every load of 64 bytes crosses a line. Caches begin {@link #STREAM_OFFSET} bytes after a line on purpose. Only the
+ * kernels that compute with panels know the segment;
  * everybody else stores, widens and copies through this class. Positions count elements, row by row.
  *
  * <p>Rows that different threads store must not share a row of a panel. Otherwise thread-safe as memory is.
  */
 public final class PanelMemory {
-    /** Bytes of a cache line, on which every panel begins. */
+    /** Bytes of a cache line. */
     public static final long ALIGNMENT = 64;
 
     /**
@@ -47,7 +48,7 @@ public final class PanelMemory {
      * Returns memory for {@code elements} elements, all zero, in an arena.
      *
      * @throws IllegalArgumentException if the arena's memory is no native memory on cache lines
-     * @throws OutOfMemoryError if the system has not so much memory, or, in an automatic arena, the JVM
+     * @throws OutOfMemoryError if the system, or in an automatic arena the JVM, has too little memory
      */
     public static PanelMemory allocate(Arena arena, PanelFormat format, int elements) {
         return of(format, segment(arena, format.offset(elements)), "arena");

@@ -28,7 +28,7 @@ class ModelAttentionGradientTest {
     private static final int WINDOW = 3;
     private static final float[] SINKS = {0.5f, -1f, 1.5f, 0f};
 
-    /** What they do to scores, with two query heads to a key head, causal, and a window of four tokens. */
+    /** The score options of each model, with two query heads to a key head, causal, and a window of four tokens. */
     enum Model {
         MISTRAL(ScoreOptions.NONE),
         GEMMA(ScoreOptions.NONE.withSoftCap(0.7)),

@@ -21,7 +21,7 @@ import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
 
-/** What options cost the backward of causal self-attention {@code [1, 8, 2048, 64]}, and what a window saves. */
+/** The cost of score options, and the gain of a window, in the backward of causal self-attention {@code [1, 8, 2048, 64]}. */
 public class BackwardOptionsBench extends Comparison {
     private static final int HEADS = 8;
     private static final int TOKENS = 2048;

@@ -12,11 +12,11 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * What one JVM takes to its first embedding by MiniLM, from the start of its process, and the peak of its resident memory then and
+ * The time of a JVM to its first embedding by MiniLM, from the start of its process, and the peak of its resident memory then and
  * after a batch of 32 texts of 8 to 126 tokens: this library's class for langchain4j's interface, or langchain4j's own.
  */
 public final class FreshEmbedding {
-    /** What a JVM reports, each with the unit of the table. */
+    /** The figures that a JVM reports, each with the unit of the table. */
     static final String[] COLUMNS = {"first embedding, s", "peak memory then, MB", "peak memory of a batch, MB"};
 
     private FreshEmbedding() {}

@@ -26,7 +26,7 @@ public final class BackwardCall extends Operation implements LoopBody {
     private @Nullable Tensor sinksGradient;
     private Phase phase = Phase.BLOCKS;
 
-    /** What the tasks compute. */
+    /** The phases of a call, in order. */
     private enum Phase {
         BLOCKS,
         BIAS,

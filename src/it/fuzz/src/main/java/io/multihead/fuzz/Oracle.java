@@ -8,7 +8,7 @@ import java.lang.management.ManagementFactory;
 import java.util.regex.Pattern;
 
 /**
- * What a call on bytes of anybody's making may do: return, or throw an exception that the documentation promises, and allocate in
+ * The allowed outcomes of a call on untrusted bytes: it returns, or throws an exception that the documentation promises, and allocates in
  * proportion to the bytes.
  */
 final class Oracle {
@@ -17,7 +17,7 @@ final class Oracle {
 
     private static final int LONGEST_MESSAGE = 8000;
 
-    /** What one input may allocate whatever its length: buffers, tables, and arrays whose growth is ahead. */
+    /** Bytes that an input of any length may allocate: buffers, tables, and arrays that were grown in advance. */
     private static final long ALLOCATED_BY_ANY = 4 << 20;
 
     /** A member of an object costs an entry, two strings and their arrays for a few bytes of text, and is copied into maps by name. */

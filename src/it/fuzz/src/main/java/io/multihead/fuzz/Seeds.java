@@ -125,7 +125,7 @@ public final class Seeds {
         return Tensor.of(values, 1, heads, tokens, dim);
     }
 
-    /** What targets draw from that make calls. */
+    /** Writes random bytes as seeds of the targets that draw calls from them. */
     private void random(String target, int length) throws IOException {
         for (int seed = 0; seed < 8; seed++) {
             byte[] bytes = new byte[length];

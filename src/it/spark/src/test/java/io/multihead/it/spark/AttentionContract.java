@@ -21,7 +21,7 @@ import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.api.java.function.Function;
 import org.junit.jupiter.api.Test;
 
-/** What holds for attention over sharded keys in every kind of cluster. */
+/** Properties of attention over sharded keys in every kind of cluster. */
 abstract class AttentionContract extends EmbeddingContract {
     private static final int DIM = 8;
     static final ShardedQuery QUERY = new ShardedQuery(2, 1, 2, DIM, DIM, random(-1, 4 * DIM));

@@ -10,7 +10,7 @@ import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.Row;
 import org.junit.jupiter.api.Test;
 
-/** What holds besides where executors are processes of their own. */
+/** Further properties of clusters whose executors are processes of their own. */
 abstract class ClusterContract extends AttentionContract {
     @Test
     void workOfAKilledExecutorIsDoneAgainAndNothingIsLostOrDoubled() {

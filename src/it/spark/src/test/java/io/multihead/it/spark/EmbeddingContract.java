@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What holds for embeddings in every kind of cluster: each row has the bits that the driver computes for its text alone. */
+/** Properties of embeddings in every kind of cluster: each row has the bits that the driver computes for its text alone. */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 abstract class EmbeddingContract {
     static final int TEXTS = 10_000;
