@@ -10,7 +10,6 @@ import io.multihead.demo.train.TokenModel;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -38,7 +37,7 @@ final class PruningExhibits {
     private final double[][] importance;
     private final HeadPruning.Result pruned;
 
-    PruningExhibits(Compute cpu, long seed, int steps, Consumer<String> step) throws IOException {
+    PruningExhibits(Compute cpu, long seed, int steps, Consumer<String> step) {
         this.seed = seed;
         batches = Math.min(MOST_BATCHES, steps);
         TokenModel.Config config =

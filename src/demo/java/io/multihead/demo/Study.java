@@ -145,7 +145,8 @@ public final class Study implements Callable<Integer> {
             show(exhibits, EqualityExhibit.draw(paragraph), progress);
             show(exhibits, LayerExhibits.parameters(), progress);
             show(exhibits, LayerExhibits.efficiency(paragraph.cpu(), longest, progress::step), progress);
-            TrainingExhibits trained = new TrainingExhibits(paragraph.cpu(), seed, training, progress::step);
+            TrainingExhibits trained =
+                    new TrainingExhibits(paragraph.cpu().parallelism(), seed, training, progress::step);
             show(exhibits, trained.exhibit(Task.COPY), progress);
             show(exhibits, trained.exhibit(Task.RECALL), progress);
             PruningExhibits pruning = new PruningExhibits(paragraph.cpu(), seed, training, progress::step);

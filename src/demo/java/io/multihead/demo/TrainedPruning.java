@@ -19,8 +19,6 @@ final class TrainedPruning {
     private static final int ROUND = 12;
     /** With fewer sentences the losses are measured once: a short look, not a study. */
     private static final int FEW = 32;
-    /** Cosines are 2 apart at most: removal goes on until each layer has one head. */
-    private static final double NO_LIMIT = 2;
 
     private static final int TIMED = 5;
 
@@ -34,8 +32,6 @@ final class TrainedPruning {
     private final int sentences;
     private final int round;
     private final Consumer<String> step;
-    private final double[][] importance = new double[BlockEncoder.LAYERS][BlockEncoder.HEADS];
-    private int removed;
 
     TrainedPruning(BlockEncoder model, WordPiece tokenizer, List<String> texts, Consumer<String> step) {
         this.model = model;
@@ -67,34 +63,58 @@ final class TrainedPruning {
         return timed.getFirst().sequences().tokens();
     }
 
-    /** Cosine lost without one head, on the sentences of the search. */
-    double[][] ablation() {
-        return HeadPruning.ablation(BlockEncoder.LAYERS, BlockEncoder.HEADS, searched::cosine);
-    }
+    /**
+     * Measurements on the sentences of the search.
+     *
+     * @param lost cosine lost without each head alone
+     * @param steps the order in which heads are removed until each layer has one
+     */
+    record Order(double[][] lost, List<HeadPruning.Step> steps) {}
 
-    /** Removes head after head until each layer has one. */
-    List<HeadPruning.Step> greedy() {
-        return HeadPruning.greedy(BlockEncoder.LAYERS, BlockEncoder.HEADS, searched::cosine, this::importance, NO_LIMIT)
+    /** Removes the head whose loss costs least, again and again; the losses are measured once a round. */
+    Order order() {
+        List<double[][]> rounds = new ArrayList<>();
+        List<HeadPruning.Step> steps = HeadPruning.greedy(
+                        BlockEncoder.LAYERS,
+                        BlockEncoder.HEADS,
+                        kept -> 1, // removal goes on whatever it costs
+                        kept -> {
+                            int removed = BlockEncoder.LAYERS * BlockEncoder.HEADS - count(kept);
+                            if (removed % round == 0) {
+                                step.accept(removed + " heads removed");
+                                rounds.add(losses(kept));
+                            }
+                            return rounds.getLast();
+                        },
+                        0)
                 .steps();
+        return new Order(rounds.getFirst(), steps);
     }
 
-    /** Cosine that the loss of each head would cost, measured anew from time to time. */
-    private double[][] importance(boolean[][] kept) {
-        if (removed++ % round == 0) {
-            step.accept((removed - 1) + " heads removed");
-            searched.moveTo(kept);
-            double now = searched.cosine(kept);
-            for (int layer = 0; layer < kept.length; layer++) {
-                for (int head = 0; head < kept[layer].length; head++) {
-                    if (kept[layer][head]) {
-                        kept[layer][head] = false;
-                        importance[layer][head] = now - searched.cosine(kept);
-                        kept[layer][head] = true;
-                    }
+    private double[][] losses(boolean[][] kept) {
+        searched.moveTo(kept);
+        double now = searched.cosine(kept);
+        double[][] losses = new double[BlockEncoder.LAYERS][BlockEncoder.HEADS];
+        for (int layer = 0; layer < kept.length; layer++) {
+            for (int head = 0; head < kept[layer].length; head++) {
+                if (kept[layer][head]) {
+                    kept[layer][head] = false;
+                    losses[layer][head] = now - searched.cosine(kept);
+                    kept[layer][head] = true;
                 }
             }
         }
-        return importance;
+        return losses;
+    }
+
+    private static int count(boolean[][] kept) {
+        int count = 0;
+        for (boolean[] layer : kept) {
+            for (boolean head : layer) {
+                count += head ? 1 : 0;
+            }
+        }
+        return count;
     }
 
     /** Returns the similarity that remains on the evaluation sentences. */

@@ -2,7 +2,6 @@ package io.multihead.demo;
 
 import static io.multihead.demo.HeadExhibits.format;
 
-import io.multihead.analysis.HeadPruning;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -22,7 +21,6 @@ final class TrainedPruningExhibit {
 
     private final TrainedPruning pruning;
     private final double[][] lost;
-    private final List<HeadPruning.Step> steps;
     private final List<int[]> order;
     private final MaskedCosine.Left[] left;
     private final double[] random;
@@ -30,9 +28,9 @@ final class TrainedPruningExhibit {
 
     TrainedPruningExhibit(TrainedPruning pruning, long seed) {
         this.pruning = pruning;
-        lost = pruning.ablation();
-        steps = pruning.greedy();
-        order = steps.stream()
+        TrainedPruning.Order found = pruning.order();
+        lost = found.lost();
+        order = found.steps().stream()
                 .map(step -> new int[] {step.layer(), step.head()})
                 .toList();
         left = Arrays.stream(POINTS)

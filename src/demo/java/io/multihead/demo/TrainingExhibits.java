@@ -10,11 +10,15 @@ import io.multihead.demo.train.TokenModel;
 import io.multihead.demo.train.Trainer;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.function.Consumer;
 import org.knowm.xchart.XYChart;
 
@@ -28,13 +32,13 @@ final class TrainingExhibits {
 
     private static final int TEST_BATCHES = 16;
 
-    private final Compute cpu;
+    private final int threads;
     private final long seed;
     private final int steps;
     private final Consumer<String> step;
 
-    TrainingExhibits(Compute cpu, long seed, int steps, Consumer<String> step) {
-        this.cpu = cpu;
+    TrainingExhibits(int threads, long seed, int steps, Consumer<String> step) {
+        this.threads = threads;
         this.seed = seed;
         this.steps = steps;
         this.step = step;
@@ -50,23 +54,23 @@ final class TrainingExhibits {
 
     /** A model trained as all models of the study are. */
     static TokenModel train(
-            TokenModel.Config config, Compute cpu, long seed, int steps, List<Double> losses, Consumer<String> step)
-            throws IOException {
+            TokenModel.Config config, Compute cpu, long seed, int steps, List<Double> losses, Consumer<String> step) {
         TokenModel model = new TokenModel(config, cpu, seed);
         double rate = config.task() == Task.COPY ? 1e-3 : 5e-4;
         Trainer trainer = new Trainer(model, Trainer.adamW(model), Schedule.cosine(rate, WARM_UP, steps), seed)
                 .reporting((done, loss) ->
                         step.accept(format("%s, h = %d, loss %.2f", config.task(), config.heads(), loss)));
-        losses.addAll(trainer.train(steps));
+        try {
+            losses.addAll(trainer.train(steps));
+        } catch (IOException failure) {
+            throw new UncheckedIOException(failure);
+        }
         return model;
     }
 
     /** Loss curves, accuracy, entropy and difference of heads for one task. */
-    Exhibit exhibit(Task task) throws IOException {
-        List<Trained> models = new ArrayList<>();
-        for (int heads : HEADS) {
-            models.add(model(task, heads));
-        }
+    Exhibit exhibit(Task task) {
+        List<Trained> models = models(task);
         String name = task == Task.COPY ? "copy task" : "sequence classification";
         XYChart curves = Charts.lines("Loss on the " + name, "step", "cross-entropy, nats", false);
         curves.getStyler().setXAxisMin(0.0);
@@ -119,7 +123,18 @@ final class TrainingExhibits {
                 EMBED_DIM, sizes.vocabulary(), what, steps, sizes.batch());
     }
 
-    private Trained model(Task task, int heads) throws IOException {
+    /** Trains one model per thread at a time: calls of this size gain little from a second thread. */
+    private List<Trained> models(Task task) {
+        try (Compute serial = Compute.serial();
+                ExecutorService trainers = Executors.newFixedThreadPool(threads)) {
+            List<CompletableFuture<Trained>> models = Arrays.stream(HEADS)
+                    .mapToObj(heads -> CompletableFuture.supplyAsync(() -> model(serial, task, heads), trainers))
+                    .toList();
+            return models.stream().map(CompletableFuture::join).toList();
+        }
+    }
+
+    private Trained model(Compute cpu, Task task, int heads) {
         List<Double> losses = new ArrayList<>();
         TokenModel.Config config = new TokenModel.Config(task, sizes(task), EMBED_DIM, heads, 1);
         TokenModel model = train(config, cpu, seed, steps, losses, step);
