@@ -3,6 +3,7 @@ package io.multihead.tensor;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -185,6 +186,61 @@ class TensorTest {
         assertFalse(queries.overlaps(oneKey));
         assertFalse(oneKey.overlaps(queries));
         assertTrue(queries.overlaps(fused.select(0, 2)));
+    }
+
+    @Test
+    void denseCopiesBeginWhereTheViewsBegin() {
+        for (DType dtype : DType.values()) {
+            Tensor from = Tensor.zeros(Arena.ofAuto(), dtype, 5, 3);
+            from.slice(0, 2, 4).fill(7);
+            Tensor to = Tensor.zeros(Arena.ofAuto(), dtype, 4, 3);
+            from.slice(0, 2, 4).copyTo(to.slice(0, 1, 3));
+            assertArrayEquals(new float[] {0, 0, 0, 7, 7, 7, 7, 7, 7, 0, 0, 0}, to.toArray(), dtype.toString());
+        }
+    }
+
+    @Test
+    void elementsOfReadOnlyMemoryCannotBeSet() {
+        MemorySegment memory = MemorySegment.ofArray(new float[] {3}).asReadOnly();
+        Tensor fixed = Tensor.view(memory, DType.F32, Shape.of(1));
+        fails("tensor: read-only memory; expected memory that can be written", () -> fixed.set(1, 0));
+        fails("tensor: read-only memory; expected memory that can be written", () -> fixed.setAt(0, 1));
+        assertEquals(3, fixed.get(0));
+    }
+
+    @Test
+    void reshapesLeaveOneSizeOpenAtMost() {
+        Tensor tensor = Tensor.of(new float[6]);
+        assertEquals(Shape.of(3, 2), tensor.reshape(-1, 2).shape());
+        fails("reshape axis 1: -1; expected at least 0", () -> tensor.reshape(-1, -1));
+        fails("reshape axis 2: -1; expected at least 0", () -> tensor.reshape(2, -1, -1));
+    }
+
+    @Test
+    void theLargestNumberOfElementsCanBeReshaped() {
+        long half = Long.MAX_VALUE / 2;
+        Tensor huge = Tensor.of(new float[1]).broadcast(half, 2);
+        assertEquals(Shape.of(half, 2), huge.reshape(half, 2).shape());
+        assertEquals(Shape.of(2, half), huge.reshape(-1, half).shape());
+    }
+
+    @Test
+    void shapesHaveUpTo64Axes() {
+        assertEquals(64, Shape.of(new long[64]).rank());
+        fails("shape: 65 axes; expected at most 64", () -> Shape.of(new long[65]));
+    }
+
+    @Test
+    void equalShapesHaveEqualHashCodes() {
+        assertEquals(Shape.of(2, 3).hashCode(), Shape.of(2, 3).hashCode());
+        assertNotEquals(Shape.of(2, 3).hashCode(), Shape.of(3, 2).hashCode()); // or hash sets of shapes become lists
+    }
+
+    @Test
+    void allTypesButI8AreFloating() {
+        for (DType dtype : DType.values()) {
+            assertEquals(dtype != DType.I8, dtype.isFloating(), dtype.toString());
+        }
     }
 
     private static void fails(String message, Executable call) {

@@ -1,0 +1,67 @@
+package io.multihead.tensor;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.junit.jupiter.api.Test;
+
+/** Views that share elements, and neighbours that do not, at the edges of the rules by which overlap is ruled out. */
+class TensorOverlapTest {
+    @Test
+    void nativeViewsOverlapWhereTheirBytesDo() {
+        try (Arena arena = Arena.ofConfined()) {
+            Tensor whole = Tensor.allocate(arena, DType.F32, Shape.of(8));
+            both(true, whole, whole.slice(0, 7, 8));
+            both(false, whole.slice(0, 0, 4), whole.slice(0, 4, 8));
+        }
+    }
+
+    @Test
+    void elementsOfOneByteOverlapThemselvesAlone() {
+        Tensor bytes = Tensor.view(MemorySegment.ofArray(new byte[3]), DType.I8, Shape.of(3));
+        for (int i = 0; i < 3; i++) {
+            for (int j = 0; j < 3; j++) {
+                both(i == j, bytes.slice(0, i, i + 1), bytes.slice(0, j, j + 1));
+            }
+        }
+    }
+
+    @Test
+    void viewsOfDifferentElementSizesOverlapWhereTheirBytesDo() {
+        MemorySegment memory = MemorySegment.ofArray(new byte[16]);
+        Tensor floats = Tensor.view(memory, DType.F32, Shape.of(2), 0, 2);
+        both(true, floats, Tensor.view(memory, DType.I8, Shape.of(4), 2, 1));
+        both(false, floats, Tensor.view(memory, DType.I8, Shape.of(4), 12, 1));
+        Tensor odd = Tensor.view(memory.asSlice(2), DType.F32, Shape.of(2), 0, 2);
+        both(true, floats, odd);
+    }
+
+    @Test
+    void partsOfAFusedBufferAtAnOddAddressDoNotOverlap() {
+        Tensor fused = Tensor.view(MemorySegment.ofArray(new byte[49]).asSlice(1), DType.F32, Shape.of(2, 3, 2));
+        for (int i = 0; i < 3; i++) {
+            for (int j = 0; j < 3; j++) {
+                both(i == j, fused.select(1, i), fused.select(1, j));
+            }
+        }
+    }
+
+    /** A view that is wider than the period of the other one has elements on all of its residues. */
+    @Test
+    void aViewWiderThanThePeriodOverlaps() {
+        MemorySegment memory = MemorySegment.ofArray(new float[12]);
+        Tensor period4 = Tensor.view(memory, DType.F32, Shape.of(2), 0, 4);
+        both(true, period4, Tensor.view(memory, DType.F32, Shape.of(5), 1, 1));
+        // positions 0, 3, 6, 4, 7, 10: wider than either of its own strides
+        Tensor wide = Tensor.view(memory, DType.F32, Shape.of(2, 3), 0, 4, 3);
+        both(true, wide, Tensor.view(memory, DType.F32, Shape.of(1), 6, 1));
+    }
+
+    private static void both(boolean expected, Tensor a, Tensor b) {
+        assertEquals(expected, a.overlaps(b), a + " and " + b);
+        assertEquals(expected, b.overlaps(a), b + " and " + a);
+        assertTrue(a.overlaps(a) && b.overlaps(b));
+    }
+}
