@@ -9,8 +9,11 @@ import java.lang.reflect.InvocationTargetException;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Named;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** Calls that are valid but for one argument, which every kind of bad value replaces in turn. */
 class OneBadArgumentTest {
@@ -18,22 +21,24 @@ class OneBadArgumentTest {
     private final Map<String, String> findings = new TreeMap<>();
 
     private int rejected;
-    private int returned;
 
-    @Test
-    void everyBadArgumentIsNamedAndNothingIsWritten() throws InvocationTargetException {
-        for (ValidCalls.Maker maker : ValidCalls.all()) {
-            ValidCall valid = maker.apply(new Memory());
-            valid.invoke(-1, null);
-            for (int i = 0; i < valid.arguments().length; i++) {
-                for (int candidate = 0; spoil(maker, i, candidate); candidate++) {
-                    // one after the other, each on memory of its own
-                }
+    static Stream<Named<ValidCalls.Maker>> calls() {
+        return ValidCalls.all().stream()
+                .map(maker -> Named.of(maker.apply(new Memory()).toString(), maker));
+    }
+
+    @ParameterizedTest
+    @MethodSource("calls")
+    void everyBadArgumentIsNamedAndNothingIsWritten(ValidCalls.Maker maker) throws InvocationTargetException {
+        ValidCall valid = maker.apply(new Memory());
+        valid.invoke(-1, null);
+        for (int i = 0; i < valid.arguments().length; i++) {
+            for (int candidate = 0; spoil(maker, i, candidate); candidate++) {
+                // one after the other, each on memory of its own
             }
         }
-        System.out.println("one bad argument: " + rejected + " calls rejected, " + returned + " returned");
         assertEquals("", String.join("\n", findings.values()));
-        assertTrue(rejected > 1000, "only " + rejected + " calls were rejected");
+        assertTrue(valid.arguments().length == 0 || rejected > 0, valid + " rejects nothing");
     }
 
     /** Makes a call with one candidate; returns whether there is such a candidate. */
@@ -53,7 +58,6 @@ class OneBadArgumentTest {
         memory.snapshot();
         try {
             call.invoke(argument, candidate.value());
-            returned++;
             // making a view reads nothing, so its memory is looked at when it is used
             Class<?> made = call.target().getReturnType();
             boolean view = (made == KeyValueView.class || made == TokenAngles.class) && candidate.value() != null;

@@ -53,6 +53,15 @@ public final class OnnxFile {
         return this;
     }
 
+    /** A field of 4 or 8 bytes, all 0xff. */
+    public OnnxFile fixed(int field, int length) {
+        varint((long) field << 3 | (length == 4 ? 5 : 1));
+        for (int i = 0; i < length; i++) {
+            bytes.write(0xff);
+        }
+        return this;
+    }
+
     public OnnxFile text(int field, String value) {
         return raw(field, value.getBytes(StandardCharsets.UTF_8));
     }

@@ -196,6 +196,43 @@ class SafetensorsWriteTest {
         }
     }
 
+    /** Data is written in pieces of 16 MiB. */
+    @Test
+    void tensorsLargerThanAPieceAreWritten() throws IOException {
+        int count = (1 << 22) + 3;
+        float[] values = new float[count];
+        for (int i = 0; i < count; i++) {
+            values[i] = i;
+        }
+        Path path = folder.resolve("large");
+        Safetensors.write(path, Map.of("w", Tensor.of(values)), Map.of());
+        try (Arena arena = Arena.ofConfined()) {
+            assertArrayEquals(values, Safetensors.map(path, arena).get("w").toArray());
+        }
+    }
+
+    @Test
+    void allTensorsHaveFewerThan2To63Bytes() {
+        Path path = folder.resolve("huge");
+        IllegalStateException made = new IllegalStateException("made");
+        LazyTensor most = new LazyTensor(DType.I8, Shape.of(Long.MAX_VALUE), arena -> {
+            throw made;
+        });
+        assertEquals(
+                made,
+                assertThrows(
+                        IllegalStateException.class, () -> Safetensors.writeLazy(path, Map.of("a", most), Map.of())));
+        Map<String, LazyTensor> two = new LinkedHashMap<>();
+        two.put("a", most);
+        two.put("b", new LazyTensor(DType.I8, Shape.of(1), arena -> {
+            throw made;
+        }));
+        assertEquals(
+                "tensor \"b\": I8 [1]; expected fewer than 2^63 bytes in all",
+                assertThrows(IllegalArgumentException.class, () -> Safetensors.writeLazy(path, two, Map.of()))
+                        .getMessage());
+    }
+
     private static void writeOld(Path path) throws IOException {
         Safetensors.write(path, Map.of("old", Tensor.of(new float[] {1, 2})), Map.of("k", "v"));
     }

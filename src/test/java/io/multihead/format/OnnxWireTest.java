@@ -1,0 +1,143 @@
+package io.multihead.format;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.sun.management.ThreadMXBean;
+import io.multihead.tensor.Shape;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.util.Arrays;
+import java.util.List;
+import java.util.OptionalDouble;
+import org.junit.jupiter.api.Test;
+
+/** The wire format beneath ONNX files: fields that nobody asked for, and numbers and lengths at the ends of their ranges. */
+class OnnxWireTest {
+    private static final int LAST_FIELD = (1 << 29) - 1;
+
+    /** Adds a field of each wire type that no version of the format has. */
+    private static OnnxFile withUnknown(OnnxFile message) {
+        return message.integer(100, -1)
+                .fixed(101, 8)
+                .raw(102, new byte[] {-1, -1, -1})
+                .fixed(LAST_FIELD, 4);
+    }
+
+    @Test
+    void unknownFieldsAreSkippedInEveryMessage() throws IOException {
+        OnnxFile tensor = withUnknown(new OnnxFile().integer(1, 1).integer(2, 1)).text(8, "w");
+        tensor.raw(9, OnnxFile.little(new float[] {3}));
+        OnnxFile half = withUnknown(new OnnxFile().integer(2, 1)).raw(9, OnnxFile.little(new float[] {0.5f}));
+        OnnxFile attribute = withUnknown(new OnnxFile().text(1, "value")).message(5, half);
+        OnnxFile constant = withUnknown(new OnnxFile().message(5, attribute))
+                .text(4, "Constant")
+                .text(2, "half")
+                .text(3, "constant");
+        OnnxFile node = withUnknown(new OnnxFile().text(1, "half")).text(3, "/Mul").text(4, "Mul");
+        OnnxFile graph = withUnknown(new OnnxFile().message(5, tensor)).message(1, constant).message(1, node);
+        OnnxWeights weights = read(withUnknown(new OnnxFile().message(7, graph)).bytes());
+        assertEquals(List.of("w"), List.copyOf(weights.names()));
+        assertArrayEquals(new float[] {3}, weights.get("w").toArray());
+        assertEquals(Shape.of(1), weights.get("w").shape());
+        assertEquals(OptionalDouble.of(0.5), weights.constant("/Mul"));
+    }
+
+    @Test
+    void whatFollowsTheGraphIsReadToo() throws IOException {
+        OnnxFile first = new OnnxFile().message(5, OnnxFile.tensor("a", new float[1], 1));
+        OnnxFile second = new OnnxFile().message(5, OnnxFile.tensor("b", new float[1], 1));
+        OnnxFile model = new OnnxFile().message(7, first).integer(1, 6).message(7, second);
+        assertEquals(List.of("a", "b"), List.copyOf(read(model.bytes()).names()));
+        assertFails("onnx: at byte 3: field 0; expected 1 to 2^29 - 1", new OnnxFile()
+                .message(7, new OnnxFile())
+                .raw(0, new byte[0])
+                .bytes());
+    }
+
+    @Test
+    void fieldsBeyondTheLastAreNamed() {
+        assertFails(
+                "field 536870912; expected 1 to 2^29 - 1",
+                new OnnxFile().integer(LAST_FIELD + 1, 0).bytes());
+        // its low bits are those of field 7
+        byte[] wrapped = {(byte) 0xba, (byte) 0x80, (byte) 0x80, (byte) 0x80, (byte) 0x80, 1, 0};
+        assertFails("expected 1 to 2^29 - 1", wrapped);
+    }
+
+    @Test
+    void anIntegerOfAnotherWireTypeIsNamed() {
+        OnnxFile tensor = new OnnxFile().raw(2, new byte[] {1});
+        assertFails("wire type 2; expected 0", graph(tensor));
+    }
+
+    @Test
+    void namesHaveUpTo65536Bytes() throws IOException {
+        String longest = "n".repeat(1 << 16);
+        OnnxWeights weights = read(graph(OnnxFile.tensor(longest, new float[1], 1)));
+        assertEquals(List.of(longest), List.copyOf(weights.names()));
+        assertFails(
+                "a text of 65537 bytes; expected at most 65536",
+                graph(OnnxFile.tensor(longest + "n", new float[1], 1)));
+    }
+
+    @Test
+    void anIntegerEndsWithinItsMessage() {
+        byte[] model =
+                new OnnxFile().raw(7, new byte[] {(byte) 0x80}).integer(1, 6).bytes();
+        assertFails("onnx: at byte 3: ends too early; expected more bytes", model);
+    }
+
+    /** The most floats of an array; a file that claims them and ends after some bytes. */
+    @Test
+    void moreFloatsThanAnArrayHoldsAreRefused() {
+        long most = Integer.MAX_VALUE - 8L;
+        assertFails("ends too early", claiming(4 * most));
+        assertFails((4 * most + 4) + " bytes of floats; expected a multiple of 4 below 2^33", claiming(4 * most + 4));
+    }
+
+    private static byte[] claiming(long bytes) {
+        byte[] tensor = new OnnxFile().integer(2, 1).length(9, bytes).bytes();
+        byte[] head = new OnnxFile()
+                .length(7, bytes + 1000)
+                .length(5, bytes + tensor.length)
+                .bytes();
+        byte[] file = Arrays.copyOf(head, head.length + tensor.length + 100);
+        System.arraycopy(tensor, 0, file, head.length, tensor.length);
+        return file;
+    }
+
+    /** The first array has no more floats than the stream has bytes for. */
+    @Test
+    void arraysBeginWithTheBytesThatAreAvailable() {
+        int available = 1 << 20;
+        ByteArrayInputStream in = new ByteArrayInputStream(claiming(1L << 32)) {
+            @Override
+            public synchronized int available() {
+                return available;
+            }
+        };
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        long before = threads.getCurrentThreadAllocatedBytes();
+        assertThrows(IllegalArgumentException.class, () -> OnnxWeights.read(in));
+        long bytes = threads.getCurrentThreadAllocatedBytes() - before;
+        assertTrue(bytes >= available && bytes < 2 * available, bytes + " bytes");
+    }
+
+    private static byte[] graph(OnnxFile tensor) {
+        return OnnxFile.model(new OnnxFile().message(5, tensor));
+    }
+
+    private static void assertFails(String message, byte[] file) {
+        String actual =
+                assertThrows(IllegalArgumentException.class, () -> read(file)).getMessage();
+        assertTrue(actual.contains(message), actual);
+    }
+
+    private static OnnxWeights read(byte[] file) throws IOException {
+        return OnnxWeights.read(new ByteArrayInputStream(file));
+    }
+}
