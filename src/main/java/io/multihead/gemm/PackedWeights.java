@@ -5,6 +5,7 @@ import static io.multihead.internal.gemm.Blocking.KC;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.VectorApiCheck;
 import io.multihead.internal.gemm.PackedMatrix;
+import io.multihead.internal.kernel.Lanes;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -24,6 +25,9 @@ import java.nio.file.Path;
  * multiplying with the tensor.
  */
 public final class PackedWeights {
+    /** A depth block of whole panels is addressed by {@code int}. */
+    private static final long MOST_COLUMNS = Checks.MAX_ARRAY_LENGTH / KC - (Lanes.PANEL - 1);
+
     private final PackedMatrix matrix;
 
     private PackedWeights(PackedMatrix matrix) {
@@ -59,7 +63,9 @@ public final class PackedWeights {
             throw Checks.fail("matrix", "shape " + matrix.shape(), "expected two axes [inputs, outputs]");
         }
         Checks.notNull(arena, "arena");
-        Checks.fitsInt((matrix.dim(1) + 31) * KC, "matrix columns");
+        if (matrix.dim(1) > MOST_COLUMNS) {
+            throw Checks.fail("matrix", "shape " + matrix.shape(), "expected at most " + MOST_COLUMNS + " columns");
+        }
         Checks.fitsInt(Math.ceilDiv(matrix.dim(0), (long) KC), "matrix rows");
         return new PackedWeights(PackedMatrix.of(matrix, arena));
     }

@@ -49,6 +49,54 @@ class PackedFileTest {
         }
     }
 
+    /** Files are written in pieces of 16 MiB, of which these panels are one and a bit. */
+    @Test
+    void panelsLargerThanAPieceAreWritten() throws IOException {
+        int outputs = 16_500;
+        Tensor matrix = random(256, outputs);
+        Path file = folder.resolve("large");
+        PackedWeights packed = PackedWeights.of(matrix);
+        packed.write(file);
+        Tensor a = random(1, 256);
+        Tensor expected = random(1, outputs);
+        Tensor actual = random(1, outputs);
+        try (Arena arena = Arena.ofConfined()) {
+            Gemm.multiply(Compute.serial(), a, packed, expected, GemmOptions.DEFAULT);
+            Gemm.multiply(Compute.serial(), a, PackedWeights.map(file, arena), actual, GemmOptions.DEFAULT);
+        }
+        assertArrayEquals(expected.toArray(), actual.toArray());
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "24 | 549755813632 | inputs: 549755813632; expected 0 to 549755813631",
+                "24 | 549755813631 | file: 36864 bytes; expected",
+                "32 | 8388576 | outputs: 8388576; expected 0 to 8388575",
+                "32 | 8388575 | file: 36864 bytes; expected"
+            })
+    void sizesEndWherePanelsCanNoLongerBeAddressed(int at, long number, String message) throws IOException {
+        Path file = folder.resolve("weights");
+        PackedWeights.of(random(256, 32)).write(file);
+        byte[] bytes = Files.readAllBytes(file);
+        ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).putLong(at, number);
+        Files.write(file, bytes);
+        assertRefused(file, message);
+    }
+
+    @Test
+    void matricesWithRowsThatNoArrayHoldsAreRefused() {
+        // the last two times 256 overflow to small numbers
+        for (long columns : new long[] {8_388_577, 1L << 54, 1L << 56, (1L << 56) - 31}) {
+            Tensor wide = Tensor.of(new float[1]).broadcast(1, columns);
+            IllegalArgumentException refused =
+                    assertThrows(IllegalArgumentException.class, () -> PackedWeights.of(wide));
+            assertEquals(
+                    "matrix: shape [1, " + columns + "]; expected at most 8388576 columns", refused.getMessage());
+        }
+    }
+
     /** A file that is mapped is replaced, not changed. */
     @Test
     void writingReplacesTheFile() throws IOException {
@@ -89,7 +137,7 @@ class PackedFileTest {
         byte[] bytes = Files.readAllBytes(file);
         ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).putInt(at, number);
         Files.write(file, bytes);
-        assertRefused(file, field);
+        assertRefused(file, field + ": ");
     }
 
     @ParameterizedTest
@@ -98,7 +146,7 @@ class PackedFileTest {
         Path file = folder.resolve("weights");
         PackedWeights.of(random(40, 32)).write(file);
         Files.write(file, Arrays.copyOf(Files.readAllBytes(file), length));
-        assertRefused(file, "file");
+        assertRefused(file, "file: ");
     }
 
     /** Weights of a closed or confined arena are refused before anything is written. */
@@ -122,11 +170,11 @@ class PackedFileTest {
         assertArrayEquals(before, c.toArray());
     }
 
-    private static void assertRefused(Path file, String field) {
+    private static void assertRefused(Path file, String message) {
         try (Arena arena = Arena.ofConfined()) {
             IllegalArgumentException refused =
                     assertThrows(IllegalArgumentException.class, () -> PackedWeights.map(file, arena));
-            assertTrue(refused.getMessage().startsWith(file + ": " + field + ": "), refused.getMessage());
+            assertTrue(refused.getMessage().startsWith(file + ": " + message), refused.getMessage());
         }
     }
 
