@@ -29,28 +29,28 @@ final class Activations {
     /** Floats from one row to the next. */
     final int stride;
 
-    final int innerStride;
     final float[] states;
-    final float[] update;
-    final float[] wide;
     final RowPasses passes;
+    private final int innerStride;
+    private final float[] update;
+    private final float[] wide;
     private final BertConfig config;
     private final @Nullable Views[] views;
 
     Activations(BertConfig config, int capacity) {
         this.config = config;
         this.capacity = capacity;
-        stride = BertModel.padded(config.dim());
-        innerStride = BertModel.padded(config.inner());
+        stride = BertConfig.padded(config.dim());
+        innerStride = BertConfig.padded(config.inner());
         states = new float[capacity * stride];
         update = new float[capacity * stride];
         wide = new float[capacity * Math.max(projectionStride() + stride, innerStride)];
-        passes = new RowPasses(config);
+        passes = new RowPasses(config, states, update, wide);
         views = new Views[capacity + 1];
     }
 
     private int projectionStride() {
-        return BertModel.padded(3 * config.dim());
+        return BertConfig.padded(3 * config.dim());
     }
 
     /** Returns the tensors for a number of tokens, created once for each number. */

@@ -2,6 +2,7 @@ package io.multihead.encoder;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.kernel.Lanes;
 
 /**
  * The sizes of a BERT encoder.
@@ -54,5 +55,10 @@ record BertConfig(int dim, int layers, int heads, int inner, int vocabulary, int
                 config.integer("max_position_embeddings", 1, MOST),
                 config.integer("type_vocab_size", 1, MOST),
                 config.number("layer_norm_eps"));
+    }
+
+    /** Returns the length of a row in scratch: a multiple of 32. */
+    static int padded(int length) {
+        return Lanes.roundUp(length, Lanes.PANEL);
     }
 }

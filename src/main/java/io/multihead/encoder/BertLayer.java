@@ -33,7 +33,7 @@ record BertLayer(
 
         /** Bytes of native memory and of the bias: columns are padded to panels of 32. */
         long bytes() {
-            return (weights.inputs() * BertModel.padded((int) weights.outputs()) + weights.outputs()) * Float.BYTES;
+            return (weights.inputs() * BertConfig.padded((int) weights.outputs()) + weights.outputs()) * Float.BYTES;
         }
     }
 
@@ -45,7 +45,7 @@ record BertLayer(
         }
 
         private static float[] padded(Tensor tensor) {
-            return Arrays.copyOf(tensor.toArray(), BertModel.padded((int) tensor.dim(0)));
+            return Arrays.copyOf(tensor.toArray(), BertConfig.padded((int) tensor.dim(0)));
         }
 
         long bytes() {

@@ -6,10 +6,8 @@ import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.KeyValueView;
 import io.multihead.attention.PackedSequences;
 import io.multihead.compute.Compute;
-import io.multihead.encoder.BertLayer.NormWeights;
 import io.multihead.encoder.BertLayer.PackedLinear;
 import io.multihead.gemm.Gemm;
-import io.multihead.internal.kernel.Lanes;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.List;
@@ -24,19 +22,12 @@ import org.jspecify.annotations.Nullable;
  */
 final class BertModel {
     final BertConfig config;
-    final Tensor words;
-    final Tensor positions;
-    final Tensor types;
-    final NormWeights embeddingNorm;
+    private final EmbeddingTables embeddings;
     private final BertLayer[] layers;
 
     private BertModel(BertConfig config, Weights weights) {
         this.config = config;
-        int dim = config.dim();
-        words = weights.take("embeddings.word_embeddings.weight", config.vocabulary(), dim);
-        positions = weights.take("embeddings.position_embeddings.weight", config.positions(), dim);
-        types = weights.take("embeddings.token_type_embeddings.weight", config.types(), dim);
-        embeddingNorm = NormWeights.take(weights, "embeddings.LayerNorm", dim);
+        embeddings = EmbeddingTables.take(weights, config);
         List<BertLayer> blocks = new ArrayList<>();
         for (int layer = 0; layer < config.layers(); layer++) {
             blocks.add(BertLayer.take(weights, layer, config));
@@ -50,14 +41,9 @@ final class BertModel {
         return new BertModel(config, weights);
     }
 
-    /** Returns the length of a row in scratch: a multiple of 32. */
-    static int padded(int length) {
-        return Lanes.roundUp(length, Lanes.PANEL);
-    }
-
     /** Returns the bytes of weights that are not mapped: packed matrices, and arrays. */
     long heapBytes() {
-        long bytes = embeddingNorm.bytes() + tables(false);
+        long bytes = embeddings.heapBytes();
         for (BertLayer layer : layers) {
             bytes += layer.bytes();
         }
@@ -66,17 +52,7 @@ final class BertModel {
 
     /** Returns the bytes of weights that are read from a mapped file. */
     long mappedBytes() {
-        return tables(true);
-    }
-
-    private long tables(boolean mapped) {
-        long bytes = 0;
-        for (Tensor table : List.of(words, positions, types)) {
-            bytes += table.memory().isNative() == mapped
-                    ? table.shape().elements() * table.dtype().bytes()
-                    : 0;
-        }
-        return bytes;
+        return embeddings.mappedBytes();
     }
 
     /** Computes the vectors of all tokens of a batch into {@link Activations#states}. */
@@ -91,7 +67,7 @@ final class BertModel {
     void forward(Compute cpu, TokenBatch batch, Activations to, @Nullable Tensor weights) {
         Activations.Views views = to.views(batch.tokens());
         RowPasses passes = to.passes;
-        passes.embed(cpu, this, batch, to);
+        passes.embed(cpu, embeddings, batch);
         PackedSequences sequences = batch.packed();
         KeyValueView keys = batch.keyValues(views.keys(), views.values());
         for (int i = 0; i < layers.length; i++) {
@@ -101,11 +77,11 @@ final class BertModel {
                     weights == null ? views.attended() : views.attended().withWeights(weights.slice(0, i, i + 1));
             Attention.forward(cpu, views.queries(), sequences, keys, attended, AttentionOptions.DEFAULT);
             multiply(cpu, views.context(), layer.output(), views.update());
-            passes.addAndNormalize(cpu, layer.attentionNorm(), batch.tokens(), to);
+            passes.addAndNormalize(cpu, layer.attentionNorm(), batch.tokens());
             multiply(cpu, views.states(), layer.up(), views.inner());
-            passes.gelu(cpu, batch.tokens(), to);
+            passes.gelu(cpu, batch.tokens());
             multiply(cpu, views.inner(), layer.down(), views.update());
-            passes.addAndNormalize(cpu, layer.outputNorm(), batch.tokens(), to);
+            passes.addAndNormalize(cpu, layer.outputNorm(), batch.tokens());
         }
     }
 

@@ -13,12 +13,6 @@ import org.jspecify.annotations.Nullable;
  * for the next pass; for one caller at a time.
  */
 final class EmbeddingRun {
-    /** Receives the vectors. */
-    interface Sink {
-        /** Takes the vector of the next text, its tokens, and how many of them were ignored. */
-        void accept(float[] vector, int tokens, int ignored);
-    }
-
     private final EncoderCore core;
     private final TokenBuffer tokens = new TokenBuffer();
     private final Pooler pooler;
@@ -74,17 +68,16 @@ final class EmbeddingRun {
         }
     }
 
-    /** Forgets the texts and gives this run back. */
+    /** Forgets the texts. */
     void finish() {
         options = null;
         texts = null;
         listTexts.end();
         vectors.end();
-        core.giveBack(this);
     }
 
     /** Computes one batch, and returns false where no text is left. */
-    boolean step(Sink sink) {
+    boolean step(VectorSink sink) {
         EncoderOptions how = Checks.notNull(options, "options");
         fill(how, Checks.notNull(texts, "texts"));
         if (batch.sequences() == 0) {

@@ -1,6 +1,7 @@
 package io.multihead.encoder;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.base.Checks;
 import io.multihead.text.WordPiece;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -15,16 +16,20 @@ final class EncoderCore {
     /** Tokens of a batch: enough for the products, and few enough that its activations stay in the cache. */
     static final int BATCH_TOKENS = 512;
 
-    private static final int MOST_IDLE_RUNS = 16;
-
     final Compute cpu;
     final BertModel model;
     final WordPiece tokenizer;
     private final Semaphore turns;
     private final Deque<Activations> idle = new ArrayDeque<>();
-    private final Deque<EmbeddingRun> idleRuns = new ArrayDeque<>();
 
+    /** Fails if the tokenizer has tokens that the model has no row for. */
     EncoderCore(Compute cpu, BertModel model, WordPiece tokenizer) {
+        if (tokenizer.vocabularySize() > model.config.vocabulary()) {
+            throw Checks.fail(
+                    "tokenizer",
+                    tokenizer.vocabularySize() + " tokens",
+                    "expected at most the " + model.config.vocabulary() + " of the model's word embeddings");
+        }
         this.cpu = cpu;
         this.model = model;
         this.tokenizer = tokenizer;
@@ -55,21 +60,5 @@ final class EncoderCore {
             idle.addLast(activations);
         }
         turns.release();
-    }
-
-    /** Takes the state of a run over texts, to be given back at its end. */
-    EmbeddingRun takeRun() {
-        synchronized (idleRuns) {
-            EmbeddingRun run = idleRuns.pollLast();
-            return run == null ? new EmbeddingRun(this) : run;
-        }
-    }
-
-    void giveBack(EmbeddingRun run) {
-        synchronized (idleRuns) {
-            if (idleRuns.size() < MOST_IDLE_RUNS) {
-                idleRuns.addLast(run);
-            }
-        }
     }
 }

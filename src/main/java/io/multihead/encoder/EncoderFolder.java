@@ -1,6 +1,5 @@
 package io.multihead.encoder;
 
-import io.multihead.compute.Compute;
 import io.multihead.format.Safetensors;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.Json;
@@ -18,8 +17,17 @@ import java.util.Set;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 
-/** Reads the folder of a sentence-transformers model. */
-final class EncoderFolder {
+/**
+ * The contents of a folder that sentence-transformers wrote.
+ *
+ * @param model reads its tables of embeddings from a mapped file
+ * @param tokenizer the model's
+ * @param options what the folder says of pooling, lengths and the prompt
+ * @param prompts by name
+ * @param arena of the mapped file; closed by the receiver
+ */
+record EncoderFolder(
+        BertModel model, WordPiece tokenizer, EncoderOptions options, Map<String, String> prompts, Arena arena) {
     private static final String MODULE = "sentence_transformers.models.";
     private static final String PREFIX = "bert.";
     /** Parts of a checkpoint that are ignored: the head that sentence embeddings do not use, and positions as numbers. */
@@ -32,9 +40,8 @@ final class EncoderFolder {
     /** The modules by their folders. */
     private record Paths(Path transformer, Path pooling, boolean normalized) {}
 
-    private EncoderFolder() {}
-
-    static SentenceEncoder load(Compute cpu, Path folder) throws IOException {
+    /** Reads all files of a folder, and maps the weights. */
+    static EncoderFolder load(Path folder) throws IOException {
         Modules modules = modules(folder);
         Path files = modules.transformer;
         BertConfig config = read(files.resolve("config.json"), BertConfig::of);
@@ -46,30 +53,19 @@ final class EncoderFolder {
         Arena arena = Arena.ofShared();
         try {
             BertModel model = model(Safetensors.map(weights, arena), weights, config);
-            requireVocabulary(tokenizer, model);
-            return new SentenceEncoder(
-                    new EncoderCore(cpu, model, tokenizer),
-                    new EncoderOptions(modules.pooling, modules.normalized, maxTokens, LongTexts.TRUNCATE, prompt),
-                    Map.copyOf(prompts),
-                    () -> close(arena));
+            EncoderOptions options =
+                    new EncoderOptions(modules.pooling, modules.normalized, maxTokens, LongTexts.TRUNCATE, prompt);
+            return new EncoderFolder(model, tokenizer, options, Map.copyOf(prompts), arena);
         } catch (Throwable failed) {
             arena.close();
             throw failed;
         }
     }
 
-    private static void close(Arena arena) {
+    /** Unmaps the weights; another time it does nothing. */
+    void close() {
         if (arena.scope().isAlive()) {
             arena.close();
-        }
-    }
-
-    static void requireVocabulary(WordPiece tokenizer, BertModel model) {
-        if (tokenizer.vocabularySize() > model.config.vocabulary()) {
-            throw Checks.fail(
-                    "tokenizer",
-                    tokenizer.vocabularySize() + " tokens",
-                    "expected at most the " + model.config.vocabulary() + " of the model's word embeddings");
         }
     }
 

@@ -19,8 +19,8 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Passes over the row of each token: the sum of its embeddings, addition with normalisation, and GELU. Works on the arrays of
- * {@link Activations} in place and is reused, so that a warm call allocates nothing. For one caller at a time.
+ * Passes over the row of each token: the sum of its embeddings, addition with normalisation, and GELU. Works in place on
+ * arrays whose rows are padded to a multiple of 32, and is reused, so that a warm call allocates nothing. For one caller at a time.
  */
 final class RowPasses implements LoopBody {
     private static final int TASKS_PER_THREAD = 4;
@@ -39,103 +39,115 @@ final class RowPasses implements LoopBody {
     }
 
     private final BertConfig config;
+    private final float[] states;
+    private final float[] update;
+    private final float[] inner;
+    /** Floats from one row of states to the next. */
+    private final int stride;
+    /** Floats from one row of inner elements to the next. */
+    private final int innerStride;
+
     private Pass pass = Pass.EMBED;
     private int tokens;
     private int rowsPerTask;
-    private @Nullable BertModel model;
+    private @Nullable EmbeddingTables embeddings;
     private @Nullable TokenBatch batch;
     private @Nullable NormWeights norm;
-    private @Nullable Activations activations;
 
-    RowPasses(BertConfig config) {
+    /**
+     * Binds the arrays of all passes.
+     *
+     * @param states a row of {@code dim} elements for each token
+     * @param update the same, what is added to the states
+     * @param inner a row of the feed-forward layer's inner elements for each token
+     */
+    RowPasses(BertConfig config, float[] states, float[] update, float[] inner) {
         this.config = config;
+        this.states = states;
+        this.update = update;
+        this.inner = inner;
+        stride = BertConfig.padded(config.dim());
+        innerStride = BertConfig.padded(config.inner());
     }
 
     /** States become the normalised sums of word, type and position embeddings. */
-    void embed(Compute cpu, BertModel from, TokenBatch ids, Activations to) {
-        model = from;
+    void embed(Compute cpu, EmbeddingTables from, TokenBatch ids) {
+        embeddings = from;
         batch = ids;
-        norm = from.embeddingNorm;
-        run(cpu, Pass.EMBED, ids.tokens(), to);
-        model = null;
+        norm = from.norm();
+        run(cpu, Pass.EMBED, ids.tokens());
+        embeddings = null;
         batch = null;
     }
 
     /** States become the normalised sums of states and updates. */
-    void addAndNormalize(Compute cpu, NormWeights weights, int count, Activations to) {
+    void addAndNormalize(Compute cpu, NormWeights weights, int count) {
         norm = weights;
-        run(cpu, Pass.ADD_AND_NORMALIZE, count, to);
+        run(cpu, Pass.ADD_AND_NORMALIZE, count);
     }
 
     /** The feed-forward layer's inner elements pass through GELU. */
-    void gelu(Compute cpu, int count, Activations to) {
-        run(cpu, Pass.GELU, count, to);
+    void gelu(Compute cpu, int count) {
+        run(cpu, Pass.GELU, count);
     }
 
-    private void run(Compute cpu, Pass which, int count, Activations to) {
+    private void run(Compute cpu, Pass which, int count) {
         pass = which;
         tokens = count;
-        activations = to;
         int threads = cpu.parallelism();
         rowsPerTask = Math.max(1, Math.ceilDiv(count, threads == 1 ? 1 : threads * TASKS_PER_THREAD));
-        try {
-            SingleCall.run(cpu, this, Math.ceilDiv(count, rowsPerTask));
-        } finally {
-            activations = null;
-        }
+        SingleCall.run(cpu, this, Math.ceilDiv(count, rowsPerTask));
     }
 
     @Override
     public void run(long task, Workspace scratch) {
-        Activations to = Checks.notNull(activations, "activations");
         int first = (int) task * rowsPerTask;
         int last = Math.min(tokens, first + rowsPerTask);
         if (pass == Pass.GELU) {
-            gelu(to, first * to.innerStride, last * to.innerStride, scratch);
+            gelu(first * innerStride, last * innerStride, scratch);
             return;
         }
-        float[] row = scratch.floats(ROW, to.stride);
+        float[] row = scratch.floats(ROW, stride);
         float[] partial = scratch.floats(PARTIAL, PANEL);
         NormWeights weights = Checks.notNull(norm, "norm");
         for (int token = first; token < last; token++) {
-            int at = token * to.stride;
+            int at = token * stride;
             if (pass == Pass.EMBED) {
-                sum(Checks.notNull(model, "model"), Checks.notNull(batch, "batch"), token, row, scratch);
+                sum(Checks.notNull(embeddings, "embeddings"), Checks.notNull(batch, "batch"), token, row, scratch);
             } else {
-                System.arraycopy(to.states, at, row, 0, to.stride);
-                RowOps.add(row, 0, to.stride, to.update, at);
+                System.arraycopy(states, at, row, 0, stride);
+                RowOps.add(row, 0, stride, update, at);
             }
             // rows of products end before the padding
-            Arrays.fill(row, config.dim(), to.stride, 0f);
+            Arrays.fill(row, config.dim(), stride, 0f);
             float factor = Norm.standardize(row, config.dim(), true, config.epsilon(), partial);
-            Norm.affine(row, to.stride, factor, weights.weight(), weights.bias());
-            System.arraycopy(row, 0, to.states, at, to.stride);
+            Norm.affine(row, stride, factor, weights.weight(), weights.bias());
+            System.arraycopy(row, 0, states, at, stride);
         }
     }
 
     /** In the order of the reference: word and type first. */
-    private void sum(BertModel from, TokenBatch ids, int token, float[] row, Workspace scratch) {
-        float[] second = scratch.floats(SECOND, BertModel.padded(config.dim()));
-        int padded = BertModel.padded(config.dim());
-        read(scratch.packer(), from.words, ids.id(token), row);
-        read(scratch.packer(), from.types, 0, second);
-        RowOps.add(row, 0, padded, second, 0);
-        read(scratch.packer(), from.positions, ids.position(token), second);
-        RowOps.add(row, 0, padded, second, 0);
+    private void sum(EmbeddingTables from, TokenBatch ids, int token, float[] row, Workspace scratch) {
+        float[] second = scratch.floats(SECOND, stride);
+        read(scratch.packer(), from.words(), ids.id(token), row);
+        read(scratch.packer(), from.types(), 0, second);
+        RowOps.add(row, 0, stride, second, 0);
+        read(scratch.packer(), from.positions(), ids.position(token), second);
+        RowOps.add(row, 0, stride, second, 0);
     }
 
     private void read(Packer packer, Tensor table, long index, float[] row) {
         packer.read(table, Positions.of(table, index), 0, table.stride(1), 1, config.dim(), row, 0, 0);
     }
 
-    private static void gelu(Activations to, int from, int end, Workspace scratch) {
+    private void gelu(int from, int end, Workspace scratch) {
         float[] values = scratch.floats(ROW, CHUNK);
         float[] room = scratch.floats(ROOM, Activation.room(CHUNK));
         for (int at = from; at < end; at += CHUNK) {
             int length = Math.min(CHUNK, end - at);
-            System.arraycopy(to.wide, at, values, 0, length);
+            System.arraycopy(inner, at, values, 0, length);
             Activation.gelu(values, length, room);
-            System.arraycopy(values, 0, to.wide, at, length);
+            System.arraycopy(values, 0, inner, at, length);
         }
     }
 }

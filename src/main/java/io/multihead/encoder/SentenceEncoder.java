@@ -30,12 +30,15 @@ public final class SentenceEncoder implements AutoCloseable {
     private static final List<String> DOCUMENT = List.of("document", "passage", "corpus");
 
     private final EncoderCore core;
+    private final EmbeddingRuns runs;
     private final EncoderOptions options;
     private final Map<String, String> prompts;
     private final Runnable unmap;
 
-    SentenceEncoder(EncoderCore core, EncoderOptions options, Map<String, String> prompts, Runnable unmap) {
+    private SentenceEncoder(
+            EncoderCore core, EmbeddingRuns runs, EncoderOptions options, Map<String, String> prompts, Runnable unmap) {
         this.core = core;
+        this.runs = runs;
         this.options = options;
         this.prompts = prompts;
         this.unmap = unmap;
@@ -62,7 +65,15 @@ public final class SentenceEncoder implements AutoCloseable {
      *     position type, pooling or module, or a weight of no use; the message names the file and what is in it
      */
     public static SentenceEncoder load(Compute cpu, Path folder) throws IOException {
-        return EncoderFolder.load(Checks.notNull(cpu, "cpu"), Checks.notNull(folder, "folder"));
+        Checks.notNull(cpu, "cpu");
+        EncoderFolder files = EncoderFolder.load(Checks.notNull(folder, "folder"));
+        try {
+            EncoderCore core = new EncoderCore(cpu, files.model(), files.tokenizer());
+            return of(core, files.options(), files.prompts(), files::close);
+        } catch (Throwable failed) {
+            files.close();
+            throw failed;
+        }
     }
 
     /**
@@ -86,9 +97,13 @@ public final class SentenceEncoder implements AutoCloseable {
         BertModel model = BertOnnx.load(Checks.notNull(onnx, "onnx"));
         WordPiece tokenizer = WordPiece.ofTokenizerJson(
                 Checks.notNull(tokenizerJson, "tokenizerJson").readAllBytes());
-        EncoderFolder.requireVocabulary(tokenizer, model);
         EncoderOptions options = new EncoderOptions(pooling, true, model.config.positions(), LongTexts.TRUNCATE, "");
-        return new SentenceEncoder(new EncoderCore(cpu, model, tokenizer), options, Map.of(), () -> {});
+        return of(new EncoderCore(cpu, model, tokenizer), options, Map.of(), () -> {});
+    }
+
+    private static SentenceEncoder of(
+            EncoderCore core, EncoderOptions options, Map<String, String> prompts, Runnable unmap) {
+        return new SentenceEncoder(core, new EmbeddingRuns(core), options, prompts, unmap);
     }
 
     /**
@@ -171,7 +186,7 @@ public final class SentenceEncoder implements AutoCloseable {
     }
 
     private SentenceEncoder with(EncoderOptions changed) {
-        return new SentenceEncoder(core, changed, prompts, unmap);
+        return new SentenceEncoder(core, runs, changed, prompts, unmap);
     }
 
     /**
@@ -268,7 +283,7 @@ public final class SentenceEncoder implements AutoCloseable {
     }
 
     private float[][] embedAll(List<?> texts, IntConsumer progress) {
-        EmbeddingRun run = core.takeRun();
+        EmbeddingRun run = runs.take();
         try {
             run.begin(options, texts);
             Vectors vectors = run.vectors();
@@ -277,7 +292,7 @@ public final class SentenceEncoder implements AutoCloseable {
             }
             return vectors.toArray();
         } finally {
-            run.finish();
+            runs.giveBack(run);
         }
     }
 

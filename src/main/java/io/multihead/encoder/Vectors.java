@@ -3,7 +3,7 @@ package io.multihead.encoder;
 import java.util.Arrays;
 
 /** Collects vectors in the order of their texts, of which there may be more or fewer than the list first said. Reused. */
-final class Vectors implements EmbeddingRun.Sink {
+final class Vectors implements VectorSink {
     private static final float[][] NONE = {};
 
     private float[][] all = NONE;
