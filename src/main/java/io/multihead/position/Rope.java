@@ -5,7 +5,10 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.TokenPositions;
 import io.multihead.internal.base.VectorApiCheck;
 import io.multihead.internal.call.Operation;
-import io.multihead.internal.exec.ScratchKey;
+import io.multihead.internal.position.AngleTable;
+import io.multihead.internal.position.PositionAngles;
+import io.multihead.internal.position.RopeCall;
+import io.multihead.internal.position.RopeChecks;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -30,8 +33,6 @@ import org.jspecify.annotations.Nullable;
  * call. Tables are copied. A call whose positions were used before, or lie beyond, allocates nothing.
  */
 public final class Rope {
-    private static final ScratchKey<RopeCall> CALL = ScratchKey.of(RopeCall::new);
-
     /** Which elements of a row form a pair. */
     public enum Pairing {
         /** {@code (i, i + rotaryDims / 2)}: GPT-NeoX, and Llama as stored for Hugging Face. */
@@ -118,20 +119,14 @@ public final class Rope {
     }
 
     private final @Nullable Config config;
-    private final AngleTable angles;
-    private final @Nullable RopeSections sections;
-    /** Whether position 0 leaves a token as it is. */
-    private final boolean identityAtZero;
-
+    private final PositionAngles angles;
     private final String description;
 
-    private Rope(@Nullable Config config, AngleTable angles, @Nullable RopeSections sections, String description) {
+    private Rope(@Nullable Config config, PositionAngles angles, String description) {
         VectorApiCheck.requireVectorModule();
         this.config = config;
         this.angles = angles;
-        this.sections = sections;
         this.description = description;
-        identityAtZero = config != null && config.scaling().attentionFactor() == 1;
     }
 
     /**
@@ -148,7 +143,7 @@ public final class Rope {
         }
         boolean interleaved = config.pairing() == Pairing.INTERLEAVED;
         AngleTable angles = new AngleTable(frequencies, config.scaling().attentionFactor(), interleaved);
-        return new Rope(config, angles, null, config.toString());
+        return new Rope(config, PositionAngles.of(angles), config.toString());
     }
 
     /**
@@ -169,7 +164,7 @@ public final class Rope {
         boolean interleaved = Checks.notNull(pairing, "pairing") == Pairing.INTERLEAVED;
         VectorApiCheck.requireVectorModule();
         String description = "the tables cos and sin " + cos.shape() + ", " + pairing;
-        return new Rope(null, new AngleTable(cos, sin, interleaved), null, description);
+        return new Rope(null, PositionAngles.of(new AngleTable(cos, sin, interleaved)), description);
     }
 
     /**
@@ -186,7 +181,7 @@ public final class Rope {
                     newSections.toString(),
                     "expected " + rotaryDims() / 2 + " pairs in all, of rotaryDims " + rotaryDims());
         }
-        return new Rope(config, angles, newSections, description + ", " + newSections);
+        return new Rope(config, angles.withStreams(newSections.pairs()), description + ", " + newSections);
     }
 
     /**
@@ -208,7 +203,7 @@ public final class Rope {
      * @return an even number, at least 2
      */
     public int rotaryDims() {
-        return 2 * angles.layout().pairs();
+        return angles.rotaryDims();
     }
 
     /**
@@ -226,7 +221,7 @@ public final class Rope {
      * @return 1 without sections
      */
     public int streams() {
-        return sections == null ? 1 : sections.streams();
+        return angles.streams();
     }
 
     @Override
@@ -246,7 +241,7 @@ public final class Rope {
      */
     public void apply(Compute cpu, Tensor x, Tensor y, long firstPosition) {
         RopeChecks.requireTensors(cpu, x, y, rotaryDims());
-        RopeChecks.requirePositions(this, x, firstPosition);
+        RopeChecks.requirePositions(angles, x, firstPosition, this);
         run(cpu, x, y, null, firstPosition, 1f);
     }
 
@@ -263,7 +258,7 @@ public final class Rope {
      */
     public void apply(Compute cpu, Tensor x, Tensor y, long[] positions) {
         RopeChecks.requireTensors(cpu, x, y, rotaryDims());
-        RopeChecks.requirePositions(this, x, positions);
+        RopeChecks.requirePositions(angles, x, positions, this);
         run(cpu, x, y, positions, 0, 1f);
     }
 
@@ -278,13 +273,11 @@ public final class Rope {
      *     nothing has been written then
      */
     public void apply(float[] row, int at, long position) {
-        RopeChecks.requireRow(this, row, at);
+        RopeChecks.requireRow(row, at, rotaryDims());
         if (position < 0 || position >= positions()) {
             throw TokenPositions.outside(position, "position", positions(), this);
         }
-        if (!isIdentity(position)) {
-            angles.rotate(position, row, at);
-        }
+        angles.rotate(position, row, at);
     }
 
     /**
@@ -297,56 +290,10 @@ public final class Rope {
      *     {@link #positions}; nothing has been written then
      */
     public void apply(float[] row, int at, long[] positions) {
-        RopeChecks.requireRow(this, row, at);
+        RopeChecks.requireRow(row, at, rotaryDims());
         TokenPositions.requireLength(positions, streams(), 1, 1, "a row");
         TokenPositions.requireRange(positions, positions(), this);
-        int stride = positions.length > 1 ? 1 : 0;
-        if (isIdentity(positions, 0, stride)) {
-            return;
-        }
-        RopeSections parts = sections;
-        if (parts == null || isSame(positions, 0, stride)) {
-            angles.rotate(positions[0], row, at);
-            return;
-        }
-        for (int stream = 0; stream < streams(); stream++) {
-            angles.rotate(positions[stream], parts.pairs(stream), row, at);
-        }
-    }
-
-    AngleTable angles() {
-        return angles;
-    }
-
-    /** Returns whether a token is copied: multiplying by 1 and 0 would change the sign of zeros, and infinities. */
-    boolean isIdentity(long position) {
-        return position == 0 && identityAtZero;
-    }
-
-    /** Returns whether a token is copied whose streams have positions {@code stride} apart. */
-    boolean isIdentity(long[] positions, int at, int stride) {
-        return isIdentity(positions[at]) && isSame(positions, at, stride);
-    }
-
-    /** Writes the cosines and sines of a token whose streams have positions {@code stride} apart. */
-    void load(long[] positions, int at, int stride, float[] to, int t0) {
-        RopeSections parts = sections;
-        if (parts == null || isSame(positions, at, stride)) {
-            angles.load(positions[at], to, t0);
-            return;
-        }
-        for (int stream = 0; stream < parts.streams(); stream++) {
-            angles.load(positions[at + stream * stride], parts.pairs(stream), to, t0);
-        }
-    }
-
-    private boolean isSame(long[] positions, int at, int stride) {
-        for (int stream = 1; stream < streams(); stream++) {
-            if (positions[at + stream * stride] != positions[at]) {
-                return false;
-            }
-        }
-        return true;
+        angles.rotate(positions, row, at);
     }
 
     /**
@@ -362,7 +309,7 @@ public final class Rope {
      */
     public void applyInverse(Compute cpu, Tensor x, Tensor y, long firstPosition) {
         RopeChecks.requireTensors(cpu, x, y, rotaryDims());
-        RopeChecks.requirePositions(this, x, firstPosition);
+        RopeChecks.requirePositions(angles, x, firstPosition, this);
         run(cpu, x, y, null, firstPosition, -1f);
     }
 
@@ -380,15 +327,13 @@ public final class Rope {
      */
     public void applyInverse(Compute cpu, Tensor x, Tensor y, long[] positions) {
         RopeChecks.requireTensors(cpu, x, y, rotaryDims());
-        RopeChecks.requirePositions(this, x, positions);
+        RopeChecks.requirePositions(angles, x, positions, this);
         run(cpu, x, y, positions, 0, -1f);
     }
 
     private void run(Compute cpu, Tensor x, Tensor y, long @Nullable [] positions, long first, float direction) {
-        try (RopeCall call = Operation.open(cpu, CALL)) {
-            call.bind(this, x, y, direction);
-            call.bindPositions(positions, first);
-            call.run();
+        try (RopeCall call = Operation.open(cpu, RopeCall.CALL)) {
+            call.run(x, y, angles, positions, first, direction);
         }
     }
 }

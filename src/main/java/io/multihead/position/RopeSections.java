@@ -102,9 +102,9 @@ public final class RopeSections {
         return count;
     }
 
-    /** Returns the pairs of a stream; not to be written. */
-    int[] pairs(int stream) {
-        return pairs[stream];
+    /** Returns the pairs of each stream; not to be written. */
+    int[][] pairs() {
+        return pairs;
     }
 
     @Override

@@ -5,7 +5,10 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.VectorApiCheck;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.call.TensorChecks;
-import io.multihead.internal.exec.ScratchKey;
+import io.multihead.internal.position.AngleLayout;
+import io.multihead.internal.position.AngleTensors;
+import io.multihead.internal.position.RopeCall;
+import io.multihead.internal.position.RopeChecks;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 
@@ -23,16 +26,10 @@ import io.multihead.tensor.Tensor;
  * and vector width. A warm call allocates nothing.
  */
 public final class TokenAngles {
-    private static final ScratchKey<RopeCall> CALL = ScratchKey.of(RopeCall::new);
+    private final AngleTensors angles;
 
-    private final Tensor cos;
-    private final Tensor sin;
-    private final AngleLayout layout;
-
-    private TokenAngles(Tensor cos, Tensor sin, AngleLayout layout) {
-        this.cos = cos;
-        this.sin = sin;
-        this.layout = layout;
+    private TokenAngles(AngleTensors angles) {
+        this.angles = angles;
     }
 
     /**
@@ -48,7 +45,8 @@ public final class TokenAngles {
     public static TokenAngles of(Tensor cos, Tensor sin, Rope.Pairing pairing) {
         RopeChecks.requireTables(cos, sin, 2, 3, "[tokens, rotaryDims / 2] or [batch, tokens, rotaryDims / 2]");
         boolean interleaved = Checks.notNull(pairing, "pairing") == Rope.Pairing.INTERLEAVED;
-        return new TokenAngles(cos, sin, new AngleLayout((int) cos.dim(-1), interleaved));
+        AngleLayout layout = new AngleLayout((int) cos.dim(-1), interleaved);
+        return new TokenAngles(new AngleTensors(cos, sin, layout));
     }
 
     /**
@@ -77,19 +75,20 @@ public final class TokenAngles {
 
     private void run(Compute cpu, Tensor x, Tensor y, float direction) {
         VectorApiCheck.requireVectorModule();
-        RopeChecks.requireTensors(cpu, x, y, rotaryDims());
-        requireTokens(x);
+        Tensor cos = angles.cos();
+        Tensor sin = angles.sin();
+        RopeChecks.requireTensors(cpu, x, y, 2 * angles.layout().pairs());
+        requireTokens(cos, x);
         TensorChecks.requireAccess(cpu, cos, "cos");
         TensorChecks.requireAccess(cpu, sin, "sin");
         TensorChecks.requireApart(y, "y", cos, "cos");
         TensorChecks.requireApart(y, "y", sin, "sin");
-        try (RopeCall call = Operation.open(cpu, CALL)) {
-            call.bind(this, x, y, direction);
-            call.run();
+        try (RopeCall call = Operation.open(cpu, RopeCall.CALL)) {
+            call.run(x, y, angles, direction);
         }
     }
 
-    private void requireTokens(Tensor x) {
+    private static void requireTokens(Tensor cos, Tensor x) {
         boolean fits = cos.dim(-2) == x.dim(2) && (cos.rank() == 2 || cos.dim(0) == x.dim(0));
         if (!fits) {
             throw Checks.fail(
@@ -98,21 +97,5 @@ public final class TokenAngles {
                     "expected " + Shape.of(x.dim(2), cos.dim(-1)) + " or " + Shape.of(x.dim(0), x.dim(2), cos.dim(-1))
                             + " for x " + x.shape());
         }
-    }
-
-    int rotaryDims() {
-        return (int) (2 * cos.dim(-1));
-    }
-
-    Tensor cos() {
-        return cos;
-    }
-
-    Tensor sin() {
-        return sin;
-    }
-
-    AngleLayout layout() {
-        return layout;
     }
 }

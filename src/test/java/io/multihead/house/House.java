@@ -36,7 +36,7 @@ final class House {
             List.of("internal.exec", "internal.gemm"),
             List.of("compute"),
             List.of("internal.call"),
-            List.of("internal.attention", "internal.nn"),
+            List.of("internal.attention", "internal.nn", "internal.position"),
             List.of("internal.attention.mask", "internal.attention.keyvalue"),
             List.of("internal.attention.forward", "internal.attention.backward"),
             List.of("gemm", "attention", "position"),

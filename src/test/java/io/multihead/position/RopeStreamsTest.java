@@ -108,11 +108,11 @@ class RopeStreamsTest {
     @Test
     void interleavedSectionsFollowTheModels() {
         RopeSections sections = RopeSections.interleaved(24, 20, 20);
-        assertArrayEquals(IntStream.range(0, 20).map(i -> 3 * i + 1).toArray(), sections.pairs(1));
-        assertArrayEquals(IntStream.range(0, 20).map(i -> 3 * i + 2).toArray(), sections.pairs(2));
+        assertArrayEquals(IntStream.range(0, 20).map(i -> 3 * i + 1).toArray(), sections.pairs()[1]);
+        assertArrayEquals(IntStream.range(0, 20).map(i -> 3 * i + 2).toArray(), sections.pairs()[2]);
         int[] time = IntStream.concat(IntStream.range(0, 20).map(i -> 3 * i), IntStream.range(60, 64))
                 .toArray();
-        assertArrayEquals(time, sections.pairs(0));
+        assertArrayEquals(time, sections.pairs()[0]);
         assertEquals("interleaved[24, 20, 20]", sections.toString());
     }
 

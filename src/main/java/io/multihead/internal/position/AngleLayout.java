@@ -1,4 +1,4 @@
-package io.multihead.position;
+package io.multihead.internal.position;
 
 import io.multihead.internal.kernel.Rotation;
 
@@ -6,7 +6,7 @@ import io.multihead.internal.kernel.Rotation;
  * Order of the cosines and sines of one position, as {@link Rotation} reads them: for half-split pairs all cosines, then all
  * sines; for interleaved pairs every cosine twice, then every sine twice, the first one negated.
  */
-record AngleLayout(int pairs, boolean interleaved) {
+public record AngleLayout(int pairs, boolean interleaved) {
     /** Returns the floats of the cosines, and of the sines. */
     private int width() {
         return interleaved ? 2 * pairs : pairs;

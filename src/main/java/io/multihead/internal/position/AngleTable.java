@@ -1,5 +1,6 @@
-package io.multihead.position;
+package io.multihead.internal.position;
 
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.layout.Packer;
 import io.multihead.internal.layout.Scratch;
@@ -13,7 +14,7 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
  *
  * <p>Thread-safe: blocks never change once published, and threads that race to fill one compute the same bits.
  */
-final class AngleTable {
+public final class AngleTable {
     /** Positions of one block: few, since a decoder's single step fills a whole one. */
     static final int BLOCK = 16;
     /** Positions stay below 2^53, where f64 has every integer. */
@@ -24,14 +25,16 @@ final class AngleTable {
     private final AngleLayout layout;
     private final double[] frequencies;
     private final double factor;
+    private final boolean identityAtZero;
     private final long positions;
     private final AtomicReferenceArray<float[]> blocks;
     private final int[] allPairs;
 
     /** Computes angles from frequencies; cosines and sines are multiplied by {@code factor}. */
-    AngleTable(double[] frequencies, double factor, boolean interleaved) {
+    public AngleTable(double[] frequencies, double factor, boolean interleaved) {
         this.frequencies = frequencies;
         this.factor = factor;
+        identityAtZero = factor == 1;
         layout = new AngleLayout(frequencies.length, interleaved);
         positions = MAX_POSITIONS;
         blocks = new AtomicReferenceArray<>((int) (LIMIT_BYTES / ((long) BLOCK * floats() * Float.BYTES)));
@@ -39,15 +42,28 @@ final class AngleTable {
     }
 
     /** Copies tables {@code [positions, pairs]} of any floating type and strides. */
-    AngleTable(Tensor cos, Tensor sin, boolean interleaved) {
+    public AngleTable(Tensor cos, Tensor sin, boolean interleaved) {
         frequencies = new double[0];
         factor = 1;
+        identityAtZero = false;
         layout = new AngleLayout((int) cos.dim(1), interleaved);
-        RopeChecks.requireHeap(cos, layout);
+        requireHeap(cos, layout);
         positions = cos.dim(0);
         blocks = new AtomicReferenceArray<>((int) Math.ceilDiv(positions, (long) BLOCK));
         allPairs = allPairs();
         copy(cos, sin);
+    }
+
+    /** Fails if a copy of both tables is more memory than the JVM can ever have. */
+    private static void requireHeap(Tensor cos, AngleLayout layout) {
+        long most = Runtime.getRuntime().maxMemory() / ((long) layout.floats() * Float.BYTES);
+        if (cos.dim(0) > Math.min(most, Checks.MAX_ARRAY_LENGTH)) {
+            throw Checks.fail(
+                    "cos",
+                    "shape " + cos.shape(),
+                    "expected at most " + most + " positions in a heap of "
+                            + Runtime.getRuntime().maxMemory() + " bytes (-Xmx), which holds a copy");
+        }
     }
 
     private int[] allPairs() {
@@ -85,6 +101,11 @@ final class AngleTable {
     /** Returns how many positions have angles. */
     long positions() {
         return positions;
+    }
+
+    /** Returns whether position 0 leaves a token as it is, which is not known of tables. */
+    boolean isIdentityAtZero() {
+        return identityAtZero;
     }
 
     private int floats() {

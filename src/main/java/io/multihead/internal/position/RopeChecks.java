@@ -1,4 +1,4 @@
-package io.multihead.position;
+package io.multihead.internal.position;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
@@ -7,12 +7,13 @@ import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Tensor;
 
 /** Checks of the arguments of a rotation, made before anything is written. */
-final class RopeChecks {
+public final class RopeChecks {
     private static final int MAX_PAIRS = 1 << 15;
 
     private RopeChecks() {}
 
-    static void requireTensors(Compute cpu, Tensor x, Tensor y, int rotaryDims) {
+    /** Fails unless a rotation of leading elements of {@code x} can be written to {@code y}. */
+    public static void requireTensors(Compute cpu, Tensor x, Tensor y, int rotaryDims) {
         Checks.notNull(cpu, "cpu");
         if (Checks.notNull(x, "x").rank() != 4) {
             throw Checks.fail("x", "shape " + x.shape(), "expected [batch, heads, tokens, headDim]");
@@ -31,7 +32,7 @@ final class RopeChecks {
     }
 
     /** Fails unless both hold floating numbers in rows of 1 to 32768 pairs, and have one shape with {@code minRank} to {@code maxRank} axes. */
-    static void requireTables(Tensor cos, Tensor sin, int minRank, int maxRank, String expected) {
+    public static void requireTables(Tensor cos, Tensor sin, int minRank, int maxRank, String expected) {
         TensorChecks.requireFloating(cos, "cos");
         TensorChecks.requireFloating(sin, "sin");
         if (cos.rank() < minRank || cos.rank() > maxRank || cos.dim(-1) < 1 || cos.dim(-1) > MAX_PAIRS) {
@@ -41,41 +42,40 @@ final class RopeChecks {
         TensorChecks.requireShape(sin, "sin", cos.shape());
     }
 
-    /** Fails if a copy of both tables is more memory than the JVM can ever have. */
-    static void requireHeap(Tensor cos, AngleLayout layout) {
-        long most = Runtime.getRuntime().maxMemory() / ((long) layout.floats() * Float.BYTES);
-        if (cos.dim(0) > Math.min(most, Checks.MAX_ARRAY_LENGTH)) {
-            throw Checks.fail(
-                    "cos",
-                    "shape " + cos.shape(),
-                    "expected at most " + most + " positions in a heap of "
-                            + Runtime.getRuntime().maxMemory() + " bytes (-Xmx), which holds a copy");
-        }
-    }
-
-    static void requireRow(Rope rope, float[] row, int at) {
+    /** Fails unless a row of one head is in the array. */
+    public static void requireRow(float[] row, int at, int rotaryDims) {
         int length = Checks.notNull(row, "row").length;
-        if (at < 0 || at > length - rope.rotaryDims()) {
+        if (at < 0 || at > length - rotaryDims) {
             throw Checks.fail(
-                    "at", String.valueOf(at), "expected " + rope.rotaryDims() + " floats from there on, of " + length);
+                    "at", String.valueOf(at), "expected " + rotaryDims + " floats from there on, of " + length);
         }
     }
 
-    static void requirePositions(Rope rope, Tensor x, long first) {
-        long limit = rope.positions() - x.dim(2);
+    /**
+     * Fails unless there is an angle for every one of consecutive tokens.
+     *
+     * @param rope what has the angles, for the message
+     */
+    public static void requirePositions(PositionAngles angles, Tensor x, long first, Object rope) {
+        long limit = angles.positions() - x.dim(2);
         if (first < 0 || first > limit) {
-            String range = limit < 0 ? "at most " + rope.positions() + " tokens" : "0 to " + limit;
+            String range = limit < 0 ? "at most " + angles.positions() + " tokens" : "0 to " + limit;
             throw Checks.fail(
                     "firstPosition",
                     String.valueOf(first),
                     "expected " + range + " for the " + x.dim(2) + " tokens of x " + x.shape() + ", given "
-                            + rope.positions() + " positions of " + rope);
+                            + angles.positions() + " positions of " + rope);
         }
     }
 
-    static void requirePositions(Rope rope, Tensor x, long[] positions) {
-        TokenPositions.requireLength(positions, rope.streams(), x.dim(0), x.dim(2), x.shape());
-        TokenPositions.requireRange(positions, rope.positions(), rope);
+    /**
+     * Fails unless there is a position for every token, and an angle for every position.
+     *
+     * @param rope what has the angles, for the message
+     */
+    public static void requirePositions(PositionAngles angles, Tensor x, long[] positions, Object rope) {
+        TokenPositions.requireLength(positions, angles.streams(), x.dim(0), x.dim(2), x.shape());
+        TokenPositions.requireRange(positions, angles.positions(), rope);
     }
 
     /** Whether both are views of the same elements in the same order; their shapes are equal. */

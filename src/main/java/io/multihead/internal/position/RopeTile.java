@@ -1,4 +1,4 @@
-package io.multihead.position;
+package io.multihead.internal.position;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
@@ -23,7 +23,7 @@ final class RopeTile {
     private static final FloatsKey COSINES = new FloatsKey();
     private static final FloatsKey SINES = new FloatsKey();
 
-    private @Nullable RopeCall call;
+    private @Nullable RopeProblem problem;
     private @Nullable Workspace scratch;
     private float[] angles = new float[0];
     private float[] rows = new float[0];
@@ -38,14 +38,14 @@ final class RopeTile {
     /** The sequence whose angles are loaded, 0 where all share them; -1 for none. */
     private long loaded;
 
-    void open(RopeCall newCall, long newToken, Workspace newScratch) {
-        call = newCall;
+    void open(RopeProblem newProblem, long newToken, Workspace newScratch) {
+        problem = newProblem;
         scratch = newScratch;
-        layout = newCall.layout();
+        layout = newProblem.layout();
         angleFloats = layout.floats();
-        ld = Lanes.roundUp(newCall.rotaryDims, PANEL);
+        ld = Lanes.roundUp(newProblem.rotaryDims, PANEL);
         token = newToken;
-        tokens = (int) Math.min(TOKENS, newCall.x().dim(2) - newToken);
+        tokens = (int) Math.min(TOKENS, newProblem.x().dim(2) - newToken);
         angles = newScratch.floats(ANGLE, TOKENS * angleFloats);
         rows = newScratch.floats(ROW, TOKENS * ld);
         loaded = -1;
@@ -53,13 +53,13 @@ final class RopeTile {
 
     /** Loads the angles of a sequence's tokens, unless they are loaded already. */
     void loadAngles(long batch) {
-        RopeCall of = Checks.notNull(call, "call");
+        RopeProblem of = Checks.notNull(problem, "problem");
         long wanted = of.hasAnglesPerBatch() ? batch : 0;
         if (wanted == loaded) {
             return;
         }
         loaded = wanted;
-        TokenAngles given = of.given();
+        AngleTensors given = of.given();
         if (given != null) {
             read(given, wanted);
             return;
@@ -69,7 +69,7 @@ final class RopeTile {
         }
     }
 
-    private void read(TokenAngles given, long batch) {
+    private void read(AngleTensors given, long batch) {
         int pairs = layout.pairs();
         int wide = Lanes.roundUp(pairs, PANEL);
         float[] cosines = read(given.cos(), batch, wide, COSINES);
@@ -89,7 +89,7 @@ final class RopeTile {
 
     /** Rotates or copies every token's row of one head. */
     void rotate(long batch, long head) {
-        RopeCall of = Checks.notNull(call, "call");
+        RopeProblem of = Checks.notNull(problem, "problem");
         Packer packer = Checks.notNull(scratch, "scratch").packer();
         Tensor x = of.x();
         Tensor y = of.y();
@@ -147,7 +147,7 @@ final class RopeTile {
 
     /** Forgets the call. */
     void close() {
-        call = null;
+        problem = null;
         scratch = null;
     }
 }
