@@ -8,6 +8,7 @@ import io.multihead.internal.gemm.GemmProblem;
 import io.multihead.internal.gemm.LoopNest;
 import io.multihead.internal.gemm.TaskGrid;
 import io.multihead.tensor.Tensor;
+import jdk.jfr.FlightRecorder;
 import org.jspecify.annotations.Nullable;
 
 /** One multiplication: binds its operands, divides it among threads, and records it in a flight recording. */
@@ -25,7 +26,7 @@ final class GemmCall extends Operation implements LoopBody {
 
     /** Runs everything, and records it if a recording asks for it. */
     void run() {
-        GemmEvent event = GemmEvent.start();
+        GemmEvent event = FlightRecorder.isInitialized() ? GemmEvent.start() : null;
         long tasks = grid.divide(problem, parallelism());
         run(this, tasks);
         if (event != null) {

@@ -10,6 +10,7 @@ import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.ScratchKey;
 import io.multihead.internal.exec.Workspace;
 import io.multihead.tensor.Tensor;
+import jdk.jfr.FlightRecorder;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -77,7 +78,7 @@ public final class BackwardCall extends Operation implements LoopBody {
 
     /** Runs everything, and records it if a flight recording asks for that. */
     public void run() {
-        AttentionEvent event = AttentionEvent.start(true);
+        AttentionEvent event = FlightRecorder.isInitialized() ? AttentionEvent.start(true) : null;
         long tasks = runTasks();
         if (event != null) {
             event.finish(arguments.problem, arguments.saved.query(), arguments.problem.keys(), tasks);

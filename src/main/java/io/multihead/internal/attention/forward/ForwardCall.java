@@ -14,6 +14,7 @@ import io.multihead.internal.exec.ScratchKey;
 import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.layout.Scratch;
 import io.multihead.tensor.Tensor;
+import jdk.jfr.FlightRecorder;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -85,7 +86,7 @@ public class ForwardCall extends Operation implements LoopBody {
 
     /** Runs everything, and records it if a flight recording asks for that. */
     public void run() {
-        AttentionEvent event = AttentionEvent.start(false);
+        AttentionEvent event = FlightRecorder.isInitialized() ? AttentionEvent.start(false) : null;
         runTasks();
         if (event != null) {
             event.finish(arguments.problem, arguments.tensors.query(), schedule.longest(), schedule.tasks());
