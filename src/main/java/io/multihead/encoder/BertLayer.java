@@ -63,20 +63,32 @@ record BertLayer(
             parts[i] = weights.take(layer + "attention.self." + names[i] + ".weight", dim, dim);
             biases[i] = weights.take(layer + "attention.self." + names[i] + ".bias", dim);
         }
-        // allocated after the parts were found, which are no larger than their file
-        Tensor fused = Tensor.of(new float[Checks.fitsInt(3L * dim * dim, "projections")], 3L * dim, dim);
         Tensor bias = Tensor.of(new float[3 * dim]);
-        for (int i = 0; i < names.length; i++) {
-            parts[i].copyTo(fused.slice(0, (long) i * dim, (i + 1L) * dim));
-            biases[i].copyTo(bias.slice(0, (long) i * dim, (i + 1L) * dim));
-        }
+        Tensor.concat(0, bias, biases);
         return new BertLayer(
-                PackedLinear.of(fused, bias),
+                PackedLinear.of(fuse(parts, dim), bias),
                 linear(weights, layer + "attention.output.dense", dim, dim),
                 NormWeights.take(weights, layer + "attention.output.LayerNorm", dim),
                 linear(weights, layer + "intermediate.dense", config.inner(), dim),
                 linear(weights, layer + "output.dense", dim, config.inner()),
                 NormWeights.take(weights, layer + "output.LayerNorm", dim));
+    }
+
+    /** Returns the three weights below each other, stored in the order of their file: then whole rows are copied. */
+    private static Tensor fuse(Tensor[] parts, int dim) {
+        // allocated after the parts were found, which are no larger than their file
+        float[] memory = new float[Checks.fitsInt(3L * dim * dim, "projections")];
+        if (parts[0].stride(1) == 1) {
+            Tensor fused = Tensor.of(memory, 3L * dim, dim);
+            Tensor.concat(0, fused, parts);
+            return fused;
+        }
+        Tensor transposed = Tensor.of(memory, dim, 3L * dim);
+        Tensor.concat(
+                1,
+                transposed,
+                Arrays.stream(parts).map(part -> part.permute(1, 0)).toArray(Tensor[]::new));
+        return transposed.permute(1, 0);
     }
 
     private static PackedLinear linear(Weights weights, String name, int outputs, int inputs) {

@@ -131,6 +131,11 @@ final class Copy {
             to.dtype().write(to.memory(), target * to.dtype().bytes(), value);
             return;
         }
+        int bytes = from.dtype().bytes();
+        if (axis == from.rank() - 1 && from.dtype() == to.dtype() && from.stride(axis) == 1 && to.stride(axis) == 1) {
+            MemorySegment.copy(from.memory(), source * bytes, to.memory(), target * bytes, from.dim(axis) * bytes);
+            return;
+        }
         for (long i = 0; i < from.dim(axis); i++) {
             axis(from, to, axis + 1, source + i * from.stride(axis), target + i * to.stride(axis));
         }

@@ -36,7 +36,7 @@ public final class PackedMatrix {
         PanelMemory[] blocks = new PanelMemory[(int) Math.ceilDiv(k, (long) KC)];
         Scratch memory = new Scratch();
         Packer packer = new Packer(memory);
-        PanelPacker panelPacker = new PanelPacker(memory);
+        PanelPacker panelPacker = PanelPacker.ofWeights(memory);
         StridedBlock block = new StridedBlock();
         for (int i = 0; i < blocks.length; i++) {
             long pc = (long) i * KC;

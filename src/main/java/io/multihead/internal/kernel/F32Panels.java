@@ -54,6 +54,23 @@ public final class F32Panels {
     }
 
     /**
+     * Copies rows as {@link #fromRows} does, without vectors and without the check: weights are packed when a program starts, and
+     * until C2 has compiled a vector operation, it is a call that allocates.
+     *
+     * @param buffer at least {@code 32 count} floats
+     */
+    public static void copyRows(
+            float[] rows, int ld, int count, int columns, float[] buffer, MemorySegment panels, long p0, int depth) {
+        for (int column = 0; column < columns; column += PANEL) {
+            for (int k = 0; k < count; k++) {
+                System.arraycopy(rows, k * ld + column, buffer, k * PANEL, PANEL);
+            }
+            MemorySegment.copy(
+                    buffer, 0, panels, ValueLayout.JAVA_FLOAT, p0 + (long) column * depth * WORD, count * PANEL);
+        }
+    }
+
+    /**
      * Transposes rows of B^T, {@link Lanes#ROW} floats apart, into columns of panels:
      * {@code panels[j / 32][k][j % 32] = rows[j][k]}. Columns from {@code columns} to the next whole panel become zero. They are
      * transposed within a buffer: until it is compiled, access to an element of a segment takes a hundred times as long.
@@ -76,7 +93,8 @@ public final class F32Panels {
                     }
                 }
             }
-            storeRow(buffer, 0, depth * PANEL, panels, p0 + (long) column * depth * WORD);
+            MemorySegment.copy(
+                    buffer, 0, panels, ValueLayout.JAVA_FLOAT, p0 + (long) column * depth * WORD, depth * PANEL);
         }
     }
 

@@ -164,6 +164,15 @@ public final class PanelMemory {
     }
 
     /**
+     * Packs rows into F32 panels as {@link F32Panels#copyRows} does.
+     *
+     * @param buffer at least {@code 32 count} floats
+     */
+    public void copyRows(float[] rows, int ld, int count, int columns, float[] buffer, int at, int depth) {
+        F32Panels.copyRows(rows, ld, count, columns, buffer, segment, format.offset(at), depth);
+    }
+
+    /**
      * Packs transposed rows into F32 panels as {@link F32Panels#fromColumns} does.
      *
      * @param buffer at least {@code 32 depth} floats

@@ -15,11 +15,22 @@ public final class PanelPacker {
     private static final int TRANSPOSED_COLUMNS = 256;
 
     private final Scratch memory;
+    private final boolean isCold;
     private float[] rows = new float[0];
 
     /** Allocates its buffer from {@code memory} on first use. */
     public PanelPacker(Scratch memory) {
+        this(memory, false);
+    }
+
+    private PanelPacker(Scratch memory, boolean isCold) {
         this.memory = memory;
+        this.isCold = isCold;
+    }
+
+    /** Returns a packer for weights, which are packed once, mostly before C2 has compiled anything: it uses no vectors. */
+    public static PanelPacker ofWeights(Scratch memory) {
+        return new PanelPacker(memory, true);
     }
 
     /**
@@ -51,7 +62,11 @@ public final class PanelPacker {
             int count = Math.min(RUN_ROWS, depth - k);
             long from = b.at() + k * b.rowStride() + column * b.columnStride();
             packer.read(b.tensor(), from, b.rowStride(), b.columnStride(), count, columns, rows, 0, RUN_COLUMNS);
-            panels.packRows(rows, RUN_COLUMNS, count, columns, p0 + k * PANEL, depth);
+            if (isCold) {
+                panels.copyRows(rows, RUN_COLUMNS, count, columns, packer.panel(count), p0 + k * PANEL, depth);
+            } else {
+                panels.packRows(rows, RUN_COLUMNS, count, columns, p0 + k * PANEL, depth);
+            }
         }
     }
 }
