@@ -1,7 +1,5 @@
 package io.multihead.nn.attention;
 
-import io.multihead.attention.Mask;
-import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Shape;
@@ -10,42 +8,58 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Checks the tensors of a backward through {@link MultiHeadAttention}, before anything is written. */
-final class BackwardChecks {
-    private BackwardChecks() {}
+/**
+ * Checks the tensors of a backward through {@link MultiHeadAttention}, before anything is written.
+ *
+ * @param tensors what the call reads and writes so far
+ * @param config what the layer computes
+ * @param saved what forward kept
+ */
+record BackwardChecks(TensorChecks tensors, MultiHeadConfig config, LayerPipeline.Saved saved) {
 
-    static void check(
-            Compute cpu,
+    /** Checks everything that the forward call read and wrote, and all gradients. */
+    void all(
             LayerParameters parameters,
             MultiHeadInputs inputs,
             MultiHeadOutputs outputs,
             MultiHeadOutputs outputGradients,
             MultiHeadGradients to,
             Map<String, Tensor> gradients) {
-        TensorChecks tensors = new TensorChecks(cpu)
-                .reads("query", inputs.query(), inputs.query().shape())
+        Tensor output = outputs.output();
+        tensors.reads("query", inputs.query(), inputs.query().shape())
                 .reads("key", inputs.key(), inputs.key().shape())
                 .reads("value", inputs.value(), inputs.value().shape())
                 .reads(parameters.byName())
-                .reads(
-                        "outputGradient",
-                        outputGradients.output(),
-                        outputs.output().shape());
-        weights(tensors, parameters.config(), inputs, outputs, outputGradients);
-        inputs(tensors, parameters.config(), inputs, to);
+                .reads("output", output, output.shape());
+        reads("averageWeights", outputs.averageWeights());
+        reads("headWeights", outputs.headWeights());
+        tensors.reads("outputGradient", outputGradients.output(), output.shape());
+        weights(inputs, outputs, outputGradients);
+        inputs(inputs, to);
         tensors.writesGradients(parameters.byName(), gradients);
     }
 
-    /** Checks where the gradients of the inputs, of a bias of the mask and of the head mask go. */
-    static void inputs(TensorChecks tensors, MultiHeadConfig config, MultiHeadInputs inputs, MultiHeadGradients to) {
+    /**
+     * Checks the masks that forward read, and where the gradients of the inputs, of a bias of the mask, of the head mask and of sinks
+     * go.
+     */
+    void inputs(MultiHeadInputs inputs, MultiHeadGradients to) {
         Checks.notNull(to, "inputGradients");
-        writes(tensors, "query gradient", to.query(), inputs.query());
-        writes(tensors, "key gradient", to.key(), inputs.key());
-        writes(tensors, "value gradient", to.value(), inputs.value());
+        if (config.options().scores().modifier() != null) {
+            throw Checks.fail("modifier", "given", "expected none, as backward does not know its derivative");
+        }
+        List<Tensor> masks = saved.options().mask().tensors();
+        for (int i = 0; i < masks.size(); i++) {
+            tensors.readsAny("mask " + i, masks.get(i), masks.get(i).shape());
+        }
+        reads("headMask", inputs.headMask());
+        writes("query gradient", to.query(), inputs.query());
+        writes("key gradient", to.key(), inputs.key());
+        writes("value gradient", to.value(), inputs.value());
         requireOnce("key gradient", to.key(), inputs.key() == inputs.query(), "query");
         requireOnce("value gradient", to.value(), inputs.value() == inputs.key(), "key");
-        scoreBias(tensors, config.options().mask().and(inputs.mask()), to.scoreBias());
-        headMask(tensors, config, inputs, to.headMask());
+        scoreBias(masks, to.scoreBias());
+        headMask(inputs, to.headMask());
         if (to.sinks() != null && config.options().scores().sinks() == null) {
             throw Checks.fail("sinks gradient", "given", "expected options with sinks, as the configuration has none");
         }
@@ -55,12 +69,7 @@ final class BackwardChecks {
     }
 
     /** Checks the gradients of attention weights: the call must have returned some, averaged or not. */
-    private static void weights(
-            TensorChecks tensors,
-            MultiHeadConfig config,
-            MultiHeadInputs inputs,
-            MultiHeadOutputs outputs,
-            MultiHeadOutputs gradients) {
+    private void weights(MultiHeadInputs inputs, MultiHeadOutputs outputs, MultiHeadOutputs gradients) {
         Tensor average = gradients.averageWeights();
         Tensor perHead = gradients.headWeights();
         if (average == null && perHead == null) {
@@ -69,7 +78,7 @@ final class BackwardChecks {
         if (outputs.averageWeights() == null && outputs.headWeights() == null) {
             throw Checks.fail("weights gradient", "given", "expected outputs with weights, as none were recorded");
         }
-        AxisLayout axes = AxisLayout.of(config, inputs.query().shape());
+        AxisLayout axes = saved.axes();
         if (average != null) {
             tensors.reads("averageWeights gradient", average, axes.weights(config, inputs, false));
         }
@@ -78,11 +87,11 @@ final class BackwardChecks {
         }
     }
 
-    private static void scoreBias(TensorChecks tensors, Mask mask, @Nullable Tensor gradient) {
+    private void scoreBias(List<Tensor> masks, @Nullable Tensor gradient) {
         if (gradient == null) {
             return;
         }
-        List<Shape> shapes = mask.tensors().stream()
+        List<Shape> shapes = masks.stream()
                 .filter(tensor -> tensor.dtype().isFloating())
                 .map(Tensor::shape)
                 .toList();
@@ -95,14 +104,12 @@ final class BackwardChecks {
         tensors.writes("scoreBias gradient", gradient, gradient.shape());
     }
 
-    private static void headMask(
-            TensorChecks tensors, MultiHeadConfig config, MultiHeadInputs inputs, @Nullable Tensor gradient) {
+    private void headMask(MultiHeadInputs inputs, @Nullable Tensor gradient) {
         if (gradient == null) {
             return;
         }
         long heads = config.queryHeads();
-        long batch = AxisLayout.of(config, inputs.query().shape())
-                .batch(inputs.query().shape());
+        long batch = saved.axes().batch(inputs.query().shape());
         Shape expected = inputs.headMask() != null
                 ? inputs.headMask().shape()
                 : gradient.rank() == 2 ? Shape.of(batch, heads) : Shape.of(heads);
@@ -116,7 +123,13 @@ final class BackwardChecks {
         }
     }
 
-    private static void writes(TensorChecks tensors, String name, @Nullable Tensor gradient, Tensor of) {
+    private void reads(String name, @Nullable Tensor tensor) {
+        if (tensor != null) {
+            tensors.reads(name, tensor, tensor.shape());
+        }
+    }
+
+    private void writes(String name, @Nullable Tensor gradient, Tensor of) {
         if (gradient != null) {
             tensors.writes(name, gradient, of.shape());
         }

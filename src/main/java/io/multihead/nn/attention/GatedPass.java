@@ -109,7 +109,7 @@ public final class GatedPass implements Pass {
                 .reads("media", inputs.key(), inputs.key().shape())
                 .reads(parts.parameters())
                 .reads("outputGradient", outputGradient, inputs.query().shape());
-        BackwardChecks.inputs(tensors, parts.attention().config(), inputs, to);
+        attention.checkInputGradients(tensors, inputs, to);
         tensors.writesGradients(parts.parameters(), gradients);
     }
 

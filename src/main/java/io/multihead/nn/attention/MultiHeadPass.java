@@ -8,6 +8,7 @@ import io.multihead.attention.AttentionPass;
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.Operation;
+import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.exec.Execution;
 import io.multihead.internal.nn.TensorArena;
 import io.multihead.internal.nn.TensorMath;
@@ -104,10 +105,20 @@ public final class MultiHeadPass implements Pass {
         if (!open) {
             throw new IllegalStateException("pass: closed; expected an open one");
         }
-        BackwardChecks.check(cpu, parameters, inputs, outputs, outputGradients, inputGradients, gradients);
+        BackwardChecks checks = new BackwardChecks(new TensorChecks(cpu), parameters.config(), saved);
+        checks.all(parameters, inputs, outputs, outputGradients, inputGradients, gradients);
         try (TensorArena scratch = TensorArena.ofCall(cpu)) {
             back(scratch, outputGradients, inputGradients, gradients);
         }
+    }
+
+    /**
+     * Checks the masks of this call, and where input gradients go, for a block around the layer.
+     *
+     * @param around the inputs of the block, whose query is not the layer's
+     */
+    void checkInputGradients(TensorChecks tensors, MultiHeadInputs around, MultiHeadGradients to) {
+        new BackwardChecks(tensors, parameters.config(), saved).inputs(around, to);
     }
 
     private void back(
