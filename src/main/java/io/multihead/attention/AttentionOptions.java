@@ -1,6 +1,7 @@
 package io.multihead.attention;
 
 import io.multihead.internal.base.Checks;
+import java.lang.foreign.Arena;
 import java.util.OptionalDouble;
 
 /**
@@ -73,6 +74,23 @@ public record AttentionOptions(Mask mask, OptionalDouble scale, AttentionDropout
      */
     public AttentionOptions withScores(ScoreOptions newScores) {
         return new AttentionOptions(mask, scale, dropout, newScores);
+    }
+
+    /**
+     * Returns these options for some of the query heads: with their slopes and sinks, and with copies of mask tensors that have an
+     * axis of heads, reduced to those heads. All else is shared.
+     *
+     * @param arena owns the copies
+     * @param heads which heads, in the order wanted
+     * @return options of a call with as many query heads
+     * @throws IllegalArgumentException if slopes, sinks or a tensor have no such head, or there is a modifier, which would see other
+     *     numbers of heads
+     */
+    public AttentionOptions selectHeads(Arena arena, int... heads) {
+        Checks.notNull(arena, "arena");
+        ScoreOptions selected = scores.selectHeads(Checks.notNull(heads, "heads"));
+        mask.requireHeads(heads);
+        return withMask(mask.selectHeads(arena, heads)).withScores(selected);
     }
 
     /**

@@ -4,6 +4,7 @@ import io.multihead.internal.attention.mask.MaskPart;
 import io.multihead.internal.base.Checks;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
 import java.util.List;
 import java.util.Objects;
 import java.util.stream.Stream;
@@ -222,6 +223,22 @@ public final class Mask {
      */
     public boolean isSharedByBatch() {
         return parts.stream().allMatch(MaskPart::isSharedByBatch);
+    }
+
+    /** Fails unless every tensor with an axis of heads has these. */
+    void requireHeads(int... heads) {
+        for (MaskPart part : parts) {
+            for (int head : part.hasHeads() ? heads : new int[0]) {
+                Checks.index(head, part.heads(), "heads");
+            }
+        }
+    }
+
+    /** Returns this mask for some of the query heads, with copies of the tensors that have an axis of heads. */
+    Mask selectHeads(Arena arena, int... heads) {
+        return new Mask(parts.stream()
+                .map(part -> part.hasHeads() ? part.selectHeads(arena, heads) : part)
+                .toList());
     }
 
     List<MaskPart> parts() {

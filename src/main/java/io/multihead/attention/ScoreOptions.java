@@ -97,6 +97,25 @@ public record ScoreOptions(
         return new ScoreOptions(softCap, slopes, sinks, newModifier);
     }
 
+    /** Returns these options for some of the query heads, in the order given. */
+    ScoreOptions selectHeads(int... heads) {
+        if (modifier != null) {
+            throw Checks.fail("modifier", "given", "expected none, as it would see other numbers of heads");
+        }
+        return new ScoreOptions(softCap, select(slopes, heads), select(sinks, heads), null);
+    }
+
+    private static float @Nullable [] select(float @Nullable [] all, int... heads) {
+        if (all == null) {
+            return null;
+        }
+        float[] some = new float[heads.length];
+        for (int i = 0; i < heads.length; i++) {
+            some[i] = all[(int) Checks.index(heads[i], all.length, "heads")];
+        }
+        return some;
+    }
+
     /** Returns the array itself, which nobody may change. */
     float @Nullable [] sharedSlopes() {
         return slopes;

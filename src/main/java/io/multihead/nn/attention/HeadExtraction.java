@@ -28,7 +28,7 @@ final class HeadExtraction {
         for (int head : heads) {
             Checks.index(head, all, "heads");
         }
-        MultiHeadConfig smaller = config.withHeads(heads.length);
+        MultiHeadConfig smaller = config.selectHeads(arena, heads);
         return LayerParameters.of(smaller, copies(layer, smaller, arena, heads)::get);
     }
 

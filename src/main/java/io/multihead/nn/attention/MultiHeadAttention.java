@@ -186,12 +186,14 @@ public final class MultiHeadAttention implements Layer {
 
     /**
      * Returns the layer with some of its heads only: copies of the parameters without the rows and columns of the others, so that it
-     * is smaller and faster, not masked.
+     * is smaller and faster, not masked. Slopes, sinks and mask tensors of the configuration are reduced to these heads
+     * ({@link io.multihead.attention.AttentionOptions#selectHeads}).
      *
      * @param arena owns the copies
      * @param heads which heads stay, each at most once, in the order wanted
      * @return the smaller layer; its output differs from this one's with the other heads masked by rounding alone
-     * @throws IllegalArgumentException if no head stays, one does not exist or is repeated, or heads share keys
+     * @throws IllegalArgumentException if no head stays, one does not exist or is repeated, heads share keys, or the configuration
+     *     has a modifier of scores, which would see other numbers of heads
      */
     public MultiHeadAttention keepHeads(Arena arena, int... heads) {
         return new MultiHeadAttention(HeadExtraction.keep(parameters, Checks.notNull(arena, "arena"), heads));

@@ -4,6 +4,7 @@ import io.multihead.attention.AttentionDropout;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Shape;
+import java.lang.foreign.Arena;
 import java.util.HashSet;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -132,9 +133,11 @@ public final class MultiHeadConfig {
         return new MultiHeadConfig(options.with(new Heads(queryHeads(), keyValueHeads(), headDim(), valueDim)));
     }
 
-    /** Returns this configuration with another number of heads, each with a key of its own; sizes of heads stay. */
-    MultiHeadConfig withHeads(int heads) {
-        return new MultiHeadConfig(options.with(new Heads(heads, heads, headDim(), valueDim())));
+    /** Returns this configuration for some of its heads, each with a key of its own, with what their options say of them. */
+    MultiHeadConfig selectHeads(Arena arena, int... heads) {
+        AttentionOptions attention = options.attention.selectHeads(arena, heads);
+        return new MultiHeadConfig(options.with(new Heads(heads.length, heads.length, headDim(), valueDim())))
+                .withOptions(attention);
     }
 
     /**
