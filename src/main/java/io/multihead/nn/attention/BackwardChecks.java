@@ -1,5 +1,6 @@
 package io.multihead.nn.attention;
 
+import io.multihead.attention.Mask;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Shape;
@@ -48,17 +49,13 @@ record BackwardChecks(TensorChecks tensors, MultiHeadConfig config, LayerPipelin
         if (config.options().scores().modifier() != null) {
             throw Checks.fail("modifier", "given", "expected none, as backward does not know its derivative");
         }
-        List<Tensor> masks = saved.options().mask().tensors();
-        for (int i = 0; i < masks.size(); i++) {
-            tensors.readsAny("mask " + i, masks.get(i), masks.get(i).shape());
-        }
-        reads("headMask", inputs.headMask());
+        ForwardChecks.readMasks(tensors, saved.options().mask(), inputs.headMask());
         writes("query gradient", to.query(), inputs.query());
         writes("key gradient", to.key(), inputs.key());
         writes("value gradient", to.value(), inputs.value());
         requireOnce("key gradient", to.key(), inputs.key() == inputs.query(), "query");
         requireOnce("value gradient", to.value(), inputs.value() == inputs.key(), "key");
-        scoreBias(masks, to.scoreBias());
+        scoreBias(saved.options().mask(), to.scoreBias());
         headMask(inputs, to.headMask());
         if (to.sinks() != null && config.options().scores().sinks() == null) {
             throw Checks.fail("sinks gradient", "given", "expected options with sinks, as the configuration has none");
@@ -87,11 +84,11 @@ record BackwardChecks(TensorChecks tensors, MultiHeadConfig config, LayerPipelin
         }
     }
 
-    private void scoreBias(List<Tensor> masks, @Nullable Tensor gradient) {
+    private void scoreBias(Mask mask, @Nullable Tensor gradient) {
         if (gradient == null) {
             return;
         }
-        List<Shape> shapes = masks.stream()
+        List<Shape> shapes = mask.tensors().stream()
                 .filter(tensor -> tensor.dtype().isFloating())
                 .map(Tensor::shape)
                 .toList();

@@ -1,5 +1,6 @@
 package io.multihead.nn.attention;
 
+import io.multihead.attention.Mask;
 import io.multihead.attention.PackedSequences;
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
@@ -9,6 +10,7 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** Checks one call's tensors against the configuration and each other, before anything is written. */
 final class ForwardChecks {
@@ -77,10 +79,7 @@ final class ForwardChecks {
     }
 
     private void masks(MultiHeadInputs inputs) {
-        List<Tensor> masks = config.options().mask().and(inputs.mask()).tensors();
-        for (int i = 0; i < masks.size(); i++) {
-            tensors.readsAny("mask " + i, masks.get(i), masks.get(i).shape());
-        }
+        Mask all = config.options().mask().and(inputs.mask());
         Tensor headMask = inputs.headMask();
         if (headMask != null) {
             Shape forAll = Shape.of(config.queryHeads());
@@ -88,6 +87,17 @@ final class ForwardChecks {
             if (!headMask.shape().equals(forAll) && !headMask.shape().equals(forEach)) {
                 throw TensorFaults.shape("headMask", headMask.shape(), forAll + " or " + forEach);
             }
+        }
+        readMasks(tensors, all, headMask);
+    }
+
+    /** Checks the tensors of a mask and the factors of heads, so that nothing written later overlaps them. */
+    static void readMasks(TensorChecks tensors, Mask mask, @Nullable Tensor headMask) {
+        List<Tensor> masks = mask.tensors();
+        for (int i = 0; i < masks.size(); i++) {
+            tensors.readsAny("mask " + i, masks.get(i), masks.get(i).shape());
+        }
+        if (headMask != null) {
             tensors.reads("headMask", headMask, headMask.shape());
         }
     }

@@ -1,5 +1,6 @@
 package io.multihead.nn.attention;
 
+import io.multihead.attention.Mask;
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.Operation;
@@ -128,8 +129,8 @@ public final class GatedCrossAttention {
      *
      * @param cpu threads and scratch memory
      * @param inputs x {@code [batch, tokens, embedDim]} as query, the media {@code [batch, mediaTokens, mediaDim]} as key and value
-     *     in one ({@link MultiHeadInputs#of(Tensor, Tensor)}), and a mask
-     * @param y of x's shape, written
+     *     in one ({@link MultiHeadInputs#of(Tensor, Tensor)}), and a mask; the media may be x itself
+     * @param y of x's shape, written; overlaps no input, mask or parameter
      * @throws IllegalArgumentException if a shape or element type does not fit, before anything is written
      */
     public void forward(Compute cpu, MultiHeadInputs inputs, Tensor y) {
@@ -171,10 +172,12 @@ public final class GatedCrossAttention {
             throw Checks.fail("value", "another tensor than key", "expected the media as key and value in one");
         }
         Shape shape = parts.attentionNorm().outputShape(inputs.query().shape());
-        new TensorChecks(cpu)
+        TensorChecks tensors = new TensorChecks(cpu)
                 .reads("x", inputs.query(), shape)
                 .reads("media", inputs.key(), inputs.key().shape())
-                .reads(parts.parameters())
-                .writes("y", y, shape);
+                .reads(parts.parameters());
+        Mask mask = parts.attention().config().options().mask().and(inputs.mask());
+        ForwardChecks.readMasks(tensors, mask, inputs.headMask());
+        tensors.writes("y", y, shape);
     }
 }

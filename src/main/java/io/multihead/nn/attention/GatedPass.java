@@ -45,7 +45,7 @@ public final class GatedPass implements Pass {
     }
 
     /**
-     * Computes the gradients of x and of the parameters, not that of the media; see the other method.
+     * Computes the gradients of x and of the parameters, not that of the media unless it is x; see the other method.
      *
      * @throws IllegalArgumentException if a shape does not fit or tensors overlap, before anything is written
      */
@@ -59,7 +59,8 @@ public final class GatedPass implements Pass {
      *
      * @param outputGradient of the output's shape
      * @param inputGradients where the gradients of what the call read go, written: that of x as query, that of the media as key,
-     *     and null as value, since the media is key and value in one
+     *     and null as value, since the media is key and value in one; where the media is x itself, the query's takes both and the
+     *     key's is null
      * @param gradients by the names of {@link GatedCrossAttention#parameters}: the parameters' gradients are added to them;
      *     parameters without a tensor here are skipped
      * @throws IllegalArgumentException if a shape does not fit or tensors overlap, before anything is written
@@ -92,12 +93,18 @@ public final class GatedPass implements Pass {
         factor = parts.attentionFactor();
         TensorMath.scale(cpu, middle, factor, branch);
         addGate(gradients.get(GatedParts.ATTENTION_GATE), factor, middle, attended);
-        MultiHeadGradients to = MultiHeadGradients.of(through, inputGradients.key())
+        // attention saw the normalised x as query, so what the keys contribute to x is a gradient of its own
+        boolean mediaIsX = inputs.key() == inputs.query() && inputGradients.query() != null;
+        Tensor media = mediaIsX ? likeInput(scratch) : inputGradients.key();
+        MultiHeadGradients to = MultiHeadGradients.of(through, media)
                 .withScoreBias(inputGradients.scoreBias())
                 .withHeadMask(inputGradients.headMask())
                 .withSinks(inputGradients.sinks());
         attention.backward(branch, to, Gradients.under("attn.", gradients));
         norm.backward(through, branch, Gradients.under("attn_norm.", gradients));
+        if (mediaIsX && media != null) {
+            TensorMath.add(cpu, branch, media, branch);
+        }
         if (inputGradients.query() != null) {
             TensorMath.add(cpu, middle, branch, inputGradients.query());
         }

@@ -61,6 +61,24 @@ class BackwardFaultsTest {
         }
     }
 
+    @Test
+    void aGatedBlocksOutputInAMaskIsRefused() {
+        TransformerBlock.Config config = TransformerBlock.Config.of(12, 3, 20);
+        GatedCrossAttention block = GatedCrossAttention.initialise(config, 5, Arena.ofAuto());
+        Tensor y = outputs.output();
+        Tensor bias = y.reshape(120).slice(0, 0, 35).reshape(5, 7);
+        Tensor heads = y.reshape(120).slice(0, 0, 3);
+        MultiHeadInputs biased = inputs.withMask(Mask.bias(bias));
+        requireRefused(
+                "y: F32 [2, 5, 12] overlaps mask 0; expected memory of its own",
+                () -> block.forward(CPU, biased, y),
+                Map.of("y", y));
+        requireRefused(
+                "y: F32 [2, 5, 12] overlaps headMask; expected memory of its own",
+                () -> block.record(CPU, inputs.withHeadMask(heads), y, 0),
+                Map.of("y", y));
+    }
+
     private static void requireRefused(String message, Runnable call, Map<String, Tensor> gradients) {
         assertEquals(message, assertThrows(IllegalArgumentException.class, call::run).getMessage());
         gradients.forEach((name, gradient) -> {

@@ -172,20 +172,37 @@ class TransformerBlockTest {
         try (GatedPass pass = block.record(CPU, MultiHeadInputs.of(x, media), y, 0)) {
             pass.backward(dy, MultiHeadGradients.of(dx, dm), gradients);
         }
-        DoubleSupplier loss = () -> {
-            Tensor out = zeros(2, 5, 12);
-            block.parametersChanged();
-            block.forward(CPU, MultiHeadInputs.of(x, media), out);
-            double sum = 0;
-            for (int i = 0; i < 120; i++) {
-                sum += (double) out.toArray()[i] * dy.toArray()[i];
-            }
-            return sum;
-        };
+        DoubleSupplier loss = () -> loss(block, MultiHeadInputs.of(x, media), dy);
         alongARandomDirection("x", x, dx, loss, random);
         alongARandomDirection("media", media, dm, loss, random);
         block.parameters()
                 .forEach((name, tensor) -> alongARandomDirection(name, tensor, gradients.get(name), loss, random));
+    }
+
+    /** The bound is that of {@link #gatedGradientsEqualDifferences}. */
+    @Test
+    void gatedGradientOfXIncludesThatOfXAsMedia() {
+        GatedCrossAttention block = gated(0.7, 12);
+        Random random = new Random(5);
+        Tensor x = TestTensors.random(random, 2, 5, 12);
+        Tensor dy = TestTensors.random(random, 2, 5, 12);
+        Tensor y = zeros(2, 5, 12);
+        Tensor dx = zeros(2, 5, 12);
+        try (GatedPass pass = block.record(CPU, MultiHeadInputs.of(x), y, 0)) {
+            pass.backward(dy, dx, Map.of());
+        }
+        alongARandomDirection("x", x, dx, () -> loss(block, MultiHeadInputs.of(x), dy), random);
+    }
+
+    private static double loss(GatedCrossAttention block, MultiHeadInputs inputs, Tensor dy) {
+        Tensor out = zeros(2, 5, 12);
+        block.parametersChanged();
+        block.forward(CPU, inputs, out);
+        double sum = 0;
+        for (int i = 0; i < 120; i++) {
+            sum += (double) out.toArray()[i] * dy.toArray()[i];
+        }
+        return sum;
     }
 
     private static void alongARandomDirection(
@@ -223,8 +240,12 @@ class TransformerBlockTest {
     }
 
     private static GatedCrossAttention gated(double gate) {
+        return gated(gate, 10);
+    }
+
+    private static GatedCrossAttention gated(double gate, long mediaDim) {
         TransformerBlock.Config config = TransformerBlock.Config.of(12, 3, 20)
-                .withAttention(MultiHeadConfig.of(12, 3).withInputDims(10, 10))
+                .withAttention(MultiHeadConfig.of(12, 3).withInputDims(mediaDim, mediaDim))
                 .withActivation(FeedForward.Activation.GELU);
         Map<String, Tensor> made = new java.util.LinkedHashMap<>();
         Random random = new Random(9);
