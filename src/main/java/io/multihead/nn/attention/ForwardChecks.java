@@ -46,7 +46,7 @@ final class ForwardChecks {
     }
 
     private void inputs(MultiHeadInputs inputs) {
-        tensors.readsAny("query", inputs.query(), withFeatures(query, config.embedDim()));
+        tensors.reads("query", inputs.query(), withFeatures(query, config.embedDim()));
         if (key.rank() != query.rank()) {
             throw Checks.fail("key", "shape " + key, "expected as many axes as query " + query);
         }
@@ -55,8 +55,8 @@ final class ForwardChecks {
         for (int axis : axes.batch()) {
             expected[axis] = query.dim(axis);
         }
-        tensors.readsAny("key", inputs.key(), Shape.of(expected));
-        tensors.readsAny("value", inputs.value(), withFeatures(key, config.valueInputDim()));
+        tensors.reads("key", inputs.key(), Shape.of(expected));
+        tensors.reads("value", inputs.value(), withFeatures(key, config.valueInputDim()));
     }
 
     private void sequences(MultiHeadInputs inputs, boolean recorded) {

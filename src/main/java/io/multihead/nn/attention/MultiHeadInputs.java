@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Query, key and value are {@code [batch, tokens, features]}, {@code [tokens, batch, features]} when the configuration
  * says so, {@code [tokens, features]} without a batch, or have more axes: then the configuration's attention axes are
- * flattened into tokens, and all others but the last into the batch. Element type and strides are free. In what follows
+ * flattened into tokens, and all others but the last into the batch. Element types are floating, strides free. In what follows
  * {@code queries} and {@code keys} are numbers of tokens after that.
  *
  * <p>Sequences of different lengths are packed one after another in one batch, {@code [tokens, features]}, and divided by

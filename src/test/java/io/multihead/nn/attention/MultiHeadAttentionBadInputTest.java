@@ -153,6 +153,20 @@ class MultiHeadAttentionBadInputTest {
     }
 
     @Test
+    void inputTypes() {
+        Tensor whole = zeros(DType.I8, 2, 3, 8);
+        forwardFails("query: I8 [2, 3, 8]; expected a floating element type", MultiHeadInputs.of(whole, key, value));
+        Tensor wholeKey = zeros(DType.I8, 2, 4, 6);
+        forwardFails("key: I8 [2, 4, 6]; expected a floating element type", MultiHeadInputs.of(query, wholeKey, value));
+        MultiHeadInputs values = MultiHeadInputs.of(query, key, zeros(DType.I8, 2, 4, 5));
+        forwardFails("value: I8 [2, 4, 5]; expected a floating element type", values);
+        fails(
+                "value: I8 [2, 4, 5]; expected a floating element type",
+                () -> layer.record(Compute.serial(), values, outputs, 0));
+        assertUntouched();
+    }
+
+    @Test
     void masks() {
         forwardFails(
                 "mask: shape [2, 1, 1, 3]; expected one that broadcasts to (batch, heads, queries, keys) = [2, 2, 3, 4]",
