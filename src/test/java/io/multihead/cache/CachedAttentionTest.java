@@ -17,6 +17,7 @@ import io.multihead.attention.Attention;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.KeyValueView;
 import io.multihead.attention.Mask;
+import io.multihead.cache.KeyValueCache.Config;
 import io.multihead.compute.Compute;
 import io.multihead.internal.layout.PanelMemory;
 import io.multihead.reference.ReferenceAttention;
@@ -91,6 +92,22 @@ class CachedAttentionTest {
                     .toArray();
         }
         assertArrayEquals(results[0], results[1]);
+    }
+
+    /** Some tasks see the page of the infinite value and pack its block; a later task of the thread reads its part in place. */
+    @Test
+    void anInfiniteValueReachesExactlyTheRowsThatSeeItInAnyOrderOfTasks() {
+        Tensor few = tokens(key, 0, 400).slice(1, 0, 1);
+        Tensor infinite = gaussian(1, 1, 400, DIM, 5);
+        infinite.set(Float.POSITIVE_INFINITY, 0, 0, 390, 0);
+        KeyValueCache cache = KeyValueCache.paged(Config.of(1, 1, DIM), 1L << 22);
+        int sequence = cache.open();
+        cache.append(SERIAL, 0, sequence, few, infinite);
+        Tensor two = tokens(query, 0, 400).slice(1, 0, 2);
+        Tensor expected = zeros(1, 2, 400, DIM);
+        Attention.forward(SERIAL, two, few, infinite, expected, AttentionOptions.CAUSAL);
+        assertArrayEquals(
+                Numbers.of(expected), attend(SERIAL, two, cache.view(0, sequence), AttentionOptions.CAUSAL));
     }
 
     /** A narrow cache against the specification over its widened content. */

@@ -27,7 +27,6 @@ import org.jspecify.annotations.Nullable;
  * stored, and kept.
  */
 public final class KeyValueBlock {
-    private static final long NOTHING = -1;
     private static final int MAX_SPANS = Blocking.KEY_BLOCK / KeyValueSpan.MIN_PANEL_KEYS;
 
     private final Scratch memory;
@@ -38,7 +37,10 @@ public final class KeyValueBlock {
     private final SegmentedPanels valueRuns = new SegmentedPanels();
     private final PackedPanels packedKeys = new PackedPanels();
     private final PackedPanels packedValues = new PackedPanels();
+    /** Moved out of {@link #packedValues} and valid as long as these, also while a task reads the block in place. */
     private final NonFiniteValues nonFinite;
+
+    private final NonFiniteValues none;
 
     private @Nullable KeyValueSource source;
     private int sequence;
@@ -46,7 +48,7 @@ public final class KeyValueBlock {
     private long tag;
     private int headDim;
     private int valueDim;
-    private long firstKey = NOTHING;
+    private long firstKey;
     private int count;
     /** Keys of one span of panels. */
     private int spanKeys;
@@ -58,6 +60,7 @@ public final class KeyValueBlock {
     KeyValueBlock(Scratch memory) {
         this.memory = memory;
         nonFinite = new NonFiniteValues(memory);
+        none = new NonFiniteValues(memory);
         for (int i = 0; i < MAX_SPANS; i++) {
             spans[i] = new KeyValueSpan();
         }
@@ -96,9 +99,6 @@ public final class KeyValueBlock {
             inPlace = finite && rows <= spans[0].panels().format().maxRowsInRegisters();
             setValueRuns();
         }
-        if (inPlace) {
-            nonFinite.clear();
-        }
     }
 
     private void setValueRuns() {
@@ -114,7 +114,7 @@ public final class KeyValueBlock {
 
     /** Packs or widens the keys, unless they are read in place or still are packed. */
     public void packKeys(Packer packer, float[] staging) {
-        if (inPlace || packedKeys.holds(tag, count)) {
+        if (inPlace || packedKeys.holds(tag, firstKey, count)) {
             return;
         }
         PanelMemory panels = packedKeys.reserve(memory, F32Panels.size(Blocking.KEY_BLOCK, Math.max(1, headDim)));
@@ -129,12 +129,12 @@ public final class KeyValueBlock {
                 panels.packColumns(staging, depth, count, packer.panel(depth), d * Blocking.KEY_BLOCK);
             }
         }
-        packedKeys.packed(tag, count);
+        packedKeys.packed(tag, firstKey, count);
     }
 
     /** Packs or widens the values, unless they are read in place or still are packed. */
     public void packValues(Packer packer, float[] staging) {
-        if (inPlace || packedValues.holds(tag, count)) {
+        if (inPlace || packedValues.holds(tag, firstKey, count)) {
             return;
         }
         PanelMemory panels = packedValues.reserve(memory, F32Panels.size(Math.max(1, valueDim), Blocking.KEY_BLOCK));
@@ -151,7 +151,7 @@ public final class KeyValueBlock {
         if (!finite) {
             nonFinite.moveFrom(panels, count, Lanes.roundUp(valueDim, PANEL));
         }
-        packedValues.packed(tag, count);
+        packedValues.packed(tag, firstKey, count);
     }
 
     /** Reads a chunk of rows of tensors, span after span. */
@@ -247,18 +247,7 @@ public final class KeyValueBlock {
 
     /** Returns the non-finite elements of V, which {@link #multiplyValues} leaves out. */
     public NonFiniteValues nonFinite() {
-        return nonFinite;
-    }
-
-    /** Returns whether these keys were located last. */
-    boolean isAt(long key) {
-        return firstKey == key;
-    }
-
-    /** Marks packed panels as invalid, before the block is used for other keys of the same group. */
-    void clear() {
-        packedKeys.clear();
-        packedValues.clear();
+        return inPlace ? none : nonFinite;
     }
 
     /** Drops every reference to the caller's memory; packed panels stay. */

@@ -53,8 +53,6 @@ public final class PackedBlocks {
                 blocks[blocks.length - 1] = new KeyValueBlock(memory);
             }
             block = blocks[index];
-        } else if (!block.isAt(firstKey)) {
-            block.clear();
         }
         block.bind(Checks.notNull(source, "source"), sequence, head, tag, headDim, valueDim);
         block.locate(firstKey, count, rows);

@@ -9,11 +9,12 @@ final class PackedPanels {
 
     private PanelMemory panels = PanelMemory.NONE;
     private long tag = NOTHING;
+    private long firstKey;
     private int count;
 
     /** Returns whether at least these keys of the head group are packed. */
-    boolean holds(long wantedTag, int wantedCount) {
-        return tag == wantedTag && count >= wantedCount;
+    boolean holds(long wantedTag, long wantedFirstKey, int wantedCount) {
+        return tag == wantedTag && firstKey == wantedFirstKey && count >= wantedCount;
     }
 
     /** Returns F32 memory that holds nothing valid until {@link #packed} is called. */
@@ -24,13 +25,10 @@ final class PackedPanels {
     }
 
     /** Marks the panels as complete. */
-    void packed(long newTag, int newCount) {
+    void packed(long newTag, long newFirstKey, int newCount) {
         tag = newTag;
+        firstKey = newFirstKey;
         count = newCount;
-    }
-
-    void clear() {
-        tag = NOTHING;
     }
 
     PanelMemory panels() {
