@@ -1,7 +1,6 @@
 package io.multihead;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.attention.Attention;
 import io.multihead.attention.AttentionOptions;
@@ -11,50 +10,39 @@ import io.multihead.compute.Compute;
 import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
+import io.multihead.support.ChildJvm;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
-import java.io.File;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.management.ManagementFactory;
-import java.net.URI;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import javax.management.ObjectName;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 /** Native memory of caches, packed weights and scratch, in JVMs with a small heap. */
 class NativeMemoryTest {
     private static final int CREATIONS = 300;
     private static final long MIB = 1 << 20;
 
-    @TempDir
-    Path folder;
-
     /** A cache in an arena is limited by nothing but the machine. */
     @Test
     void aCacheOfTwoGibibytesFitsAJvmWithASmallHeap() throws IOException, InterruptedException {
-        assertEquals(List.of("ok"), run("cache", "-Xmx128m"));
+        assertHolds("cache", "-Xmx128m");
     }
 
     /** Memory that is never closed is freed: 6 GiB of caches and weights, and scratch of 300 Computes. */
     @Test
     void nothingLeaksWhenNobodyCloses() throws IOException, InterruptedException {
-        assertEquals(
-                List.of("ok"),
-                run("abandon", "-Xmx64m", "-XX:MaxDirectMemorySize=128m", "-XX:NativeMemoryTracking=summary"));
+        assertHolds("abandon", "-Xmx64m", "-XX:MaxDirectMemorySize=128m", "-XX:NativeMemoryTracking=summary");
     }
 
     /** Trim and close free native memory at once, without a garbage collection. */
     @Test
     void trimAndCloseFreeAtOnce() throws IOException, InterruptedException {
-        assertEquals(List.of("ok"), run("trim", "-Xmx512m", "-XX:NativeMemoryTracking=summary"));
+        assertHolds("trim", "-Xmx512m", "-XX:NativeMemoryTracking=summary");
     }
 
     /** Runs one of the scenarios below in a JVM of its own. */
@@ -125,35 +113,11 @@ class NativeMemoryTest {
         return matcher.find() ? Long.parseLong(matcher.group(1)) * 1024 : 0;
     }
 
-    /** Returns the results that a scenario prints. */
-    private List<String> run(String scenario, String... flags) throws IOException, InterruptedException {
-        List<String> command = new ArrayList<>();
-        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        command.addAll(List.of(flags));
-        command.addAll(List.of("--add-modules", "jdk.incubator.vector"));
-        String classes = location(NativeMemoryTest.class) + File.pathSeparator + location(Compute.class);
-        command.addAll(List.of("-cp", classes, NativeMemoryTest.class.getName(), scenario));
-        Path output = folder.resolve("output");
-        Process process = new ProcessBuilder(command)
-                .redirectErrorStream(true)
-                .redirectOutput(output.toFile())
-                .start();
-        try {
-            assertTrue(process.waitFor(300, TimeUnit.SECONDS), "a JVM that does not end");
-        } finally {
-            process.destroyForcibly();
-        }
-        List<String> lines = Files.readAllLines(output);
-        List<String> results = lines.stream()
-                .filter(line -> line.startsWith("result: "))
-                .map(line -> line.substring("result: ".length()))
-                .toList();
-        return results.isEmpty() ? lines : results;
-    }
-
-    private static String location(Class<?> type) {
-        return Path.of(URI.create(
-                        type.getProtectionDomain().getCodeSource().getLocation().toString()))
-                .toString();
+    private static void assertHolds(String scenario, String... flags) throws IOException, InterruptedException {
+        List<String> lines = ChildJvm.run(NativeMemoryTest.class, List.of(flags), scenario);
+        assertEquals(
+                List.of("result: ok"),
+                lines.stream().filter(line -> line.startsWith("result: ")).toList(),
+                lines.toString());
     }
 }

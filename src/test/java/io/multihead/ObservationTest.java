@@ -12,13 +12,12 @@ import io.multihead.attention.ScoreOptions;
 import io.multihead.compute.Compute;
 import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
+import io.multihead.support.ChildJvm;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Comparator;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.LongStream;
 import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordedEvent;
@@ -106,21 +105,7 @@ class ObservationTest {
         "-Xss2m, score modifier"
     })
     void saysOnceWhatIsSlow(String flag, String words) throws IOException, InterruptedException {
-        Path output = folder.resolve("output");
-        Process process = new ProcessBuilder(
-                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                        "--add-modules",
-                        "jdk.incubator.vector",
-                        flag,
-                        "-cp",
-                        System.getProperty("java.class.path"),
-                        ObservationTest.class.getName())
-                .redirectErrorStream(true)
-                .redirectOutput(output.toFile())
-                .start();
-        assertTrue(process.waitFor(60, TimeUnit.SECONDS));
-        List<String> lines = Files.readAllLines(output);
-        assertEquals(0, process.exitValue(), lines.toString());
+        List<String> lines = ChildJvm.run(ObservationTest.class, List.of(flag));
         assertEquals(1, lines.stream().filter(line -> line.contains(words)).count(), lines.toString());
     }
 }

@@ -4,38 +4,79 @@ import io.multihead.compute.Compute;
 import java.io.File;
 import java.io.IOException;
 import java.net.URI;
-import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 
 /** Runs a class of the tests in a JVM of its own, with the library and the tests on the class path: for what depends on options. */
 public final class ChildJvm {
+    /** What the documentation tells users of the library to add. */
+    private static final List<String> VECTOR_MODULE = List.of("--add-modules", "jdk.incubator.vector");
+
+    /** After this a JVM is taken to hang; the longest scenario needs 40 s on two busy cores. */
+    private static final long LIMIT_SECONDS = 300;
+
     private ChildJvm() {}
 
     /**
-     * Returns what a main method printed to standard output.
+     * Runs a main method with the Vector API and returns the lines that it printed to standard output and standard error.
      *
-     * @throws IOException if the JVM did not end normally; the message has its output
+     * @param options more options of the JVM
+     * @throws IOException if the JVM does not end normally and in time; the message has its output
      */
-    public static String run(Class<?> main, List<String> options, String... arguments)
+    public static List<String> run(Class<?> main, List<String> options, String... arguments)
+            throws IOException, InterruptedException {
+        List<String> all = new ArrayList<>(VECTOR_MODULE);
+        all.addAll(options);
+        return runWithOnly(main, all, arguments);
+    }
+
+    /**
+     * Runs a main method as {@link #run} does, with the given options of the JVM and no others.
+     *
+     * @throws IOException if the JVM does not end normally and in time; the message has its output
+     */
+    public static List<String> runWithOnly(Class<?> main, List<String> options, String... arguments)
             throws IOException, InterruptedException {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        command.addAll(List.of("--add-modules", "jdk.incubator.vector"));
         command.addAll(options);
         String classes = location(main) + File.pathSeparator + location(Compute.class);
         command.addAll(List.of("-cp", classes, main.getName()));
         command.addAll(List.of(arguments));
-        Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
-        String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-        if (process.waitFor() != 0) {
-            throw new IOException(command + " failed: " + output);
+        // a file: nobody need read while the JVM runs, so that the limit holds for one that never closes its output
+        Path output = Files.createTempFile("child", ".out");
+        try {
+            int status = run(command, output);
+            List<String> lines = Files.readAllLines(output);
+            if (status != 0) {
+                throw new IOException(command + " ended with " + status + ": " + String.join("\n", lines));
+            }
+            return lines;
+        } finally {
+            Files.delete(output);
         }
-        return output;
     }
 
-    /** Not the property with the class path: the launcher of the tests may have loaded them otherwise. */
+    private static int run(List<String> command, Path output) throws IOException, InterruptedException {
+        Process process = new ProcessBuilder(command)
+                .redirectErrorStream(true)
+                .redirectOutput(output.toFile())
+                .start();
+        try {
+            if (!process.waitFor(LIMIT_SECONDS, TimeUnit.SECONDS)) {
+                throw new IOException(
+                        command + " does not end within " + LIMIT_SECONDS + " s: " + Files.readString(output));
+            }
+            return process.exitValue();
+        } finally {
+            process.destroyForcibly().waitFor();
+        }
+    }
+
+    /** Not the property with the class path: a launcher may have a class loader of its own, and libraries of tests are not needed. */
     private static String location(Class<?> type) {
         return Path.of(URI.create(
                         type.getProtectionDomain().getCodeSource().getLocation().toString()))

@@ -7,19 +7,13 @@ import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.position.Rope;
+import io.multihead.support.ChildJvm;
 import io.multihead.tensor.Tensor;
-import java.io.File;
 import java.io.IOException;
-import java.net.URI;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 /** Whichever class is used first, a JVM that was started with a flag missing or wrong says which one. */
 class VectorApiCheckTest {
@@ -35,9 +29,6 @@ class VectorApiCheckTest {
         FIRST_CALLS.put("paged", () -> KeyValueCache.paged(config, 1 << 20));
         FIRST_CALLS.put("rope", () -> Rope.of(Rope.Config.of(2)).apply(new float[2], 0, 1));
     }
-
-    @TempDir
-    private Path folder;
 
     /** Makes every first call and prints its result. */
     public static void main(String[] arguments) {
@@ -71,30 +62,12 @@ class VectorApiCheckTest {
     }
 
     private void assertAll(String expected, List<String> flags) throws IOException, InterruptedException {
-        List<String> command = new ArrayList<>();
-        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        command.addAll(flags);
-        String classes = location(VectorApiCheckTest.class) + File.pathSeparator + location(VectorApiCheck.class);
-        command.addAll(List.of("-cp", classes, VectorApiCheckTest.class.getName()));
-        Path output = folder.resolve("output");
-        Process process = new ProcessBuilder(command)
-                .redirectErrorStream(true)
-                .redirectOutput(output.toFile())
-                .start();
-        assertTrue(process.waitFor(60, TimeUnit.SECONDS));
-        List<String> lines = Files.readAllLines(output);
+        List<String> lines = ChildJvm.runWithOnly(VectorApiCheckTest.class, flags);
         List<String> results =
                 lines.stream().filter(line -> line.contains(" -> ")).toList();
         assertEquals(FIRST_CALLS.size(), results.size(), lines.toString());
         for (String result : results) {
             assertTrue(result.contains(" -> " + expected), result);
         }
-    }
-
-    /** Not the property with the class path: the libraries of the tests are not needed here. */
-    private static String location(Class<?> type) {
-        return Path.of(URI.create(
-                        type.getProtectionDomain().getCodeSource().getLocation().toString()))
-                .toString();
     }
 }

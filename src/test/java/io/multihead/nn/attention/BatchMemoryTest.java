@@ -32,11 +32,11 @@ class BatchMemoryTest {
     @Test
     void aLargeBatchNeedsLessThanThreeHundredMegabytes() throws IOException, InterruptedException {
         assumeTrue(Files.exists(STATUS), "the resident memory's peak is read from /proc");
-        String printed = ChildJvm.run(BatchMemoryTest.class, List.of("-XX:+UseSerialGC", "-Xms32m", "-Xmx4g"));
-        String[] numbers = printed.lines()
+        List<String> printed = ChildJvm.run(BatchMemoryTest.class, List.of("-XX:+UseSerialGC", "-Xms32m", "-Xmx4g"));
+        String[] numbers = printed.stream()
                 .filter(line -> line.matches("\\d+ \\d+ \\d+"))
                 .findFirst()
-                .orElseThrow(() -> new IOException(printed))
+                .orElseThrow(() -> new IOException(printed.toString()))
                 .split(" ");
         long peak = Long.parseLong(numbers[0]);
         // given, and packed
