@@ -19,7 +19,10 @@ import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.TearDown;
 
-/** Vectors of texts by all-MiniLM-L6-v2, end to end. All impls share the tokenizer, so that only the encoders differ. */
+/**
+ * Vectors of texts by all-MiniLM-L6-v2, end to end. All impls but {@code multiheadids} tokenize, with the same tokenizer, so that only the
+ * encoders differ. Reports have no ratio of {@code multiheadids}, which does less, nor of {@code onnxint8}, which has another model.
+ */
 // ONNX Runtime overflows a stack of 1 MB while it reads the exported graph
 @Fork(
         value = 5,

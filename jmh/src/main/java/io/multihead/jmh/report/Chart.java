@@ -39,7 +39,6 @@ final class Chart {
             "onednn", 0xe0cfa8,
             "openblas", 0xb8b8b8,
             "pytorch", 0xc9a48f,
-            "qxotic", 0xa3b59a,
             "jlama", 0xc7d3bf,
             "reducelanes", 0xbcaecb,
             "scalar", 0xe2dcec);

@@ -11,11 +11,14 @@ final class Impls {
 
     /** Ours, then native peers, then those in Java. */
     private static final List<String> KNOWN = List.of(("multihead materialising paged bf16 f16 i8 mixed alone plain "
-                    + "onnxruntime onnxgqa onnxpadded onnxsingle onnxint8 crate djlbert onednn openblas pytorch qxotic jlama vectorops reducelanes scalar")
+                    + "onnxruntime onnxgqa onnxpadded onnxsingle onnxint8 crate djlbert onednn openblas pytorch jlama vectorops reducelanes scalar")
             .split(" "));
 
     /** This library put together otherwise, or after other calls, which is compared with the same call alone. */
     private static final Set<String> OTHERWISE = Set.of("materialising", "paged", "bf16", "f16", "i8", "mixed");
+
+    /** Work that is not that of the others: a model with int8 weights, and a call without a tokenizer. */
+    private static final Set<String> OTHER_WORK = Set.of("onnxint8", "multiheadids");
 
     private Impls() {}
 
@@ -23,9 +26,14 @@ final class Impls {
         return VARIANTS.contains(benchmark) || impl.startsWith("multihead") || OTHERWISE.contains(impl);
     }
 
+    /** Returns whether an impl does the same work as the others, so that a ratio of times compares like with like. */
+    static boolean comparable(String impl) {
+        return !OTHER_WORK.contains(impl);
+    }
+
     /** Order of impls; one that is not known stands between peers in Java and the others, by name. */
     static Comparator<String> order() {
-        int javaPeers = KNOWN.indexOf("qxotic");
+        int javaPeers = KNOWN.indexOf("jlama");
         return Comparator.comparingInt((String impl) -> {
                     int at = KNOWN.indexOf(impl);
                     return at >= 0 ? 2 * at : impl.startsWith("multihead") ? 1 : 2 * javaPeers - 1;

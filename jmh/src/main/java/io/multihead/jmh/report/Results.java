@@ -133,16 +133,19 @@ final class Results {
                 .put(result.impl(), result);
     }
 
-    /** The best time of an impl that is not ours; NaN if there is none. */
+    /** Returns the best time of a peer that does the same work; NaN if there is none. */
     static double bestPeer(Map<String, Result> impls) {
         return peers(impls).stream().mapToDouble(Result::time).min().orElse(Double.NaN);
     }
 
     /**
      * Returns how many times as fast an impl is as the fastest peer of the same round. The least of several measured times is below the
-     * least of what they vary around, so this errs against the impl.
+     * least of what they vary around, so this errs against the impl. An impl that does other work has no ratio.
      */
     static Ratio overBestPeer(Map<String, Result> impls, Result result) {
+        if (!Impls.comparable(result.impl())) {
+            return Ratio.NONE;
+        }
         List<Double> ratios = new ArrayList<>();
         result.times().rounds().forEach((round, time) -> peers(impls).stream()
                 .filter(peer -> peer.times().rounds().containsKey(round))
@@ -154,7 +157,7 @@ final class Results {
 
     private static List<Result> peers(Map<String, Result> impls) {
         return impls.values().stream()
-                .filter(result -> !Impls.ours(result.benchmark(), result.impl()))
+                .filter(result -> !Impls.ours(result.benchmark(), result.impl()) && Impls.comparable(result.impl()))
                 .toList();
     }
 }

@@ -76,7 +76,7 @@ final class Tables {
         Work work = result.work();
         double speed = work.speed(result.time());
         Ratio ratio = Impls.ours(result.benchmark(), result.impl()) ? Results.overBestPeer(impls, result) : Ratio.NONE;
-        double ofMedians = Results.bestPeer(impls) / result.time();
+        double ofMedians = Impls.comparable(result.impl()) ? Results.bestPeer(impls) / result.time() : Double.NaN;
         return List.of(
                 of.label(),
                 result.impl(),

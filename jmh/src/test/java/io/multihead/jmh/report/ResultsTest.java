@@ -62,6 +62,24 @@ class ResultsTest {
     }
 
     @Test
+    void implsThatDoOtherWorkHaveNoRatioAndAreNobodysPeer() throws IOException {
+        for (int round = 1; round <= 5; round++) {
+            round(round, "this", "multihead", 10);
+            round(round, "this", "multiheadids", 8);
+            round(round, "this", "onnxpadded", 12);
+            round(round, "this", "onnxint8", 4);
+        }
+        Map<String, Result> impls = read("this");
+        assertEquals(12, Results.bestPeer(impls));
+        assertEquals(1.2, Results.overBestPeer(impls, impls.get("multihead")).median(), 1e-12);
+        assertEquals(Ratio.NONE, Results.overBestPeer(impls, impls.get("multiheadids")));
+        String table = new Tables(new Limits()).results(Map.of(SGEMM, impls));
+        assertTrue(table.contains("| multihead | 10.00 | 1.00 | 3.4 GFLOP/s | 1.20 |"), table);
+        assertTrue(table.contains("| multiheadids | 8.000 | 1.00 | 4.2 GFLOP/s |  |  |  |"), table);
+        assertTrue(table.contains("| onnxint8 | 4.000 | 1.00 | 8.4 GFLOP/s |  |  |  |"), table);
+    }
+
+    @Test
     void buildsAreReadApartAndComparedRoundByRound() throws IOException {
         for (int round = 1; round <= 5; round++) {
             round(round, "base", "multihead", 11.0 * round);
