@@ -1,5 +1,6 @@
 package io.multihead.jmh.bench;
 
+import io.multihead.jmh.rounds.Children;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -18,6 +19,8 @@ public final class Fresh {
         "first call, s", "90 % of steady after, s", "attention, GFLOP/s", "sgemm 1024, GFLOP/s", "control, GFLOP/s"
     };
 
+    private static final Children CHILDREN = Children.ofThisJvm();
+
     private Fresh() {}
 
     /**
@@ -25,7 +28,7 @@ public final class Fresh {
      *
      * @param arguments how many JVMs of each kind, the jars to run them from, the cache's file to be, and {@code embeddings} for those
      * @throws IOException if a JVM cannot be started
-     * @throws InterruptedException if interrupted meanwhile
+     * @throws InterruptedException if this JVM shuts down, which ends the JVM that is measured
      */
     public static void main(String[] arguments) throws IOException, InterruptedException {
         int jvms = Integer.parseInt(arguments[0]);
@@ -78,11 +81,9 @@ public final class Fresh {
         command.addAll(Arrays.asList(options));
         command.addAll(List.of("-cp", jars));
         command.addAll(main);
-        Process process = new ProcessBuilder(command)
-                .redirectError(ProcessBuilder.Redirect.INHERIT)
-                .start();
+        Process process = CHILDREN.start(new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT));
         String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-        if (process.waitFor() != 0) {
+        if (CHILDREN.await(process) != 0) {
             throw new IOException(command + " failed: " + output);
         }
         String numbers = output.lines()

@@ -20,6 +20,7 @@ final class Fork {
 
     private static final ObjectMapper JSON = new ObjectMapper();
 
+    private final Children children = Children.ofThisJvm();
     private final Path folder;
     private final Path log;
 
@@ -40,6 +41,7 @@ final class Fork {
      * @param round its round, which the result says
      * @param build the build of the library, which the result says
      * @return why there is no result, or nothing if there is one
+     * @throws InterruptedException if this JVM shuts down, which ends the fork
      */
     String run(String file, Trial trial, int round, Build build) throws IOException, InterruptedException {
         Path result = folder.resolve("jmh.tmp");
@@ -51,12 +53,10 @@ final class Fork {
         command.addAll(List.of("--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"));
         command.addAll(List.of("-cp", build.classPath(), "org.openjdk.jmh.Main"));
         command.addAll(trial.arguments(result.toString()));
-        int status = new ProcessBuilder(command)
+        int status = children.await(children.start(new ProcessBuilder(command)
                 .redirectInput(new File("/dev/null"))
                 .redirectErrorStream(true)
-                .redirectOutput(output.toFile())
-                .start()
-                .waitFor();
+                .redirectOutput(output.toFile())));
         List<String> lines = Files.readAllLines(output);
         Files.write(log, lines, StandardOpenOption.CREATE, StandardOpenOption.APPEND);
         JsonNode entries = Files.exists(result) && Files.size(result) > 0 ? JSON.readTree(result.toFile()) : null;

@@ -67,7 +67,11 @@ public final class Rounds {
             System.err.println("no benchmark matches");
             System.exit(1);
         }
-        new Rounds(folder, builds, trials).run();
+        try {
+            new Rounds(folder, builds, trials).run();
+        } catch (InterruptedException e) {
+            System.err.println("interrupted");
+        }
     }
 
     private void run() throws IOException, InterruptedException {

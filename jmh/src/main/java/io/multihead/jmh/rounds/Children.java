@@ -1,0 +1,65 @@
+package io.multihead.jmh.rounds;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Processes that end with this JVM, one after another, and with them those that they have started: a signal to this JVM alone would
+ * leave a fork of JMH running, beside whatever is measured next.
+ */
+public final class Children {
+    private Process running;
+    private boolean ended;
+
+    /** Makes a group of processes that ends when this JVM shuts down. */
+    public static Children ofThisJvm() {
+        Children children = new Children();
+        Runtime.getRuntime().addShutdownHook(new Thread(children::end));
+        return children;
+    }
+
+    /**
+     * Starts a process.
+     *
+     * @throws InterruptedException if this JVM shuts down
+     */
+    public synchronized Process start(ProcessBuilder builder) throws IOException, InterruptedException {
+        requireRunning();
+        running = builder.start();
+        return running;
+    }
+
+    /**
+     * Waits for a process.
+     *
+     * @return its status
+     * @throws InterruptedException if this JVM shuts down, so that the process may have been ended before it was done
+     */
+    public int await(Process process) throws InterruptedException {
+        int status = process.waitFor();
+        synchronized (this) {
+            requireRunning();
+        }
+        return status;
+    }
+
+    /** Ends the process that runs, and all that it has started, and lets no other start. */
+    synchronized void end() {
+        ended = true;
+        if (running != null) {
+            // parents first, which could start more; listed before, since a child whose parent has ended is no
+            // descendant any more
+            List<ProcessHandle> all = new ArrayList<>(List.of(running.toHandle()));
+            running.descendants().forEach(all::add);
+            all.forEach(ProcessHandle::destroyForcibly);
+            all.forEach(process -> process.onExit().join());
+        }
+    }
+
+    private void requireRunning() throws InterruptedException {
+        if (ended) {
+            throw new InterruptedException("the JVM shuts down");
+        }
+    }
+}
