@@ -5,6 +5,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -12,6 +13,7 @@ import java.util.regex.Pattern;
 final class Processes implements AutoCloseable {
     private static final Pattern STARTED = Pattern.compile("Starting Spark master at (spark://127\\.0\\.0\\.1:\\d+)");
     private static final int SECONDS = 120;
+    private static final int SECONDS_TO_STOP = 10;
 
     private final List<Process> processes = new ArrayList<>();
     private final Path folder;
@@ -86,7 +88,14 @@ final class Processes implements AutoCloseable {
         // the worker first, which would look for its master
         for (int i = processes.size() - 1; i >= 0; i--) {
             Process process = processes.get(i);
+            // a worker's executors, listed while it is their parent
+            List<ProcessHandle> all = new ArrayList<>(process.descendants().toList());
+            all.add(process.toHandle());
             process.destroy();
+            process.onExit()
+                    .completeOnTimeout(process, SECONDS_TO_STOP, TimeUnit.SECONDS)
+                    .join();
+            all.forEach(ProcessHandle::destroyForcibly);
             process.onExit().join();
         }
     }
