@@ -10,22 +10,28 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.BrokenBarrierException;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongConsumer;
 import org.junit.jupiter.api.Test;
 
 /** Every task runs once before the call returns, whatever threads and executors do. */
 class ExecutionTest {
     private static final FloatsKey FLOATS = new FloatsKey();
+    /** After this, what a test waits for is taken not to come. */
+    private static final long LIMIT_SECONDS = 60;
 
     @Test
     void everyTaskRunsOnce() {
@@ -63,7 +69,7 @@ class ExecutionTest {
             LoopBody body = inStrips(3, task -> {
                 if (count.incrementAndGet() <= 3) {
                     first.add(task / 4);
-                    assertDoesNotThrow(() -> everybody.await());
+                    meet(everybody);
                 }
             });
             run(cpu, body, 12);
@@ -188,11 +194,7 @@ class ExecutionTest {
                     () -> run(
                             cpu,
                             (task, scratch) -> {
-                                try {
-                                    all.await();
-                                } catch (Exception exception) {
-                                    throw new AssertionError(exception);
-                                }
+                                meet(all);
                                 throw new IllegalCallerException("task " + task);
                             },
                             3));
@@ -215,7 +217,7 @@ class ExecutionTest {
                         cpu,
                         (task, scratch) -> {
                             inside.countDown();
-                            awaitUninterrupted(inside);
+                            spinUntil(() -> inside.getCount() == 0);
                             if (Thread.currentThread() != caller.get()) {
                                 await(parked);
                             }
@@ -224,9 +226,8 @@ class ExecutionTest {
                         2);
                 interrupted.set(Thread.interrupted());
             });
-            while (thread.getState() != Thread.State.WAITING) {
-                Thread.onSpinWait(); // a caller that spins for ever never gets there
-            }
+            // a caller that spins for ever never gets there
+            spinUntil(() -> thread.getState() == Thread.State.WAITING);
             parked.countDown();
             thread.join();
             assertTrue(interrupted.get());
@@ -247,18 +248,13 @@ class ExecutionTest {
                         if (Thread.currentThread() != caller) {
                             worker.set(Thread.currentThread());
                         }
-                        try {
-                            both.await();
-                        } catch (Exception exception) {
-                            throw new AssertionError(exception);
-                        }
+                        meet(both);
                     },
                     2);
             for (int round = 0; round < 3; round++) {
                 worker.get().interrupt();
-                while (worker.get().isInterrupted() || worker.get().getState() != Thread.State.WAITING) {
-                    Thread.onSpinWait(); // a worker that spins for ever never gets there
-                }
+                // a worker that spins for ever never gets there
+                spinUntil(() -> !worker.get().isInterrupted() && worker.get().getState() == Thread.State.WAITING);
             }
         }
     }
@@ -363,14 +359,25 @@ class ExecutionTest {
 
     private static void await(CountDownLatch latch) {
         try {
-            latch.await();
+            assertTrue(latch.await(LIMIT_SECONDS, TimeUnit.SECONDS), "others do not arrive");
         } catch (InterruptedException exception) {
             throw new AssertionError(exception);
         }
     }
 
-    private static void awaitUninterrupted(CountDownLatch latch) {
-        while (latch.getCount() > 0) {
+    private static void meet(CyclicBarrier barrier) {
+        try {
+            barrier.await(LIMIT_SECONDS, TimeUnit.SECONDS);
+        } catch (InterruptedException | BrokenBarrierException | TimeoutException exception) {
+            throw new AssertionError("others do not arrive", exception);
+        }
+    }
+
+    /** Waits whether or not the thread is interrupted. */
+    private static void spinUntil(BooleanSupplier condition) {
+        long start = System.nanoTime();
+        while (!condition.getAsBoolean()) {
+            assertTrue(System.nanoTime() - start < TimeUnit.SECONDS.toNanos(LIMIT_SECONDS), "does not come about");
             Thread.onSpinWait();
         }
     }
