@@ -5,9 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import java.util.SplittableRandom;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
+import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 
 /** Every element has the bits of the same operations in scalar double, rounded once; what follows the row stays as it is. */
+@Tag("lanes")
 class WideRowsProperties {
     private static final float GUARD = 77;
 
