@@ -106,8 +106,7 @@ class CachedAttentionTest {
         Tensor two = tokens(query, 0, 400).slice(1, 0, 2);
         Tensor expected = zeros(1, 2, 400, DIM);
         Attention.forward(SERIAL, two, few, infinite, expected, AttentionOptions.CAUSAL);
-        assertArrayEquals(
-                Numbers.of(expected), attend(SERIAL, two, cache.view(0, sequence), AttentionOptions.CAUSAL));
+        assertArrayEquals(Numbers.of(expected), attend(SERIAL, two, cache.view(0, sequence), AttentionOptions.CAUSAL));
     }
 
     /** A narrow cache against the specification over its widened content. */

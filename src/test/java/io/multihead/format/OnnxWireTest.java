@@ -29,7 +29,8 @@ class OnnxWireTest {
 
     @Test
     void unknownFieldsAreSkippedInEveryMessage() throws IOException {
-        OnnxFile tensor = withUnknown(new OnnxFile().integer(1, 1).integer(2, 1)).text(8, "w");
+        OnnxFile tensor =
+                withUnknown(new OnnxFile().integer(1, 1).integer(2, 1)).text(8, "w");
         tensor.raw(9, OnnxFile.little(new float[] {3}));
         OnnxFile half = withUnknown(new OnnxFile().integer(2, 1)).raw(9, OnnxFile.little(new float[] {0.5f}));
         OnnxFile attribute = withUnknown(new OnnxFile().text(1, "value")).message(5, half);
@@ -37,8 +38,11 @@ class OnnxWireTest {
                 .text(4, "Constant")
                 .text(2, "half")
                 .text(3, "constant");
-        OnnxFile node = withUnknown(new OnnxFile().text(1, "half")).text(3, "/Mul").text(4, "Mul");
-        OnnxFile graph = withUnknown(new OnnxFile().message(5, tensor)).message(1, constant).message(1, node);
+        OnnxFile node =
+                withUnknown(new OnnxFile().text(1, "half")).text(3, "/Mul").text(4, "Mul");
+        OnnxFile graph = withUnknown(new OnnxFile().message(5, tensor))
+                .message(1, constant)
+                .message(1, node);
         OnnxWeights weights = read(withUnknown(new OnnxFile().message(7, graph)).bytes());
         assertEquals(List.of("w"), List.copyOf(weights.names()));
         assertArrayEquals(new float[] {3}, weights.get("w").toArray());
@@ -52,10 +56,9 @@ class OnnxWireTest {
         OnnxFile second = new OnnxFile().message(5, OnnxFile.tensor("b", new float[1], 1));
         OnnxFile model = new OnnxFile().message(7, first).integer(1, 6).message(7, second);
         assertEquals(List.of("a", "b"), List.copyOf(read(model.bytes()).names()));
-        assertFails("onnx: at byte 3: field 0; expected 1 to 2^29 - 1", new OnnxFile()
-                .message(7, new OnnxFile())
-                .raw(0, new byte[0])
-                .bytes());
+        assertFails(
+                "onnx: at byte 3: field 0; expected 1 to 2^29 - 1",
+                new OnnxFile().message(7, new OnnxFile()).raw(0, new byte[0]).bytes());
     }
 
     @Test

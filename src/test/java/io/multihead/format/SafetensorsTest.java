@@ -25,9 +25,9 @@ import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.Stream;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -267,8 +267,11 @@ class SafetensorsTest {
     @Test
     void longsAreReadFromWhereTheyBegin() {
         byte[] bytes = file("{" + part("f", 0, 4) + ",'n':{'dtype':'I64','shape':[1],'data_offsets':[4,12]}}", 12);
-        ByteBuffer.wrap(bytes, bytes.length - 8, 8).order(ByteOrder.LITTLE_ENDIAN).putLong(77);
-        assertArrayEquals(new long[] {77}, Safetensors.parse(MemorySegment.ofArray(bytes)).longs("n"));
+        ByteBuffer.wrap(bytes, bytes.length - 8, 8)
+                .order(ByteOrder.LITTLE_ENDIAN)
+                .putLong(77);
+        assertArrayEquals(
+                new long[] {77}, Safetensors.parse(MemorySegment.ofArray(bytes)).longs("n"));
     }
 
     @Test
@@ -277,8 +280,10 @@ class SafetensorsTest {
                 "tensor \"b\": 4 bytes; expected shape [2] of F32, 4 bytes each",
                 assertThrows(
                                 IllegalArgumentException.class,
-                                () -> parse("{" + part("a", 0, 4)
-                                        + ",'b':{'dtype':'F32','shape':[2],'data_offsets':[4,8]}}", 8))
+                                () -> parse(
+                                        "{" + part("a", 0, 4)
+                                                + ",'b':{'dtype':'F32','shape':[2],'data_offsets':[4,8]}}",
+                                        8))
                         .getMessage());
     }
 
@@ -286,10 +291,12 @@ class SafetensorsTest {
     void moreThanTenNamesAreCounted() {
         assertEquals(
                 "tensor \"x\": not in the file; expected one of [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]",
-                assertThrows(IllegalArgumentException.class, () -> named(10).get("x")).getMessage());
+                assertThrows(IllegalArgumentException.class, () -> named(10).get("x"))
+                        .getMessage());
         assertEquals(
                 "tensor \"x\": not in the file; expected one of 11, such as [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]",
-                assertThrows(IllegalArgumentException.class, () -> named(11).get("x")).getMessage());
+                assertThrows(IllegalArgumentException.class, () -> named(11).get("x"))
+                        .getMessage());
     }
 
     private static Safetensors named(int count) {

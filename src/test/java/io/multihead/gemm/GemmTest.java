@@ -183,9 +183,7 @@ class GemmTest {
             fails(wrong, () -> multiply(a, packed, c));
         }
         Tensor b = zeros(2, 3, 4);
-        fails(
-                "b: shape [2, 3, 4]; expected batch axes as in c [2, 3, 2, 4], or 1",
-                () -> run(zeros(3, 2, 3), b, c));
+        fails("b: shape [2, 3, 4]; expected batch axes as in c [2, 3, 2, 4], or 1", () -> run(zeros(3, 2, 3), b, c));
         run(zeros(3, 2, 3), zeros(2, 1, 3, 4), c); // each repeated along the axis that it has not
     }
 
@@ -193,7 +191,9 @@ class GemmTest {
     void theOutputOverlapsNoOperand() {
         float[] shared = new float[12];
         Tensor c = Tensor.of(shared, 2, 4);
-        fails("c: F32 [2, 4] overlaps b; expected memory of its own", () -> run(matrix(2, 3), Tensor.of(shared, 3, 4), c));
+        fails(
+                "c: F32 [2, 4] overlaps b; expected memory of its own",
+                () -> run(matrix(2, 3), Tensor.of(shared, 3, 4), c));
         GemmOptions biased = GemmOptions.DEFAULT.withBias(Tensor.of(shared, 12).slice(0, 7, 11));
         fails(
                 "c: F32 [2, 4] overlaps bias; expected memory of its own",
@@ -201,8 +201,9 @@ class GemmTest {
         Arena arena = Arena.ofConfined();
         Tensor own = Tensor.allocate(arena, DType.F32, Shape.of(2, 4));
         try (Compute two = Compute.threads(2)) {
-            String confined = ": memory of an arena confined to this thread; expected a shared, automatic or global arena, "
-                    + "as this Compute has 2 threads";
+            String confined =
+                    ": memory of an arena confined to this thread; expected a shared, automatic or global arena, "
+                            + "as this Compute has 2 threads";
             fails("c" + confined, () -> Gemm.multiply(two, matrix(2, 3), matrix(3, 4), own, GemmOptions.DEFAULT));
             GemmOptions bias = GemmOptions.DEFAULT.withBias(own.select(0, 0));
             fails("bias" + confined, () -> Gemm.multiply(two, matrix(2, 3), matrix(3, 4), matrix(2, 4), bias));

@@ -92,8 +92,7 @@ class PackedFileTest {
             Tensor wide = Tensor.of(new float[1]).broadcast(1, columns);
             IllegalArgumentException refused =
                     assertThrows(IllegalArgumentException.class, () -> PackedWeights.of(wide));
-            assertEquals(
-                    "matrix: shape [1, " + columns + "]; expected at most 8388576 columns", refused.getMessage());
+            assertEquals("matrix: shape [1, " + columns + "]; expected at most 8388576 columns", refused.getMessage());
         }
     }
 

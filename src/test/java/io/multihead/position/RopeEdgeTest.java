@@ -27,10 +27,11 @@ class RopeEdgeTest {
     private static final Compute SERIAL = Compute.serial();
     private static final int DIMS = 64;
 
-    /** The first position whose angles are computed each time: those before fill 64 MiB. */
-    private static long limit(Rope rope) {
-        long blockBytes = (long) AngleTable.BLOCK * rope.angles().layout().floats() * Float.BYTES;
-        return (64L << 20) / blockBytes * AngleTable.BLOCK;
+    /** The first position whose angles are computed each time: those before fill 64 MiB, by blocks of 16 positions. */
+    private static long limit(Pairing pairing) {
+        // a cosine and a sine for each pair, or for each element
+        long floats = pairing == Pairing.INTERLEAVED ? 2 * DIMS : DIMS;
+        return (64L << 20) / (16 * floats * Float.BYTES) * 16;
     }
 
     @ParameterizedTest
@@ -39,9 +40,10 @@ class RopeEdgeTest {
         Rope rope = Rope.of(Rope.Config.of(DIMS).withPairing(pairing));
         Rope parted = rope.withSections(RopeSections.consecutive(16, 8, 8));
         ReferenceRope reference = ReferenceRope.of(DIMS, 10_000, pairing == Pairing.INTERLEAVED);
-        long limit = limit(rope);
+        long limit = limit(pairing);
         for (long position : new long[] {0, 1, 15, 16, limit - 1, limit, limit + 1}) {
-            Tensor x = Numbers.gaussian(Tensor.of(new float[DIMS], 1, 1, 1, DIMS), new SplittableRandom(position), 0, 1);
+            Tensor x =
+                    Numbers.gaussian(Tensor.of(new float[DIMS], 1, 1, 1, DIMS), new SplittableRandom(position), 0, 1);
             ReferenceRope.Result expected = reference.apply(x, new long[] {position}, false);
             Tensor y = Tensor.of(new float[DIMS], 1, 1, 1, DIMS);
             rope.apply(SERIAL, x, y, position);
@@ -198,7 +200,8 @@ class RopeEdgeTest {
     void tablesAndSectionsHaveUpTo32768Pairs() {
         int most = 1 << 15;
         Tensor widest = Tensor.of(new float[most], 1, most);
-        assertEquals(2 * most, Rope.ofTables(widest, widest, Pairing.INTERLEAVED).rotaryDims());
+        assertEquals(
+                2 * most, Rope.ofTables(widest, widest, Pairing.INTERLEAVED).rotaryDims());
         Tensor wider = Tensor.of(new float[most + 1], 1, most + 1);
         startsWith("cos: shape [1, 32769]", () -> Rope.ofTables(wider, wider, Pairing.INTERLEAVED));
         assertEquals(most, RopeSections.consecutive(most - 1, 1).count());

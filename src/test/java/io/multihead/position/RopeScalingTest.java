@@ -79,8 +79,7 @@ class RopeScalingTest {
                 f -> new RopeScaling.LongRope(List.of(1.0), List.of(1.0), 64, 64, f),
                 f -> new RopeScaling.Frequencies(List.of(1.0), f));
         for (DoubleFunction<RopeScaling> maker : makers) {
-            assertEquals(
-                    Double.MIN_VALUE, maker.apply(Double.MIN_VALUE).attentionFactor());
+            assertEquals(Double.MIN_VALUE, maker.apply(Double.MIN_VALUE).attentionFactor());
             for (double bad : new double[] {0, Double.NaN, BEYOND}) {
                 fails("attentionFactor: " + bad + "; expected a finite number above 0", () -> maker.apply(bad));
             }
@@ -139,13 +138,11 @@ class RopeScalingTest {
 
     private static void fails(String message, ThrowingSupplier<?> call) {
         assertEquals(
-                message,
-                assertThrows(IllegalArgumentException.class, call::get).getMessage());
+                message, assertThrows(IllegalArgumentException.class, call::get).getMessage());
     }
 
     private static void startsWith(String message, Supplier<?> call) {
-        String actual =
-                assertThrows(IllegalArgumentException.class, call::get).getMessage();
+        String actual = assertThrows(IllegalArgumentException.class, call::get).getMessage();
         assertTrue(actual.startsWith(message), actual);
     }
 }

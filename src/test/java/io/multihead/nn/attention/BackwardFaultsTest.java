@@ -80,7 +80,8 @@ class BackwardFaultsTest {
     }
 
     private static void requireRefused(String message, Runnable call, Map<String, Tensor> gradients) {
-        assertEquals(message, assertThrows(IllegalArgumentException.class, call::run).getMessage());
+        assertEquals(
+                message, assertThrows(IllegalArgumentException.class, call::run).getMessage());
         gradients.forEach((name, gradient) -> {
             long elements = gradient.shape().elements();
             assertArrayEquals(new float[(int) elements], gradient.toArray(), name + " written");

@@ -54,8 +54,8 @@ class KeptHeadsTest {
     void aModifierIsRefused() {
         AttentionOptions modified = AttentionOptions.DEFAULT.withScores(
                 ScoreOptions.NONE.withModifier((batch, head, query, key, score) -> head * score));
-        MultiHeadAttention layer = MultiHeadAttention.initialise(
-                MultiHeadConfig.of(12, 3).withOptions(modified), 7, Arena.ofAuto());
+        MultiHeadAttention layer =
+                MultiHeadAttention.initialise(MultiHeadConfig.of(12, 3).withOptions(modified), 7, Arena.ofAuto());
         refuses(
                 "modifier: given; expected none, as it would see other numbers of heads",
                 () -> layer.keepHeads(Arena.ofAuto(), 1));
@@ -70,6 +70,7 @@ class KeptHeadsTest {
     }
 
     private static void refuses(String message, Runnable call) {
-        assertEquals(message, assertThrows(IllegalArgumentException.class, call::run).getMessage());
+        assertEquals(
+                message, assertThrows(IllegalArgumentException.class, call::run).getMessage());
     }
 }
