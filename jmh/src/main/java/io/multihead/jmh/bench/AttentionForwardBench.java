@@ -50,18 +50,13 @@ public class AttentionForwardBench extends Comparison {
 
     @Setup(Level.Trial)
     public void open() {
-        int[] sizes = sizes();
-        batch = sizes[0];
-        heads = sizes[1];
-        tokens = sizes[2];
-        dim = sizes[3];
+        prepare();
         int length = batch * heads * tokens * dim;
         FloatBuffer q = Data.gaussian(length, 1);
         FloatBuffer k = Data.gaussian(length, 2);
         FloatBuffer v = Data.gaussian(length, 3);
         FloatBuffer out = Data.zeros(length);
         FloatBuffer expected = Data.zeros(length);
-        cpu = Compute.threads(threads);
         ours(q, k, v, expected).run();
         load(impl, () -> make(q, k, v, out));
         // a loop adds up to 4096 keys in one chain: roundings of 2^-24 each, of which random signs leave about the
@@ -69,7 +64,17 @@ public class AttentionForwardBench extends Comparison {
         Data.requireClose(impl, expected, out, 1e-5);
     }
 
-    private int[] sizes() {
+    /** Reads the parameters and starts the threads. */
+    void prepare() {
+        int[] sizes = sizes();
+        batch = sizes[0];
+        heads = sizes[1];
+        tokens = sizes[2];
+        dim = sizes[3];
+        cpu = Compute.threads(threads);
+    }
+
+    int[] sizes() {
         return Arrays.stream(shape.split("x")).mapToInt(Integer::parseInt).toArray();
     }
 
@@ -78,7 +83,8 @@ public class AttentionForwardBench extends Comparison {
         call.run();
     }
 
-    private Runnable make(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) throws Exception {
+    /** Makes the call of the impl; PyTorch's writes its result when it is made, the others when they run. */
+    Runnable make(FloatBuffer q, FloatBuffer k, FloatBuffer v, FloatBuffer out) throws Exception {
         long[] flat = {batch, tokens, (long) heads * dim};
         return switch (impl) {
             case "multihead" -> ours(q, k, v, out);
@@ -157,7 +163,8 @@ public class AttentionForwardBench extends Comparison {
         return causal ? AttentionOptions.CAUSAL : AttentionOptions.DEFAULT;
     }
 
-    private Tensor view(FloatBuffer buffer) {
+    /** Returns a buffer as {@code [batch, heads, tokens, dim]}. */
+    Tensor view(FloatBuffer buffer) {
         return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(batch, tokens, heads, dim))
                 .permute(0, 2, 1, 3);
     }

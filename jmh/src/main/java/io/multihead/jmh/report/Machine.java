@@ -15,7 +15,7 @@ import java.util.stream.Stream;
 import jdk.incubator.vector.FloatVector;
 
 /** The properties of the machine and JVM that a figure depends on; the page is made on the machine that measured. */
-final class Machine {
+public final class Machine {
     private Machine() {}
 
     /** Floats of a vector in a JVM with these flags, which may be narrower than the processor's. */
@@ -49,6 +49,16 @@ final class Machine {
             facts.put(limit.substring(0, limit.indexOf(':')), limit.substring(limit.indexOf(':') + 2));
         }
         return facts;
+    }
+
+    /**
+     * Returns the kind of this machine's processor, and the width of vectors.
+     *
+     * @throws IOException if the machine's description cannot be read
+     */
+    public static String description() throws IOException {
+        Study here = here();
+        return here.name() + " (" + here.processor() + "), " + lanes(List.of()) + " f32 lanes";
     }
 
     /** Returns the processor of this machine, with no results. */

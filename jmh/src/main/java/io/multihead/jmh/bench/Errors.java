@@ -1,0 +1,186 @@
+package io.multihead.jmh.bench;
+
+import ai.onnxruntime.OrtEnvironment;
+import io.multihead.jmh.data.Data;
+import io.multihead.jmh.report.Machine;
+import io.multihead.reference.ReferenceAttention;
+import io.multihead.reference.ScoreRule;
+import io.multihead.reference.Tolerance;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.nio.FloatBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.DoubleSummaryStatistics;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import org.bytedeco.openblas.global.openblas;
+import org.bytedeco.pytorch.global.torch;
+
+/**
+ * Prints the errors of attention by this library and its peers, as tables: the same inputs for all, on one thread, and the
+ * specification in {@code double} as the exact result. An error is counted in the bounds B of {@link Tolerance}, which know the
+ * condition of each output.
+ */
+public final class Errors {
+    private static final String OURS = "multihead";
+
+    private static final Map<String, String> NAMES = names();
+
+    private static final List<String> SHAPES = List.of("1x8x512x64", "1x2x2048x128");
+
+    private Errors() {}
+
+    /** Errors of all outputs of a call, in units. */
+    private record Deviation(double largest, double rootMeanSquare) {}
+
+    /** Inputs of a call: what standard normal queries are multiplied by, and the mean of values of variance 1. */
+    private record Inputs(String shape, boolean causal, int queryFactor, int valueMean) {
+        String describe() {
+            return shape.replace("x", ", ")
+                    + (causal ? ", causal" : "")
+                    + (queryFactor == 1 ? "" : ", queries times " + queryFactor)
+                    + (valueMean == 0 ? "" : ", values of mean " + valueMean);
+        }
+    }
+
+    /**
+     * Prints everything to standard output.
+     *
+     * @param arguments none
+     * @throws IOException if the machine's description cannot be read
+     */
+    public static void main(String[] arguments) throws IOException {
+        System.out.println(Machine.description() + ", JDK " + Runtime.version());
+        System.out.println(String.join(", ", List.of(jar(OrtEnvironment.class), jar(torch.class), jar(openblas.class)))
+                + ", OPENBLAS_CORETYPE=" + System.getenv("OPENBLAS_CORETYPE"));
+        System.out.println("\nLargest error of an output, and in brackets the root mean square of all, in units:\n");
+        System.out.println("| batch, heads, tokens, head dim | " + String.join(" | ", NAMES.values()) + " |");
+        System.out.println("|---".repeat(NAMES.size() + 1) + "|");
+        Map<String, List<Deviation>> errors = new LinkedHashMap<>();
+        NAMES.keySet().forEach(impl -> errors.put(impl, new ArrayList<>()));
+        for (Inputs inputs : cases()) {
+            List<Deviation> row = errors(inputs);
+            StringBuilder line = new StringBuilder("| " + inputs.describe());
+            int column = 0;
+            for (List<Deviation> all : errors.values()) {
+                Deviation error = row.get(column++);
+                all.add(error);
+                line.append(String.format(Locale.ROOT, " | %.2f (%.2f)", error.largest, error.rootMeanSquare));
+            }
+            System.out.println(line + " |");
+        }
+        System.out.println(
+                "\nMultihead's errors over those of a peer, lowest to highest of " + cases().size() + " cases:\n");
+        System.out.println("| peer | largest error | cases in which Multihead's is larger | root mean square |");
+        System.out.println("|---|---|---|---|");
+        errors.forEach((impl, theirs) -> {
+            if (!impl.equals(OURS)) {
+                System.out.println("| " + NAMES.get(impl) + ratios(errors.get(OURS), theirs) + " |");
+            }
+        });
+    }
+
+    private static String ratios(List<Deviation> ours, List<Deviation> theirs) {
+        double[] largest = new double[ours.size()];
+        double[] rootMeanSquares = new double[ours.size()];
+        int larger = 0;
+        for (int i = 0; i < ours.size(); i++) {
+            largest[i] = ours.get(i).largest / theirs.get(i).largest;
+            rootMeanSquares[i] = ours.get(i).rootMeanSquare / theirs.get(i).rootMeanSquare;
+            larger += largest[i] > 1 ? 1 : 0;
+        }
+        return " | " + range(largest) + " | " + larger + " | " + range(rootMeanSquares);
+    }
+
+    private static String range(double[] ratios) {
+        DoubleSummaryStatistics summary = Arrays.stream(ratios).summaryStatistics();
+        return String.format(Locale.ROOT, "%.2f to %.2f", summary.getMin(), summary.getMax());
+    }
+
+    private static List<Inputs> cases() {
+        List<Inputs> cases = new ArrayList<>();
+        for (String shape : SHAPES) {
+            for (boolean causal : new boolean[] {false, true}) {
+                for (int factor : new int[] {1, 3}) {
+                    cases.add(new Inputs(shape, causal, factor, 0));
+                    cases.add(new Inputs(shape, causal, factor, 3));
+                }
+            }
+        }
+        return cases;
+    }
+
+    /** The errors of each impl on the same inputs. */
+    private static List<Deviation> errors(Inputs inputs) {
+        AttentionForwardBench bench = new AttentionForwardBench();
+        bench.shape = inputs.shape;
+        bench.causal = inputs.causal;
+        bench.threads = 1;
+        bench.prepare();
+        int[] sizes = bench.sizes();
+        int length = sizes[0] * sizes[1] * sizes[2] * sizes[3];
+        FloatBuffer query = gaussian(length, 1, inputs.queryFactor, 0);
+        FloatBuffer key = gaussian(length, 2, 1, 0);
+        FloatBuffer value = gaussian(length, 3, 1, inputs.valueMean);
+        ReferenceAttention.Result exact = ReferenceAttention.forward(
+                bench.view(query),
+                bench.view(key),
+                bench.view(value),
+                1 / Math.sqrt(sizes[3]),
+                inputs.causal ? (b, h, i, j, score) -> j > i ? Double.NEGATIVE_INFINITY : score : ScoreRule.NONE);
+        List<Deviation> errors = new ArrayList<>();
+        for (String impl : NAMES.keySet()) {
+            bench.impl = impl;
+            FloatBuffer output = Data.zeros(length);
+            try {
+                bench.load(impl, () -> bench.make(query, key, value, output));
+                errors.add(error(bench.view(output), exact));
+            } catch (IllegalStateException absent) {
+                System.err.println(absent.getMessage());
+                errors.add(new Deviation(Double.NaN, Double.NaN));
+            }
+        }
+        bench.close();
+        return errors;
+    }
+
+    private static FloatBuffer gaussian(int length, long seed, float factor, float mean) {
+        FloatBuffer values = Data.gaussian(length, seed);
+        for (int i = 0; i < length; i++) {
+            values.put(i, factor * values.get(i) + mean);
+        }
+        return values;
+    }
+
+    private static Deviation error(Tensor output, ReferenceAttention.Result exact) {
+        double[] expected = exact.output();
+        double[] actual = new double[expected.length];
+        output.copyTo(Tensor.of(actual, output.shape().toArray()));
+        double squares = 0;
+        for (int i = 0; i < actual.length; i++) {
+            double units = (actual[i] - expected[i]) / exact.errorScale()[i];
+            squares += units * units;
+        }
+        return new Deviation(
+                Tolerance.ratio(actual, expected, exact.errorScale(), DType.F32), Math.sqrt(squares / actual.length));
+    }
+
+    /** Returns the name of the jar of a class, which has the version. */
+    private static String jar(Class<?> of) {
+        String path = of.getProtectionDomain().getCodeSource().getLocation().getPath();
+        return path.substring(path.lastIndexOf('/') + 1).replace(".jar", "");
+    }
+
+    private static Map<String, String> names() {
+        Map<String, String> names = new LinkedHashMap<>();
+        names.put(OURS, "Multihead");
+        names.put("onnxruntime", "ONNX Runtime");
+        names.put("pytorch", "PyTorch");
+        names.put("openblas", "two OpenBLAS products, softmax between");
+        return names;
+    }
+}
