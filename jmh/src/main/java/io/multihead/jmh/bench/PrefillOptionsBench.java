@@ -58,7 +58,7 @@ public class PrefillOptionsBench extends Comparison {
     private NewTokens tokens;
     private Tensor query;
     private Tensor key;
-    private Tensor turnedQuery;
+    private Tensor rotatedQuery;
     private KeyValueCache cache;
     private KeyValueView view;
     private Tensor value;
@@ -71,7 +71,7 @@ public class PrefillOptionsBench extends Comparison {
         query = tensor(HEADS, 1);
         key = tensor(KEY_HEADS, 2);
         value = tensor(KEY_HEADS, 3);
-        turnedQuery = tensor(HEADS, 4);
+        rotatedQuery = tensor(HEADS, 4);
         KeyValueCache.Config config = KeyValueCache.Config.of(1, KEY_HEADS, DIM);
         cache = KeyValueCache.contiguous(isRotated() ? config.withRopes(rope) : config, 1, TOKENS);
         tokens = NewTokens.of(key, value).withPositions(positions);
@@ -98,15 +98,15 @@ public class PrefillOptionsBench extends Comparison {
             case "cache" -> () -> throughCache(query);
             case "rope" ->
                 () -> {
-                    rope.apply(cpu, query, turnedQuery, 0);
-                    throughCache(turnedQuery);
+                    rope.apply(cpu, query, rotatedQuery, 0);
+                    throughCache(rotatedQuery);
                 };
             case "positions" ->
                 () -> {
-                    rope.apply(cpu, query, turnedQuery, positions);
+                    rope.apply(cpu, query, rotatedQuery, positions);
                     cache.truncate(0, 0);
                     cache.append(cpu, 0, sequences, tokens);
-                    Attention.forward(cpu, turnedQuery, view, AttentionOutputs.of(output), options);
+                    Attention.forward(cpu, rotatedQuery, view, AttentionOutputs.of(output), options);
                 };
             case "weights", "scores" -> {
                 AttentionOutputs outputs = withAllScores();

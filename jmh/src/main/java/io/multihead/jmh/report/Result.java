@@ -13,8 +13,8 @@ import java.util.TreeMap;
 /**
  * One entry of JMH's JSON.
  *
- * @param benchmark class of the benchmark, without its package and {@code Bench}; with {@code Sampled} behind it where each call was timed by itself, whose times are no
- *     comparison for those of many calls at once
+ * @param benchmark class of the benchmark, without its package and {@code Bench}. {@code Sampled} is appended where each call was
+ *     timed by itself, since such times cannot be compared with those of many calls at once
  * @param method its method
  * @param parameters all but {@code impl}
  * @param impl what was timed; the method where a benchmark has no such parameter

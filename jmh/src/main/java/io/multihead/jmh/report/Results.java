@@ -35,9 +35,9 @@ final class Results {
                 .add(result.method()));
         for (Result result : all) {
             if (!limits.take(result)) {
-                boolean told = methods.get(result.benchmark()).size() == 1
+                boolean methodIsImplied = methods.get(result.benchmark()).size() == 1
                         || result.impl().equals(result.method());
-                add(told ? result : result.with("method", result.method()));
+                add(methodIsImplied ? result : result.with("method", result.method()));
             }
         }
     }

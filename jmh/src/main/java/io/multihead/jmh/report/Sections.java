@@ -17,13 +17,13 @@ final class Sections {
             - **of the best peer**: the time of the fastest peer of the same round over this one, so that above 1 is faster than every
               peer; the median over rounds. **interval**: the lowest and the highest of five rounds, which contain the median with 94 %
               whatever the distribution (sign test; of more rounds, the narrowest order statistics with 90 %). **verdict**: ahead or behind
-              where that interval is on one side of 1, else level; nothing with fewer than five rounds. One verdict in sixteen goes
-              beyond what is there, half of those to each side.
-            - **of the limit**: GFLOP/s beside the FMA peak, GB/s beside the read bandwidth, of as many threads, the highest that a fork of
-              the probe reached; where the peak of two was not measured, it is twice that of one. GB/s count each weight, key and value
-              once; what stays in cache can be read faster than memory.
-            - Where each call was timed by itself (`Sampled`): **ms** is the median call, **p99** the 99th percentile over it, **B/call** what a
-              call allocates, JMH's own notes among it.
+              where that interval is on one side of 1, else level; nothing with fewer than five rounds. One verdict in sixteen is chance, half
+              of those on each side.
+            - **of the limit**: GFLOP/s over the FMA peak, or GB/s over the read bandwidth, of the same number of threads: the highest that a
+              fork of the probe reached; where the peak of two was not measured, it is twice that of one. GB/s count each weight, key and
+              value once; what stays in cache can be read faster than memory.
+            - Where each call was timed by itself (`Sampled`): **ms** is the median call, **p99** the 99th percentile over it, **B/call** what
+              a call allocates, including what JMH allocates for itself.
 
             Cases without an interval were measured before rounds were, all forks of an impl after each other.
             """;
