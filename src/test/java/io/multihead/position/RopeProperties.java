@@ -43,7 +43,7 @@ class RopeProperties {
         INTERLEAVED_SECTIONS
     }
 
-    record Turn(double theta, Pairing pairing, int scaling, boolean inverse, Given given, boolean inPlace) {}
+    record Rotation(double theta, Pairing pairing, int scaling, boolean inverse, Given given, boolean inPlace) {}
 
     @Provide
     Arbitrary<Sizes> sizes() {
@@ -58,7 +58,7 @@ class RopeProperties {
     }
 
     @Provide
-    Arbitrary<Turn> turns() {
+    Arbitrary<Rotation> rotations() {
         Arbitrary<Boolean> flag = Arbitraries.of(false, true);
         return Combinators.combine(
                         Arbitraries.of(1.5, 1e4, 5e5, 1e8),
@@ -67,13 +67,13 @@ class RopeProperties {
                         flag,
                         Arbitraries.of(Given.class),
                         flag)
-                .as(Turn::new);
+                .as(Rotation::new);
     }
 
     @Property(tries = 600, edgeCases = EdgeCasesMode.NONE)
     void staysWithinTheBound(
             @ForAll("sizes") Sizes sizes,
-            @ForAll("turns") Turn turn,
+            @ForAll("rotations") Rotation rotation,
             @ForAll Layout layout,
             @ForAll DType dtype,
             @ForAll long seed) {
@@ -87,19 +87,20 @@ class RopeProperties {
                     0,
                     1);
             long first = random.nextInt(4) == 0 ? 0 : random.nextLong(200_000);
-            long[] positions = positions(sizes, turn.given, first, random);
-            Rope rope = Rope.of(new Rope.Config(dims, turn.theta, turn.pairing, scaling(turn.scaling, dims)));
-            if (turn.given.compareTo(Given.SECTIONS) >= 0) {
-                rope = rope.withSections(sections(turn.given, sizes.pairs));
+            long[] positions = positions(sizes, rotation.given, first, random);
+            Rope rope =
+                    Rope.of(new Rope.Config(dims, rotation.theta, rotation.pairing, scaling(rotation.scaling, dims)));
+            if (rotation.given.compareTo(Given.SECTIONS) >= 0) {
+                rope = rope.withSections(sections(rotation.given, sizes.pairs));
             }
-            ReferenceRope.Result expected = reference(dims, turn).apply(x, positions, turn.inverse);
+            ReferenceRope.Result expected = reference(dims, rotation).apply(x, positions, rotation.inverse);
             double[] before = Numbers.of(x);
             Tensor threaded = layout.allocate(arena, floating, x.shape().toArray());
-            run(THREADS, rope, turn, x, threaded, first, positions);
-            Tensor y = turn.inPlace
+            run(THREADS, rope, rotation, x, threaded, first, positions);
+            Tensor y = rotation.inPlace
                     ? x
                     : layout.allocate(arena, floating, x.shape().toArray());
-            run(SERIAL, rope, turn, x, y, first, positions);
+            run(SERIAL, rope, rotation, x, y, first, positions);
             double[] actual = Numbers.of(y);
             assertArrayEquals(Numbers.of(threaded), actual);
             assertTrue(Layout.untouchedOutside(y));
@@ -148,13 +149,14 @@ class RopeProperties {
         return streams;
     }
 
-    private static void run(Compute cpu, Rope rope, Turn turn, Tensor x, Tensor y, long first, long[] positions) {
-        boolean listed = turn.given != Given.FIRST;
-        if (listed && turn.inverse) {
+    private static void run(
+            Compute cpu, Rope rope, Rotation rotation, Tensor x, Tensor y, long first, long[] positions) {
+        boolean listed = rotation.given != Given.FIRST;
+        if (listed && rotation.inverse) {
             rope.applyInverse(cpu, x, y, positions);
         } else if (listed) {
             rope.apply(cpu, x, y, positions);
-        } else if (turn.inverse) {
+        } else if (rotation.inverse) {
             rope.applyInverse(cpu, x, y, first);
         } else {
             rope.apply(cpu, x, y, first);
@@ -187,12 +189,12 @@ class RopeProperties {
         return Arrays.stream(values).boxed().toList();
     }
 
-    private static ReferenceRope reference(int dims, Turn turn) {
-        ReferenceRope rope = ReferenceRope.of(dims, turn.theta, turn.pairing == Pairing.INTERLEAVED);
-        if (turn.given.compareTo(Given.SECTIONS) >= 0) {
-            rope = rope.streams(3, streams(turn.given, dims / 2));
+    private static ReferenceRope reference(int dims, Rotation rotation) {
+        ReferenceRope rope = ReferenceRope.of(dims, rotation.theta, rotation.pairing == Pairing.INTERLEAVED);
+        if (rotation.given.compareTo(Given.SECTIONS) >= 0) {
+            rope = rope.streams(3, streams(rotation.given, dims / 2));
         }
-        return switch (turn.scaling) {
+        return switch (rotation.scaling) {
             case 1 -> rope.linear(4);
             case 2 -> rope.ntk(8);
             case 3 -> rope.yarn(16, 4096, 32, 1, 1.2772588722239782);

@@ -33,7 +33,7 @@ class RopeTableProperties {
     private static final Compute SERIAL = Compute.serial();
     private static final Compute THREADS = Compute.threads(3);
 
-    record Turn(DType table, Pairing pairing, boolean inverse, boolean perSequence, boolean inPlace) {}
+    record Rotation(DType table, Pairing pairing, boolean inverse, boolean perSequence, boolean inPlace) {}
 
     @Provide
     Arbitrary<Sizes> sizes() {
@@ -41,7 +41,7 @@ class RopeTableProperties {
     }
 
     @Provide
-    Arbitrary<Turn> turns() {
+    Arbitrary<Rotation> rotations() {
         Arbitrary<Boolean> flag = Arbitraries.of(false, true);
         return Combinators.combine(
                         Arbitraries.of(DType.F32, DType.F64, DType.BF16, DType.F16),
@@ -49,28 +49,31 @@ class RopeTableProperties {
                         flag,
                         flag,
                         flag)
-                .as(Turn::new);
+                .as(Rotation::new);
     }
 
     @Property(tries = 300, edgeCases = EdgeCasesMode.NONE)
     void tablesStayWithinTheBound(
-            @ForAll("sizes") Sizes sizes, @ForAll("turns") Turn turn, @ForAll Layout layout, @ForAll long seed) {
+            @ForAll("sizes") Sizes sizes,
+            @ForAll("rotations") Rotation rotation,
+            @ForAll Layout layout,
+            @ForAll long seed) {
         try (Arena arena = Arena.ofShared()) {
             SplittableRandom random = new SplittableRandom(seed);
             int rows = 1 + random.nextInt(50);
-            Tensor cos = Numbers.gaussian(layout.allocate(arena, turn.table, rows, sizes.pairs()), random, 0, 1);
-            Tensor sin = Numbers.gaussian(layout.allocate(arena, turn.table, rows, sizes.pairs()), random, 0, 1);
-            long[] positions = new long[turn.perSequence ? sizes.batch() * sizes.tokens() : sizes.tokens()];
+            Tensor cos = Numbers.gaussian(layout.allocate(arena, rotation.table, rows, sizes.pairs()), random, 0, 1);
+            Tensor sin = Numbers.gaussian(layout.allocate(arena, rotation.table, rows, sizes.pairs()), random, 0, 1);
+            long[] positions = new long[rotation.perSequence ? sizes.batch() * sizes.tokens() : sizes.tokens()];
             for (int t = 0; t < positions.length; t++) {
                 positions[t] = random.nextInt(rows);
             }
-            Rope rope = Rope.ofTables(cos, sin, turn.pairing);
+            Rope rope = Rope.ofTables(cos, sin, rotation.pairing);
             Tensor x = input(arena, layout, sizes, random);
-            ReferenceRope.Result expected = ReferenceRope.tables(cos, sin, turn.pairing == Pairing.INTERLEAVED)
-                    .apply(x, positions, turn.inverse);
+            ReferenceRope.Result expected = ReferenceRope.tables(cos, sin, rotation.pairing == Pairing.INTERLEAVED)
+                    .apply(x, positions, rotation.inverse);
             cos.fill(Double.NaN); // tables are copied
-            check(arena, layout, turn, x, expected, (cpu, y) -> {
-                if (turn.inverse) {
+            check(arena, layout, rotation, x, expected, (cpu, y) -> {
+                if (rotation.inverse) {
                     rope.applyInverse(cpu, x, y, positions);
                 } else {
                     rope.apply(cpu, x, y, positions);
@@ -81,23 +84,27 @@ class RopeTableProperties {
 
     @Property(tries = 300, edgeCases = EdgeCasesMode.NONE)
     void anglesOfTokensStayWithinTheBound(
-            @ForAll("sizes") Sizes sizes, @ForAll("turns") Turn turn, @ForAll Layout layout, @ForAll long seed) {
+            @ForAll("sizes") Sizes sizes,
+            @ForAll("rotations") Rotation rotation,
+            @ForAll Layout layout,
+            @ForAll long seed) {
         try (Arena arena = Arena.ofShared()) {
             SplittableRandom random = new SplittableRandom(seed);
-            int rows = turn.perSequence ? sizes.batch() * sizes.tokens() : sizes.tokens();
-            long[] dims = turn.perSequence
+            int rows = rotation.perSequence ? sizes.batch() * sizes.tokens() : sizes.tokens();
+            long[] dims = rotation.perSequence
                     ? new long[] {sizes.batch(), sizes.tokens(), sizes.pairs()}
                     : new long[] {sizes.tokens(), sizes.pairs()};
-            Tensor cos = Numbers.gaussian(layout.allocate(arena, turn.table, dims), random, 0, 1);
-            Tensor sin = Numbers.gaussian(layout.allocate(arena, turn.table, dims), random, 0, 1);
-            TokenAngles angles = TokenAngles.of(cos, sin, turn.pairing);
+            Tensor cos = Numbers.gaussian(layout.allocate(arena, rotation.table, dims), random, 0, 1);
+            Tensor sin = Numbers.gaussian(layout.allocate(arena, rotation.table, dims), random, 0, 1);
+            TokenAngles angles = TokenAngles.of(cos, sin, rotation.pairing);
             Tensor x = input(arena, layout, sizes, random);
             Tensor flatCos = Tensor.of(Numbers.of(cos), rows, sizes.pairs());
             Tensor flatSin = Tensor.of(Numbers.of(sin), rows, sizes.pairs());
-            ReferenceRope.Result expected = ReferenceRope.tables(flatCos, flatSin, turn.pairing == Pairing.INTERLEAVED)
-                    .apply(x, LongStream.range(0, rows).toArray(), turn.inverse);
-            check(arena, layout, turn, x, expected, (cpu, y) -> {
-                if (turn.inverse) {
+            ReferenceRope.Result expected = ReferenceRope.tables(
+                            flatCos, flatSin, rotation.pairing == Pairing.INTERLEAVED)
+                    .apply(x, LongStream.range(0, rows).toArray(), rotation.inverse);
+            check(arena, layout, rotation, x, expected, (cpu, y) -> {
+                if (rotation.inverse) {
                     angles.applyInverse(cpu, x, y);
                 } else {
                     angles.apply(cpu, x, y);
@@ -119,12 +126,13 @@ class RopeTableProperties {
     }
 
     private static void check(
-            Arena arena, Layout layout, Turn turn, Tensor x, ReferenceRope.Result expected, Call call) {
+            Arena arena, Layout layout, Rotation rotation, Tensor x, ReferenceRope.Result expected, Call call) {
         double[] before = Numbers.of(x);
         Tensor threaded = layout.allocate(arena, x.dtype(), x.shape().toArray());
         call.run(THREADS, threaded);
-        Tensor y =
-                turn.inPlace ? x : layout.allocate(arena, x.dtype(), x.shape().toArray());
+        Tensor y = rotation.inPlace
+                ? x
+                : layout.allocate(arena, x.dtype(), x.shape().toArray());
         call.run(SERIAL, y);
         double[] actual = Numbers.of(y);
         assertArrayEquals(Numbers.of(threaded), actual);

@@ -18,8 +18,8 @@ import scala.Tuple2;
  * keys and their log-sum-exp, and states are merged along a tree.
  *
  * <p>A merge rounds, so the order of merges decides the last bits. The tree is therefore that of the shards' indices: the
- * result has the same bits for any partitioning and whatever executors were lost. Not {@code treeReduce}, which
- * groups by the number of the partition and merges in the order of arrival.
+ * result has the same bits for any partitioning, also when executors are lost. {@code treeReduce} is not used: it groups by the
+ * number of the partition and merges in the order of arrival.
  */
 public final class ShardedAttention {
     /** States merged by one task. A power of two, so that groups are subtrees of one binary tree. */

@@ -7,7 +7,7 @@ import java.io.Serializable;
  *
  * @param heads query heads, a multiple of keyValueHeads
  * @param keyValueHeads heads of keys and values
- * @param queries tokens that ask
+ * @param queries number of query tokens
  * @param headDim elements of a query and a key
  * @param valueDim elements of a value
  * @param values {@code [heads, queries, headDim]}, row-major
