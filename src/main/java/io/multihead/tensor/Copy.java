@@ -9,7 +9,7 @@ final class Copy {
     private Copy() {}
 
     /** Checks the target, then copies. */
-    static void elements(Tensor from, Tensor to) {
+    static void elements(View from, View to) {
         if (!from.shape().equals(to.shape())) {
             throw TensorFaults.shape("target", to.shape(), from.shape());
         }
@@ -18,11 +18,11 @@ final class Copy {
     }
 
     /** Checks the target and all parts, then copies the parts one after another along an axis. */
-    static void concat(int axis, Tensor to, Tensor... parts) {
+    static void concat(int axis, View to, View... parts) {
         int at = to.shape().axis(axis);
         long end = 0;
         for (int i = 0; i < parts.length; i++) {
-            requirePart(to, at, Checks.notNull(parts[i], "parts[" + i + "]"), i);
+            requirePart(to, at, parts[i], i);
             if (parts[i].dim(at) > to.dim(at) - end) {
                 throw Checks.fail(
                         "parts[" + i + "]",
@@ -42,13 +42,13 @@ final class Copy {
             requireTarget(to, parts[i], "parts[" + i + "]");
         }
         long from = 0;
-        for (Tensor part : parts) {
+        for (View part : parts) {
             unchecked(part, to.slice(at, from, from + part.dim(at)));
             from += part.dim(at);
         }
     }
 
-    private static void requirePart(Tensor to, int axis, Tensor part, int index) {
+    private static void requirePart(View to, int axis, View part, int index) {
         boolean fits = part.rank() == to.rank();
         for (int other = 0; fits && other < to.rank(); other++) {
             fits = other == axis || part.dim(other) == to.dim(other);
@@ -61,14 +61,14 @@ final class Copy {
         }
     }
 
-    private static void requireTarget(Tensor to, Tensor from, String source) {
+    private static void requireTarget(View to, View from, String source) {
         if (from.overlaps(to)) {
             throw TensorFaults.overlap("target", to, source);
         }
         requireOwnStorage(to, "target");
     }
 
-    private static void unchecked(Tensor from, Tensor to) {
+    private static void unchecked(View from, View to) {
         if (from.shape().elements() == 0) {
             return;
         }
@@ -86,7 +86,7 @@ final class Copy {
     }
 
     /** Fails unless the tensor can be written and every element has its own storage. */
-    private static void requireOwnStorage(Tensor to, String argument) {
+    private static void requireOwnStorage(View to, String argument) {
         if (to.memory().isReadOnly()) {
             throw TensorFaults.readOnly(argument);
         }
@@ -96,7 +96,7 @@ final class Copy {
     }
 
     /** Checks a tensor, then stores one number in every element. */
-    static void fill(Tensor to, double value) {
+    static void fill(View to, double value) {
         requireOwnStorage(to, "fill");
         if (to.shape().elements() == 0) {
             return;
@@ -114,7 +114,7 @@ final class Copy {
         }
     }
 
-    private static void fillAxis(Tensor to, double value, int axis, long at) {
+    private static void fillAxis(View to, double value, int axis, long at) {
         if (axis == to.rank()) {
             to.dtype().write(to.memory(), at * to.dtype().bytes(), value);
             return;
@@ -124,7 +124,7 @@ final class Copy {
         }
     }
 
-    private static void axis(Tensor from, Tensor to, int axis, long source, long target) {
+    private static void axis(View from, View to, int axis, long source, long target) {
         if (axis == from.rank()) {
             double value =
                     from.dtype().read(from.memory(), source * from.dtype().bytes());

@@ -1,11 +1,8 @@
 package io.multihead.tensor;
 
 import io.multihead.internal.base.Checks;
-import io.multihead.internal.base.TensorFaults;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.Arrays;
-import java.util.Objects;
 
 /**
  * A strided view of numbers in a {@link MemorySegment}: native, memory-mapped or a Java array.
@@ -19,26 +16,10 @@ import java.util.Objects;
  * need the caller's synchronisation. Offsets and strides are in elements and {@code long}.
  */
 public final class Tensor {
-    /** Positions above it would overflow when they are counted in bytes, and come out inside the memory again. */
-    private static final long MAX_POSITION = Long.MAX_VALUE / Double.BYTES;
+    private final View view;
 
-    private final MemorySegment memory;
-    private final DType dtype;
-    private final Shape shape;
-    private final long offset;
-    private final long[] strides;
-    private final long firstByte;
-    private final long lastByte;
-
-    private Tensor(MemorySegment memory, DType dtype, Shape shape, long offset, long[] strides) {
-        this.memory = memory;
-        this.dtype = dtype;
-        this.shape = shape;
-        this.offset = offset;
-        this.strides = strides;
-        long last = offset + Strides.reach(shape, strides);
-        this.firstByte = memory.address() + offset * dtype.bytes();
-        this.lastByte = memory.address() + (last + 1) * dtype.bytes() - 1;
+    private Tensor(View view) {
+        this.view = view;
     }
 
     /**
@@ -66,18 +47,7 @@ public final class Tensor {
      * @throws IllegalArgumentException if a stride or the offset is negative or an element would be outside the memory
      */
     public static Tensor view(MemorySegment memory, DType dtype, Shape shape, long offset, long... strides) {
-        Checks.notNull(memory, "memory");
-        Checks.notNull(dtype, "dtype");
-        Checks.notNull(shape, "shape");
-        Checks.atLeast(offset, 0, "offset");
-        if (Checks.notNull(strides, "strides").length != shape.rank()) {
-            throw Checks.fail("strides", Arrays.toString(strides), "expected one per axis of shape " + shape);
-        }
-        for (int axis = 0; axis < strides.length; axis++) {
-            Checks.atLeast(strides[axis], 0, "stride of axis " + axis);
-        }
-        Strides.requireInside(memory, dtype, shape, offset, strides);
-        return new Tensor(memory, dtype, shape, offset, strides.clone());
+        return new Tensor(View.of(memory, dtype, shape, offset, strides));
     }
 
     /**
@@ -162,28 +132,28 @@ public final class Tensor {
      * @return the whole segment that this view was made over
      */
     public MemorySegment memory() {
-        return memory;
+        return view.memory();
     }
 
     /**
      * {@return how one element is stored}
      */
     public DType dtype() {
-        return dtype;
+        return view.dtype();
     }
 
     /**
      * {@return the sizes}
      */
     public Shape shape() {
-        return shape;
+        return view.shape();
     }
 
     /**
      * {@return the number of axes}
      */
     public int rank() {
-        return shape.rank();
+        return view.rank();
     }
 
     /**
@@ -192,7 +162,7 @@ public final class Tensor {
      * @param axis from {@code -rank()} to {@code rank() - 1}
      */
     public long dim(int axis) {
-        return shape.dim(axis);
+        return view.dim(axis);
     }
 
     /**
@@ -201,14 +171,14 @@ public final class Tensor {
      * @param axis from {@code -rank()} to {@code rank() - 1}
      */
     public long stride(int axis) {
-        return strides[shape.axis(axis)];
+        return view.stride(axis);
     }
 
     /**
      * {@return the index of the first element, in elements from the start of {@link #memory()}}
      */
     public long offset() {
-        return offset;
+        return view.offset();
     }
 
     /**
@@ -217,7 +187,7 @@ public final class Tensor {
      * @return true for a dense view, and for one without elements
      */
     public boolean isDense() {
-        return Strides.dense(shape, strides);
+        return view.isDense();
     }
 
     /**
@@ -227,7 +197,7 @@ public final class Tensor {
      * @throws IllegalArgumentException if an index is outside its axis
      */
     public double get(long... index) {
-        return dtype.read(memory, Strides.position(shape, offset, strides, index) * dtype.bytes());
+        return view.read(view.position(index));
     }
 
     /**
@@ -238,8 +208,8 @@ public final class Tensor {
      * @throws IllegalArgumentException if an index is outside its axis, or the memory is read-only
      */
     public void set(double value, long... index) {
-        requireWritable();
-        dtype.write(memory, Strides.position(shape, offset, strides, index) * dtype.bytes(), value);
+        view.requireWritable();
+        view.write(view.position(index), value);
     }
 
     /**
@@ -251,7 +221,7 @@ public final class Tensor {
      * @throws IndexOutOfBoundsException if the position is outside the memory
      */
     public double getAt(long position) {
-        return dtype.read(memory, Objects.checkIndex(position, MAX_POSITION) * dtype.bytes());
+        return view.read(position);
     }
 
     /**
@@ -263,8 +233,8 @@ public final class Tensor {
      * @throws IllegalArgumentException if the memory is read-only
      */
     public void setAt(long position, double value) {
-        requireWritable();
-        dtype.write(memory, Objects.checkIndex(position, MAX_POSITION) * dtype.bytes(), value);
+        view.requireWritable();
+        view.write(position, value);
     }
 
     /**
@@ -275,22 +245,7 @@ public final class Tensor {
      * @throws IllegalArgumentException if {@code axes} is not a permutation
      */
     public Tensor permute(int... axes) {
-        long[] dims = new long[rank()];
-        long[] steps = new long[rank()];
-        boolean[] seen = new boolean[rank()];
-        if (Checks.notNull(axes, "axes").length != rank()) {
-            throw Checks.fail("axes", Arrays.toString(axes), "expected every axis of shape " + shape + " once");
-        }
-        for (int i = 0; i < axes.length; i++) {
-            int axis = shape.axis(axes[i]);
-            if (seen[axis]) {
-                throw Checks.fail("axes", Arrays.toString(axes), "expected every axis of shape " + shape + " once");
-            }
-            seen[axis] = true;
-            dims[i] = shape.dim(axis);
-            steps[i] = strides[axis];
-        }
-        return new Tensor(memory, dtype, Shape.of(dims), offset, steps);
+        return new Tensor(view.permute(axes));
     }
 
     /**
@@ -303,13 +258,7 @@ public final class Tensor {
      * @throws IllegalArgumentException if an axis does not exist
      */
     public Tensor transpose(int first, int second) {
-        int[] axes = new int[rank()];
-        Arrays.setAll(axes, axis -> axis);
-        int a = shape.axis(first);
-        int b = shape.axis(second);
-        axes[a] = b;
-        axes[b] = a;
-        return permute(axes);
+        return new Tensor(view.transpose(first, second));
     }
 
     /**
@@ -322,13 +271,7 @@ public final class Tensor {
      * @throws IllegalArgumentException unless {@code 0 <= from <= to <= dim(axis)}
      */
     public Tensor slice(int axis, long from, long to) {
-        int at = shape.axis(axis);
-        if (from < 0 || to < from || to > shape.dim(at)) {
-            throw Checks.fail("slice", from + " to " + to, "expected a range within axis " + axis + " of " + shape);
-        }
-        long[] dims = shape.toArray();
-        dims[at] = to - from;
-        return part(Shape.of(dims), strides, at, from);
+        return new Tensor(view.slice(axis, from, to));
     }
 
     /**
@@ -340,9 +283,7 @@ public final class Tensor {
      * @throws IllegalArgumentException if the position is outside the axis
      */
     public Tensor select(int axis, long index) {
-        int at = shape.axis(axis);
-        Checks.index(index, shape.dim(at), "index of axis " + axis);
-        return part(Shape.of(Strides.without(shape.toArray(), at)), Strides.without(strides, at), at, index);
+        return new Tensor(view.select(axis, index));
     }
 
     /**
@@ -354,15 +295,7 @@ public final class Tensor {
      *     tensor first, with {@link #copyTo}
      */
     public Tensor reshape(long... dims) {
-        Shape target = Shape.of(Strides.resolve(Checks.notNull(dims, "dims"), shape));
-        long[] steps = Strides.reshaped(shape, strides, target);
-        if (steps == null) {
-            throw Checks.fail(
-                    "reshape",
-                    "shape " + shape + " with strides " + Arrays.toString(strides),
-                    "no view of shape " + target + " exists; copyTo a dense tensor first");
-        }
-        return new Tensor(memory, dtype, target, offset, steps);
+        return new Tensor(view.reshape(dims));
     }
 
     /**
@@ -373,8 +306,7 @@ public final class Tensor {
      * @throws IllegalArgumentException if a size other than 1 differs
      */
     public Tensor broadcast(long... dims) {
-        Shape target = Shape.of(dims);
-        return new Tensor(memory, dtype, target, offset, Strides.broadcast(shape, strides, target));
+        return new Tensor(view.broadcast(dims));
     }
 
     /**
@@ -385,7 +317,7 @@ public final class Tensor {
      *     several positions in one element
      */
     public void copyTo(Tensor target) {
-        Copy.elements(this, Checks.notNull(target, "target"));
+        Copy.elements(view, Checks.notNull(target, "target").view);
     }
 
     /**
@@ -398,7 +330,12 @@ public final class Tensor {
      *     element; nothing has been written then
      */
     public static void concat(int axis, Tensor target, Tensor... parts) {
-        Copy.concat(axis, Checks.notNull(target, "target"), Checks.notNull(parts, "parts"));
+        View to = Checks.notNull(target, "target").view;
+        View[] from = new View[Checks.notNull(parts, "parts").length];
+        for (int i = 0; i < parts.length; i++) {
+            from[i] = Checks.notNull(parts[i], "parts[" + i + "]").view;
+        }
+        Copy.concat(axis, to, from);
     }
 
     /**
@@ -408,7 +345,7 @@ public final class Tensor {
      * @throws IllegalArgumentException if the memory is read-only, or elements share storage, as those of a broadcast tensor do
      */
     public void fill(double value) {
-        Copy.fill(this, value);
+        Copy.fill(view, value);
     }
 
     /**
@@ -418,7 +355,7 @@ public final class Tensor {
      * @param as the element type of the copy
      */
     public Tensor copy(Arena arena, DType as) {
-        Tensor result = allocate(arena, as, shape);
+        Tensor result = allocate(arena, as, shape());
         copyTo(result);
         return result;
     }
@@ -430,8 +367,8 @@ public final class Tensor {
      * @throws IllegalArgumentException if there are too many elements for an array
      */
     public float[] toArray() {
-        float[] values = new float[Checks.fitsInt(shape.elements(), "elements")];
-        copyTo(view(MemorySegment.ofArray(values), DType.F32, shape));
+        float[] values = new float[Checks.fitsInt(shape().elements(), "elements")];
+        copyTo(view(MemorySegment.ofArray(values), DType.F32, shape()));
         return values;
     }
 
@@ -443,17 +380,7 @@ public final class Tensor {
      * @return true unless the two are known to share no element
      */
     public boolean overlaps(Tensor other) {
-        if (Checks.notNull(other, "other").shape.elements() == 0 || shape.elements() == 0) {
-            return false;
-        }
-        if (lastByte < other.firstByte || other.lastByte < firstByte || !Strides.sameMemory(memory, other.memory)) {
-            return false;
-        }
-        if (dtype.bytes() != other.dtype.bytes() || (firstByte - other.firstByte) % dtype.bytes() != 0) {
-            return true;
-        }
-        long distance = (other.firstByte - firstByte) / dtype.bytes();
-        return !Strides.interleaved(shape, strides, other.shape, other.strides, distance);
+        return view.overlaps(Checks.notNull(other, "other").view);
     }
 
     /**
@@ -462,24 +389,12 @@ public final class Tensor {
      * @return false when every element is known to have its own storage
      */
     public boolean overlapsItself() {
-        return !Strides.distinct(shape, strides);
+        return view.overlapsItself();
     }
 
     /** The shape, element type and strides, not the elements. */
     @Override
     public String toString() {
-        return dtype + " " + shape + (isDense() ? "" : " strides " + Arrays.toString(strides));
-    }
-
-    private void requireWritable() {
-        if (memory.isReadOnly()) {
-            throw TensorFaults.readOnly("tensor");
-        }
-    }
-
-    /** The view that begins at one position of an axis; one that holds nothing begins where this one does. */
-    private Tensor part(Shape dims, long[] steps, int axis, long from) {
-        long start = dims.elements() == 0 ? offset : offset + from * strides[axis];
-        return new Tensor(memory, dtype, dims, start, steps);
+        return view.toString();
     }
 }
