@@ -75,8 +75,8 @@ final class GradientChecks {
             return;
         }
         List<Shape> shapes = mask.parts().stream()
-                .filter(part -> part.kind() == MaskPart.Kind.BIAS)
-                .map(part -> Checks.notNull(part.tensor(), "bias").shape())
+                .filter(MaskPart.Bias.class::isInstance)
+                .map(part -> ((MaskPart.Bias) part).tensor().shape())
                 .toList();
         if (!shapes.contains(gradient.shape())) {
             throw Checks.fail(

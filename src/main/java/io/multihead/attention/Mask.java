@@ -6,7 +6,6 @@ import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.util.List;
-import java.util.Objects;
 import java.util.stream.Stream;
 
 /**
@@ -44,15 +43,14 @@ public final class Mask {
      * Causal: a query at position p sees the keys {@code j <= p}. Queries are aligned bottom-right (see above), which is what a
      * cache needs: the last query sees every key. A query before position 0 sees nothing.
      */
-    public static final Mask CAUSAL = new Mask(List.of(new MaskPart(MaskPart.Kind.CAUSAL_BOTTOM_RIGHT, null, null)));
+    public static final Mask CAUSAL = of(new MaskPart.Causal());
 
     /**
      * Causal, aligned top-left as {@code is_causal} of PyTorch's {@code scaled_dot_product_attention}: query {@code i} sees the
      * keys {@code j <= i}, however many keys exist. A window beside it is aligned bottom-right unless {@code queryOffset(0)} is
      * combined with both.
      */
-    public static final Mask CAUSAL_TOP_LEFT =
-            new Mask(List.of(new MaskPart(MaskPart.Kind.CAUSAL_TOP_LEFT, null, null)));
+    public static final Mask CAUSAL_TOP_LEFT = of(new MaskPart.CausalTopLeft());
 
     private final List<MaskPart> parts;
 
@@ -68,7 +66,7 @@ public final class Mask {
      * @throws IllegalArgumentException if the tensor is not I8 or has more than four axes
      */
     public static Mask keep(Tensor tensor) {
-        return of(MaskPart.Kind.KEEP, requireFlags(tensor));
+        return of(new MaskPart.Keep(requireFlags(tensor)));
     }
 
     /**
@@ -78,7 +76,7 @@ public final class Mask {
      * @throws IllegalArgumentException if the tensor is not I8 or has more than four axes
      */
     public static Mask drop(Tensor tensor) {
-        return of(MaskPart.Kind.DROP, requireFlags(tensor));
+        return of(new MaskPart.Drop(requireFlags(tensor)));
     }
 
     /**
@@ -91,7 +89,7 @@ public final class Mask {
         if (!Checks.notNull(tensor, "bias").dtype().isFloating()) {
             throw Checks.fail("bias", tensor.toString(), "expected a floating element type; keep or drop take I8");
         }
-        return of(MaskPart.Kind.BIAS, requireRank(tensor, "bias"));
+        return of(new MaskPart.Bias(requireRank(tensor, "bias")));
     }
 
     /**
@@ -106,7 +104,7 @@ public final class Mask {
         for (long length : Checks.notNull(lengths, "keyLengths")) {
             Checks.atLeast(length, 0, "keyLengths");
         }
-        return new Mask(List.of(new MaskPart(MaskPart.Kind.KEY_LENGTHS, null, lengths.clone())));
+        return of(new MaskPart.KeyLengths(lengths.clone()));
     }
 
     /**
@@ -138,7 +136,7 @@ public final class Mask {
     public static Mask window(long left, long right) {
         requireSide(left, "left");
         requireSide(right, "right");
-        return new Mask(List.of(new MaskPart(MaskPart.Kind.WINDOW, null, new long[] {left, right})));
+        return of(new MaskPart.Window(left, right));
     }
 
     /**
@@ -174,7 +172,7 @@ public final class Mask {
                         "expected " + -MaskPart.MAX_OFFSET + " to " + MaskPart.MAX_OFFSET);
             }
         }
-        return new Mask(List.of(new MaskPart(MaskPart.Kind.QUERY_OFFSET, null, offsets.clone())));
+        return of(new MaskPart.QueryOffset(offsets.clone()));
     }
 
     /**
@@ -189,7 +187,7 @@ public final class Mask {
         if (blockSize < 32 || Integer.bitCount(blockSize) != 1 || blockSize > 256) {
             throw Checks.fail("blockSize", String.valueOf(blockSize), "expected 32, 64, 128 or 256");
         }
-        return new Mask(List.of(new MaskPart(MaskPart.Kind.BLOCKS, requireFlags(kept), new long[] {blockSize})));
+        return of(new MaskPart.Blocks(requireFlags(kept), blockSize));
     }
 
     /**
@@ -202,7 +200,7 @@ public final class Mask {
         return new Mask(Stream.concat(
                         parts.stream(),
                         Checks.notNull(other, "other").parts.stream()
-                                .filter(part -> part.kind() == MaskPart.Kind.BIAS || !parts.contains(part)))
+                                .filter(part -> part instanceof MaskPart.Bias || !parts.contains(part)))
                 .toList());
     }
 
@@ -212,7 +210,10 @@ public final class Mask {
      * @return an unmodifiable list of the very tensors, or of views of them
      */
     public List<Tensor> tensors() {
-        return parts.stream().map(MaskPart::tensor).filter(Objects::nonNull).toList();
+        return parts.stream()
+                .filter(MaskPart.TensorPart.class::isInstance)
+                .map(part -> ((MaskPart.TensorPart) part).tensor())
+                .toList();
     }
 
     /**
@@ -245,8 +246,8 @@ public final class Mask {
         return parts;
     }
 
-    private static Mask of(MaskPart.Kind kind, Tensor tensor) {
-        return new Mask(List.of(new MaskPart(kind, tensor, null)));
+    private static Mask of(MaskPart part) {
+        return new Mask(List.of(part));
     }
 
     private static void requireSide(long side, String argument) {

@@ -107,7 +107,7 @@ public final class Softmax {
     private static void requireNoScores(AttentionOptions options) {
         boolean blocks = false;
         for (int i = 0; i < options.mask().parts().size(); i++) {
-            blocks |= options.mask().parts().get(i).kind() == MaskPart.Kind.BLOCKS;
+            blocks |= options.mask().parts().get(i) instanceof MaskPart.Blocks;
         }
         if (!options.scores().isNone() || blocks) {
             throw Checks.fail(

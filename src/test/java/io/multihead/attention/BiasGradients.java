@@ -14,8 +14,8 @@ final class BiasGradients {
     /** Returns the first bias of a mask, or null. */
     static @Nullable Tensor biasOf(Mask mask) {
         return mask.parts().stream()
-                .filter(part -> part.kind() == MaskPart.Kind.BIAS)
-                .map(MaskPart::tensor)
+                .filter(MaskPart.Bias.class::isInstance)
+                .map(part -> ((MaskPart.Bias) part).tensor())
                 .findFirst()
                 .orElse(null);
     }

@@ -18,11 +18,11 @@ public final class BlockSparseMask {
 
     BlockSparseMask() {}
 
-    void bind(Tensor tensor, long blockSize, long[] scores) {
+    void bind(Tensor tensor, int blockSize, long[] scores) {
         if (kept != null) {
             throw Checks.fail("mask", "two block-sparse masks", "expected one that keeps what both keep");
         }
-        size = (int) blockSize;
+        size = blockSize;
         for (int axis = 0; axis < 4; axis++) {
             boolean blocked = axis > 1 && scores[axis] >= 0;
             sizes[axis] = blocked ? Math.ceilDiv(scores[axis], blockSize) : scores[axis];

@@ -1,6 +1,7 @@
 package io.multihead.internal.attention.mask;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.attention.mask.MaskPart.ScorePart;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.kernel.Lanes;
@@ -21,7 +22,7 @@ public final class BoundMask {
     private static final long UNBOUNDED = MaskPart.MAX_OFFSET;
 
     private final long[] sizes = new long[Broadcast.AXES];
-    private MaskPart[] tensors = new MaskPart[2];
+    private ScorePart[] tensors = new ScorePart[2];
     private long[] strides = new long[2 * Broadcast.AXES];
     private int tensorCount;
     private long[][] lengths = new long[1][];
@@ -62,18 +63,17 @@ public final class BoundMask {
         offsets = null;
         blocks.clear();
         for (int i = 0; i < parts.size(); i++) {
-            MaskPart part = parts.get(i);
-            switch (part.kind()) {
-                case CAUSAL_BOTTOM_RIGHT -> right = 0;
-                case CAUSAL_TOP_LEFT -> topLeft = true;
-                case KEY_LENGTHS -> addLengths(Checks.notNull(part.numbers(), "keyLengths"));
-                case QUERY_OFFSET -> setOffsets(numbers(part));
-                case WINDOW -> {
-                    left = Math.min(left, numbers(part)[0]);
-                    right = Math.min(right, numbers(part)[1]);
+            switch (parts.get(i)) {
+                case MaskPart.Causal _ -> right = 0;
+                case MaskPart.CausalTopLeft _ -> topLeft = true;
+                case MaskPart.KeyLengths(long[] perBatch) -> addLengths(perBatch);
+                case MaskPart.QueryOffset(long[] perBatch) -> setOffsets(perBatch);
+                case MaskPart.Window(long before, long after) -> {
+                    left = Math.min(left, before);
+                    right = Math.min(right, after);
                 }
-                case BLOCKS -> blocks.bind(Checks.notNull(part.tensor(), "mask"), numbers(part)[0], sizes);
-                case KEEP, DROP, BIAS -> addTensor(part, Checks.notNull(part.tensor(), "mask"));
+                case MaskPart.Blocks(Tensor kept, int size) -> blocks.bind(kept, size, sizes);
+                case ScorePart part -> addTensor(part);
             }
         }
         requireAlignment();
@@ -103,10 +103,6 @@ public final class BoundMask {
                         "expected CAUSAL, which follows the offset");
             }
         }
-    }
-
-    private static long[] numbers(MaskPart part) {
-        return Checks.notNull(part.numbers(), "mask");
     }
 
     /** Returns how many of a sequence's keys exist: where key lengths are given, the sequence ends there. */
@@ -170,7 +166,7 @@ public final class BoundMask {
     }
 
     private Tensor tensor(int index) {
-        return Checks.notNull(tensors[index].tensor(), "mask");
+        return tensors[index].tensor();
     }
 
     /**
@@ -188,9 +184,10 @@ public final class BoundMask {
             int s = i * Broadcast.AXES;
             long from = Positions.broadcast(tensor, strides, s, index.batch, index.head, index.query, index.key);
             packer.read(tensor, from, 0, strides[s + 3], 1, keys, staging, 0, padded);
-            switch (tensors[i].kind()) {
-                case BIAS -> RowOps.addBias(scores, at, padded, staging, 0);
-                default -> RowOps.mask(scores, at, padded, staging, 0, tensors[i].kind() == MaskPart.Kind.DROP);
+            if (tensors[i] instanceof MaskPart.Bias) {
+                RowOps.addBias(scores, at, padded, staging, 0);
+            } else {
+                RowOps.mask(scores, at, padded, staging, 0, tensors[i] instanceof MaskPart.Drop);
             }
         }
     }
@@ -216,14 +213,14 @@ public final class BoundMask {
         lengths[lengthsCount++] = perBatch;
     }
 
-    private void addTensor(MaskPart part, Tensor tensor) {
+    private void addTensor(ScorePart part) {
         if (tensorCount == tensors.length) {
             tensors = Arrays.copyOf(tensors, 2 * tensorCount);
             strides = Arrays.copyOf(strides, 2 * Broadcast.AXES * tensorCount);
         }
         tensors[tensorCount] = part;
-        bias |= part.kind() == MaskPart.Kind.BIAS;
-        Broadcast.strides(tensor, sizes, "(batch, heads, queries, keys)", strides, tensorCount * Broadcast.AXES);
+        bias |= part instanceof MaskPart.Bias;
+        Broadcast.strides(part.tensor(), sizes, "(batch, heads, queries, keys)", strides, tensorCount * Broadcast.AXES);
         tensorCount++;
     }
 

@@ -3,49 +3,76 @@ package io.multihead.internal.attention.mask;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
-import org.jspecify.annotations.Nullable;
 
 /**
- * One part of a mask: a kind with its tensor and its numbers, where it has them: lengths, two sides of a window, offsets, or a
- * block size.
- *
- * @param kind what the part does
- * @param tensor of the caller's, shared
- * @param numbers never changed after construction
+ * One part of a mask: its tensor, which is the caller's and shared, or its numbers, which never change after construction.
  */
-@SuppressWarnings("ArrayRecordComponent") // not part of the API and never compared by content
-public record MaskPart(Kind kind, @Nullable Tensor tensor, long @Nullable [] numbers) {
-    /** The kind of one part of a mask. */
-    public enum Kind {
-        KEEP,
-        DROP,
-        BIAS,
-        KEY_LENGTHS,
-        WINDOW,
-        QUERY_OFFSET,
-        BLOCKS,
-        CAUSAL_BOTTOM_RIGHT,
-        CAUSAL_TOP_LEFT
+public sealed interface MaskPart {
+    /** The largest offset of queries in either direction; sums of a few such numbers do not overflow. */
+    long MAX_OFFSET = 1L << 60;
+
+    /** A part with a tensor. */
+    sealed interface TensorPart extends MaskPart {
+        /** Returns the tensor. */
+        Tensor tensor();
     }
 
-    /** The largest offset of queries in either direction; sums of a few such numbers do not overflow. */
-    public static final long MAX_OFFSET = 1L << 60;
+    /** A part that is applied to every score: its tensor broadcasts over (batch, heads, queries, keys). */
+    sealed interface ScorePart extends TensorPart {}
+
+    /** Keeps scores where the tensor is not zero. */
+    record Keep(Tensor tensor) implements ScorePart {}
+
+    /** Drops scores where the tensor is not zero. */
+    record Drop(Tensor tensor) implements ScorePart {}
+
+    /** Adds the tensor to the scaled scores. */
+    record Bias(Tensor tensor) implements ScorePart {}
+
+    /** Keeps blocks of {@code size} queries and keys where the tensor is not zero. */
+    record Blocks(Tensor tensor, int size) implements TensorPart {}
+
+    /** Hides the keys after the query's position. */
+    record Causal() implements MaskPart {}
+
+    /** Hides the keys after the query's index. */
+    record CausalTopLeft() implements MaskPart {}
+
+    /** Hides the keys more than {@code left} before, or {@code right} after, the query's position. */
+    record Window(long left, long right) implements MaskPart {}
+
+    /** Says how many keys exist: one number per batch, or one for all. */
+    @SuppressWarnings("ArrayRecordComponent") // not part of the API and never compared by content
+    record KeyLengths(long[] perBatch) implements MaskPart {}
+
+    /** Sets the position of the first query: one per batch, or one for all. */
+    @SuppressWarnings("ArrayRecordComponent") // as above
+    record QueryOffset(long[] perBatch) implements MaskPart {}
 
     /** Returns whether there is a tensor that differs between heads. */
-    public boolean hasHeads() {
+    default boolean hasHeads() {
         return heads() != 1;
     }
 
     /** Returns the size of the tensor's axis of heads, the third from the right; 1 without one. */
-    public long heads() {
-        return tensor == null || tensor.rank() < 3 ? 1 : tensor.dim(tensor.rank() - 3);
+    default long heads() {
+        return this instanceof TensorPart part && part.tensor().rank() >= 3
+                ? part.tensor().dim(-3)
+                : 1;
     }
 
     /** Returns this part with a copy of the tensor that holds some of the heads. */
-    public MaskPart selectHeads(Arena arena, int... heads) {
-        if (tensor == null) {
-            return this;
-        }
+    default MaskPart selectHeads(Arena arena, int... heads) {
+        return switch (this) {
+            case Keep(Tensor tensor) -> new Keep(selectHeads(tensor, arena, heads));
+            case Drop(Tensor tensor) -> new Drop(selectHeads(tensor, arena, heads));
+            case Bias(Tensor tensor) -> new Bias(selectHeads(tensor, arena, heads));
+            case Blocks(Tensor tensor, int size) -> new Blocks(selectHeads(tensor, arena, heads), size);
+            case Causal _, CausalTopLeft _, Window _, KeyLengths _, QueryOffset _ -> this;
+        };
+    }
+
+    private static Tensor selectHeads(Tensor tensor, Arena arena, int... heads) {
         int axis = tensor.rank() - 3;
         long[] dims = tensor.shape().toArray();
         dims[axis] = heads.length;
@@ -53,13 +80,16 @@ public record MaskPart(Kind kind, @Nullable Tensor tensor, long @Nullable [] num
         for (int i = 0; i < heads.length; i++) {
             tensor.slice(axis, heads[i], heads[i] + 1L).copyTo(some.slice(axis, i, i + 1L));
         }
-        return new MaskPart(kind, some, numbers);
+        return some;
     }
 
     /** Returns whether all sequences of a batch have this part. */
-    public boolean isSharedByBatch() {
-        boolean numbersEach = kind == Kind.KEY_LENGTHS || kind == Kind.QUERY_OFFSET;
-        return (tensor == null || tensor.rank() < 4 || tensor.dim(0) == 1)
-                && (!numbersEach || numbers == null || numbers.length == 1);
+    default boolean isSharedByBatch() {
+        return switch (this) {
+            case TensorPart part -> part.tensor().rank() < 4 || part.tensor().dim(0) == 1;
+            case KeyLengths lengths -> lengths.perBatch().length == 1;
+            case QueryOffset offset -> offset.perBatch().length == 1;
+            case Causal _, CausalTopLeft _, Window _ -> true;
+        };
     }
 }
