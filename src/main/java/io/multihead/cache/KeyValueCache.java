@@ -6,13 +6,12 @@ import io.multihead.compute.Compute;
 import io.multihead.internal.attention.keyvalue.KeyValueAccess;
 import io.multihead.internal.attention.keyvalue.KeyValueSpan;
 import io.multihead.internal.base.Checks;
-import io.multihead.internal.call.Operation;
-import io.multihead.internal.exec.ScratchKey;
 import io.multihead.internal.layout.PanelFormat;
 import io.multihead.position.Rope;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
+import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -34,14 +33,10 @@ import org.jspecify.annotations.Nullable;
  * thread at a time. A warm append within the memory at hand allocates nothing.
  */
 public final class KeyValueCache {
-    private static final ScratchKey<AppendCall> CALL = ScratchKey.of(AppendCall::new);
-
     private final Config config;
     private final PagePool pool;
     private final Sequences sequences;
-    private final int[] one = new int[1];
-    /** Boundaries of the packed sequences of the last call, kept so that a warm call allocates nothing. */
-    private long[] offsets = new long[1];
+    private final TokenAppender appender;
 
     /**
      * Sizes and element type of a cache.
@@ -127,6 +122,9 @@ public final class KeyValueCache {
         this.config = config;
         this.pool = pool;
         sequences = new Sequences(pool, quota);
+        @Nullable Rope[] ropes = new Rope[config.layers()];
+        Arrays.setAll(ropes, config::rope);
+        appender = new TokenAppender(pool, sequences, ropes);
     }
 
     /**
@@ -257,11 +255,7 @@ public final class KeyValueCache {
      * @return the new sequence's number
      */
     public int fork(int sequence) {
-        Sequence other = sequences.get(sequence).fork();
-        for (long page = other.dropped; page < other.dropped + other.pageCount; page++) {
-            pool.share(other.page(page));
-        }
-        return sequences.put(other);
+        return sequences.fork(sequence);
     }
 
     /**
@@ -270,11 +264,7 @@ public final class KeyValueCache {
      * @param sequence an open sequence
      */
     public void close(int sequence) {
-        Sequence closed = sequences.get(sequence);
-        while (closed.pageCount > 0) {
-            pool.release(closed.removeLast());
-        }
-        sequences.remove(sequence);
+        sequences.close(sequence);
     }
 
     /**
@@ -311,17 +301,7 @@ public final class KeyValueCache {
      * @throws CacheFullException if there is no room; nothing has changed then
      */
     public void append(Compute cpu, int layer, int[] to, Tensor key, Tensor value) {
-        appendBatches(cpu, layer, to, null, key, value);
-    }
-
-    private void appendBatches(
-            Compute cpu, int layer, int[] to, long @Nullable [] positions, Tensor key, Tensor value) {
-        CacheChecks.requireTokens(pool, cpu, key, value);
-        if (key.dim(0) != Checks.notNull(to, "to").length) {
-            throw Checks.fail(
-                    "key", "shape " + key.shape(), "expected a batch for each of " + to.length + " sequences");
-        }
-        appendAll(cpu, layer, to, null, positions, key, value);
+        appender.append(cpu, layer, to, null, key, value);
     }
 
     /**
@@ -336,8 +316,7 @@ public final class KeyValueCache {
      * @throws CacheFullException if there is no room; nothing has changed then
      */
     public void append(Compute cpu, int layer, int sequence, Tensor key, Tensor value) {
-        one[0] = sequence;
-        append(cpu, layer, one, key, value);
+        appender.append(cpu, layer, sequence, key, value);
     }
 
     /**
@@ -353,26 +332,7 @@ public final class KeyValueCache {
      * @throws CacheFullException if there is no room; nothing has changed then
      */
     public void append(Compute cpu, int layer, int[] to, PackedSequences tokens, Tensor key, Tensor value) {
-        appendPacked(cpu, layer, to, tokens, null, key, value);
-    }
-
-    private void appendPacked(
-            Compute cpu,
-            int layer,
-            int[] to,
-            PackedSequences tokens,
-            long @Nullable [] positions,
-            Tensor key,
-            Tensor value) {
-        CacheChecks.requireTokens(pool, cpu, key, value);
-        CacheChecks.requirePacked(to, tokens, key);
-        if (tokens.count() + 1 != offsets.length) {
-            offsets = new long[tokens.count() + 1];
-        }
-        for (int sequence = 0; sequence < tokens.count(); sequence++) {
-            offsets[sequence + 1] = tokens.end(sequence);
-        }
-        appendAll(cpu, layer, to, offsets, positions, key, value);
+        appender.append(cpu, layer, to, tokens, null, key, value);
     }
 
     /**
@@ -390,36 +350,9 @@ public final class KeyValueCache {
     public void append(Compute cpu, int layer, int[] to, NewTokens tokens) {
         PackedSequences packed = Checks.notNull(tokens, "tokens").sequences();
         if (packed == null) {
-            appendBatches(cpu, layer, to, tokens.positions(), tokens.key(), tokens.value());
+            appender.append(cpu, layer, to, tokens.positions(), tokens.key(), tokens.value());
         } else {
-            appendPacked(cpu, layer, to, packed, tokens.positions(), tokens.key(), tokens.value());
-        }
-    }
-
-    private void appendAll(
-            Compute cpu,
-            int layer,
-            int[] to,
-            long @Nullable [] offsets,
-            long @Nullable [] positions,
-            Tensor key,
-            Tensor value) {
-        Checks.index(layer, config.layers(), "layer");
-        sequences.requireDistinct(to);
-        Rope rope = config.rope(layer);
-        CacheChecks.requirePositions(rope, positions, key);
-        if (rope != null && positions == null) {
-            sequences.requireIndices(rope, layer, to, offsets, key.dim(2));
-        }
-        try (AppendCall call = Operation.open(cpu, CALL)) { // first, so that a closed Compute costs no pages
-            sequences.makeRoom(layer, to, offsets, key.dim(2));
-            call.bind(pool, sequences, rope, layer);
-            call.bindTokens(to, offsets, key, value);
-            call.bindPositions(positions);
-            call.run();
-            sequences.advance(layer, to, offsets, key.dim(2));
-        } finally {
-            sequences.trim(to);
+            appender.append(cpu, layer, to, packed, tokens.positions(), tokens.key(), tokens.value());
         }
     }
 

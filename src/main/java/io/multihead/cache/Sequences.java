@@ -67,8 +67,21 @@ final class Sequences {
         }
     }
 
-    /** Frees the number of a closed sequence. */
-    void remove(int number) {
+    /** Opens a sequence with the tokens of another one, which share pages, and returns its number. */
+    int fork(int number) {
+        Sequence other = get(number).fork();
+        for (long page = other.dropped; page < other.dropped + other.pageCount; page++) {
+            pool.share(other.page(page));
+        }
+        return put(other);
+    }
+
+    /** Releases the pages of a sequence, and frees its number. */
+    void close(int number) {
+        Sequence closed = get(number);
+        while (closed.pageCount > 0) {
+            pool.release(closed.removeLast());
+        }
         sequences[number] = null;
     }
 
