@@ -148,6 +148,22 @@ class PackedFileTest {
         assertRefused(file, "file: ");
     }
 
+    /** A header alone: an array with an element for each 256 rows would exceed the limit of the JVM. */
+    @Test
+    void rowsWithoutColumnsTakeNoMemory() throws IOException {
+        long inputs = Integer.MAX_VALUE * 256L - 1;
+        Path file = folder.resolve("weights");
+        PackedWeights.of(random(5, 0)).write(file);
+        byte[] bytes = Files.readAllBytes(file);
+        ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).putLong(24, inputs);
+        Files.write(file, bytes);
+        try (Arena arena = Arena.ofConfined()) {
+            PackedWeights mapped = PackedWeights.map(file, arena);
+            assertEquals(inputs, mapped.inputs());
+            assertEquals(0, mapped.outputs());
+        }
+    }
+
     /** Weights of a closed or confined arena are refused before anything is written. */
     @Test
     void memoryThatCannotServeIsRefused() {

@@ -33,7 +33,7 @@ public final class PackedMatrix {
     public static PackedMatrix of(Tensor matrix, Arena arena) {
         long k = matrix.dim(0);
         int n = (int) matrix.dim(1);
-        PanelMemory[] blocks = new PanelMemory[(int) Math.ceilDiv(k, (long) KC)];
+        PanelMemory[] blocks = new PanelMemory[blocks(k, n)];
         Scratch memory = new Scratch();
         Packer packer = new Packer(memory);
         PanelPacker panelPacker = PanelPacker.ofWeights(memory);
@@ -49,13 +49,18 @@ public final class PackedMatrix {
 
     /** Returns the matrix whose panels, all blocks in order, are in memory of the caller's, which must have their size. */
     public static PackedMatrix in(MemorySegment panels, long k, int n) {
-        PanelMemory[] blocks = new PanelMemory[(int) Math.ceilDiv(k, (long) KC)];
+        PanelMemory[] blocks = new PanelMemory[blocks(k, n)];
         for (int i = 0; i < blocks.length; i++) {
             long pc = (long) i * KC;
             long bytes = bytes(Math.min(KC, k - pc), n);
             blocks[i] = PanelMemory.of(PanelFormat.F32, panels.asSlice(bytes(pc, n), bytes), "panels");
         }
         return new PackedMatrix(k, n, blocks);
+    }
+
+    /** Returns the number of depth blocks: none without columns, whose rows take no memory and may be as many as a file says. */
+    private static int blocks(long k, int n) {
+        return n == 0 ? 0 : (int) Math.ceilDiv(k, (long) KC);
     }
 
     /** Returns the bytes of the panels of {@code k} rows and {@code n} columns. */

@@ -4,6 +4,7 @@ import io.multihead.cache.CacheSession;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.cache.KeyValueCache.Config;
 import io.multihead.compute.Compute;
+import io.multihead.gemm.PackedWeights;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.io.ByteArrayOutputStream;
@@ -34,6 +35,7 @@ public final class Seeds {
         seeds.text();
         seeds.encoder();
         seeds.sessions();
+        seeds.packedWeights();
         seeds.random("AttentionFuzz", 48);
         seeds.random("CacheCallsFuzz", 300);
     }
@@ -103,6 +105,21 @@ public final class Seeds {
         Files.createDirectories(file.getParent());
         CacheSession.save(CPU, cache, file, sequences);
         Files.write(file, Framed.input(Files.readAllBytes(file)));
+    }
+
+    /** One element, several panels and depth blocks, and matrices without elements. */
+    private void packedWeights() throws IOException {
+        for (int[] sizes : new int[][] {{1, 1}, {3, 40}, {257, 1}, {0, 5}, {5, 0}}) {
+            byte[] file = packed(sizes[0], sizes[1]);
+            write("PackedWeightsFuzz", sizes[0] + "x" + sizes[1], PackedWeightsFuzz.input(file, 60));
+        }
+        write("PackedWeightsFuzz", "whole", join("0", packed(1, 1)));
+    }
+
+    private byte[] packed(int inputs, int outputs) throws IOException {
+        Path file = Scratch.folder("seed").resolve("weights");
+        PackedWeights.of(ramp(1, inputs, outputs).reshape(inputs, outputs)).write(file);
+        return Files.readAllBytes(file);
     }
 
     private static void append(KeyValueCache cache, int sequence, int tokens) {

@@ -1,0 +1,136 @@
+package io.multihead.fuzz;
+
+import io.multihead.compute.Compute;
+import io.multihead.gemm.Gemm;
+import io.multihead.gemm.GemmOptions;
+import io.multihead.gemm.PackedWeights;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+
+/**
+ * A file of packed weights of any bytes: weights that are accepted multiply with the bits of the matrix that the panels hold, and are
+ * written again with the same bytes.
+ *
+ * <p>Inputs that begin with {@code '0'} are whole files. All others are the fields of a header, then panels, which are repeated up to the
+ * size that the header has: hardly any change of a header would keep the size of the file right.
+ */
+public final class PackedWeightsFuzz {
+    private static final Compute CPU = Compute.serial();
+    private static final Path FILE = Scratch.folder("packed").resolve("weights");
+    private static final Path COPY = FILE.resolveSibling("copy");
+
+    private static final int FIELDS = 40;
+    private static final int HEADER = 4096;
+    private static final int PANEL = 32;
+    private static final int BLOCK = 256;
+    private static final long LARGEST = 1 << 18;
+
+    private PackedWeightsFuzz() {}
+
+    public static void fuzzerTestOneInput(byte[] input) {
+        byte[] file = file(input);
+        Oracle.check(file.length, () -> check(file));
+    }
+
+    /** Returns the input of a file, with the first bytes of its panels. */
+    static byte[] input(byte[] file, int panels) {
+        int kept = Math.min(panels, file.length - HEADER);
+        return ByteBuffer.allocate(1 + FIELDS + kept)
+                .put((byte) '1')
+                .put(file, 0, FIELDS)
+                .put(file, HEADER, kept)
+                .array();
+    }
+
+    private static byte[] file(byte[] input) {
+        if (input.length > 0 && input[0] == '0') {
+            return Arrays.copyOfRange(input, 1, input.length);
+        }
+        if (input.length <= FIELDS) {
+            return input;
+        }
+        ByteBuffer fields = ByteBuffer.wrap(input).order(ByteOrder.LITTLE_ENDIAN);
+        long inputs = fields.getLong(1 + 24);
+        long outputs = fields.getLong(1 + 32);
+        int given = input.length - 1 - FIELDS;
+        boolean small = inputs >= 0 && outputs >= 0 && (outputs == 0 || inputs <= LARGEST) && outputs <= LARGEST;
+        long bytes = small ? Float.BYTES * inputs * Math.ceilDiv(outputs, PANEL) * PANEL : given;
+        byte[] file = new byte[HEADER + (int) (bytes <= LARGEST ? bytes : given)];
+        System.arraycopy(input, 1, file, 0, FIELDS);
+        for (int i = HEADER; i < file.length && given > 0; i++) {
+            file[i] = input[1 + FIELDS + (i - HEADER) % given];
+        }
+        return file;
+    }
+
+    private static void check(byte[] file) {
+        Scratch.write(FILE, file);
+        Oracle.accepts(FILE + ": ", () -> {
+            try (Arena arena = Arena.ofConfined()) {
+                PackedWeights weights = PackedWeights.map(FILE, arena);
+                Oracle.uncounted(() -> use(weights, ByteBuffer.wrap(file).order(ByteOrder.LITTLE_ENDIAN)));
+            }
+        });
+    }
+
+    private static void use(PackedWeights weights, ByteBuffer file) {
+        Oracle.require(
+                weights.inputs() == file.getLong(24) && weights.outputs() == file.getLong(32),
+                weights.inputs() + " inputs and " + weights.outputs() + " outputs");
+        writeAgain(weights, file);
+        if (Math.max(weights.inputs(), weights.outputs()) > LARGEST) {
+            return; // without panels, since the other size is 0
+        }
+        int inputs = (int) weights.inputs();
+        int outputs = (int) weights.outputs();
+        PackedWeights expected = PackedWeights.of(matrix(file, inputs, outputs));
+        for (int rows = 1; rows <= 7; rows += 3) {
+            Oracle.require(
+                    Arrays.equals(multiply(rows, expected), multiply(rows, weights)),
+                    "other bits than those of the matrix, " + rows + " rows");
+        }
+    }
+
+    private static void writeAgain(PackedWeights weights, ByteBuffer file) {
+        try {
+            weights.write(COPY);
+            byte[] copy = Files.readAllBytes(COPY);
+            Arrays.fill(file.array(), FIELDS, HEADER, (byte) 0); // not read
+            Oracle.require(Arrays.equals(file.array(), copy), "other bytes in a second file");
+        } catch (IOException failed) {
+            throw new UncheckedIOException(failed);
+        }
+    }
+
+    /** Returns the matrix of the panels: depth blocks of 256 rows, in each of them panels of 32 columns, row after row. */
+    private static Tensor matrix(ByteBuffer file, int inputs, int outputs) {
+        float[] values = new float[inputs * outputs];
+        int columns = Math.ceilDiv(outputs, PANEL) * PANEL;
+        for (int row = 0; row < inputs; row++) {
+            int block = row / BLOCK * BLOCK;
+            int rows = Math.min(BLOCK, inputs - block);
+            for (int column = 0; column < outputs; column++) {
+                int panel = column / PANEL * PANEL;
+                int at = block * columns + panel * rows + (row - block) * PANEL + column - panel;
+                values[row * outputs + column] = file.getFloat(HEADER + Float.BYTES * at);
+            }
+        }
+        return Tensor.of(values, inputs, outputs);
+    }
+
+    private static float[] multiply(int rows, PackedWeights weights) {
+        float[] ones = new float[rows * (int) weights.inputs()];
+        Arrays.fill(ones, 1);
+        float[] product = new float[rows * (int) weights.outputs()];
+        Tensor to = Tensor.of(product, rows, weights.outputs());
+        Gemm.multiply(CPU, Tensor.of(ones, rows, weights.inputs()), weights, to, GemmOptions.DEFAULT);
+        return product;
+    }
+}
