@@ -8,6 +8,7 @@ import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.ScratchKey;
 import io.multihead.internal.exec.Workspace;
+import io.multihead.internal.layout.PanelFormat;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
@@ -20,8 +21,6 @@ final class PageCopy extends Operation implements LoopBody {
     static final ScratchKey<PageCopy> CALL = ScratchKey.of(PageCopy::new);
     private static final FloatsKey ROWS = new FloatsKey();
     private static final FloatsKey BUFFER = new FloatsKey();
-    /** The largest scale that append stores for finite elements. */
-    private static final float LARGEST_SCALE = Float.MAX_VALUE / 127f;
 
     /** Direction and representation. */
     enum Way {
@@ -202,7 +201,7 @@ final class PageCopy extends Operation implements LoopBody {
         int scaleAt = pool.scaleAt(of, layer, head) + pool.pageTokens + in;
         for (int t = 0; t < tokens; t++) {
             boolean finite = pool.format.isScaled()
-                    ? Math.abs(scales[scaleAt + t]) <= LARGEST_SCALE
+                    ? PanelFormat.isFiniteScale(scales[scaleAt + t])
                     : pool.format.isFinite(rows, t * ld, dim);
             if (!finite) {
                 pool.markNotFinite(of, layer, head);

@@ -3,9 +3,11 @@ package io.multihead.cache;
 import static io.multihead.faults.Named.named;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.multihead.attention.AttentionOptions;
 import io.multihead.cache.KeyValueCache.Config;
 import io.multihead.compute.Compute;
 import io.multihead.position.Rope;
@@ -15,6 +17,7 @@ import io.multihead.support.Tokens;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
+import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
 import net.jqwik.api.EdgeCasesMode;
@@ -93,6 +96,22 @@ class CacheContentsTest {
                         RandomCache.attend(restored, layer, to, CPU));
             }
         }
+    }
+
+    /** The largest scale of which 127 multiples are finite, times the one byte that append does not store. */
+    @Example
+    void aValueThatOverflowsWhenItIsWidenedReachesOnlyRowsThatSeeIt() {
+        Config config = Config.of(1, 1, 4).withDtype(DType.I8);
+        KeyValueCache cache = KeyValueCache.paged(config, 1L << 16);
+        int sequence = cache.open();
+        StoredTokens stored = StoredTokens.allocate(Arena.ofAuto(), config, 70);
+        stored.valueScale().set(Math.nextDown(Float.MAX_VALUE / 127f), 0, 69);
+        stored.value().set(-128, 0, 69, 0);
+        CacheContents.of(cache).appendStored(CPU, 0, sequence, stored);
+        Tensor query = Tokens.gaussian(1, 1, 2, 4, 1);
+        double[] rows = Tokens.attend(CPU, query, cache.view(0, sequence), AttentionOptions.CAUSAL);
+        assertArrayEquals(new double[4], Arrays.copyOf(rows, 4));
+        assertFalse(Double.isFinite(rows[4]));
     }
 
     @Example

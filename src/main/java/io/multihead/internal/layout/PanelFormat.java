@@ -28,6 +28,8 @@ public enum PanelFormat {
     /** The largest scale of which every multiple up to 127 is finite; {@code Float.MAX_VALUE / 127} is rounded up. */
     private static final float MOST_SCALE = Math.nextDown(Float.MAX_VALUE / MOST_BYTE);
 
+    private static final float LARGEST_FINITE_SCALE = Float.MAX_VALUE / 128f;
+
     private final int bytes;
     /** Rows that are interleaved. */
     private final int rowStep;
@@ -91,6 +93,14 @@ public enum PanelFormat {
             finite &= Math.abs(row[at + i]) <= most;
         }
         return finite;
+    }
+
+    /**
+     * Returns whether every byte times the scale is finite, -128 included, which {@link #quantise} never stores. A larger scale that it
+     * returned is none of these, although its own multiples are finite.
+     */
+    public static boolean isFiniteScale(float scale) {
+        return Math.abs(scale) <= LARGEST_FINITE_SCALE;
     }
 
     /**
