@@ -1,5 +1,6 @@
 package io.multihead.faults;
 
+import io.multihead.attention.KeyValueView;
 import io.multihead.compute.Compute;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
@@ -51,6 +52,7 @@ final class BadValues {
             case Float ignored -> addAll(Float.NaN, Float.NEGATIVE_INFINITY, -1f);
             case Compute ignored -> add("closed", closed(), false);
             case List<?> list -> lists(list);
+            case KeyValueView ignored -> caches();
             default -> {
                 if (type.isArray()) {
                     arrays(valid);
@@ -70,6 +72,12 @@ final class BadValues {
         for (Object value : values) {
             add(value.toString(), value, false);
         }
+    }
+
+    /** Adds caches whose memory cannot be used: one of two sequences is empty, so that there is something to write without reading. */
+    private void caches() {
+        add("cache in a closed arena", memory.cache(Memory.Kind.CLOSED), true);
+        add("cache of another thread", memory.cache(Memory.Kind.CONFINED_ELSEWHERE), true);
     }
 
     private static Compute closed() {

@@ -1,5 +1,9 @@
 package io.multihead.faults;
 
+import io.multihead.attention.KeyValueView;
+import io.multihead.cache.KeyValueCache;
+import io.multihead.compute.Compute;
+import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -7,6 +11,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.random.RandomGenerator;
+import org.jspecify.annotations.Nullable;
 
 /** The memory that a call was given, and whether a rejected call left it alone. */
 final class Memory {
@@ -75,6 +80,18 @@ final class Memory {
         return segment;
     }
 
+    /** Returns a view of an empty sequence and one of 3 tokens in a cache whose arena is of an unusable kind. */
+    KeyValueView cache(Kind kind) {
+        if (kind == Kind.CONFINED_ELSEWHERE) {
+            Owner owner = new Owner();
+            owner.runToTheEnd();
+            return owner.cached;
+        }
+        try (Arena arena = Arena.ofShared()) {
+            return Owner.cache(arena);
+        }
+    }
+
     private static MemorySegment closed() {
         try (Arena arena = Arena.ofShared()) {
             return arena.allocate(FLOATS * 4L, 64);
@@ -83,22 +100,37 @@ final class Memory {
 
     private static MemorySegment confinedElsewhere() {
         Owner owner = new Owner();
-        owner.start();
-        try {
-            owner.join();
-        } catch (InterruptedException interrupted) {
-            throw new IllegalStateException(interrupted);
-        }
+        owner.runToTheEnd();
         return owner.made;
     }
 
-    /** A thread of its own class: a lambda here would wait for this class, which waits for the thread. */
+    /** A thread of its own class: a lambda, or a method, of Memory would wait for its initialiser, which waits for the thread. */
     private static final class Owner extends Thread {
         private MemorySegment made = MemorySegment.NULL;
+        private @Nullable KeyValueView cached;
 
         @Override
         public void run() {
             made = Arena.ofConfined().allocate(FLOATS * 4L, 64);
+            cached = cache(Arena.ofConfined());
+        }
+
+        static KeyValueView cache(Arena arena) {
+            KeyValueCache cache = KeyValueCache.paged(KeyValueCache.Config.of(2, 2, 4), 1L << 16, arena);
+            int empty = cache.open();
+            int filled = cache.open();
+            Tensor tokens = Tensor.of(new float[24], 1, 2, 3, 4);
+            cache.append(Compute.serial(), 0, filled, tokens, tokens);
+            return cache.view(0, empty, filled);
+        }
+
+        private void runToTheEnd() {
+            start();
+            try {
+                join();
+            } catch (InterruptedException interrupted) {
+                throw new IllegalStateException(interrupted);
+            }
         }
     }
 }

@@ -3,7 +3,6 @@ package io.multihead.internal.exec;
 import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
@@ -144,10 +143,14 @@ public final class Execution implements AutoCloseable {
         requireAccess(tensor.memory(), argument);
     }
 
-    /** Fails if this execution's threads could not use memory, as {@link #requireAccess(Tensor, String)} does. */
+    /** Fails if this execution's threads could not use memory, of 0 bytes too, as {@link #requireAccess(Tensor, String)} does. */
     public void requireAccess(MemorySegment memory, String argument) {
-        if (memory.byteSize() > 0) {
-            memory.get(ValueLayout.JAVA_BYTE, 0); // the JDK's own exception for a closed arena or a wrong thread
+        if (!memory.scope().isAlive()) {
+            throw new IllegalStateException(argument + ": memory of a closed arena; expected one that is open");
+        }
+        if (!memory.isAccessibleBy(Thread.currentThread())) {
+            throw new WrongThreadException(argument
+                    + ": memory of an arena confined to another thread; expected an arena that this thread may use");
         }
         if (parallelism > 1 && !memory.isAccessibleBy(probe)) {
             throw Checks.fail(
