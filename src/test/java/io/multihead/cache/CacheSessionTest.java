@@ -1,5 +1,6 @@
 package io.multihead.cache;
 
+import static io.multihead.faults.Named.named;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -235,6 +236,19 @@ class CacheSessionTest {
         small.close(before);
         assertArrayEquals(new int[] {0, 1}, CacheSession.load(CPU, small, file));
         assertEquals(0, small.availableTokens());
+    }
+
+    @Test
+    void aConfinedCacheIsRefusedBeforeAFileIsBegun() throws IOException {
+        try (Arena confined = Arena.ofConfined();
+                Compute cpu = Compute.threads(2)) {
+            KeyValueCache cache = KeyValueCache.paged(CONFIG, 1L << 20, confined);
+            int sequence = cache.open();
+            append(cache, sequence, 200, 1);
+            // the folder is missing, so that a file that is begun is another error
+            Path file = folder.resolve("missing").resolve("session");
+            named("cache", () -> CacheSession.save(cpu, cache, file, sequence));
+        }
     }
 
     @Test
