@@ -35,8 +35,9 @@ public final class Softmax {
      * @param scores {@code [..., keys]}
      * @param output the same shape, written; may be {@code scores} itself
      * @param logSumExp the same shape without the last axis, written; null when not wanted
-     * @param options mask and scale
-     * @throws IllegalArgumentException if shapes do not fit or memory overlaps otherwise; nothing has been written then
+     * @param options mask and scale, nothing else
+     * @throws IllegalArgumentException if shapes do not fit, memory overlaps otherwise, or the options have dropout, score options or a mask
+     *     of blocks; nothing has been written then
      */
     public static void forward(
             Compute cpu, Tensor scores, Tensor output, @Nullable Tensor logSumExp, AttentionOptions options) {
@@ -50,8 +51,9 @@ public final class Softmax {
      * @param scores {@code [..., keys]}
      * @param output the same shape, written; may be {@code scores} itself
      * @param logSumExp the same shape without the last axis, written; null when not wanted
-     * @param options mask and scale
-     * @throws IllegalArgumentException if shapes do not fit or memory overlaps otherwise; nothing has been written then
+     * @param options mask and scale, nothing else
+     * @throws IllegalArgumentException if shapes do not fit, memory overlaps otherwise, or the options have dropout, score options or a mask
+     *     of blocks; nothing has been written then
      */
     public static void logForward(
             Compute cpu, Tensor scores, Tensor output, @Nullable Tensor logSumExp, AttentionOptions options) {
@@ -68,17 +70,17 @@ public final class Softmax {
      * @param outputGradient the same shape: the loss's gradient with respect to the output
      * @param scoresGradient the same shape, written; may be {@code outputGradient} or {@code output} itself
      * @param options those of forward, of which the scale counts here
-     * @throws IllegalArgumentException if shapes do not fit or memory overlaps otherwise; nothing has been written then
+     * @throws IllegalArgumentException if shapes do not fit, memory overlaps otherwise, or the options have dropout, score options or a mask
+     *     of blocks; nothing has been written then
      */
     public static void backward(
             Compute cpu, Tensor output, Tensor outputGradient, Tensor scoresGradient, AttentionOptions options) {
         Checks.notNull(cpu, "cpu");
-        Checks.notNull(options, "options");
+        requirePlain(options);
         requireRank("output", output);
         TensorChecks.requireShape(outputGradient, "outputGradient", output.shape());
         TensorChecks.requireShape(scoresGradient, "scoresGradient", output.shape());
         Checks.fitsInt(output.dim(-1), "keys");
-        requireNoScores(options);
         TensorChecks.requireAccess(cpu, output, "output");
         TensorChecks.requireFloating(output, "output");
         TensorChecks.requireAccess(cpu, outputGradient, "outputGradient");
@@ -104,14 +106,23 @@ public final class Softmax {
         return rank;
     }
 
-    private static void requireNoScores(AttentionOptions options) {
-        boolean blocks = false;
+    /** Fails if options would change the scores, or the output, in a way that only attention knows. */
+    private static void requirePlain(AttentionOptions options) {
+        Checks.notNull(options, "options");
+        ScoreOptions scores = options.scores();
+        requireNone(options.dropout().rate() > 0, "dropout");
+        requireNone(scores.softCap() != 0, "softCap");
+        requireNone(scores.sharedSlopes() != null, "slopes");
+        requireNone(scores.sharedSinks() != null, "sinks");
+        requireNone(scores.modifier() != null, "modifier");
         for (int i = 0; i < options.mask().parts().size(); i++) {
-            blocks |= options.mask().parts().get(i) instanceof MaskPart.Blocks;
+            requireNone(options.mask().parts().get(i) instanceof MaskPart.Blocks, "mask of blocks");
         }
-        if (!options.scores().isNone() || blocks) {
-            throw Checks.fail(
-                    "options", options.toString(), "expected no score options and no blocks for scores alone");
+    }
+
+    private static void requireNone(boolean given, String option) {
+        if (given) {
+            throw Checks.fail(option, "given", "expected none, as the softmax of scores takes a mask and a scale only");
         }
     }
 
@@ -123,7 +134,7 @@ public final class Softmax {
             AttentionOptions options,
             boolean logarithm) {
         Checks.notNull(cpu, "cpu");
-        Checks.notNull(options, "options");
+        requirePlain(options);
         requireShapes(scores, output, logSumExp);
         TensorChecks.requireAccess(cpu, scores, "scores");
         TensorChecks.requireWritable(cpu, output, "output");
@@ -138,7 +149,6 @@ public final class Softmax {
         try (SoftmaxCall call = Operation.open(cpu, CALL)) {
             call.bind(scores, output, logSumExp, logarithm, options.scaleFor(1));
             BoundMask mask = call.bindMask(options.mask().parts());
-            requireNoScores(options);
             mask.requireUsable(cpu, output, "output");
             if (logSumExp != null) {
                 mask.requireUsable(cpu, logSumExp, "logSumExp");

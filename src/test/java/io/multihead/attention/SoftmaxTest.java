@@ -1,5 +1,6 @@
 package io.multihead.attention;
 
+import static io.multihead.faults.Named.named;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -14,6 +15,7 @@ import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.util.Arrays;
+import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.stream.Stream;
 import net.jqwik.api.ForAll;
@@ -135,6 +137,26 @@ class SoftmaxTest {
                 IllegalArgumentException.class, () -> Softmax.forward(Compute.serial(), x, x, within, options));
         assertEquals("logSumExp: F32 [2] overlaps mask; expected memory of its own", error.getMessage());
         assertArrayEquals(new float[] {1f, 2f, 3f, 4f, 5f, 6f}, bias.toArray());
+    }
+
+    @Test
+    void optionsThatItDoesNotHaveAreNamed() {
+        Tensor keep = Tensor.of(new boolean[] {true});
+        Map<String, AttentionOptions> refused = Map.of(
+                "dropout", AttentionOptions.DEFAULT.withDropout(new AttentionDropout(1, 1)),
+                "softCap", AttentionOptions.DEFAULT.withScores(ScoreOptions.NONE.withSoftCap(2)),
+                "slopes", AttentionOptions.DEFAULT.withScores(ScoreOptions.NONE.withSlopes(1f)),
+                "sinks", AttentionOptions.DEFAULT.withScores(ScoreOptions.NONE.withSinks(1f)),
+                "modifier", AttentionOptions.DEFAULT.withScores(ScoreOptions.NONE.withModifier((b, h, i, j, s) -> s)),
+                "mask of blocks", AttentionOptions.DEFAULT.withMask(Mask.blocks(keep.reshape(1, 1), 64)));
+        float[] before = {1f, 2f, 3f};
+        Tensor x = Tensor.of(before.clone(), 1, 3);
+        refused.forEach((name, options) -> {
+            named(name, () -> Softmax.forward(Compute.serial(), x, x, null, options));
+            named(name, () -> Softmax.logForward(Compute.serial(), x, x, null, options));
+            named(name, () -> Softmax.backward(Compute.serial(), x, x, x, options));
+        });
+        assertArrayEquals(before, x.toArray());
     }
 
     @Test
