@@ -1,5 +1,6 @@
 package io.multihead.cache;
 
+import static io.multihead.support.Reachability.assertCollected;
 import static io.multihead.support.Tokens.DIM;
 import static io.multihead.support.Tokens.HEADS;
 import static io.multihead.support.Tokens.KEYS;
@@ -10,13 +11,15 @@ import static io.multihead.support.Tokens.gaussian;
 import static io.multihead.support.Tokens.tokens;
 import static io.multihead.support.Tokens.zeros;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
-import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.attention.Attention;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.KeyValueView;
 import io.multihead.attention.Mask;
+import io.multihead.attention.ScoreModifier;
+import io.multihead.attention.ScoreOptions;
 import io.multihead.cache.KeyValueCache.Config;
 import io.multihead.compute.Compute;
 import io.multihead.internal.layout.PanelMemory;
@@ -225,12 +228,26 @@ class CachedAttentionTest {
             value = DType.class,
             names = {"F32", "BF16", "I8"})
     void nothingKeepsACacheThatIsNotUsed(DType dtype) throws InterruptedException {
-        WeakReference<Object> memory = used(dtype);
-        for (int i = 0; i < 50 && memory.get() != null; i++) {
-            System.gc();
-            Thread.sleep(20);
+        assertCollected(used(dtype));
+    }
+
+    @Test
+    void nothingKeepsACacheAfterACallThatFailed() throws InterruptedException {
+        assertCollected(failed());
+    }
+
+    private WeakReference<Object> failed() {
+        KeyValueCache cache = KeyValueCache.contiguous(config(DType.F32), 1, KEYS);
+        cache.append(SERIAL, 0, 0, key, value);
+        ScoreModifier failing = (batch, head, query, key, score) -> {
+            throw new UnsupportedOperationException("test");
+        };
+        AttentionOptions options = AttentionOptions.CAUSAL.withScores(ScoreOptions.NONE.withModifier(failing));
+        for (Compute cpu : List.of(SERIAL, THREADS)) {
+            assertThrows(
+                    UnsupportedOperationException.class, () -> attend(cpu, query, cache.view(0, 0), options));
         }
-        assertNull(memory.get());
+        return new WeakReference<>(cache.pool().slab(0).segment());
     }
 
     private WeakReference<Object> used(DType dtype) {

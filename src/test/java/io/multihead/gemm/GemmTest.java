@@ -1,9 +1,12 @@
 package io.multihead.gemm;
 
+import static io.multihead.support.Reachability.assertCollected;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.ScratchKey;
 import io.multihead.internal.layout.Panels;
 import io.multihead.support.Golden;
 import io.multihead.support.Numbers;
@@ -27,6 +30,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /** PyTorch's {@code gemm_*} vectors, what scratch keeps, and the words of every error. */
 class GemmTest {
+    private static final ScratchKey<GemmCall> UNCHECKED = ScratchKey.of(GemmCall::new);
     private static final Compute CPU = Compute.serial();
 
     @TestFactory
@@ -101,12 +105,24 @@ class GemmTest {
     /** Threads keep scratch for ever, and no caller's weights with it. */
     @Test
     void scratchLetsGoOfPackedWeights() throws InterruptedException {
-        WeakReference<Object> weights = used();
-        for (int i = 0; i < 100 && weights.get() != null; i++) {
-            System.gc();
-            Thread.sleep(10);
+        assertCollected(used());
+    }
+
+    @Test
+    void scratchLetsGoOfTheTensorsOfAFailedCall() throws InterruptedException {
+        assertCollected(failed());
+    }
+
+    /** Runs a call without its checks, as if another thread closed the arena in the middle. */
+    private static WeakReference<Tensor> failed() {
+        Arena arena = Arena.ofShared();
+        Tensor a = Tensor.allocate(arena, DType.F32, Shape.of(2, 3));
+        arena.close();
+        try (GemmCall call = Operation.open(CPU, UNCHECKED)) {
+            call.bind(a, matrix(3, 4), null, matrix(2, 4), GemmOptions.DEFAULT);
+            assertThrows(IllegalStateException.class, call::run);
         }
-        Assertions.assertNull(weights.get());
+        return new WeakReference<>(a);
     }
 
     private static WeakReference<Object> used() {

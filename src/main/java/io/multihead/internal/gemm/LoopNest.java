@@ -67,6 +67,16 @@ public final class LoopNest {
 
     /** Computes one task of loop 5. */
     public void run(GemmProblem p, TaskGrid grid, Packer packer, long task) {
+        try {
+            compute(p, grid, packer, task);
+        } finally {
+            macroKernel.release();
+            right.clear();
+            block.clear();
+        }
+    }
+
+    private void compute(GemmProblem p, TaskGrid grid, Packer packer, long task) {
         long jc = grid.firstColumn(task);
         int n = grid.columns(p, jc);
         long batch = grid.batch(task);
@@ -85,9 +95,6 @@ public final class LoopNest {
             }
         }
         finish(p, packer, batch, ic, jc, m, n);
-        macroKernel.release();
-        right.clear();
-        block.clear();
     }
 
     private void begin(int m, int n, long k) {

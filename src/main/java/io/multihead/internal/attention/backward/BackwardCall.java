@@ -109,6 +109,14 @@ public final class BackwardCall extends Operation implements LoopBody {
     @Override
     public void run(long number, Workspace scratch) {
         BackwardWorker worker = scratch.get(WORKER);
+        try {
+            run(worker, number, scratch);
+        } finally {
+            worker.release();
+        }
+    }
+
+    private void run(BackwardWorker worker, long number, Workspace scratch) {
         switch (phase) {
             case BLOCKS -> blocks(worker, (int) number, scratch);
             case BIAS -> {
@@ -120,7 +128,6 @@ public final class BackwardCall extends Operation implements LoopBody {
                 worker.sink(arguments, number, to, scratch.packer());
             }
         }
-        worker.release();
     }
 
     private void blocks(BackwardWorker worker, int task, Workspace scratch) {

@@ -64,6 +64,7 @@ final class BackwardWorker {
     /** Ends a task and drops every reference to the caller's memory. */
     void release() {
         group.release();
+        bias.release();
         staging.bind(null);
         product.release();
         right.clear();

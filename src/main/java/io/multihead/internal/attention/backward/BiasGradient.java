@@ -48,6 +48,10 @@ final class BiasGradient {
             }
         }
         write(schedule, part, to);
+    }
+
+    /** Drops the reference to the call. */
+    void release() {
         group.release();
     }
 

@@ -12,6 +12,7 @@ import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.ScratchKey;
 import io.multihead.internal.exec.Workspace;
+import io.multihead.internal.layout.Packer;
 import io.multihead.internal.layout.Scratch;
 import io.multihead.tensor.Tensor;
 import jdk.jfr.FlightRecorder;
@@ -117,6 +118,14 @@ public class ForwardCall extends Operation implements LoopBody {
             return;
         }
         ForwardWorker worker = scratch.get(WORKER);
+        try {
+            attend(worker, task, scratch.packer());
+        } finally {
+            worker.release();
+        }
+    }
+
+    private void attend(ForwardWorker worker, int task, Packer packer) {
         worker.bind(
                 arguments,
                 schedule.sequence(task),
@@ -126,13 +135,12 @@ public class ForwardCall extends Operation implements LoopBody {
                 schedule.keepsPacked());
         int state = task * stateFloats;
         if (merging) {
-            worker.mergeSplits(arguments, scratch.packer(), schedule.splits(task), states, state, stateFloats);
+            worker.mergeSplits(arguments, packer, schedule.splits(task), states, state, stateFloats);
         } else if (schedule.isSplit()) {
-            worker.saveSplit(arguments, scratch.packer(), schedule.split(task), states, state);
+            worker.saveSplit(arguments, packer, schedule.split(task), states, state);
         } else {
-            worker.attend(arguments, scratch.packer());
+            worker.attend(arguments, packer);
         }
-        worker.release();
     }
 
     /** Drops every reference to the caller's memory. */
