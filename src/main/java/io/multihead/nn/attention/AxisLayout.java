@@ -1,11 +1,13 @@
 package io.multihead.nn.attention;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.TensorFaults;
 import io.multihead.internal.nn.TensorArena;
 import io.multihead.internal.nn.Views;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;
 
@@ -42,6 +44,20 @@ record AxisLayout(List<Integer> batch, List<Integer> tokens) {
         }
         batch.removeAll(config.attentionAxes());
         return new AxisLayout(batch, config.attentionAxes());
+    }
+
+    /** Returns the shape of the output for a query of this shape, or an error that names the query. */
+    Shape output(MultiHeadConfig config, Shape query) {
+        long[] expected = query.toArray();
+        int lead = expected.length - 1;
+        expected[lead] = config.embedDim();
+        if (query.dim(lead) != expected[lead]) {
+            throw TensorFaults.shape("query", query, Shape.of(expected));
+        }
+        long[] features = config.outputShape().toArray();
+        long[] dims = Arrays.copyOf(expected, lead + features.length);
+        System.arraycopy(features, 0, dims, lead, features.length);
+        return Shape.of(dims);
     }
 
     /** Returns how many axes come before the features. */

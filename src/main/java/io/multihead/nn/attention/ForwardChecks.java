@@ -8,7 +8,6 @@ import io.multihead.internal.base.TensorFaults;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -103,9 +102,7 @@ final class ForwardChecks {
     }
 
     private void outputs(MultiHeadOutputs outputs, MultiHeadInputs inputs) {
-        long[] lead = Arrays.copyOf(query.toArray(), query.rank() - 1);
-        tensors.writes(
-                "output", outputs.output(), join(lead, config.outputShape().toArray()));
+        tensors.writes("output", outputs.output(), axes.output(config, query));
         if (outputs.averageWeights() != null) {
             tensors.writes("averageWeights", outputs.averageWeights(), axes.weights(config, inputs, false));
         }
@@ -118,11 +115,5 @@ final class ForwardChecks {
         long[] dims = shape.toArray();
         dims[dims.length - 1] = features;
         return Shape.of(dims);
-    }
-
-    private static Shape join(long[] first, long... second) {
-        long[] all = Arrays.copyOf(first, first.length + second.length);
-        System.arraycopy(second, 0, all, first.length, second.length);
-        return Shape.of(all);
     }
 }

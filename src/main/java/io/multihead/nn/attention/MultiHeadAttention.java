@@ -7,7 +7,6 @@ import io.multihead.nn.Layer;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
-import java.util.Arrays;
 import java.util.Map;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -147,12 +146,7 @@ public final class MultiHeadAttention implements Layer {
 
     @Override
     public Shape outputShape(Shape input) {
-        Checks.atLeast(Checks.notNull(input, "input").rank(), 2, "axes of x");
-        long[] lead = Arrays.copyOf(input.toArray(), input.rank() - 1);
-        long[] dims = Arrays.copyOf(lead, lead.length + config().outputShape().rank());
-        long[] output = config().outputShape().toArray();
-        System.arraycopy(output, 0, dims, lead.length, output.length);
-        return Shape.of(dims);
+        return AxisLayout.of(config(), Checks.notNull(input, "input")).output(config(), input);
     }
 
     /** Computes self-attention as in training, with the configuration's dropout; see the other method. */

@@ -141,6 +141,25 @@ class MultiHeadAttentionBadInputTest {
     }
 
     @Test
+    void outputShapeTakesWhatForwardTakes() {
+        assertEquals(Shape.of(2, 3, 8), layer.outputShape(Shape.of(2, 3, 8)));
+        fails("query: shape [2, 3, 7]; expected [2, 3, 8]", () -> layer.outputShape(Shape.of(2, 3, 7)));
+        fails(
+                "query: shape [8]; expected [batch, tokens, 8] or [tokens, 8]",
+                () -> layer.outputShape(Shape.of(8)));
+        MultiHeadAttention tokensFirst =
+                MultiHeadAttention.initialise(MultiHeadConfig.of(8, 2).withBatchFirst(false), 1, Arena.ofAuto());
+        fails(
+                "query: shape [2, 3, 4, 8]; expected [tokens, batch, 8] or [tokens, 8], as batchFirst is false",
+                () -> tokensFirst.outputShape(Shape.of(2, 3, 4, 8)));
+        MultiHeadAttention alongAxis =
+                MultiHeadAttention.initialise(MultiHeadConfig.of(8, 2).withAttentionAxes(2), 1, Arena.ofAuto());
+        fails(
+                "query: shape [2, 3, 8]; expected axes [2] to attend over, before the features",
+                () -> alongAxis.outputShape(Shape.of(2, 3, 8)));
+    }
+
+    @Test
     void keyAndValueShape() {
         forwardFails(
                 "key: shape [4, 6]; expected as many axes as query [2, 3, 8]",
