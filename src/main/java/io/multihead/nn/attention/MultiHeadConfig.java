@@ -5,6 +5,7 @@ import io.multihead.attention.AttentionOptions;
 import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Shape;
 import java.lang.foreign.Arena;
+import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -68,9 +69,19 @@ public final class MultiHeadConfig {
             Checks.atLeast(keyValue, 1, "keyValueHeads");
             Checks.atLeast(headDim, 1, "headDim");
             Checks.atLeast(valueDim, 1, "valueDim");
+            // so that the widths of all three projections add up without overflow
+            long most = Long.MAX_VALUE / 3 / query;
+            requireAtMost(headDim, most, query, "headDim");
+            requireAtMost(valueDim, most, query, "valueDim");
             if (query % keyValue != 0) {
                 throw Checks.fail("keyValueHeads", String.valueOf(keyValue), "expected a divisor of heads " + query);
             }
+        }
+    }
+
+    private static void requireAtMost(long size, long most, int heads, String argument) {
+        if (size > most) {
+            throw Checks.fail(argument, String.valueOf(size), "expected at most " + most + " with " + heads + " heads");
         }
     }
 
@@ -367,18 +378,15 @@ public final class MultiHeadConfig {
      * {@code 4 d^2 + 4 d} with them.
      *
      * @return the sum over all parameters
+     * @throws IllegalArgumentException if it does not fit a {@code long}
      */
     public long parameterCount() {
-        long query = queryHeads() * headDim();
-        long key = keyValueHeads() * headDim();
-        long value = keyValueHeads() * valueDim();
-        long outputs = outputShape().elements();
-        long weights = query * embedDim()
-                + key * keyInputDim()
-                + value * valueInputDim()
-                + outputs * queryHeads() * valueDim();
-        long biases = bias() ? query + key + value + outputs : 0;
-        return weights + biases + (keyValueBias() ? key + value : 0);
+        Collection<Shape> shapes = LayerParameters.shapes(this, false).values();
+        try {
+            return shapes.stream().mapToLong(Shape::elements).reduce(0, Math::addExact);
+        } catch (ArithmeticException overflow) {
+            throw Checks.fail("parameters", "shapes " + shapes, "expected fewer than 2^63 elements");
+        }
     }
 
     @Override

@@ -81,6 +81,22 @@ class MultiHeadAttentionBadInputTest {
     }
 
     @Test
+    void numbersOfParametersBeyondLong() {
+        fails(
+                "headDim: 1152921504606846976; expected at most 384307168202282325 with 8 heads",
+                () -> MultiHeadConfig.of(8, 8, 1L << 60));
+        fails("valueDim: 1537228672809129302; expected at most 1537228672809129301 with 2 heads", () -> CONFIG.withValueDim(
+                1537228672809129302L));
+        MultiHeadConfig square = MultiHeadConfig.of(1L << 31, 2).withBias(false);
+        fails(
+                "parameters: shapes [[2147483648, 2147483648], [2147483648, 2147483648], [2147483648, 2147483648], "
+                        + "[2147483648, 2147483648]]; expected fewer than 2^63 elements",
+                square::parameterCount);
+        MultiHeadConfig wide = MultiHeadConfig.of(1L << 40, 2);
+        fails("shape: [1099511627776, 1099511627776]; expected fewer than 2^63 elements", wide::parameterCount);
+    }
+
+    @Test
     void attentionAxes() {
         fails("attentionAxes: [1, -1]; expected different axes, none negative", () -> CONFIG.withAttentionAxes(1, -1));
         fails("attentionAxes: [2, 2]; expected different axes, none negative", () -> CONFIG.withAttentionAxes(2, 2));
