@@ -16,32 +16,44 @@ final class ForwardChecks {
     private final TensorChecks tensors;
     private final MultiHeadConfig config;
     private final AxisLayout axes;
+    private final Mask mask;
     private final Shape query;
     private final Shape key;
 
-    private ForwardChecks(Compute cpu, LayerParameters parameters, MultiHeadInputs inputs, AxisLayout axes) {
+    private ForwardChecks(Compute cpu, LayerParameters parameters, MultiHeadInputs inputs, Checked checked) {
         this.tensors = new TensorChecks(cpu);
         this.config = parameters.config();
-        this.axes = axes;
+        this.axes = checked.axes;
+        this.mask = checked.mask;
         this.query = inputs.query().shape();
         this.key = inputs.key().shape();
     }
 
-    /** Fails unless everything fits; returns how the axes divide. */
-    static AxisLayout check(
+    /**
+     * What the checks find out about a call.
+     *
+     * @param axes how the axes of its tensors divide
+     * @param mask that of the configuration and of the inputs
+     */
+    record Checked(AxisLayout axes, Mask mask) {}
+
+    /** Fails unless everything fits. */
+    static Checked check(
             Compute cpu,
             LayerParameters parameters,
             MultiHeadInputs inputs,
             MultiHeadOutputs outputs,
             boolean recorded) {
-        AxisLayout axes = AxisLayout.of(parameters.config(), inputs.query().shape());
-        ForwardChecks check = new ForwardChecks(cpu, parameters, inputs, axes);
+        MultiHeadConfig config = parameters.config();
+        Checked checked = new Checked(
+                AxisLayout.of(config, inputs.query().shape()), config.options().mask().and(inputs.mask()));
+        ForwardChecks check = new ForwardChecks(cpu, parameters, inputs, checked);
         check.inputs(inputs);
         check.sequences(inputs, recorded);
         check.masks(inputs);
         check.tensors.reads(parameters.byName());
         check.outputs(outputs, inputs);
-        return axes;
+        return checked;
     }
 
     private void inputs(MultiHeadInputs inputs) {
@@ -68,7 +80,7 @@ final class ForwardChecks {
         }
         requireTokens("query", query, sequences.queries());
         requireTokens("key", key, sequences.keys());
-        if (recorded && !config.options().mask().and(inputs.mask()).tensors().isEmpty()) {
+        if (recorded && !mask.tensors().isEmpty()) {
             throw Checks.fail("mask", "with tensors", "expected none, as packed sequences are recorded one by one");
         }
     }
@@ -78,7 +90,6 @@ final class ForwardChecks {
     }
 
     private void masks(MultiHeadInputs inputs) {
-        Mask all = config.options().mask().and(inputs.mask());
         Tensor headMask = inputs.headMask();
         if (headMask != null) {
             Shape forAll = Shape.of(config.queryHeads());
@@ -87,7 +98,7 @@ final class ForwardChecks {
                 throw TensorFaults.shape("headMask", headMask.shape(), forAll + " or " + forEach);
             }
         }
-        readMasks(tensors, all, headMask);
+        readMasks(tensors, mask, headMask);
     }
 
     /** Checks the tensors of a mask and the factors of heads, so that nothing written later overlaps them. */

@@ -62,16 +62,16 @@ final class LayerPipeline {
 
     /** Checks all arguments, then computes. The results are kept in the arena. */
     Saved run(Compute cpu, TensorArena arena, MultiHeadInputs inputs, MultiHeadOutputs outputs) {
-        AxisLayout axes = ForwardChecks.check(cpu, parameters, inputs, outputs, recorded);
+        ForwardChecks.Checked checked = ForwardChecks.check(cpu, parameters, inputs, outputs, recorded);
+        AxisLayout axes = checked.axes();
         Tensor query = axes.group(arena, inputs.query());
         Tensor key = inputs.key() == inputs.query() ? query : axes.group(arena, inputs.key());
         Tensor value = inputs.value() == inputs.key() ? key : axes.group(arena, inputs.value());
         ProjectedHeads heads = projector.project(cpu, arena, query, key, value);
 
         Tensor attended = projector.allocate(arena, query, config.queryHeads() * config.valueDim());
-        AttentionOptions options = config.options()
-                .withMask(config.options().mask().and(inputs.mask()))
-                .withDropout(dropout);
+        AttentionOptions options =
+                config.options().withMask(checked.mask()).withDropout(dropout);
         HeadWeights weights = HeadWeights.of(config, arena, heads, inputs.sequences(), outputs, recorded);
         AttentionOutputs attention = attend(cpu, arena, heads, attended, options, inputs.sequences(), weights);
         weights.deliver(cpu, arena, outputs);
