@@ -15,6 +15,7 @@ import io.multihead.internal.nn.TensorMath;
 import io.multihead.internal.nn.Views;
 import io.multihead.nn.Pass;
 import io.multihead.tensor.Tensor;
+import java.util.EnumMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -140,10 +141,15 @@ public final class MultiHeadPass implements Pass {
                 WeightsGradient.perHead(cpu, scratch, parameters.config().queryHeads(), outputGradients);
         AttentionOutputs ofAttention = AttentionOutputs.of(heads).withWeights(weights);
         attendBack(scratch, ofAttention, into.heads(), inputGradients, gradients);
-        boolean wantsQuery = inputGradients.query() != null;
-        projector
-                .backwardInputs(cpu, scratch, into, wantsQuery, gradients)
-                .forEach((projection, dense) -> deliver(dense, inputGradients.of(projection)));
+        Map<Projection, Tensor> wanted = new EnumMap<>(Projection.class);
+        for (Projection projection : Projection.values()) {
+            Tensor to = inputGradients.of(projection);
+            if (to != null) {
+                wanted.put(projection, scratch.f32(projector.input(projection).shape().toArray()));
+            }
+        }
+        projector.backwardInputs(cpu, scratch, into, wanted, gradients);
+        wanted.forEach((projection, dense) -> deliver(dense, inputGradients.of(projection)));
     }
 
     /** Returns {@code [batch, tokens, features]} of any output gradient. */

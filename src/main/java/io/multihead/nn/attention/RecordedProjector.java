@@ -74,7 +74,8 @@ final class RecordedProjector implements Projector {
         Checks.notNull(output, "output").backward(outputGradient, attendedGradient, own);
     }
 
-    private Tensor input(Projection projection) {
+    /** Returns the input {@code [batch, tokens, features]} of one projection. */
+    Tensor input(Projection projection) {
         return Checks.notNull(inputs.get(projection), "input");
     }
 
@@ -106,41 +107,55 @@ final class RecordedProjector implements Projector {
     /**
      * Goes back through the input projections: adds the gradients of parameters.
      *
-     * @return dense gradients of the inputs {@code [batch, tokens, features]}; where one tensor was several inputs, the first of
-     *     them has the sum
+     * @param to where the gradients of the inputs {@code [batch, tokens, features]} go, written; none where not wanted. Where one
+     *     tensor was several inputs, the first of them takes the sum
      */
-    Map<Projection, Tensor> backwardInputs(
-            Compute cpu, TensorArena scratch, HeadGradients from, boolean wantsQuery, Map<String, Tensor> gradients) {
-        Map<Projection, Tensor> results = new EnumMap<>(Projection.class);
-        Tensor x = input(Projection.QUERY);
+    void backwardInputs(
+            Compute cpu,
+            TensorArena scratch,
+            HeadGradients from,
+            Map<Projection, Tensor> to,
+            Map<String, Tensor> gradients) {
         if (fused != null) {
             Map<String, Tensor> own = new LinkedHashMap<>();
             putIfPresent(own, "weight", gradients.get(LayerParameters.FUSED_WEIGHT));
             putIfPresent(own, "bias", inputBias(gradients));
-            Tensor dx = wantsQuery ? scratch.f32(x.shape().toArray()) : null;
-            fused.backward(Checks.notNull(from.fused, "fused"), dx, own);
-            if (dx != null) {
-                results.put(Projection.QUERY, dx);
-            }
-            return results;
+            fused.backward(Checks.notNull(from.fused, "fused"), to.get(Projection.QUERY), own);
+            return;
         }
-        Tensor query = one(scratch, Projection.QUERY, from, gradients);
-        Tensor key = one(scratch, Projection.KEY, from, gradients);
-        Tensor value = one(scratch, Projection.VALUE, from, gradients);
-        if (inputs.get(Projection.VALUE) == inputs.get(Projection.KEY)) {
-            TensorMath.add(cpu, key, value, key);
+        boolean keyIsQuery = input(Projection.KEY) == input(Projection.QUERY);
+        boolean valueIsKey = input(Projection.VALUE) == input(Projection.KEY);
+        Tensor ofQuery = to.get(Projection.QUERY);
+        Tensor ofKey = keyIsQuery ? ofQuery : to.get(Projection.KEY);
+        Tensor ofValue = valueIsKey ? ofKey : to.get(Projection.VALUE);
+        // addends of a sum are f32, so that a narrow sum is rounded once
+        Tensor query = keyIsQuery ? addend(scratch, ofQuery) : ofQuery;
+        Tensor key = keyIsQuery || valueIsKey ? addend(scratch, ofKey) : ofKey;
+        Tensor value = valueIsKey ? addend(scratch, ofValue) : ofValue;
+        one(Projection.QUERY, from, query, gradients);
+        one(Projection.KEY, from, key, gradients);
+        one(Projection.VALUE, from, value, gradients);
+        if (valueIsKey && key != null && value != null) {
+            add(cpu, key, value, keyIsQuery ? key : ofKey);
         }
-        if (inputs.get(Projection.KEY) == x) {
-            TensorMath.add(cpu, query, key, query);
+        if (keyIsQuery && query != null && key != null) {
+            add(cpu, query, key, ofQuery);
         }
-        results.put(Projection.QUERY, query);
-        results.put(Projection.KEY, key);
-        results.put(Projection.VALUE, value);
-        return results;
     }
 
-    private Tensor one(
-            TensorArena scratch, Projection projection, HeadGradients from, Map<String, Tensor> parameterGradients) {
+    private static @Nullable Tensor addend(TensorArena scratch, @Nullable Tensor sum) {
+        return sum == null ? null : scratch.f32(sum.shape().toArray());
+    }
+
+    private static void add(Compute cpu, Tensor a, Tensor b, @Nullable Tensor to) {
+        TensorMath.add(cpu, a, b, Checks.notNull(to, "sum"));
+    }
+
+    private void one(
+            Projection projection,
+            HeadGradients from,
+            @Nullable Tensor to,
+            Map<String, Tensor> parameterGradients) {
         Map<String, Tensor> own = new LinkedHashMap<>();
         boolean separate = parameters.find(LayerParameters.FUSED_WEIGHT) == null;
         Tensor weight = parameterGradients.get(separate ? projection.weightName() : LayerParameters.FUSED_WEIGHT);
@@ -151,10 +166,8 @@ final class RecordedProjector implements Projector {
         if (bias != null) {
             own.put("bias", projection.rows(config, bias));
         }
-        Tensor dx = scratch.f32(input(projection).shape().toArray());
         Checks.notNull(passes.get(projection), "pass")
-                .backward(Checks.notNull(from.separate.get(projection), "gradient"), dx, own);
-        return dx;
+                .backward(Checks.notNull(from.separate.get(projection), "gradient"), to, own);
     }
 
     private @Nullable Tensor inputBias(Map<String, Tensor> parameterGradients) {

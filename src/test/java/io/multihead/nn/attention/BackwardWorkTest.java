@@ -1,0 +1,107 @@
+package io.multihead.nn.attention;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.multihead.compute.Compute;
+import io.multihead.nn.Gradients;
+import io.multihead.support.TestTensors;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.Random;
+import jdk.jfr.Recording;
+import jdk.jfr.consumer.RecordingFile;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What backward computes: the gradients that were asked for, and no others. */
+class BackwardWorkTest {
+    private static final Compute CPU = Compute.serial();
+
+    @TempDir
+    Path folder;
+
+    private final Random random = new Random(1);
+    private final Tensor x = TestTensors.random(random, 2, 5, 12);
+    private final Tensor media = TestTensors.random(random, 2, 7, 12);
+    private final Tensor dy = TestTensors.random(random, 2, 5, 12);
+    private final MultiHeadAttention layer =
+            MultiHeadAttention.initialise(MultiHeadConfig.of(12, 3), 5, Arena.ofAuto());
+
+    private static Tensor zeros(long... dims) {
+        return TestTensors.zeros(DType.F32, dims);
+    }
+
+    /** Returns how many matrix multiplications backward needs. */
+    private long multiplications(MultiHeadInputs inputs, MultiHeadGradients to, Map<String, Tensor> gradients)
+            throws IOException {
+        Path file = folder.resolve("backward.jfr");
+        try (MultiHeadPass pass = layer.record(CPU, inputs, MultiHeadOutputs.of(zeros(2, 5, 12)), 0);
+                Recording recording = new Recording()) {
+            recording.enable("io.multihead.Gemm");
+            recording.start();
+            pass.backward(dy, to, gradients);
+            recording.stop();
+            recording.dump(file);
+        }
+        return RecordingFile.readAllEvents(file).size();
+    }
+
+    /** The output projection takes one for its input; each wanted input takes one for every projection that read it. */
+    @Test
+    void multiplicationsForInputsThatNobodyAsksForAreLeftOut() throws IOException {
+        MultiHeadInputs cross = MultiHeadInputs.of(x, media);
+        Tensor dx = zeros(2, 5, 12);
+        Tensor dMedia = zeros(2, 7, 12);
+        assertEquals(1, multiplications(cross, MultiHeadGradients.NONE, Map.of()));
+        assertEquals(2, multiplications(cross, MultiHeadGradients.of(dx), Map.of()));
+        assertEquals(3, multiplications(cross, MultiHeadGradients.of(null, dMedia), Map.of()));
+        assertEquals(4, multiplications(cross, MultiHeadGradients.of(dx, dMedia), Map.of()));
+        MultiHeadInputs values = MultiHeadInputs.of(x, x, TestTensors.random(random, 2, 5, 12));
+        assertEquals(3, multiplications(values, MultiHeadGradients.of(dx), Map.of()));
+        MultiHeadInputs self = MultiHeadInputs.of(x);
+        assertEquals(1, multiplications(self, MultiHeadGradients.NONE, Map.of()));
+        assertEquals(2, multiplications(self, MultiHeadGradients.of(dx), Map.of()));
+        // and for parameters: weight and bias of the output and of three inputs
+        Map<String, Tensor> gradients = Gradients.zeros(layer, Arena.ofAuto());
+        assertEquals(1 + 8, multiplications(cross, MultiHeadGradients.NONE, gradients));
+    }
+
+    /** Wherever one tensor is several inputs, and whichever gradients are wanted beside it. */
+    @Test
+    void gradientsDoNotDependOnWhichOthersAreWanted() {
+        MultiHeadInputs[] calls = {
+            MultiHeadInputs.of(x, media),
+            MultiHeadInputs.of(x, media, TestTensors.random(random, 2, 7, 12)),
+            MultiHeadInputs.of(x, x, TestTensors.random(random, 2, 5, 12))
+        };
+        for (MultiHeadInputs inputs : calls) {
+            boolean key = inputs.key() != inputs.query();
+            boolean value = inputs.value() != inputs.key();
+            Tensor[] all = gradients(inputs, true, key, value);
+            assertArrayEquals(all[0].toArray(), gradients(inputs, true, false, false)[0].toArray());
+            if (key) {
+                assertArrayEquals(all[1].toArray(), gradients(inputs, false, true, false)[1].toArray());
+            }
+            if (value) {
+                assertArrayEquals(all[2].toArray(), gradients(inputs, false, false, true)[2].toArray());
+            }
+        }
+    }
+
+    private Tensor[] gradients(MultiHeadInputs inputs, boolean query, boolean key, boolean value) {
+        Tensor[] to = {
+            query ? zeros(inputs.query().shape().toArray()) : null,
+            key ? zeros(inputs.key().shape().toArray()) : null,
+            value ? zeros(inputs.value().shape().toArray()) : null
+        };
+        try (MultiHeadPass pass = layer.record(CPU, inputs, MultiHeadOutputs.of(zeros(2, 5, 12)), 0)) {
+            pass.backward(dy, MultiHeadGradients.of(to[0], to[1], to[2]), Map.of());
+        }
+        return to;
+    }
+}
