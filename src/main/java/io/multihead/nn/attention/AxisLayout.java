@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How the axes of one call's tensors divide into batch, tokens and features.
@@ -94,7 +95,7 @@ record AxisLayout(List<Integer> batch, List<Integer> tokens) {
     }
 
     /** Returns the view with batch axes first, then token axes, then the rest. */
-    Tensor inOrder(Tensor tensor) {
+    private Tensor inOrder(Tensor tensor) {
         List<Integer> order = new ArrayList<>(batch);
         order.addAll(tokens);
         order.addAll(range(leading(), tensor.rank()));
@@ -102,14 +103,14 @@ record AxisLayout(List<Integer> batch, List<Integer> tokens) {
     }
 
     /** Returns whether {@link #grouped} is a view, given a tensor {@link #inOrder}. */
-    boolean isView(Tensor ordered) {
+    private boolean isView(Tensor ordered) {
         return Views.collapses(ordered, 0, batch.size())
                 && Views.collapses(ordered, batch.size(), leading())
                 && Views.collapses(ordered, leading(), ordered.rank());
     }
 
     /** Returns {@code [batch, tokens, features]}, a view of a tensor {@link #inOrder}. */
-    Tensor grouped(Tensor ordered) {
+    private Tensor grouped(Tensor ordered) {
         Shape shape = ordered.shape();
         return ordered.reshape(
                 product(shape, range(0, batch.size())),
@@ -119,13 +120,47 @@ record AxisLayout(List<Integer> batch, List<Integer> tokens) {
 
     /** Returns a tensor as {@code [batch, tokens, features]}: a view, or a copy where none exists. */
     Tensor group(TensorArena arena, Tensor tensor) {
-        Tensor ordered = inOrder(tensor);
-        if (isView(ordered)) {
-            return grouped(ordered);
+        return read(target(arena, tensor, false));
+    }
+
+    /** Returns a tensor as {@code [batch, tokens, features]} whose tokens are the rows of one matrix: a view, or a copy. */
+    Tensor rows(TensorArena arena, Tensor tensor) {
+        return read(target(arena, tensor, true));
+    }
+
+    private static Tensor read(Target from) {
+        if (from.ordered != null) {
+            from.ordered.copyTo(from.grouped.reshape(from.ordered.shape().toArray()));
         }
-        Tensor dense = arena.f32(ordered.shape().toArray());
-        ordered.copyTo(dense);
-        return grouped(dense);
+        return from.grouped;
+    }
+
+    /**
+     * A result {@code [batch, tokens, features]} on its way to a tensor of the caller's.
+     *
+     * @param grouped where the result is written: a view of the caller's tensor, or a dense temporary
+     * @param ordered the caller's tensor {@link #inOrder} when the result is a temporary, else null
+     */
+    record Target(Tensor grouped, @Nullable Tensor ordered) {
+        /** Copies the result to the caller's tensor, unless it has been written there. */
+        void finish() {
+            if (ordered != null) {
+                grouped.reshape(ordered.shape().toArray()).copyTo(ordered);
+            }
+        }
+    }
+
+    /**
+     * Returns where a result for the caller's tensor is written.
+     *
+     * @param asRows whether a view counts only if its tokens are the rows of one matrix
+     */
+    Target target(TensorArena arena, Tensor tensor, boolean asRows) {
+        Tensor ordered = inOrder(tensor);
+        if (isView(ordered) && (!asRows || Views.flattens(grouped(ordered)))) {
+            return new Target(grouped(ordered), null);
+        }
+        return new Target(grouped(arena.f32(ordered.shape().toArray())), ordered);
     }
 
     private static long product(Shape shape, List<Integer> axes) {

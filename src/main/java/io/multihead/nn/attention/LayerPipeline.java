@@ -84,7 +84,9 @@ final class LayerPipeline {
             }
             HeadMask.apply(cpu, Views.splitHeads(masked, config.queryHeads()), inputs.headMask());
         }
-        writeOutput(cpu, arena, axes, masked, outputs.output());
+        AxisLayout.Target output = axes.target(arena, outputs.output(), recorded);
+        projector.projectOutput(cpu, arena, masked, output.grouped());
+        output.finish();
         return new Saved(axes, heads, attended, attention, weights, options, extraKeys);
     }
 
@@ -107,17 +109,5 @@ final class LayerPipeline {
             extraKeys.merge(cpu, arena, heads.query(), written, dropout, weights.extra());
         }
         return kept;
-    }
-
-    /** Projects the concatenated heads into the caller's tensor, through a dense one where no view of it fits. */
-    private void writeOutput(Compute cpu, TensorArena arena, AxisLayout axes, Tensor attended, Tensor output) {
-        Tensor ordered = axes.inOrder(output);
-        if (axes.isView(ordered)) {
-            projector.projectOutput(cpu, arena, attended, axes.grouped(ordered));
-        } else {
-            Tensor dense = arena.f32(ordered.shape().toArray());
-            projector.projectOutput(cpu, arena, attended, axes.grouped(dense));
-            dense.copyTo(ordered);
-        }
     }
 }

@@ -128,7 +128,7 @@ public final class MultiHeadPass implements Pass {
             MultiHeadGradients inputGradients,
             Map<String, Tensor> gradients) {
         Tensor upstream = scratch.f32(saved.attended().shape().toArray());
-        projector.backwardOutput(denseGradient(scratch, outputGradients.output()), upstream, gradients);
+        projector.backwardOutput(saved.axes().rows(scratch, outputGradients.output()), upstream, gradients);
         Tensor heads = Views.splitHeads(upstream, parameters.config().queryHeads());
         if (inputGradients.headMask() != null) {
             HeadMask.gradient(cpu, saved.attention().output(), heads, inputGradients.headMask());
@@ -141,35 +141,26 @@ public final class MultiHeadPass implements Pass {
                 WeightsGradient.perHead(cpu, scratch, parameters.config().queryHeads(), outputGradients);
         AttentionOutputs ofAttention = AttentionOutputs.of(heads).withWeights(weights);
         attendBack(scratch, ofAttention, into.heads(), inputGradients, gradients);
+        backInputs(scratch, into, inputGradients, gradients);
+    }
+
+    private void backInputs(
+            TensorArena scratch,
+            RecordedProjector.HeadGradients from,
+            MultiHeadGradients to,
+            Map<String, Tensor> gradients) {
+        Map<Projection, AxisLayout.Target> targets = new EnumMap<>(Projection.class);
         Map<Projection, Tensor> wanted = new EnumMap<>(Projection.class);
         for (Projection projection : Projection.values()) {
-            Tensor to = inputGradients.of(projection);
-            if (to != null) {
-                wanted.put(projection, scratch.f32(projector.input(projection).shape().toArray()));
+            Tensor given = to.of(projection);
+            if (given != null) {
+                AxisLayout.Target target = saved.axes().target(scratch, given, true);
+                targets.put(projection, target);
+                wanted.put(projection, target.grouped());
             }
         }
-        projector.backwardInputs(cpu, scratch, into, wanted, gradients);
-        wanted.forEach((projection, dense) -> deliver(dense, inputGradients.of(projection)));
-    }
-
-    /** Returns {@code [batch, tokens, features]} of any output gradient. */
-    private Tensor denseGradient(TensorArena scratch, Tensor outputGradient) {
-        Tensor ordered = saved.axes().inOrder(outputGradient);
-        Tensor dense = scratch.f32(ordered.shape().toArray());
-        ordered.copyTo(dense);
-        Tensor attended = saved.attended();
-        return dense.reshape(
-                attended.dim(0),
-                attended.dim(1),
-                parameters.config().outputShape().elements());
-    }
-
-    /** Writes a dense gradient of an input to the caller's tensor, if there is one. */
-    private void deliver(Tensor dense, @Nullable Tensor to) {
-        if (to != null) {
-            Tensor ordered = saved.axes().inOrder(to);
-            dense.reshape(ordered.shape().toArray()).copyTo(ordered);
-        }
+        projector.backwardInputs(cpu, scratch, from, wanted, gradients);
+        targets.values().forEach(AxisLayout.Target::finish);
     }
 
     /**

@@ -56,9 +56,7 @@ final class RecordedProjector implements Projector {
     public void projectOutput(Compute cpu, TensorArena arena, Tensor attended, Tensor result) {
         Linear linear =
                 Linear.of(parameters.get(LayerParameters.OUTPUT_WEIGHT), parameters.find(LayerParameters.OUTPUT_BIAS));
-        Tensor dense = allocate(arena, attended, result.dim(2));
-        output = linear.record(cpu, attended, dense, 0);
-        dense.copyTo(result);
+        output = linear.record(cpu, attended, result, 0);
     }
 
     @Override
@@ -74,8 +72,7 @@ final class RecordedProjector implements Projector {
         Checks.notNull(output, "output").backward(outputGradient, attendedGradient, own);
     }
 
-    /** Returns the input {@code [batch, tokens, features]} of one projection. */
-    Tensor input(Projection projection) {
+    private Tensor input(Projection projection) {
         return Checks.notNull(inputs.get(projection), "input");
     }
 
