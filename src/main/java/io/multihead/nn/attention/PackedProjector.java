@@ -19,28 +19,23 @@ import org.jspecify.annotations.Nullable;
 final class PackedProjector implements Projector {
     private final LayerParameters parameters;
     private final MultiHeadConfig config;
-    /** All three input projections as one matrix; null when their inputs differ in width. */
-    private final @Nullable PackedWeights fused;
-
     private final PackedWeights output;
-    /** Each input projection by itself: packed at once when there is no fused matrix, else by the first call that needs it. */
+    /** All three input projections as one matrix, packed by the first call that needs it. */
+    private volatile @Nullable PackedWeights fused;
+    /** Each input projection by itself, packed by the first call that needs them. */
     private volatile @Nullable Map<Projection, PackedWeights> separate;
 
     PackedProjector(LayerParameters parameters) {
         this.parameters = parameters;
         this.config = parameters.config();
-        this.fused = LayerParameters.fusable(config) ? packFused(parameters) : null;
-        if (fused == null) {
-            separate();
-        }
         this.output = pack(parameters.get(LayerParameters.OUTPUT_WEIGHT));
     }
 
     @Override
     public ProjectedHeads project(Compute cpu, TensorArena arena, Tensor query, Tensor key, Tensor value) {
-        if (fused != null && query == key && key == value) {
+        if (LayerParameters.fusable(config) && query == key && key == value) {
             Tensor all = arena.f32Like(query, Projection.allOutputs(config));
-            multiply(cpu, query, fused, parameters.find(LayerParameters.INPUT_BIAS), all);
+            multiply(cpu, query, fused(), parameters.find(LayerParameters.INPUT_BIAS), all);
             return ProjectedHeads.ofFused(config, all);
         }
         return new ProjectedHeads(
@@ -78,19 +73,33 @@ final class PackedProjector implements Projector {
         Gemm.multiply(cpu, from, weight, to, GemmOptions.DEFAULT.withBias(bias));
     }
 
+    private PackedWeights fused() {
+        PackedWeights packed = fused;
+        return packed == null ? packFused() : packed;
+    }
+
+    private synchronized PackedWeights packFused() {
+        PackedWeights packed = fused;
+        if (packed == null) {
+            packed = pack(fusedWeight());
+            fused = packed;
+        }
+        return packed;
+    }
+
     private Map<Projection, PackedWeights> separate() {
         Map<Projection, PackedWeights> packed = separate;
+        return packed == null ? packSeparate() : packed;
+    }
+
+    private synchronized Map<Projection, PackedWeights> packSeparate() {
+        Map<Projection, PackedWeights> packed = separate;
         if (packed == null) {
-            synchronized (this) {
-                packed = separate;
-                if (packed == null) {
-                    packed = new EnumMap<>(Projection.class);
-                    for (Projection projection : Projection.values()) {
-                        packed.put(projection, pack(parameters.weight(projection)));
-                    }
-                    separate = packed;
-                }
+            packed = new EnumMap<>(Projection.class);
+            for (Projection projection : Projection.values()) {
+                packed.put(projection, pack(parameters.weight(projection)));
             }
+            separate = packed;
         }
         return packed;
     }
@@ -100,18 +109,21 @@ final class PackedProjector implements Projector {
         return PackedWeights.of(weight.transpose(0, 1));
     }
 
-    private static PackedWeights packFused(LayerParameters parameters) {
-        Tensor fused = parameters.find(LayerParameters.FUSED_WEIGHT);
-        if (fused != null) {
-            return pack(fused);
+    /** Returns the weights of all three input projections as one matrix: the layer's own, or a copy. */
+    private Tensor fusedWeight() {
+        Tensor fusedWeight = parameters.find(LayerParameters.FUSED_WEIGHT);
+        if (fusedWeight != null) {
+            return fusedWeight;
         }
-        MultiHeadConfig config = parameters.config();
         Shape shape = Checks.notNull(
                 LayerParameters.shapes(config, true).get(LayerParameters.FUSED_WEIGHT), LayerParameters.FUSED_WEIGHT);
         Tensor joined = Tensor.allocate(Arena.ofAuto(), DType.F32, shape);
-        for (Projection projection : Projection.values()) {
-            parameters.weight(projection).copyTo(projection.rows(config, joined));
-        }
-        return pack(joined);
+        Tensor.concat(
+                0,
+                joined,
+                parameters.weight(Projection.QUERY),
+                parameters.weight(Projection.KEY),
+                parameters.weight(Projection.VALUE));
+        return joined;
     }
 }
