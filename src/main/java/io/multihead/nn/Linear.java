@@ -98,9 +98,8 @@ public final class Linear implements Layer {
         Checks.atLeast(inputs, 1, "inputs");
         Checks.atLeast(outputs, 1, "outputs");
         InitialTensors random = new InitialTensors(seed, Checks.notNull(arena, "arena"));
-        double bound = 1 / Math.sqrt(inputs);
-        Tensor weight = random.uniform(bound, Shape.of(outputs, inputs));
-        return of(weight, bias ? random.uniform(bound, Shape.of(outputs)) : null);
+        Map<String, Tensor> drawn = random.linear("", inputs, outputs);
+        return of(Checks.notNull(drawn.get(WEIGHT), WEIGHT), bias ? drawn.get(BIAS) : null);
     }
 
     @Override
