@@ -87,7 +87,9 @@ public final class MultiHeadAttention implements Layer {
      * @return the same as {@link MultiHeadConfig#parameterCount()}
      */
     public long parameterCount() {
-        return config().parameterCount();
+        return parameters.byName().values().stream()
+                .mapToLong(tensor -> tensor.shape().elements())
+                .sum();
     }
 
     /**

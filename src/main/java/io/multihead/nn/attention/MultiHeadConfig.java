@@ -5,7 +5,7 @@ import io.multihead.attention.AttentionOptions;
 import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Shape;
 import java.lang.foreign.Arena;
-import java.util.Collection;
+import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -381,7 +381,22 @@ public final class MultiHeadConfig {
      * @throws IllegalArgumentException if it does not fit a {@code long}
      */
     public long parameterCount() {
-        Collection<Shape> shapes = LayerParameters.shapes(this, false).values();
+        long query = queryHeads() * headDim();
+        long key = keyValueHeads() * headDim();
+        long value = keyValueHeads() * valueDim();
+        long outputs = outputShape().elements();
+        List<Shape> shapes = new ArrayList<>(List.of(
+                Shape.of(query, embedDim()),
+                Shape.of(key, keyInputDim()),
+                Shape.of(value, valueInputDim()),
+                Shape.of(outputs, queryHeads() * valueDim())));
+        if (bias()) {
+            shapes.add(Shape.of(query + key + value));
+            shapes.add(Shape.of(outputs));
+        }
+        if (keyValueBias()) {
+            shapes.add(Shape.of(key + value));
+        }
         try {
             return shapes.stream().mapToLong(Shape::elements).reduce(0, Math::addExact);
         } catch (ArithmeticException overflow) {
