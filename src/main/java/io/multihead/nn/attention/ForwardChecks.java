@@ -46,7 +46,8 @@ final class ForwardChecks {
             boolean recorded) {
         MultiHeadConfig config = parameters.config();
         Checked checked = new Checked(
-                AxisLayout.of(config, inputs.query().shape()), config.options().mask().and(inputs.mask()));
+                AxisLayout.of(config, inputs.query().shape()),
+                config.options().mask().and(inputs.mask()));
         ForwardChecks check = new ForwardChecks(cpu, parameters, inputs, checked);
         check.inputs(inputs);
         check.sequences(inputs, recorded);

@@ -70,8 +70,7 @@ final class LayerPipeline {
         ProjectedHeads heads = projector.project(cpu, arena, query, key, value);
 
         Tensor attended = projector.allocate(arena, query, config.queryHeads() * config.valueDim());
-        AttentionOptions options =
-                config.options().withMask(checked.mask()).withDropout(dropout);
+        AttentionOptions options = config.options().withMask(checked.mask()).withDropout(dropout);
         HeadWeights weights = HeadWeights.of(config, arena, heads, inputs.sequences(), outputs, recorded);
         AttentionOutputs attention = attend(cpu, arena, heads, attended, options, inputs.sequences(), weights);
         weights.deliver(cpu, arena, outputs);

@@ -149,10 +149,7 @@ final class RecordedProjector implements Projector {
     }
 
     private void one(
-            Projection projection,
-            HeadGradients from,
-            @Nullable Tensor to,
-            Map<String, Tensor> parameterGradients) {
+            Projection projection, HeadGradients from, @Nullable Tensor to, Map<String, Tensor> parameterGradients) {
         Map<String, Tensor> own = new LinkedHashMap<>();
         boolean separate = parameters.find(LayerParameters.FUSED_WEIGHT) == null;
         Tensor weight = parameterGradients.get(separate ? projection.weightName() : LayerParameters.FUSED_WEIGHT);

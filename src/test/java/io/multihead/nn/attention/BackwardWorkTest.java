@@ -3,6 +3,7 @@ package io.multihead.nn.attention;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import io.multihead.analysis.AttentionCost;
 import io.multihead.compute.Compute;
 import io.multihead.nn.Gradients;
 import io.multihead.support.TestTensors;
@@ -69,6 +70,18 @@ class BackwardWorkTest {
         // and for parameters: weight and bias of the output and of three inputs
         Map<String, Tensor> gradients = Gradients.zeros(layer, Arena.ofAuto());
         assertEquals(1 + 8, multiplications(cross, MultiHeadGradients.NONE, gradients));
+    }
+
+    /** The projected heads and their attention: no second output. What a pass kept is idle once it has been closed. */
+    @Test
+    void aPassKeepsTheBytesThatItsCostStates() {
+        try (Compute cpu = Compute.threads(1)) {
+            MultiHeadPass pass = layer.record(cpu, x, zeros(2, 5, 12), 0);
+            long before = cpu.heldBytes();
+            pass.close();
+            // log-sum-exp, 8 bytes per head and token, has memory of its own
+            assertEquals(new AttentionCost(12, 3).recordedBytes(2 * 5) - 8 * 3 * 2 * 5, cpu.heldBytes() - before);
+        }
     }
 
     /** Wherever one tensor is several inputs, and whichever gradients are wanted beside it. */

@@ -85,8 +85,9 @@ class MultiHeadAttentionBadInputTest {
         fails(
                 "headDim: 1152921504606846976; expected at most 384307168202282325 with 8 heads",
                 () -> MultiHeadConfig.of(8, 8, 1L << 60));
-        fails("valueDim: 1537228672809129302; expected at most 1537228672809129301 with 2 heads", () -> CONFIG.withValueDim(
-                1537228672809129302L));
+        fails(
+                "valueDim: 1537228672809129302; expected at most 1537228672809129301 with 2 heads",
+                () -> CONFIG.withValueDim(1537228672809129302L));
         MultiHeadConfig square = MultiHeadConfig.of(1L << 31, 2).withBias(false);
         fails(
                 "parameters: shapes [[2147483648, 2147483648], [2147483648, 2147483648], [2147483648, 2147483648], "
@@ -160,9 +161,7 @@ class MultiHeadAttentionBadInputTest {
     void outputShapeTakesWhatForwardTakes() {
         assertEquals(Shape.of(2, 3, 8), layer.outputShape(Shape.of(2, 3, 8)));
         fails("query: shape [2, 3, 7]; expected [2, 3, 8]", () -> layer.outputShape(Shape.of(2, 3, 7)));
-        fails(
-                "query: shape [8]; expected [batch, tokens, 8] or [tokens, 8]",
-                () -> layer.outputShape(Shape.of(8)));
+        fails("query: shape [8]; expected [batch, tokens, 8] or [tokens, 8]", () -> layer.outputShape(Shape.of(8)));
         MultiHeadAttention tokensFirst =
                 MultiHeadAttention.initialise(MultiHeadConfig.of(8, 2).withBatchFirst(false), 1, Arena.ofAuto());
         fails(
