@@ -26,6 +26,8 @@ public final class ScoreCase {
     /** Windows, soft-cap, linear biases, sinks, a modifier, and the size of sparse blocks, 0 for none. */
     public record Changes(
             long left, long right, double softCap, boolean slopes, boolean sinks, boolean modifier, int blocks) {
+        public static final Changes NONE = new Changes(Long.MAX_VALUE, Long.MAX_VALUE, 0, false, false, false, 0);
+
         /** Returns them without a modifier. */
         public Changes differentiable() {
             return new Changes(left, right, softCap, slopes, sinks, false, blocks);
@@ -63,8 +65,11 @@ public final class ScoreCase {
             changed = changed.and(ScoreRule.alibiFrom(doubles(slopes), built.offsets()));
         }
         changed = changed.and(built.rule());
-        Mask mask = built.options().mask().and(Mask.window(changes.left, changes.right));
-        changed = changed.and(ScoreRule.windowFrom(changes.left, changes.right, built.offsets()));
+        Mask mask = built.options().mask();
+        if (!changes.equals(Changes.NONE)) {
+            mask = mask.and(Mask.window(changes.left, changes.right));
+            changed = changed.and(ScoreRule.windowFrom(changes.left, changes.right, built.offsets()));
+        }
         if (changes.blocks > 0) {
             Tensor kept = Numbers.fill(
                     Layout.DENSE.allocate(
