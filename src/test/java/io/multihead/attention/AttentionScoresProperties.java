@@ -14,6 +14,7 @@ import io.multihead.support.AttentionCase;
 import io.multihead.support.Layout;
 import io.multihead.support.Numbers;
 import io.multihead.support.ScoreCase;
+import io.multihead.support.Tokens;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
@@ -57,7 +58,7 @@ class AttentionScoresProperties {
             AttentionOutputs outputs =
                     plain(arena, attentionCase, built).withScores(scores(arena, trial, dtype), stage);
             Attention.forward(THREADS, built.query(), built.key(), built.value(), outputs, trial.score.options);
-            Tensor scores = tensorOf(outputs);
+            Tensor scores = outputs.scores().tensor();
             assertArrayEquals(Numbers.of(weighted.output()), Numbers.of(outputs.output()), "output");
             assertArrayEquals(Numbers.of(weighted.logSumExp()), Numbers.of(outputs.logSumExp()), "logSumExp");
             assertTrue(Layout.untouchedOutside(scores), "bytes around the scores");
@@ -156,9 +157,9 @@ class AttentionScoresProperties {
             lengths = new long[] {random.nextInt(limit), 0, 1 + random.nextInt(limit)};
             most = (int) Arrays.stream(lengths).max().orElseThrow() + random.nextInt(3);
             queries = 1 + random.nextInt(5);
-            query = gaussian(3, HEADS, queries, DIM);
-            key = gaussian(3, KV_HEADS, most, DIM);
-            value = gaussian(3, KV_HEADS, most, DIM);
+            query = Numbers.gaussian(Tokens.zeros(3, HEADS, queries, DIM), random, 0, 1);
+            key = Numbers.gaussian(Tokens.zeros(3, KV_HEADS, most, DIM), random, 0, 1);
+            value = Numbers.gaussian(Tokens.zeros(3, KV_HEADS, most, DIM), random, 0, 1);
             Mask mask = random.nextBoolean() ? Mask.CAUSAL : Mask.window(3, 5);
             ScoreOptions scores = random.nextBoolean() ? ScoreOptions.NONE : ScoreOptions.NONE.withSoftCap(2);
             options = AttentionOptions.DEFAULT.withMask(mask).withScores(scores.withSinks(1f, 0f, -1f, 2f));
@@ -249,14 +250,6 @@ class AttentionScoresProperties {
         private AttentionOutputs output(int batch) {
             return AttentionOutputs.of(Tensor.of(new float[batch * HEADS * queries * DIM], batch, HEADS, queries, DIM));
         }
-
-        private Tensor gaussian(long... dims) {
-            float[] values = new float[(int) (dims[0] * dims[1] * dims[2] * dims[3])];
-            for (int i = 0; i < values.length; i++) {
-                values[i] = (float) random.nextGaussian();
-            }
-            return Tensor.of(values, dims);
-        }
     }
 
     /** Tokens that a cache has given up have no score at any stage; those that a mask hides have one before the mask. */
@@ -306,10 +299,5 @@ class AttentionScoresProperties {
             assertArrayEquals(expected, scores.toArray(), 4 * 0x1p-24f, stage.name());
             assertArrayEquals(new float[] {1, 2 - small}, output.toArray(), 8 * 0x1p-24f);
         }
-    }
-
-    private static Tensor tensorOf(AttentionOutputs outputs) {
-        AttentionScores scores = outputs.scores();
-        return scores.tensor();
     }
 }

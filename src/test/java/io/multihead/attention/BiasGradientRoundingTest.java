@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.support.Numbers;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -62,10 +63,6 @@ class BiasGradientRoundingTest {
     }
 
     private Tensor random() {
-        Tensor tensor = zeros(SHAPE);
-        for (long i = 0; i < SHAPE.elements(); i++) {
-            tensor.setAt(i, random.nextGaussian());
-        }
-        return tensor;
+        return Numbers.gaussian(zeros(SHAPE), random, 0, 1);
     }
 }

@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 
 import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
+import io.multihead.support.Numbers;
+import io.multihead.support.Tokens;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -28,9 +30,9 @@ class FlashAndFlexOptionsTest {
     private static final float APART = (2 * (DIM + 6) * 20 + 2 * KEYS + 8) * 0x1p-24f * 5;
 
     private final SplittableRandom random = new SplittableRandom(5);
-    private final Tensor query = gaussian(2, HEADS, QUERIES, DIM);
-    private final Tensor key = gaussian(2, HEADS, KEYS, DIM);
-    private final Tensor value = gaussian(2, HEADS, KEYS, DIM);
+    private final Tensor query = Numbers.gaussian(Tokens.zeros(2, HEADS, QUERIES, DIM), random, 0, 1);
+    private final Tensor key = Numbers.gaussian(Tokens.zeros(2, HEADS, KEYS, DIM), random, 0, 1);
+    private final Tensor value = Numbers.gaussian(Tokens.zeros(2, HEADS, KEYS, DIM), random, 0, 1);
 
     /** Changes a scaled score; minus infinity hides its key. */
     private interface Formula {
@@ -139,13 +141,5 @@ class FlashAndFlexOptionsTest {
             dot += query.get(b, h, i, d) * key.get(b, h, j, d);
         }
         return formula.apply(b, h, i, j, dot / Math.sqrt(DIM));
-    }
-
-    private Tensor gaussian(int batch, int heads, int tokens, int dim) {
-        float[] values = new float[batch * heads * tokens * dim];
-        for (int i = 0; i < values.length; i++) {
-            values[i] = (float) random.nextGaussian();
-        }
-        return Tensor.of(values, batch, heads, tokens, dim);
     }
 }

@@ -3,15 +3,14 @@ package io.multihead.attention;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.multihead.compute.Compute;
+import io.multihead.faults.Named;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.util.List;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.function.Executable;
 
 /** Boundaries of packed sequences, and attention over them. */
 class PackedSequencesTest {
@@ -40,13 +39,15 @@ class PackedSequencesTest {
 
     @Test
     void badBoundariesAreIllegalArguments() {
-        fails("offsets: []; expected 0 and numbers that rise from there", () -> PackedSequences.of());
-        fails("offsets: [1, 2]; expected 0 and numbers that rise from there", () -> PackedSequences.of(1, 2));
-        fails("offsets: [0, 2, 1]; expected 0 and numbers that rise from there", () -> PackedSequences.of(0, 2, 1));
-        fails("lengths: -1; expected at least 0", () -> PackedSequences.ofLengths(2, -1));
-        fails("sequence: 1; expected 0 to 0", () -> PackedSequences.of(0, 2).start(1));
+        Named.message("offsets: []; expected 0 and numbers that rise from there", () -> PackedSequences.of());
+        Named.message("offsets: [1, 2]; expected 0 and numbers that rise from there", () -> PackedSequences.of(1, 2));
+        Named.message(
+                "offsets: [0, 2, 1]; expected 0 and numbers that rise from there", () -> PackedSequences.of(0, 2, 1));
+        Named.message("lengths: -1; expected at least 0", () -> PackedSequences.ofLengths(2, -1));
+        Named.message(
+                "sequence: 1; expected 0 to 0", () -> PackedSequences.of(0, 2).start(1));
         Tensor tokens = Tensor.zeros(Arena.ofAuto(), DType.F32, 1, 1, 5, 2);
-        fails(
+        Named.message(
                 "key: 5 tokens in shape [1, 1, 5, 2]; expected the 4 of sequences at [0, 4]",
                 () -> KeyValueView.packed(tokens, tokens, PackedSequences.of(0, 4)));
     }
@@ -92,13 +93,9 @@ class PackedSequencesTest {
         Attention.forward(
                 Compute.serial(), zeros, zeros, value, output, AttentionOptions.DEFAULT.withMask(all.and(Mask.CAUSAL)));
         assertArrayEquals(new float[] {1, 1, 3, 3}, output.toArray());
-        fails(
+        Named.message(
                 "keyPadding: F32 [2]; expected I8 of [batch, keys] or [keys]",
                 () -> Mask.keyPadding(Tensor.of(new float[2])));
         assertEquals(List.of(), Mask.CAUSAL.tensors());
-    }
-
-    private static void fails(String message, Executable call) {
-        assertEquals(message, assertThrows(IllegalArgumentException.class, call).getMessage());
     }
 }

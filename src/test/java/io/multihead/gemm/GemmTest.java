@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.multihead.compute.Compute;
+import io.multihead.faults.Named;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.ScratchKey;
 import io.multihead.internal.layout.Panels;
@@ -24,7 +25,6 @@ import org.junit.jupiter.api.Assertions;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
-import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -138,25 +138,25 @@ class GemmTest {
         Tensor a = matrix(2, 3);
         Tensor b = matrix(3, 4);
         Tensor c = matrix(2, 4);
-        fails("a: shape [3]; expected [..., rows, columns]", () -> run(Tensor.of(new float[3]), b, c));
-        fails("a: shape [5, 3]; expected 2 rows, as in c [2, 4]", () -> run(matrix(5, 3), b, c));
-        fails(
+        Named.message("a: shape [3]; expected [..., rows, columns]", () -> run(Tensor.of(new float[3]), b, c));
+        Named.message("a: shape [5, 3]; expected 2 rows, as in c [2, 4]", () -> run(matrix(5, 3), b, c));
+        Named.message(
                 "b: shape [5, 4] with 5 rows and 4 columns; expected 3 rows as a has columns, and 4 columns, as in c [2, 4]",
                 () -> run(a, matrix(5, 4), c));
-        fails(
+        Named.message(
                 "b: packed with 3 rows and 5 columns; expected 3 rows as a has columns, and 4 columns, as in c [2, 4]",
                 () -> Gemm.multiply(CPU, a, PackedWeights.of(matrix(3, 5)), c, GemmOptions.DEFAULT));
-        fails(
+        Named.message(
                 "b: shape [2, 3, 4]; expected batch axes as in c [2, 4], or 1",
                 () -> run(a, Tensor.of(new float[24], 2, 3, 4), c));
-        fails(
+        Named.message(
                 "bias: shape [3]; expected [4], as in c [2, 4]",
                 () -> Gemm.multiply(CPU, a, b, c, GemmOptions.DEFAULT.withBias(Tensor.of(new float[3]))));
-        fails("bias: F32 [2, 2]; expected one axis", () -> GemmOptions.DEFAULT.withBias(matrix(2, 2)));
-        fails(
+        Named.message("bias: F32 [2, 2]; expected one axis", () -> GemmOptions.DEFAULT.withBias(matrix(2, 2)));
+        Named.message(
                 "options: transposeB with packed weights; expected them packed as [inputs, outputs]",
                 () -> Gemm.multiply(CPU, a, PackedWeights.of(b), c, GemmOptions.DEFAULT.withTransposeB(true)));
-        fails(
+        Named.message(
                 "matrix: shape [3]; expected two axes [inputs, outputs]",
                 () -> PackedWeights.of(Tensor.of(new float[3])));
     }
@@ -166,17 +166,19 @@ class GemmTest {
         float[] shared = new float[32];
         Tensor a = Tensor.of(shared, 2, 3);
         Tensor c = Tensor.of(shared, 2, 4);
-        fails("c: F32 [2, 4] overlaps a; expected memory of its own", () -> run(a, matrix(3, 4), c));
+        Named.message("c: F32 [2, 4] overlaps a; expected memory of its own", () -> run(a, matrix(3, 4), c));
         Tensor once = Tensor.of(new float[4], 1, 4).broadcast(2, 4);
-        fails(
+        Named.message(
                 "c: F32 [2, 4] strides [0, 1]; expected every element to have its own storage",
                 () -> run(matrix(2, 3), matrix(3, 4), once));
         Tensor fixed = Tensor.view(MemorySegment.ofArray(new float[8]).asReadOnly(), DType.F32, Shape.of(2, 4));
-        fails("c: read-only memory; expected memory that can be written", () -> run(matrix(2, 3), matrix(3, 4), fixed));
+        Named.message(
+                "c: read-only memory; expected memory that can be written",
+                () -> run(matrix(2, 3), matrix(3, 4), fixed));
         Arena arena = Arena.ofConfined();
         Tensor gone = Tensor.allocate(arena, DType.F32, Shape.of(2, 3));
         try (Compute two = Compute.threads(2)) {
-            fails(
+            Named.message(
                     "a: memory of an arena confined to this thread; expected a shared, automatic or global arena, as this "
                             + "Compute has 2 threads",
                     () -> Gemm.multiply(two, gone, matrix(3, 4), matrix(2, 4), GemmOptions.DEFAULT));
@@ -241,9 +243,5 @@ class GemmTest {
 
     private static Tensor matrix(int rows, int columns) {
         return Tensor.of(new float[rows * columns], rows, columns);
-    }
-
-    private static void fails(String message, Executable call) {
-        assertEquals(message, assertThrows(IllegalArgumentException.class, call).getMessage());
     }
 }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.support.TestTensors;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -194,11 +195,6 @@ class PackedFileTest {
     }
 
     private static Tensor random(int rows, int columns) {
-        Random random = new Random(rows * 1000L + columns);
-        float[] values = new float[rows * columns];
-        for (int i = 0; i < values.length; i++) {
-            values[i] = (float) random.nextGaussian();
-        }
-        return Tensor.of(values, rows, columns);
+        return TestTensors.random(new Random(rows * 1000L + columns), rows, columns);
     }
 }

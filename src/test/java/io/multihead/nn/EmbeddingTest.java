@@ -2,10 +2,10 @@ package io.multihead.nn;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.faults.Named;
 import io.multihead.support.Layout;
 import io.multihead.support.Numbers;
 import io.multihead.tensor.DType;
@@ -18,7 +18,6 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.function.Executable;
 
 /** The embedding, element by element. */
 class EmbeddingTest {
@@ -71,24 +70,20 @@ class EmbeddingTest {
         Arrays.fill(memory, Float.NaN);
         Tensor y = Tensor.of(memory, 3, 2);
         Tensor dy = Tensor.of(new float[6], 3, 2);
-        fails("ids[2]: 3; expected 0 to 2", () -> embedding.forward(SERIAL, new int[] {0, 1, 3}, y));
-        fails("ids[1]: -1; expected 0 to 2", () -> embedding.backward(SERIAL, new int[] {0, -1, 0}, dy, y));
-        fails(
+        Named.message("ids[2]: 3; expected 0 to 2", () -> embedding.forward(SERIAL, new int[] {0, 1, 3}, y));
+        Named.message("ids[1]: -1; expected 0 to 2", () -> embedding.backward(SERIAL, new int[] {0, -1, 0}, dy, y));
+        Named.message(
                 "y: shape [3, 2]; expected [..., 2] with 4 rows, one per id",
                 () -> embedding.forward(SERIAL, new int[4], y));
-        fails(
+        Named.message(
                 "weightGradient: shape [2, 2]; expected [3, 2]",
                 () -> embedding.backward(SERIAL, new int[3], dy, Tensor.of(memory, 2, 2)));
-        fails(
+        Named.message(
                 "weightGradient: F32 [3, 2] overlaps outputGradient; expected memory of its own",
                 () -> embedding.backward(SERIAL, new int[3], y, y));
-        fails("weight: shape [6]; expected [vocabulary, dim]", () -> Embedding.of(Tensor.of(new float[6])));
+        Named.message("weight: shape [6]; expected [vocabulary, dim]", () -> Embedding.of(Tensor.of(new float[6])));
         for (float element : memory) {
             assertTrue(Float.isNaN(element), "written");
         }
-    }
-
-    private static void fails(String message, Executable call) {
-        assertEquals(message, assertThrows(IllegalArgumentException.class, call).getMessage());
     }
 }

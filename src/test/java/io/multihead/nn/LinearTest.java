@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.multihead.compute.Compute;
+import io.multihead.faults.Named;
 import io.multihead.reference.ReferenceLinear;
 import io.multihead.reference.Tolerance;
 import io.multihead.support.Golden;
@@ -26,7 +27,6 @@ import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
-import org.junit.jupiter.api.function.Executable;
 
 /** The linear layer against PyTorch's vectors, its specification, and what must not change a bit. */
 class LinearTest {
@@ -160,27 +160,28 @@ class LinearTest {
     @Test
     void badInputIsNamedAndWritesNothing() {
         Tensor weight = Tensor.of(new float[6], 2, 3);
-        fails("weight: shape [6]; expected [outputs, inputs]", () -> Linear.of(Tensor.of(new float[6]), null));
-        fails("bias: shape [3]; expected [2], as weight [2, 3]", () -> Linear.of(weight, Tensor.of(new float[3])));
+        Named.message("weight: shape [6]; expected [outputs, inputs]", () -> Linear.of(Tensor.of(new float[6]), null));
+        Named.message(
+                "bias: shape [3]; expected [2], as weight [2, 3]", () -> Linear.of(weight, Tensor.of(new float[3])));
         Linear layer = Linear.of(weight, null);
         Tensor x = Tensor.of(new float[12], 4, 3);
         float[] memory = new float[12];
         Arrays.fill(memory, Float.NaN);
         Tensor y = Tensor.of(memory, 4, 2);
-        fails("x: shape [4, 2]; expected [..., 3]", () -> layer.forward(SERIAL, y, y));
-        fails("y: shape [4, 3]; expected [4, 2]", () -> layer.record(SERIAL, x, Tensor.of(memory, 4, 3)));
-        fails(
+        Named.message("x: shape [4, 2]; expected [..., 3]", () -> layer.forward(SERIAL, y, y));
+        Named.message("y: shape [4, 3]; expected [4, 2]", () -> layer.record(SERIAL, x, Tensor.of(memory, 4, 3)));
+        Named.message(
                 "y: F32 [4, 2] overlaps x; expected memory of its own",
                 () -> layer.forward(SERIAL, Tensor.of(memory, 4, 3), y));
         Pass pass = layer.record(SERIAL, x, Tensor.of(new float[8], 4, 2));
         Tensor dy = Tensor.of(new float[8], 4, 2);
-        fails(
+        Named.message(
                 "outputGradient: shape [4, 3]; expected [4, 2]",
                 () -> pass.backward(x, Tensor.of(memory, 4, 3), Map.of()));
-        fails(
+        Named.message(
                 "gradient of weight: shape [3, 2]; expected [2, 3]",
                 () -> pass.backward(dy, Tensor.of(memory, 4, 3), Map.of("weight", Tensor.of(new float[6], 3, 2))));
-        fails(
+        Named.message(
                 "gradient of weight: F32 [2, 3] overlaps inputGradient; expected memory of its own",
                 () -> pass.backward(dy, Tensor.of(memory, 4, 3), Map.of("weight", Tensor.of(memory, 2, 3))));
         pass.close();
@@ -189,9 +190,5 @@ class LinearTest {
         for (float element : memory) {
             assertEquals(Float.NaN, element);
         }
-    }
-
-    private static void fails(String message, Executable call) {
-        assertEquals(message, assertThrows(IllegalArgumentException.class, call).getMessage());
     }
 }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.faults.Named;
 import io.multihead.reference.ReferenceNorm;
 import io.multihead.support.Golden;
 import io.multihead.support.Layout;
@@ -174,23 +175,23 @@ class NormTest {
 
     @Test
     void badInputIsNamedAndWritesNothing() {
-        fails(
+        Named.message(
                 "normalized: []; expected one axis or more, and elements",
                 () -> LayerNorm.of(Shape.of(), 1e-5, null, null));
-        fails("epsilon: -1.0; expected a finite number of at least 0", () -> RmsNorm.of(Shape.of(3), -1, null));
+        Named.message("epsilon: -1.0; expected a finite number of at least 0", () -> RmsNorm.of(Shape.of(3), -1, null));
         Tensor three = Tensor.of(new float[3]);
-        fails("weight: shape [3]; expected [4]", () -> RmsNorm.of(Shape.of(4), 0, three));
-        fails("bias: shape [3]; expected [2, 3]", () -> LayerNorm.of(Shape.of(2, 3), 0, null, three));
+        Named.message("weight: shape [3]; expected [4]", () -> RmsNorm.of(Shape.of(4), 0, three));
+        Named.message("bias: shape [3]; expected [2, 3]", () -> LayerNorm.of(Shape.of(2, 3), 0, null, three));
         Layer layer = LayerNorm.of(Shape.of(3), 1e-5, three, null);
         float[] memory = new float[6];
         Arrays.fill(memory, Float.NaN);
         Tensor to = Tensor.of(memory, 2, 3);
-        fails(
+        Named.message(
                 "x: shape [3, 2]; expected the last axes to be [3]",
                 () -> layer.forward(SERIAL, Tensor.of(new float[6], 3, 2), to));
-        fails("y: F32 [2, 3] overlaps x; expected memory of its own", () -> layer.record(SERIAL, to, to));
+        Named.message("y: F32 [2, 3] overlaps x; expected memory of its own", () -> layer.record(SERIAL, to, to));
         Pass pass = layer.record(SERIAL, Tensor.of(new float[6], 2, 3), Tensor.of(new float[6], 2, 3));
-        fails(
+        Named.message(
                 "gradient of weight: F32 [3] overlaps weight; expected memory of its own",
                 () -> pass.backward(Tensor.of(new float[6], 2, 3), to, Map.of("weight", three)));
         pass.close();
@@ -198,9 +199,5 @@ class NormTest {
         for (float element : memory) {
             assertTrue(Float.isNaN(element), "written");
         }
-    }
-
-    private static void fails(String message, org.junit.jupiter.api.function.Executable call) {
-        assertEquals(message, assertThrows(IllegalArgumentException.class, call).getMessage());
     }
 }

@@ -3,10 +3,10 @@ package io.multihead.position;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.faults.Named;
 import io.multihead.position.Rope.Pairing;
 import io.multihead.support.Numbers;
 import io.multihead.tensor.Tensor;
@@ -118,19 +118,21 @@ class RopeStreamsTest {
 
     @Test
     void sectionsThatDoNotFitAreNamed() {
-        fails(() -> RopeSections.interleaved(20, 24, 20), "sizes: [20, 24, 20]");
-        fails(() -> RopeSections.consecutive(1, -1), "sizes[1]: -1");
-        fails(() -> RopeSections.consecutive(), "sizes: []");
-        fails(() -> RopeSections.consecutive(Integer.MAX_VALUE, Integer.MAX_VALUE), "sizes: [2147483647");
+        Named.mentions(() -> RopeSections.interleaved(20, 24, 20), "sizes: [20, 24, 20]");
+        Named.mentions(() -> RopeSections.consecutive(1, -1), "sizes[1]: -1");
+        Named.mentions(() -> RopeSections.consecutive(), "sizes: []");
+        Named.mentions(() -> RopeSections.consecutive(Integer.MAX_VALUE, Integer.MAX_VALUE), "sizes: [2147483647");
         Rope rope = Rope.of(Rope.Config.of(8));
-        fails(() -> rope.withSections(RopeSections.consecutive(1, 2)), "sections: consecutive[1, 2]; expected 4 pairs");
+        Named.mentions(
+                () -> rope.withSections(RopeSections.consecutive(1, 2)),
+                "sections: consecutive[1, 2]; expected 4 pairs");
         Rope three = rope.withSections(RopeSections.consecutive(2, 1, 1));
-        fails(
+        Named.mentions(
                 () -> three.apply(SERIAL, x, x, new long[TOKENS * 2]),
                 "positions: length 40; expected 20 [tokens], or 60 [batch, tokens], or 180 [streams, batch, tokens]");
-        fails(() -> three.apply(new float[8], 0, new long[2]), "positions: length 2; expected 1");
-        fails(() -> three.apply(new float[8], 0, new long[] {1, -1, 1}), "positions[1]: -1");
-        fails(() -> three.apply(new float[8], 1, new long[3]), "at: 1");
+        Named.mentions(() -> three.apply(new float[8], 0, new long[2]), "positions: length 2; expected 1");
+        Named.mentions(() -> three.apply(new float[8], 0, new long[] {1, -1, 1}), "positions[1]: -1");
+        Named.mentions(() -> three.apply(new float[8], 1, new long[3]), "at: 1");
     }
 
     @Test
@@ -167,19 +169,15 @@ class RopeStreamsTest {
 
     @Test
     void scalingsThatDoNotFitAreNamed() {
-        fails(
+        Named.mentions(
                 () -> Rope.of(Rope.Config.of(8).withScaling(RopeScaling.Frequencies.of(1, 0.5))),
                 "scaling: made for 2 pairs; expected 4, half of rotaryDims 8");
-        fails(() -> RopeScaling.Frequencies.of(1, -0.5), "perPosition[1]: -0.5");
-        fails(() -> new RopeScaling.Proportional(1.5, 1), "fraction: 1.5");
-        fails(() -> new RopeScaling.Proportional(Double.NaN, 1), "fraction: NaN");
-        fails(() -> RopeScaling.LongRope.of(List.of(1.0), List.of(1.0, 2.0), 64, 128), "longFactors: 2 elements");
-        fails(() -> RopeScaling.LongRope.of(List.of(0.0), List.of(1.0), 64, 128), "shortFactors[0]: 0.0");
-        fails(() -> RopeScaling.LongRope.of(List.of(1.0), List.of(1.0), 1, 128), "originalContext: 1");
-    }
-
-    private static void fails(Runnable call, String part) {
-        IllegalArgumentException failure = assertThrows(IllegalArgumentException.class, call::run);
-        assertTrue(failure.getMessage().contains(part), failure.getMessage());
+        Named.mentions(() -> RopeScaling.Frequencies.of(1, -0.5), "perPosition[1]: -0.5");
+        Named.mentions(() -> new RopeScaling.Proportional(1.5, 1), "fraction: 1.5");
+        Named.mentions(() -> new RopeScaling.Proportional(Double.NaN, 1), "fraction: NaN");
+        Named.mentions(
+                () -> RopeScaling.LongRope.of(List.of(1.0), List.of(1.0, 2.0), 64, 128), "longFactors: 2 elements");
+        Named.mentions(() -> RopeScaling.LongRope.of(List.of(0.0), List.of(1.0), 64, 128), "shortFactors[0]: 0.0");
+        Named.mentions(() -> RopeScaling.LongRope.of(List.of(1.0), List.of(1.0), 1, 128), "originalContext: 1");
     }
 }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.faults.Named;
 import io.multihead.position.Rope.Pairing;
 import io.multihead.position.RopeProperties.Sizes;
 import io.multihead.reference.ReferenceRope;
@@ -185,16 +186,19 @@ class RopeTableProperties {
         Tensor x = Tensor.of(new float[2 * 2 * 6], 2, 1, 2, 6);
         Tensor y = Tensor.of(new float[2 * 2 * 6], 2, 1, 2, 6);
         y.fill(7);
-        fails(() -> rope.apply(SERIAL, x, y, 3), "firstPosition: 3; expected 0 to 2", "tables cos and sin [4, 3]");
-        fails(() -> rope.apply(SERIAL, x, y, -1), "firstPosition: -1", "tables cos and sin [4, 3]");
-        fails(
+        Named.mentions(
+                () -> rope.apply(SERIAL, x, y, 3), "firstPosition: 3; expected 0 to 2", "tables cos and sin [4, 3]");
+        Named.mentions(() -> rope.apply(SERIAL, x, y, -1), "firstPosition: -1", "tables cos and sin [4, 3]");
+        Named.mentions(
                 () -> rope.apply(SERIAL, x, y, new long[] {0, 3, 4, 0}),
                 "positions[2]: 4; expected 0 to 3",
                 "tables cos and sin [4, 3]");
-        fails(() -> rope.apply(new float[6], 0, 4), "position: 4; expected 0 to 3", "tables cos and sin [4, 3]");
-        fails(() -> rope.applyInverse(SERIAL, x, y, new long[3]), "positions: length 3; expected 2 [tokens], or 4");
+        Named.mentions(
+                () -> rope.apply(new float[6], 0, 4), "position: 4; expected 0 to 3", "tables cos and sin [4, 3]");
+        Named.mentions(
+                () -> rope.applyInverse(SERIAL, x, y, new long[3]), "positions: length 3; expected 2 [tokens], or 4");
         Tensor wide = Tensor.of(new float[5 * 6], 1, 1, 5, 6);
-        fails(() -> rope.apply(SERIAL, wide, wide, 0), "expected at most 4 tokens for the 5 tokens");
+        Named.mentions(() -> rope.apply(SERIAL, wide, wide, 0), "expected at most 4 tokens for the 5 tokens");
         for (double element : Numbers.of(y)) {
             assertEquals(7, element);
         }
@@ -204,19 +208,20 @@ class RopeTableProperties {
     void tablesThatDoNotFitAreNamed() {
         Tensor cos = Tensor.of(new float[12], 4, 3);
         Tensor sin = Tensor.of(new float[12], 3, 4);
-        fails(() -> Rope.ofTables(cos, sin, Pairing.HALF_SPLIT), "sin: shape [3, 4]; expected [4, 3]");
-        fails(() -> Rope.ofTables(Tensor.of(new float[3]), sin, Pairing.HALF_SPLIT), "cos: shape [3]");
+        Named.mentions(() -> Rope.ofTables(cos, sin, Pairing.HALF_SPLIT), "sin: shape [3, 4]; expected [4, 3]");
+        Named.mentions(() -> Rope.ofTables(Tensor.of(new float[3]), sin, Pairing.HALF_SPLIT), "cos: shape [3]");
         Tensor huge = cos.slice(0, 0, 1).broadcast(1L << 58, 3);
-        fails(
+        Named.mentions(
                 () -> Rope.ofTables(huge, huge, Pairing.HALF_SPLIT),
                 "cos: shape [288230376151711744, 3]; expected at most");
-        fails(() -> TokenAngles.of(cos, sin, Pairing.HALF_SPLIT), "sin: shape [3, 4]; expected [4, 3]");
+        Named.mentions(() -> TokenAngles.of(cos, sin, Pairing.HALF_SPLIT), "sin: shape [3, 4]; expected [4, 3]");
         TokenAngles angles = TokenAngles.of(cos, cos, Pairing.HALF_SPLIT);
         Tensor x = Tensor.of(new float[18], 1, 1, 3, 6);
-        fails(() -> angles.apply(SERIAL, x, x), "cos: shape [4, 3]; expected [3, 3] or [1, 3, 3] for x [1, 1, 3, 6]");
+        Named.mentions(
+                () -> angles.apply(SERIAL, x, x), "cos: shape [4, 3]; expected [3, 3] or [1, 3, 3] for x [1, 1, 3, 6]");
         Tensor memory = Tensor.of(new float[24], 1, 1, 4, 6);
         TokenAngles own = TokenAngles.of(memory.reshape(8, 3).slice(0, 0, 4), cos, Pairing.HALF_SPLIT);
-        fails(() -> own.apply(SERIAL, memory, memory), "y: F32 [1, 1, 4, 6] overlaps cos");
+        Named.mentions(() -> own.apply(SERIAL, memory, memory), "y: F32 [1, 1, 4, 6] overlaps cos");
         Rope rope = Rope.ofTables(cos, cos, Pairing.HALF_SPLIT);
         assertThrows(IllegalStateException.class, rope::config);
     }
@@ -233,13 +238,6 @@ class RopeTableProperties {
         assertThrows(IllegalStateException.class, () -> closed.apply(SERIAL, x, x));
         for (double element : Numbers.of(x)) {
             assertEquals(7, element);
-        }
-    }
-
-    private static void fails(Runnable call, String... parts) {
-        IllegalArgumentException failure = assertThrows(IllegalArgumentException.class, call::run);
-        for (String part : parts) {
-            assertTrue(failure.getMessage().contains(part), failure.getMessage());
         }
     }
 }

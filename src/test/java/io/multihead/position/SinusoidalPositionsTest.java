@@ -1,12 +1,12 @@
 package io.multihead.position;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
-import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.faults.Named;
 import io.multihead.reference.Tolerance;
 import io.multihead.support.Layout;
 import io.multihead.support.Numbers;
@@ -21,7 +21,6 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.function.Executable;
 
 /** The sinusoidal position encodings, element by element. */
 class SinusoidalPositionsTest {
@@ -66,12 +65,12 @@ class SinusoidalPositionsTest {
     @Test
     void badPositionsWriteNothing() {
         Tensor to = Tensor.of(new float[4], 2, 2);
-        fails("offset: -1; expected at least 0", () -> SinusoidalPositions.fill(SERIAL, to, -1));
-        fails(
+        Named.message("offset: -1; expected at least 0", () -> SinusoidalPositions.fill(SERIAL, to, -1));
+        Named.message(
                 "to: shape [4]; expected [..., tokens, dim]",
                 () -> SinusoidalPositions.add(SERIAL, Tensor.of(new float[4]), 0));
         Tensor repeated = Tensor.of(new float[2], 1, 2).broadcast(2, 2);
-        fails(
+        Named.message(
                 "to: F32 [2, 2] strides [0, 1]; expected every element to have its own storage",
                 () -> SinusoidalPositions.add(SERIAL, repeated, 0));
         assertArrayEquals(new float[4], to.toArray());
@@ -105,9 +104,5 @@ class SinusoidalPositionsTest {
             SinusoidalPositions.add(cpu, several, 5);
         }
         assertArrayEquals(one.toArray(), several.toArray());
-    }
-
-    private static void fails(String message, Executable call) {
-        assertEquals(message, assertThrows(IllegalArgumentException.class, call).getMessage());
     }
 }

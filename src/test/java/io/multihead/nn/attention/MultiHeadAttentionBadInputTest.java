@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.attention.Mask;
 import io.multihead.compute.Compute;
+import io.multihead.faults.Named;
 import io.multihead.support.TestTensors;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
@@ -35,16 +36,12 @@ class MultiHeadAttentionBadInputTest {
             .withAverageWeights(TestTensors.guarded(DType.F32, false, 2, 3, 4))
             .withHeadWeights(TestTensors.guarded(DType.F32, false, 2, 2, 3, 4));
 
-    private static void fails(String message, Executable call) {
-        assertEquals(message, assertThrows(IllegalArgumentException.class, call).getMessage());
-    }
-
     private void forwardFails(String message, MultiHeadInputs inputs) {
         forwardFails(message, inputs, outputs);
     }
 
     private void forwardFails(String message, MultiHeadInputs inputs, MultiHeadOutputs to) {
-        fails(message, () -> layer.forward(Compute.serial(), inputs, to));
+        Named.message(message, () -> layer.forward(Compute.serial(), inputs, to));
         assertUntouched();
     }
 
@@ -59,25 +56,27 @@ class MultiHeadAttentionBadInputTest {
     private static void forwardFails(String message, MultiHeadConfig config, Tensor x) {
         try (Arena arena = Arena.ofConfined()) {
             MultiHeadAttention layer = MultiHeadAttention.initialise(config, 1, arena);
-            fails(message, () -> layer.forward(Compute.serial(), x, x));
+            Named.message(message, () -> layer.forward(Compute.serial(), x, x));
         }
     }
 
     @Test
     void sizesOfTheConfiguration() {
-        fails("embedDim: 0; expected at least 1", () -> MultiHeadConfig.of(0, 1));
-        fails("heads: 0; expected at least 1", () -> MultiHeadConfig.of(8, 0));
-        fails("heads: -1; expected at least 1", () -> MultiHeadConfig.of(8, -1, 4));
-        fails("heads: 3; expected a divisor of embedDim 8, or a head dim of its own", () -> MultiHeadConfig.of(8, 3));
-        fails("headDim: 0; expected at least 1", () -> MultiHeadConfig.of(8, 2, 0));
-        fails("keyValueHeads: 0; expected at least 1", () -> CONFIG.withKeyValueHeads(0));
-        fails("keyValueHeads: 3; expected a divisor of heads 4", () -> MultiHeadConfig.of(8, 4)
+        Named.message("embedDim: 0; expected at least 1", () -> MultiHeadConfig.of(0, 1));
+        Named.message("heads: 0; expected at least 1", () -> MultiHeadConfig.of(8, 0));
+        Named.message("heads: -1; expected at least 1", () -> MultiHeadConfig.of(8, -1, 4));
+        Named.message(
+                "heads: 3; expected a divisor of embedDim 8, or a head dim of its own", () -> MultiHeadConfig.of(8, 3));
+        Named.message("headDim: 0; expected at least 1", () -> MultiHeadConfig.of(8, 2, 0));
+        Named.message("keyValueHeads: 0; expected at least 1", () -> CONFIG.withKeyValueHeads(0));
+        Named.message("keyValueHeads: 3; expected a divisor of heads 4", () -> MultiHeadConfig.of(8, 4)
                 .withKeyValueHeads(3));
-        fails("valueDim: 0; expected at least 1", () -> CONFIG.withValueDim(0));
-        fails("keyInputDim: 0; expected at least 1", () -> CONFIG.withInputDims(0, 1));
-        fails("valueInputDim: -2; expected at least 1", () -> CONFIG.withInputDims(1, -2));
-        fails("outputShape: []; expected at least one axis, none of size 0", CONFIG::withOutputShape);
-        fails("outputShape: [3, 0]; expected at least one axis, none of size 0", () -> CONFIG.withOutputShape(3, 0));
+        Named.message("valueDim: 0; expected at least 1", () -> CONFIG.withValueDim(0));
+        Named.message("keyInputDim: 0; expected at least 1", () -> CONFIG.withInputDims(0, 1));
+        Named.message("valueInputDim: -2; expected at least 1", () -> CONFIG.withInputDims(1, -2));
+        Named.message("outputShape: []; expected at least one axis, none of size 0", CONFIG::withOutputShape);
+        Named.message(
+                "outputShape: [3, 0]; expected at least one axis, none of size 0", () -> CONFIG.withOutputShape(3, 0));
     }
 
     @Test
@@ -99,9 +98,12 @@ class MultiHeadAttentionBadInputTest {
 
     @Test
     void attentionAxes() {
-        fails("attentionAxes: [1, -1]; expected different axes, none negative", () -> CONFIG.withAttentionAxes(1, -1));
-        fails("attentionAxes: [2, 2]; expected different axes, none negative", () -> CONFIG.withAttentionAxes(2, 2));
-        fails("attentionAxes: [1]; expected none when batchFirst is false", () -> CONFIG.withBatchFirst(false)
+        Named.message(
+                "attentionAxes: [1, -1]; expected different axes, none negative",
+                () -> CONFIG.withAttentionAxes(1, -1));
+        Named.message(
+                "attentionAxes: [2, 2]; expected different axes, none negative", () -> CONFIG.withAttentionAxes(2, 2));
+        Named.message("attentionAxes: [1]; expected none when batchFirst is false", () -> CONFIG.withBatchFirst(false)
                 .withAttentionAxes(1));
         forwardFails(
                 "query: shape [2, 3, 8]; expected axes [2] to attend over, before the features",
@@ -112,13 +114,13 @@ class MultiHeadAttentionBadInputTest {
     @Test
     void missingParameter() {
         parameters.remove("out_proj.weight");
-        fails(
+        Named.message(
                 "out_proj.weight: missing; expected a tensor of shape [8, 8]",
                 () -> MultiHeadAttention.of(CONFIG, parameters::get));
-        fails(
+        Named.message(
                 "in_proj_weight: missing; expected a tensor of shape [24, 8]",
                 () -> MultiHeadAttention.of(MultiHeadConfig.of(8, 2), name -> null));
-        fails(
+        Named.message(
                 "q_proj_weight: missing; expected a tensor of shape [8, 8]",
                 () -> MultiHeadAttention.of(CONFIG, name -> null));
     }
@@ -126,20 +128,21 @@ class MultiHeadAttentionBadInputTest {
     @Test
     void wrongParameter() {
         parameters.put("k_proj_weight", zeros(DType.F32, 8, 8));
-        fails("k_proj_weight: shape [8, 8]; expected [8, 6]", () -> MultiHeadAttention.of(CONFIG, parameters::get));
+        Named.message(
+                "k_proj_weight: shape [8, 8]; expected [8, 6]", () -> MultiHeadAttention.of(CONFIG, parameters::get));
         parameters.put("k_proj_weight", zeros(DType.I8, 8, 6));
-        fails(
+        Named.message(
                 "k_proj_weight: I8 [8, 6]; expected a floating element type",
                 () -> MultiHeadAttention.of(CONFIG, parameters::get));
     }
 
     @Test
     void parameterThatTheConfigurationWouldIgnore() {
-        fails(
+        Named.message(
                 "in_proj_bias: shape [24]; expected none, as the config has no such bias",
                 () -> MultiHeadAttention.of(CONFIG.withBias(false), parameters::get));
         parameters.put("bias_v", zeros(DType.F32, 1, 1, 8));
-        fails(
+        Named.message(
                 "bias_v: shape [1, 1, 8]; expected none, as the config has no such bias",
                 () -> MultiHeadAttention.of(CONFIG, parameters::get));
     }
@@ -208,7 +211,8 @@ class MultiHeadAttentionBadInputTest {
         forwardFails(
                 "mask: shape [5, 1, 3, 4]; expected one that broadcasts to (batch, heads, queries, keys) = [2, 2, 3, 4]",
                 good.withMask(Mask.bias(zeros(DType.F32, 5, 1, 3, 4))));
-        fails("headMask: I8 [2]; expected a floating element type", () -> good.withHeadMask(zeros(DType.I8, 2)));
+        Named.message(
+                "headMask: I8 [2]; expected a floating element type", () -> good.withHeadMask(zeros(DType.I8, 2)));
     }
 
     @Test

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.faults.Named;
 import io.multihead.nn.Gradients;
 import io.multihead.nn.Pass;
 import io.multihead.support.LayerCase;
@@ -310,42 +311,37 @@ class MultiHeadGradientTest {
         Tensor y = TestTensors.zeros(DType.F32, 2, 5, 12);
         Tensor dy = TestTensors.zeros(DType.F32, 2, 5, 12);
         MultiHeadPass pass = layer.record(CPU, x, y, 0);
-        fails(
+        Named.message(
                 "query gradient: shape [2, 5]; expected [2, 5, 12]",
                 () -> pass.backward(dy, TestTensors.zeros(DType.F32, 2, 5)));
-        fails(
+        Named.message(
                 "outputGradient: shape [2, 5]; expected [2, 5, 12]",
                 () -> pass.backward(TestTensors.zeros(DType.F32, 2, 5), dy));
-        fails(
+        Named.message(
                 "key gradient: given; expected null: it was one tensor with the query, which takes all",
                 () -> pass.backward(dy, MultiHeadGradients.of(zeros(x), zeros(x), zeros(x)), Map.of()));
-        fails(
+        Named.message(
                 "gradient of out_proj.bias: shape [3]; expected [12]",
                 () -> pass.backward(dy, MultiHeadGradients.NONE, Map.of("out_proj.bias", Tensor.of(new float[3], 3))));
-        fails(
+        Named.message(
                 "headMask gradient: shape [4]; expected [3]",
                 () -> pass.backward(dy, MultiHeadGradients.NONE.withHeadMask(Tensor.of(new float[4], 4)), Map.of()));
-        fails(
+        Named.message(
                 "weights gradient: given; expected outputs with weights, as none were recorded",
                 () -> pass.backward(
                         MultiHeadOutputs.of(dy).withAverageWeights(TestTensors.zeros(DType.F32, 2, 5, 5)),
                         MultiHeadGradients.NONE,
                         Map.of()));
-        fails(
+        Named.message(
                 "sinks gradient: given; expected options with sinks, as the configuration has none",
                 () -> pass.backward(dy, MultiHeadGradients.NONE.withSinks(Tensor.of(new float[3], 3)), Map.of()));
-        fails(
+        Named.message(
                 "headMask: shape [4]; expected [3] or [2, 3]",
                 () -> layer.forward(
                         CPU, MultiHeadInputs.of(x).withHeadMask(Tensor.of(new float[4], 4)), MultiHeadOutputs.of(y)));
         pass.close();
         pass.close();
         assertThrows(IllegalStateException.class, () -> pass.backward(dy, zeros(x)));
-    }
-
-    private static void fails(String message, Runnable call) {
-        IllegalArgumentException thrown = assertThrows(IllegalArgumentException.class, call::run);
-        assertEquals(message, thrown.getMessage());
     }
 
     /** One step of a layer: what it gives, bit by bit. */

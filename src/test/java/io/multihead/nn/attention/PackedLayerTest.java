@@ -3,11 +3,11 @@ package io.multihead.nn.attention;
 import static io.multihead.support.TestTensors.zeros;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.multihead.attention.Mask;
 import io.multihead.attention.PackedSequences;
 import io.multihead.compute.Compute;
+import io.multihead.faults.Named;
 import io.multihead.nn.Gradients;
 import io.multihead.nn.Layer;
 import io.multihead.nn.Pass;
@@ -18,7 +18,6 @@ import java.lang.foreign.Arena;
 import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.function.Executable;
 
 /** Packed sequences of different lengths: the bits of each sequence alone, in the layer and in blocks. */
 class PackedLayerTest {
@@ -169,13 +168,13 @@ class PackedLayerTest {
         MultiHeadAttention layer = layer();
         MultiHeadInputs inputs = MultiHeadInputs.of(zeros(DType.F32, 74, FEATURES));
         MultiHeadOutputs outputs = MultiHeadOutputs.of(zeros(DType.F32, 74, FEATURES));
-        fails(
+        Named.message(
                 "query: 74 tokens in shape [74, 12]; expected the 4 of sequences at [0, 1, 4]",
                 () -> layer.forward(CPU, inputs.withSequences(PackedSequences.of(0, 1, 4)), outputs));
-        fails(
+        Named.message(
                 "keys: 1 sequences; expected 2, as queries has",
                 () -> inputs.withSequences(PackedSequences.of(0, 1, 4), PackedSequences.of(0, 74)));
-        fails(
+        Named.message(
                 "query: shape [2, 37, 12]; expected one batch of packed sequences",
                 () -> layer.forward(
                         CPU,
@@ -183,12 +182,8 @@ class PackedLayerTest {
                         MultiHeadOutputs.of(zeros(DType.F32, 2, 37, FEATURES))));
         Mask drop = Mask.drop(zeros(DType.I8, 1, 70));
         layer.forward(CPU, inputs.withSequences(LENGTHS).withMask(drop), outputs);
-        fails(
+        Named.message(
                 "mask: with tensors; expected none, as packed sequences are recorded one by one",
                 () -> layer.record(CPU, inputs.withSequences(LENGTHS).withMask(drop), outputs, 0));
-    }
-
-    private static void fails(String message, Executable call) {
-        assertEquals(message, assertThrows(IllegalArgumentException.class, call).getMessage());
     }
 }
