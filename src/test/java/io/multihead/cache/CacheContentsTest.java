@@ -46,7 +46,7 @@ class CacheContentsTest {
                 CacheModel.Tokens tokens = filled.model.get(sequence);
                 int layer = random.nextInt(config.layers());
                 int length = tokens.layers.get(layer).size();
-                int from = (int) tokens.first + random.nextInt(length - (int) tokens.first + 1);
+                int from = (int) tokens.first() + random.nextInt(length - (int) tokens.first() + 1);
                 int to = from + random.nextInt(length - from + 1);
                 Tensor key = layout.allocate(arena, DType.F32, config.heads(), to - from, config.headDim());
                 Tensor value = layout.allocate(arena, DType.F32, config.heads(), to - from, config.valueDim());

@@ -162,14 +162,13 @@ class KeyValueCacheProperties {
                     append(model.keySet().stream().mapToInt(Integer::intValue).toArray(), operation.amount);
                 case FORK -> model.put(cache.fork(sequence), tokens.copy());
                 case TRUNCATE -> {
-                    long to = tokens.first + (length - tokens.first) * operation.amount / 200;
+                    long to = tokens.first() + (length - tokens.first()) * operation.amount / 200;
                     cache.truncate(sequence, to);
-                    tokens.layers.forEach(
-                            layer -> layer.subList((int) to, layer.size()).clear());
+                    tokens.truncate(to);
                 }
                 case SLIDE -> {
-                    tokens.first += (length - tokens.first) * operation.amount / 200;
-                    cache.slide(sequence, tokens.first);
+                    tokens.slide(tokens.first() + (length - tokens.first()) * operation.amount / 200);
+                    cache.slide(sequence, tokens.first());
                 }
                 default -> {
                     cache.close(sequence);
@@ -180,7 +179,6 @@ class KeyValueCacheProperties {
 
         /** As many tokens to all, packed: the i-th of them one fewer. */
         private void append(int[] to, int amount) {
-            List<List<CacheModel.Token>> added = new ArrayList<>();
             for (int layer = 0; layer < LAYERS; layer++) {
                 long[] offsets = new long[to.length + 1];
                 List<CacheModel.Token> packed = new ArrayList<>();
@@ -202,16 +200,15 @@ class KeyValueCacheProperties {
                     assertTrue(layer == 0 && (quota || mostWanted > free), "full with " + free + " free");
                     throw full;
                 }
-                added.add(packed);
                 for (int i = 0; i < to.length; i++) {
-                    model.get(to[i]).layers.get(layer).addAll(packed.subList((int) offsets[i], (int) offsets[i + 1]));
+                    model.get(to[i]).append(layer, packed.subList((int) offsets[i], (int) offsets[i + 1]));
                 }
             }
         }
 
         private void check(int sequence) {
             CacheModel.Tokens tokens = model.get(sequence);
-            assertEquals(tokens.first, cache.firstKey(sequence));
+            assertEquals(tokens.first(), cache.firstKey(sequence));
             for (int layer = 0; layer < LAYERS; layer++) {
                 List<CacheModel.Token> expected = tokens.layers.get(layer);
                 assertEquals(expected.size(), cache.length(layer, sequence));
@@ -219,7 +216,7 @@ class KeyValueCacheProperties {
                         CacheModel.tensor(expected, true, HEADS, HEAD_DIM, config.dtype()),
                         CacheModel.tensor(expected, false, HEADS, VALUE_DIM, config.dtype()));
                 assertArrayEquals(
-                        attend(plain, window(tokens.first, expected.size())),
+                        attend(plain, window(tokens.first(), expected.size())),
                         attend(cache.view(layer, sequence), AttentionOptions.DEFAULT),
                         config.dtype() == DType.I8 ? I8_APART : 0f);
             }

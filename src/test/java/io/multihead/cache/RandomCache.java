@@ -70,14 +70,13 @@ final class RandomCache {
         switch (random.nextInt(8)) {
             case 0 -> model.put(cache.fork(sequence), tokens.copy());
             case 1 -> {
-                long to = tokens.first + random.nextLong(shortest - tokens.first + 1);
+                long to = tokens.first() + random.nextLong(shortest - tokens.first() + 1);
                 cache.truncate(sequence, to);
-                tokens.layers.forEach(layer -> layer.subList((int) Math.min(to, layer.size()), layer.size())
-                        .clear());
+                tokens.truncate(to);
             }
             case 2 -> {
-                tokens.first += random.nextLong(shortest - tokens.first + 1);
-                cache.slide(sequence, tokens.first);
+                tokens.slide(tokens.first() + random.nextLong(shortest - tokens.first() + 1));
+                cache.slide(sequence, tokens.first());
             }
             case 3 -> {
                 if (open.length > 4) {
@@ -105,7 +104,7 @@ final class RandomCache {
                 added.add(token);
             }
             cache.append(cpu, layer, sequence, tensor(added, true), tensor(added, false));
-            all.addAll(added);
+            model.get(sequence).append(layer, added);
         }
     }
 

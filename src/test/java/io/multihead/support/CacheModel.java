@@ -15,7 +15,7 @@ public final class CacheModel {
     /** One sequence: {@code [layer][token]}, tokens before {@code first} being given up. */
     public static final class Tokens {
         public final List<List<Token>> layers = new ArrayList<>();
-        public long first;
+        private long first;
 
         public Tokens(int count) {
             for (int layer = 0; layer < count; layer++) {
@@ -23,11 +23,31 @@ public final class CacheModel {
             }
         }
 
+        /** Returns the first token that is not given up. */
+        public long first() {
+            return first;
+        }
+
         public Tokens copy() {
             Tokens other = new Tokens(0);
             layers.forEach(layer -> other.layers.add(new ArrayList<>(layer)));
             other.first = first;
             return other;
+        }
+
+        /** Drops what is at {@code length} and after, in layers that are as long. */
+        public void truncate(long length) {
+            layers.forEach(layer -> layer.subList((int) Math.min(length, layer.size()), layer.size())
+                    .clear());
+        }
+
+        /** Gives up what is before {@code firstKey}. */
+        public void slide(long firstKey) {
+            first = firstKey;
+        }
+
+        public void append(int layer, List<Token> tokens) {
+            layers.get(layer).addAll(tokens);
         }
     }
 

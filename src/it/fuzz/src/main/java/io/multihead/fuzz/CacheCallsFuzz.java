@@ -102,16 +102,12 @@ public final class CacheCallsFuzz {
 
     private void truncate(int sequence, long length) {
         cache.truncate(sequence, length);
-        model.get(sequence).layers.forEach(layer -> {
-            if (length < layer.size()) {
-                layer.subList((int) length, layer.size()).clear();
-            }
-        });
+        model.get(sequence).truncate(length);
     }
 
     private void slide(int sequence, long firstKey) {
         cache.slide(sequence, firstKey);
-        model.get(sequence).first = firstKey;
+        model.get(sequence).slide(firstKey);
     }
 
     private void append(int layer, int sequence, int count) {
@@ -122,12 +118,12 @@ public final class CacheCallsFuzz {
         Tensor key = CacheModel.tensor(tokens, true, config.heads(), config.headDim(), DType.F32);
         Tensor value = CacheModel.tensor(tokens, false, config.heads(), config.valueDim(), DType.F32);
         cache.append(CPU, layer, sequence, key, value);
-        model.get(sequence).layers.get(layer).addAll(tokens);
+        model.get(sequence).append(layer, tokens);
     }
 
     private void lengths(int sequence) {
         CacheModel.Tokens tokens = model.get(sequence);
-        Oracle.require(cache.firstKey(sequence) == tokens.first, "firstKey " + cache.firstKey(sequence));
+        Oracle.require(cache.firstKey(sequence) == tokens.first(), "firstKey " + cache.firstKey(sequence));
         for (int layer = 0; layer < config.layers(); layer++) {
             long length = cache.length(layer, sequence);
             Oracle.require(length == tokens.layers.get(layer).size(), "length " + length);
@@ -139,7 +135,7 @@ public final class CacheCallsFuzz {
         CacheModel.Tokens tokens = model.get(sequence);
         for (int layer = 0; layer < config.layers(); layer++) {
             List<CacheModel.Token> all = tokens.layers.get(layer);
-            List<CacheModel.Token> kept = all.subList((int) tokens.first, all.size());
+            List<CacheModel.Token> kept = all.subList((int) tokens.first(), all.size());
             Tensor query = query();
             Tensor output = zeros(config.valueDim());
             Attention.forward(
