@@ -1,8 +1,6 @@
 package io.multihead.demo;
 
 import java.io.IOException;
-import java.io.InputStream;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -18,21 +16,17 @@ record Fables(List<String> sentences, List<String> titles) {
     }
 
     static Fables read() throws IOException {
-        try (InputStream stream = Fables.class.getResourceAsStream("/fables.txt")) {
-            List<String> sentences = new ArrayList<>();
-            List<String> titles = new ArrayList<>();
-            String title = "";
-            for (String line : new String(stream.readAllBytes(), StandardCharsets.UTF_8)
-                    .lines()
-                    .toList()) {
-                if (line.startsWith("== ")) {
-                    title = line.substring(3);
-                } else if (!line.startsWith("#")) {
-                    sentences.add(line);
-                    titles.add(title);
-                }
+        List<String> sentences = new ArrayList<>();
+        List<String> titles = new ArrayList<>();
+        String title = "";
+        for (String line : Resources.text("/fables.txt").lines().toList()) {
+            if (line.startsWith("== ")) {
+                title = line.substring(3);
+            } else if (!line.startsWith("#")) {
+                sentences.add(line);
+                titles.add(title);
             }
-            return new Fables(List.copyOf(sentences), List.copyOf(titles));
         }
+        return new Fables(List.copyOf(sentences), List.copyOf(titles));
     }
 }

@@ -5,8 +5,6 @@ import static io.multihead.demo.HeadExhibits.format;
 import io.multihead.encoder.Neighbour;
 import io.multihead.encoder.SentenceEncoder;
 import java.io.IOException;
-import java.io.InputStream;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -123,12 +121,10 @@ final class SearchExhibit {
             }
             html.append(']');
         }
-        try (InputStream script = TrainedModel.open("/search.js")) {
-            return html.append("];")
-                    .append(new String(script.readAllBytes(), StandardCharsets.UTF_8))
-                    .append("</script>")
-                    .toString();
-        }
+        return html.append("];")
+                .append(Resources.text("/search.js"))
+                .append("</script>")
+                .toString();
     }
 
     private static void options(StringBuilder html, String group, List<String> texts, int from) {

@@ -10,9 +10,7 @@ import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
-import java.io.InputStream;
 import java.lang.foreign.Arena;
-import java.nio.charset.StandardCharsets;
 import java.text.BreakIterator;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -46,10 +44,8 @@ final class Subject {
 
     /** Reads and tokenises the paragraph. */
     static Subject read(long seed, Compute cpu) throws IOException {
-        try (InputStream stream = Subject.class.getResourceAsStream("/paragraph.txt")) {
-            List<String> tokens = tokenise(new String(stream.readAllBytes(), StandardCharsets.UTF_8));
-            return new Subject(tokens, embed(tokens, seed), seed, cpu);
-        }
+        List<String> tokens = tokenise(Resources.text("/paragraph.txt"));
+        return new Subject(tokens, embed(tokens, seed), seed, cpu);
     }
 
     /** Words and punctuation as the JDK sees them. */

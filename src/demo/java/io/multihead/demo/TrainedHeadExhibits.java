@@ -4,7 +4,6 @@ import static io.multihead.demo.HeadExhibits.format;
 
 import io.multihead.encoder.SentenceEncoder;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -20,7 +19,7 @@ final class TrainedHeadExhibits {
     private final HeadSurvey paragraph;
 
     TrainedHeadExhibits(SentenceEncoder encoder) throws IOException {
-        String text = new String(TrainedModel.open("/paragraph.txt").readAllBytes(), StandardCharsets.UTF_8);
+        String text = Resources.text("/paragraph.txt");
         paragraph = new HeadSurvey(encoder.attention(text));
         sentence = new HeadSurvey(encoder.attention(text.substring(0, text.indexOf('.') + 1)));
     }

@@ -122,6 +122,13 @@ class TrainedExhibitsTest {
     }
 
     @Test
+    void aMissingTextIsNamed() {
+        String message = assertThrows(FileNotFoundException.class, () -> Resources.text("/other.txt"))
+                .getMessage();
+        assertEquals("other.txt is not on the class path; expected src/demo/resources there", message);
+    }
+
+    @Test
     void theCorpusHasSentencesAndTheirFables() throws Exception {
         Fables corpus = Fables.read();
         assertTrue(corpus.sentences().size() >= 190, corpus.sentences().size() + " sentences");

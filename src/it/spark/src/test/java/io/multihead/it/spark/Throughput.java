@@ -2,7 +2,6 @@ package io.multihead.it.spark;
 
 import io.multihead.compute.Compute;
 import io.multihead.encoder.SentenceEncoder;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -39,7 +38,7 @@ final class Throughput {
      */
     public static void main(String[] args) throws Exception {
         List<String> texts = texts(Integer.parseInt(args[0]));
-        Path folder = ModelFolders.miniLm(Files.createTempDirectory("minilm"));
+        Path folder = ModelFolders.miniLm(Path.of("target", "minilm").toAbsolutePath());
         double process = process(folder, texts);
         double spark = spark(folder, texts);
         System.out.printf(

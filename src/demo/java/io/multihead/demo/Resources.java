@@ -1,0 +1,26 @@
+package io.multihead.demo;
+
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+
+/** Texts of the study, in {@code src/demo/resources}. */
+final class Resources {
+    private Resources() {}
+
+    /**
+     * Returns a text as a whole.
+     *
+     * @param name path on the class path, with a slash before it
+     */
+    static String text(String name) throws IOException {
+        try (InputStream stream = Resources.class.getResourceAsStream(name)) {
+            if (stream == null) {
+                throw new FileNotFoundException(
+                        name.substring(1) + " is not on the class path; expected src/demo/resources there");
+            }
+            return new String(stream.readAllBytes(), StandardCharsets.UTF_8);
+        }
+    }
+}
