@@ -33,6 +33,7 @@ class BudgetTest {
             Path.of("src/demo/java"),
             Path.of("src/test/java"),
             Path.of("jmh/src"),
+            Path.of("src/it"),
             Path.of(".ci/consumer"));
 
     @Test
