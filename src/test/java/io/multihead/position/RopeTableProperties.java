@@ -142,9 +142,10 @@ class RopeTableProperties {
             if (expected.bound()[i] == 0) {
                 assertTrue(actual[i] == before[i], "copied element " + i);
             }
-            double allowed = expected.bound()[i] + Tolerance.storage(expected.output()[i], x.dtype());
+            // the computed value is rounded, which may be larger than the exact one by the bound: 2^-8 of it in bf16
+            double allowed = expected.bound()[i] * (1 + 0x1p-8) + Tolerance.storage(expected.output()[i], x.dtype());
             double error = Math.abs(actual[i] - expected.output()[i]);
-            assertTrue(error <= allowed * 1.01, "element " + i + ": " + error + " of " + allowed);
+            assertTrue(error <= allowed, "element " + i + ": " + error + " of " + allowed);
         }
     }
 
