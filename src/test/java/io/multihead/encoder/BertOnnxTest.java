@@ -119,6 +119,28 @@ class BertOnnxTest {
                 + "; expected the square root of a head's size, of which the 21 elements are a multiple");
     }
 
+    @Test
+    void scoresAreDividedByTheRootOfAHeadsSize() {
+        for (float root : new float[] {0, 0.5f, Float.NaN, (float) Math.sqrt(42), (float) Math.sqrt(7.01)}) {
+            constants.put("/encoder/layer.0/attention/self/Div", root);
+            assertFails("onnx: scores are divided by " + (double) root + "; expected the square root of a head's size");
+        }
+    }
+
+    @Test
+    void oneHeadMayHaveAllElements() throws Exception {
+        constants.replaceAll((node, value) -> node.endsWith("/Div") ? (float) Math.sqrt(TinyModel.DIM) : value);
+        try (SentenceEncoder one = load()) {
+            assertEquals(1, one.attention("abc").weights().dim(1));
+        }
+    }
+
+    @Test
+    void tablesHaveTwoAxes() {
+        weights.put("embeddings.position_embeddings.weight", Tensor.of(new float[24 * 21], 1, 24, 21));
+        assertFails("weight \"embeddings.position_embeddings.weight\": shape [1, 24, 21]; expected two axes");
+    }
+
     /** Rows that an encoder reads for every text. */
     @Test
     void emptyTablesAreNamed() {
