@@ -184,7 +184,11 @@ class EncoderEdgeTest {
     @Test
     void weightsOfATextHaveARowAndAColumnForEachToken() {
         List<String> tokens = Collections.nCopies(2, "a");
-        assertEquals(2, new TextAttention(tokens, Tensor.of(new float[4], 1, 1, 2, 2)).tokens().size());
+        assertEquals(
+                2,
+                new TextAttention(tokens, Tensor.of(new float[4], 1, 1, 2, 2))
+                        .tokens()
+                        .size());
         for (long[] dims : new long[][] {{1, 1, 2, 3}, {1, 1, 3, 2}, {2, 2}, {1, 1, 1, 2, 2}}) {
             Tensor weights = Tensor.of(new float[(int) Shape.of(dims).elements()], dims);
             assertEquals(
