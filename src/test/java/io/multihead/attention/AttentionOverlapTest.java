@@ -167,6 +167,23 @@ class AttentionOverlapTest {
         }
     }
 
+    @Test
+    void integersWhereNumbersAreExpectedAreRefused() {
+        for (Call call : calls()) {
+            for (String name : call.tensors.keySet()) {
+                boolean gradient = call.tensors.containsKey("outputGradient");
+                if (call.written.contains(name) || gradient || name.endsWith(" logSumExp")) {
+                    Map<String, Tensor> tensors = allocate(call);
+                    Shape shape = tensors.get(name).shape();
+                    tensors.put(name, Tensor.view(MemorySegment.ofArray(new byte[(int) shape.elements()]), DType.I8, shape));
+                    fails(
+                            name + ": I8 " + shape + "; expected a floating element type",
+                            () -> call.body.accept(CPU, tensors));
+                }
+            }
+        }
+    }
+
     private static void assertUnchanged(Map<String, Tensor> tensors, String name, String written) {
         if (!name.equals(written)) {
             float[] expected = new float[(int) tensors.get(name).shape().elements()];

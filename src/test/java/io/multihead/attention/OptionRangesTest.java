@@ -60,6 +60,19 @@ class OptionRangesTest {
         }
     }
 
+    /** Twice the same mask is one mask, but biases add up. */
+    @Test
+    void partsOfAMaskAreAppliedOnceAndBiasesEachTime() {
+        Mask bias = Mask.bias(Tensor.of(new float[1]));
+        Mask keep = Mask.keep(Tensor.of(new boolean[1]));
+        assertEquals(1, Mask.CAUSAL.and(Mask.CAUSAL).parts().size());
+        assertEquals(1, keep.and(keep).parts().size());
+        assertEquals(2, bias.and(bias).parts().size());
+        assertEquals(3, bias.and(keep).and(Mask.CAUSAL).and(keep).parts().size());
+        assertEquals(2, Mask.CAUSAL.and(Mask.CAUSAL_TOP_LEFT).parts().size());
+        assertEquals(0, Mask.NONE.and(Mask.NONE).parts().size());
+    }
+
     @Test
     void softCapsAndScalesAreNumbersOfF32() {
         assertEquals(Float.MAX_VALUE, ScoreOptions.NONE.withSoftCap(Float.MAX_VALUE).softCap());
