@@ -28,7 +28,8 @@ class AttentionOverlapTest {
     private static final Compute CPU = Compute.serial();
 
     /** The tensors of a call by the names in its messages, and how to make the call. */
-    private record Call(Map<String, long[]> tensors, List<String> written, BiConsumer<Compute, Map<String, Tensor>> body) {}
+    private record Call(
+            Map<String, long[]> tensors, List<String> written, BiConsumer<Compute, Map<String, Tensor>> body) {}
 
     private static Call forward(ScoreStage stage) {
         Map<String, long[]> tensors = new LinkedHashMap<>();
@@ -69,8 +70,15 @@ class AttentionOverlapTest {
         tensors.put("output", new long[] {2, 3});
         tensors.put("outputGradient", new long[] {2, 3});
         tensors.put("scoresGradient", new long[] {2, 3});
-        return new Call(tensors, List.of("scoresGradient"), (cpu, t) -> Softmax.backward(
-                cpu, t.get("output"), t.get("outputGradient"), t.get("scoresGradient"), AttentionOptions.DEFAULT));
+        return new Call(
+                tensors,
+                List.of("scoresGradient"),
+                (cpu, t) -> Softmax.backward(
+                        cpu,
+                        t.get("output"),
+                        t.get("outputGradient"),
+                        t.get("scoresGradient"),
+                        AttentionOptions.DEFAULT));
     }
 
     private static Call merge() {
@@ -79,11 +87,14 @@ class AttentionOverlapTest {
             tensors.put(part + " output", new long[] {1, 2, 3, 4});
             tensors.put(part + " logSumExp", new long[] {1, 2, 3});
         }
-        return new Call(tensors, List.of("merged output", "merged logSumExp"), (cpu, t) -> AttentionState.merge(
-                cpu,
-                new AttentionState(t.get("left output"), t.get("left logSumExp")),
-                new AttentionState(t.get("right output"), t.get("right logSumExp")),
-                new AttentionState(t.get("merged output"), t.get("merged logSumExp"))));
+        return new Call(
+                tensors,
+                List.of("merged output", "merged logSumExp"),
+                (cpu, t) -> AttentionState.merge(
+                        cpu,
+                        new AttentionState(t.get("left output"), t.get("left logSumExp")),
+                        new AttentionState(t.get("right output"), t.get("right logSumExp")),
+                        new AttentionState(t.get("merged output"), t.get("merged logSumExp"))));
     }
 
     private static List<Call> calls() {
@@ -153,7 +164,8 @@ class AttentionOverlapTest {
             for (String written : call.written) {
                 Map<String, Tensor> tensors = allocate(call);
                 Shape shape = tensors.get(written).shape();
-                MemorySegment fixed = MemorySegment.ofArray(new float[(int) shape.elements()]).asReadOnly();
+                MemorySegment fixed =
+                        MemorySegment.ofArray(new float[(int) shape.elements()]).asReadOnly();
                 tensors.put(written, Tensor.view(fixed, DType.F32, shape));
                 fails(
                         written + ": read-only memory; expected memory that can be written",
@@ -175,7 +187,9 @@ class AttentionOverlapTest {
                 if (call.written.contains(name) || gradient || name.endsWith(" logSumExp")) {
                     Map<String, Tensor> tensors = allocate(call);
                     Shape shape = tensors.get(name).shape();
-                    tensors.put(name, Tensor.view(MemorySegment.ofArray(new byte[(int) shape.elements()]), DType.I8, shape));
+                    tensors.put(
+                            name,
+                            Tensor.view(MemorySegment.ofArray(new byte[(int) shape.elements()]), DType.I8, shape));
                     fails(
                             name + ": I8 " + shape + "; expected a floating element type",
                             () -> call.body.accept(CPU, tensors));
@@ -200,8 +214,8 @@ class AttentionOverlapTest {
                 for (String name : call.tensors.keySet()) {
                     Map<String, Tensor> tensors = allocate(call);
                     tensors.put(name, Tensor.zeros(arena, DType.F32, call.tensors.get(name)));
-                    IllegalArgumentException refused = assertThrows(
-                            IllegalArgumentException.class, () -> call.body.accept(two, tensors), name);
+                    IllegalArgumentException refused =
+                            assertThrows(IllegalArgumentException.class, () -> call.body.accept(two, tensors), name);
                     boolean state = name.startsWith("left ") || name.startsWith("right ");
                     String argument = state ? name.substring(0, name.indexOf(' ')) : name;
                     assertTrue(
@@ -222,7 +236,8 @@ class AttentionOverlapTest {
                     long[] other = dims.clone();
                     other[axis]++;
                     Map<String, Tensor> tensors = allocate(call);
-                    tensors.put(written, Tensor.of(new float[(int) Shape.of(other).elements()], other));
+                    tensors.put(
+                            written, Tensor.of(new float[(int) Shape.of(other).elements()], other));
                     assertThrows(
                             IllegalArgumentException.class,
                             () -> call.body.accept(CPU, tensors),

@@ -40,9 +40,7 @@ class OptionRangesTest {
         long most = MaskPart.MAX_OFFSET;
         assertDoesNotThrow(() -> Mask.queryOffset(most, -most));
         for (long beyond : new long[] {most + 1, -most - 1}) {
-            fails(
-                    "queryOffset: " + beyond + "; expected " + -most + " to " + most,
-                    () -> Mask.queryOffset(0, beyond));
+            fails("queryOffset: " + beyond + "; expected " + -most + " to " + most, () -> Mask.queryOffset(0, beyond));
         }
     }
 
@@ -52,11 +50,13 @@ class OptionRangesTest {
         assertEquals(1, Mask.keep(flags).tensors().size());
         assertEquals(1, Mask.bias(Tensor.of(new float[1], 1, 1, 1, 1)).tensors().size());
         Tensor five = Tensor.of(new boolean[1], 1, 1, 1, 1, 1);
-        fails(
-                "mask: I8 [1, 1, 1, 1, 1]; expected at most (batch, heads, queries, keys)",
-                () -> Mask.drop(five));
-        for (Tensor padding : new Tensor[] {Tensor.of(new boolean[1], 1, 1, 1), Tensor.of(new boolean[1]).select(0, 0)}) {
-            fails("keyPadding: " + padding + "; expected I8 of [batch, keys] or [keys]", () -> Mask.keyPadding(padding));
+        fails("mask: I8 [1, 1, 1, 1, 1]; expected at most (batch, heads, queries, keys)", () -> Mask.drop(five));
+        for (Tensor padding : new Tensor[] {
+            Tensor.of(new boolean[1], 1, 1, 1), Tensor.of(new boolean[1]).select(0, 0)
+        }) {
+            fails(
+                    "keyPadding: " + padding + "; expected I8 of [batch, keys] or [keys]",
+                    () -> Mask.keyPadding(padding));
         }
     }
 
@@ -75,7 +75,8 @@ class OptionRangesTest {
 
     @Test
     void softCapsAndScalesAreNumbersOfF32() {
-        assertEquals(Float.MAX_VALUE, ScoreOptions.NONE.withSoftCap(Float.MAX_VALUE).softCap());
+        assertEquals(
+                Float.MAX_VALUE, ScoreOptions.NONE.withSoftCap(Float.MAX_VALUE).softCap());
         assertTrue(ScoreOptions.NONE.withSoftCap(0).isNone());
         for (double bad : new double[] {-Double.MIN_VALUE, Math.nextUp((double) Float.MAX_VALUE), Double.NaN}) {
             fails(
@@ -85,9 +86,7 @@ class OptionRangesTest {
         assertEquals(0.25, AttentionOptions.DEFAULT.scaleFor(16));
         assertEquals(1, AttentionOptions.DEFAULT.scaleFor(0));
         assertEquals(3, AttentionOptions.DEFAULT.withScale(3).scaleFor(16));
-        fails(
-                "scale: 1.0E39; expected a number that f32 can hold",
-                () -> AttentionOptions.DEFAULT.withScale(1e39));
+        fails("scale: 1.0E39; expected a number that f32 can hold", () -> AttentionOptions.DEFAULT.withScale(1e39));
         fails(
                 "scale: Infinity; expected a finite number",
                 () -> AttentionOptions.DEFAULT.withScale(Double.POSITIVE_INFINITY));

@@ -244,8 +244,7 @@ class CachedAttentionTest {
         };
         AttentionOptions options = AttentionOptions.CAUSAL.withScores(ScoreOptions.NONE.withModifier(failing));
         for (Compute cpu : List.of(SERIAL, THREADS)) {
-            assertThrows(
-                    UnsupportedOperationException.class, () -> attend(cpu, query, cache.view(0, 0), options));
+            assertThrows(UnsupportedOperationException.class, () -> attend(cpu, query, cache.view(0, 0), options));
         }
         return new WeakReference<>(cache.pool().slab(0).segment());
     }

@@ -1,7 +1,6 @@
 package io.multihead.gemm;
 
 import static io.multihead.support.Reachability.assertCollected;
-import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.multihead.compute.Compute;
@@ -191,17 +190,18 @@ class GemmTest {
     void everyOperandIsAMatrixWithBatchAxesOfC() {
         Tensor vector = Tensor.of(new float[3]);
         PackedWeights packed = PackedWeights.of(matrix(3, 4));
-        fails("a: shape [3]; expected [..., rows, columns]", () -> multiply(vector, packed, matrix(2, 4)));
-        fails("b: shape [3]; expected [..., rows, columns]", () -> run(matrix(2, 3), vector, matrix(2, 4)));
-        fails("c: shape [3]; expected [..., rows, columns]", () -> run(matrix(2, 3), matrix(3, 4), vector));
+        Named.message("a: shape [3]; expected [..., rows, columns]", () -> multiply(vector, packed, matrix(2, 4)));
+        Named.message("b: shape [3]; expected [..., rows, columns]", () -> run(matrix(2, 3), vector, matrix(2, 4)));
+        Named.message("c: shape [3]; expected [..., rows, columns]", () -> run(matrix(2, 3), matrix(3, 4), vector));
         Tensor c = Tensor.of(new float[2 * 3 * 2 * 4], 2, 3, 2, 4);
         for (Tensor a : List.of(zeros(2, 2, 3), zeros(3, 3, 2, 3), zeros(1, 2, 3, 2, 3))) {
             String wrong = "a: shape " + a.shape() + "; expected batch axes as in c [2, 3, 2, 4], or 1";
-            fails(wrong, () -> run(a, matrix(3, 4), c));
-            fails(wrong, () -> multiply(a, packed, c));
+            Named.message(wrong, () -> run(a, matrix(3, 4), c));
+            Named.message(wrong, () -> multiply(a, packed, c));
         }
         Tensor b = zeros(2, 3, 4);
-        fails("b: shape [2, 3, 4]; expected batch axes as in c [2, 3, 2, 4], or 1", () -> run(zeros(3, 2, 3), b, c));
+        Named.message(
+                "b: shape [2, 3, 4]; expected batch axes as in c [2, 3, 2, 4], or 1", () -> run(zeros(3, 2, 3), b, c));
         run(zeros(3, 2, 3), zeros(2, 1, 3, 4), c); // each repeated along the axis that it has not
     }
 
@@ -209,11 +209,11 @@ class GemmTest {
     void theOutputOverlapsNoOperand() {
         float[] shared = new float[12];
         Tensor c = Tensor.of(shared, 2, 4);
-        fails(
+        Named.message(
                 "c: F32 [2, 4] overlaps b; expected memory of its own",
                 () -> run(matrix(2, 3), Tensor.of(shared, 3, 4), c));
         GemmOptions biased = GemmOptions.DEFAULT.withBias(Tensor.of(shared, 12).slice(0, 7, 11));
-        fails(
+        Named.message(
                 "c: F32 [2, 4] overlaps bias; expected memory of its own",
                 () -> Gemm.multiply(CPU, matrix(2, 3), matrix(3, 4), c, biased));
         Arena arena = Arena.ofConfined();
@@ -222,9 +222,10 @@ class GemmTest {
             String confined =
                     ": memory of an arena confined to this thread; expected a shared, automatic or global arena, "
                             + "as this Compute has 2 threads";
-            fails("c" + confined, () -> Gemm.multiply(two, matrix(2, 3), matrix(3, 4), own, GemmOptions.DEFAULT));
+            Named.message(
+                    "c" + confined, () -> Gemm.multiply(two, matrix(2, 3), matrix(3, 4), own, GemmOptions.DEFAULT));
             GemmOptions bias = GemmOptions.DEFAULT.withBias(own.select(0, 0));
-            fails("bias" + confined, () -> Gemm.multiply(two, matrix(2, 3), matrix(3, 4), matrix(2, 4), bias));
+            Named.message("bias" + confined, () -> Gemm.multiply(two, matrix(2, 3), matrix(3, 4), matrix(2, 4), bias));
         }
         arena.close();
     }

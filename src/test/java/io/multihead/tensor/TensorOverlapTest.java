@@ -41,7 +41,8 @@ class TensorOverlapTest {
     @Test
     void partsOfAFusedBufferAtAnOddAddressDoNotOverlap() {
         for (int parts = 2; parts <= 3; parts++) {
-            MemorySegment memory = MemorySegment.ofArray(new byte[16 * parts + 1]).asSlice(1);
+            MemorySegment memory =
+                    MemorySegment.ofArray(new byte[16 * parts + 1]).asSlice(1);
             Tensor fused = Tensor.view(memory, DType.F32, Shape.of(2, parts, 2));
             for (int i = 0; i < parts; i++) {
                 for (int j = 0; j < parts; j++) {
