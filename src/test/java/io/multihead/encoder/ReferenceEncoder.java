@@ -10,15 +10,17 @@ import java.util.Map;
 /** The tiny model as plain loops in double: the vectors of one sequence, and what pooling makes of them. */
 final class ReferenceEncoder {
     private final Map<String, Tensor> weights;
-    /** Attention weights of the last text, by layer, head, query and key. */
-    private double[][][][] attention = new double[0][][][];
+
+    /** States of the last layer by token, and attention weights by layer, head, query and key. */
+    @SuppressWarnings("ArrayRecordComponent")
+    private record Run(double[][] states, double[][][][] attention) {}
 
     ReferenceEncoder(Map<String, Tensor> weights) {
         this.weights = weights;
     }
 
     double[] embed(int[] ids, Pooling pooling, boolean normalized) {
-        double[][] states = states(ids);
+        double[][] states = run(ids).states;
         double[] result = states[0].clone();
         for (int t = 1; t < states.length && pooling != Pooling.CLS; t++) {
             for (int i = 0; i < result.length; i++) {
@@ -37,12 +39,11 @@ final class ReferenceEncoder {
     }
 
     double[][][][] attention(int[] ids) {
-        states(ids);
-        return attention;
+        return run(ids).attention;
     }
 
-    private double[][] states(int[] ids) {
-        attention = new double[TinyModel.LAYERS][TinyModel.HEADS][ids.length][];
+    private Run run(int[] ids) {
+        double[][][][] attention = new double[TinyModel.LAYERS][TinyModel.HEADS][ids.length][];
         double[] words = values("embeddings.word_embeddings.weight");
         double[] positions = values("embeddings.position_embeddings.weight");
         double[] types = values("embeddings.token_type_embeddings.weight");
@@ -57,7 +58,7 @@ final class ReferenceEncoder {
         for (int layer = 0; layer < TinyModel.LAYERS; layer++) {
             states = block("encoder.layer." + layer + ".", states, attention[layer]);
         }
-        return states;
+        return new Run(states, attention);
     }
 
     private double[][] block(String layer, double[][] x, double[][][] to) {
