@@ -13,7 +13,7 @@ import java.util.Locale;
 
 /**
  * The time of a JVM to its first embedding by MiniLM, from the start of its process, and the peak of its resident memory then and
- * after a batch of 32 texts of 8 to 126 tokens: this library's class for langchain4j's interface, or langchain4j's own.
+ * after a batch of 32 texts of 8 to 126 tokens: this library's class for langchain4j's interface, or langchain4j's own, each on as many threads as there are processors.
  */
 public final class FreshEmbedding {
     /** The figures that a JVM reports, each with the unit of the table. */
@@ -32,7 +32,10 @@ public final class FreshEmbedding {
                 ProcessHandle.current().info().startInstant().orElseThrow().toEpochMilli();
         EmbeddingModel model =
                 switch (arguments[0]) {
-                    case "multihead" -> MultiheadEmbeddingModel.allMiniLmL6V2().build();
+                    case "multihead" ->
+                        MultiheadEmbeddingModel.allMiniLmL6V2()
+                                .threads(Runtime.getRuntime().availableProcessors())
+                                .build();
                     case "langchain4j" -> new AllMiniLmL6V2EmbeddingModel();
                     default ->
                         throw new IllegalArgumentException(

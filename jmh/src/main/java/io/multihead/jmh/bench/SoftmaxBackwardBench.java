@@ -5,28 +5,16 @@ import io.multihead.attention.Softmax;
 import io.multihead.compute.Compute;
 import io.multihead.jmh.data.Data;
 import io.multihead.jmh.peer.Peer;
-import io.multihead.tensor.DType;
-import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
 
 /** The gradient of the softmax of 512 rows of scores. */
-public class SoftmaxBackwardBench extends Comparison {
-    private static final int ROWS = 512;
-
+public class SoftmaxBackwardBench extends SoftmaxRows {
     @Param({"multihead", "scalar"})
     public String impl;
-
-    @Param({"256", "2048"})
-    public int columns;
-
-    @Param({"1"})
-    public int threads;
 
     @Setup(Level.Trial)
     public void open() {
@@ -45,11 +33,6 @@ public class SoftmaxBackwardBench extends Comparison {
         });
         // two f32 sums of the same products
         Data.requireClose(impl, expected, out, 2e-6);
-    }
-
-    @Benchmark
-    public void rows() {
-        call.run();
     }
 
     private Runnable ours(FloatBuffer softmax, FloatBuffer upstream, FloatBuffer out) {
@@ -79,9 +62,5 @@ public class SoftmaxBackwardBench extends Comparison {
         made.run();
         out.put(0, to);
         return made;
-    }
-
-    private Tensor view(FloatBuffer buffer) {
-        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(ROWS, columns));
     }
 }

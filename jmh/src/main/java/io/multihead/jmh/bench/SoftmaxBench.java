@@ -7,29 +7,17 @@ import io.multihead.jmh.peer.Onnx;
 import io.multihead.jmh.peer.Peer;
 import io.multihead.jmh.peer.Torch;
 import io.multihead.jmh.rival.JavaSoftmax;
-import io.multihead.tensor.DType;
-import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
 import org.bytedeco.pytorch.global.torch;
-import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
 
 /** The softmax of 512 rows of scores. */
-public class SoftmaxBench extends Comparison {
-    private static final int ROWS = 512;
-
+public class SoftmaxBench extends SoftmaxRows {
     @Param({"multihead", "scalar", "vectorops", "onnxruntime", "pytorch"})
     public String impl;
-
-    @Param({"256", "2048"})
-    public int columns;
-
-    @Param({"1"})
-    public int threads;
 
     @Setup(Level.Trial)
     public void open() {
@@ -41,11 +29,6 @@ public class SoftmaxBench extends Comparison {
         load(impl, () -> make(scores, out));
         // two f32 sums of the same row, and two exponentials
         Data.requireClose(impl, expected, out, 2e-6);
-    }
-
-    @Benchmark
-    public void rows() {
-        call.run();
     }
 
     private Runnable make(FloatBuffer scores, FloatBuffer out) throws Exception {
@@ -89,9 +72,5 @@ public class SoftmaxBench extends Comparison {
         made.run();
         out.put(0, to);
         return made;
-    }
-
-    private Tensor view(FloatBuffer buffer) {
-        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(ROWS, columns));
     }
 }
