@@ -42,24 +42,7 @@ class BertOnnxTest {
     }
 
     private byte[] file() {
-        OnnxFile graph = new OnnxFile().message(1, OnnxFile.node("/act", activation, "erf"));
-        constants.forEach((node, value) -> graph.message(1, OnnxFile.constant(node + "_c", value))
-                .message(1, OnnxFile.node(node, node.substring(node.lastIndexOf('/') + 1), node + "_0", node + "_c")));
-        int number = 787;
-        for (Map.Entry<String, Tensor> entry : weights.entrySet()) {
-            String name = entry.getKey();
-            Tensor tensor = entry.getValue();
-            if (tensor.rank() == 2 && name.startsWith("encoder.")) {
-                String path =
-                        "/" + name.replace(".weight", "").replace('.', '/').replace("layer/", "layer.");
-                name = "onnx::MatMul_" + number++;
-                tensor = tensor.permute(1, 0);
-                graph.message(1, OnnxFile.node(path + "/MatMul", "MatMul", path + "_0", "x", name));
-            }
-            graph.message(
-                    5, OnnxFile.tensor(name, tensor.toArray(), tensor.shape().toArray()));
-        }
-        return OnnxFile.model(graph);
+        return OnnxFile.bert(weights, constants, activation);
     }
 
     private SentenceEncoder load() throws IOException {

@@ -1,9 +1,11 @@
 package io.multihead.format;
 
+import io.multihead.tensor.Tensor;
 import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
+import java.util.Map;
 
 /** Writes messages of ONNX's format for tests. */
 public final class OnnxFile {
@@ -39,6 +41,33 @@ public final class OnnxFile {
     public static OnnxFile constant(String output, float value) {
         return node(output, "Constant", output)
                 .message(5, new OnnxFile().text(1, "value").message(5, tensor("", new float[] {value})));
+    }
+
+    /**
+     * Returns a BERT encoder as PyTorch's exporter writes it: matrices of layers are transposed and named after their place in the graph.
+     *
+     * @param weights by their names in PyTorch
+     * @param constants what nodes add or divide by, by the name of the node
+     * @param activation the operation of the activation
+     */
+    public static byte[] bert(Map<String, Tensor> weights, Map<String, Float> constants, String activation) {
+        OnnxFile graph = new OnnxFile().message(1, node("/act", activation, "erf"));
+        constants.forEach((node, value) -> graph.message(1, constant(node + "_c", value))
+                .message(1, node(node, node.substring(node.lastIndexOf('/') + 1), node + "_0", node + "_c")));
+        int number = 0;
+        for (Map.Entry<String, Tensor> entry : weights.entrySet()) {
+            String name = entry.getKey();
+            Tensor tensor = entry.getValue();
+            if (tensor.rank() == 2 && name.startsWith("encoder.")) {
+                String path =
+                        "/" + name.replace(".weight", "").replace('.', '/').replace("layer/", "layer.");
+                name = "onnx::MatMul_" + number++;
+                tensor = tensor.permute(1, 0);
+                graph.message(1, node(path + "/MatMul", "MatMul", path + "_0", "x", name));
+            }
+            graph.message(5, tensor(name, tensor.toArray(), tensor.shape().toArray()));
+        }
+        return model(graph);
     }
 
     static byte[] little(float[] values) {

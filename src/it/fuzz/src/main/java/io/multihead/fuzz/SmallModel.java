@@ -82,34 +82,15 @@ final class SmallModel {
 
     /** The model as PyTorch's exporter writes it. */
     static byte[] onnx() {
-        OnnxFile graph = new OnnxFile().message(1, OnnxFile.node("/act", "Erf", "erf"));
+        Map<String, Float> constants = new LinkedHashMap<>();
         for (String add : List.of(
                 "/embeddings/LayerNorm/Add",
                 "/encoder/layer.0/attention/output/LayerNorm/Add",
                 "/encoder/layer.0/output/LayerNorm/Add")) {
-            constant(graph, add, 1e-7f);
+            constants.put(add, 1e-7f);
         }
-        constant(graph, "/encoder/layer.0/attention/self/Div", (float) Math.sqrt(2));
-        int number = 0;
-        for (Map.Entry<String, Tensor> entry : weights().entrySet()) {
-            String name = entry.getKey();
-            Tensor tensor = entry.getValue();
-            if (tensor.rank() == 2 && name.startsWith("encoder.")) {
-                String path =
-                        "/" + name.replace(".weight", "").replace('.', '/').replace("layer/", "layer.");
-                name = "onnx::MatMul_" + number++;
-                tensor = tensor.permute(1, 0);
-                graph.message(1, OnnxFile.node(path + "/MatMul", "MatMul", path + "_0", "x", name));
-            }
-            graph.message(
-                    5, OnnxFile.tensor(name, tensor.toArray(), tensor.shape().toArray()));
-        }
-        return OnnxFile.model(graph);
-    }
-
-    private static void constant(OnnxFile graph, String node, float value) {
-        graph.message(1, OnnxFile.constant(node + "_c", value));
-        graph.message(1, OnnxFile.node(node, node.substring(node.lastIndexOf('/') + 1), node + "_0", node + "_c"));
+        constants.put("/encoder/layer.0/attention/self/Div", (float) Math.sqrt(2));
+        return OnnxFile.bert(weights(), constants, "Erf");
     }
 
     static byte[] safetensors(Map<String, Tensor> tensors, Map<String, String> metadata) {
