@@ -53,6 +53,11 @@ public final class Dropout implements Layer {
     }
 
     @Override
+    public boolean isIdentityInInference() {
+        return true;
+    }
+
+    @Override
     public void forward(Compute cpu, Tensor x, Tensor y) {
         LayerChecks.forward(cpu, this, x, y);
         x.copyTo(y);

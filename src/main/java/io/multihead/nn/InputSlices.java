@@ -22,12 +22,13 @@ record InputSlices(Tensor x, Tensor y, long length) {
     /**
      * Returns the slices of a call.
      *
-     * @param independent how many leading axes the layers treat independently
      * @param widest elements of the largest result of a layer for the whole input
+     * @param layers the layers, asked only about large inputs how many leading axes they treat independently
      */
-    static InputSlices of(Tensor x, Tensor y, int independent, long widest) {
-        int axes = Math.min(independent, x.rank() - 1);
-        if (axes < 1 || widest <= ELEMENTS || x.shape().elements() == 0) {
+    static InputSlices of(Tensor x, Tensor y, long widest, Layer layers) {
+        boolean small = widest <= ELEMENTS || x.shape().elements() == 0;
+        int axes = small ? 0 : Math.min(layers.independentAxes(x.shape()), x.rank() - 1);
+        if (axes < 1) {
             return new InputSlices(x, y, Long.MAX_VALUE);
         }
         boolean merges = axes > 1 && Views.collapses(x, 0, axes) && Views.collapses(y, 0, axes);

@@ -43,6 +43,16 @@ public interface Layer {
     }
 
     /**
+     * Returns whether {@link #forward} only copies its input, as that of dropout does. A {@link Sequence} leaves such layers out of
+     * inference.
+     *
+     * @return false by default
+     */
+    default boolean isIdentityInInference() {
+        return false;
+    }
+
+    /**
      * Computes the output and keeps nothing; dropout does not drop.
      *
      * @param cpu threads and scratch memory

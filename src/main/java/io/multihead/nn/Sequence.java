@@ -24,6 +24,9 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Sequence implements Layer {
     private final List<Layer> layers;
+    /** Those that {@link #forward} computes: none that copies only, unless all of them do. */
+    private final List<Layer> inference;
+
     private final List<String> prefixes;
     private final Map<String, Tensor> parameters;
 
@@ -43,6 +46,9 @@ public final class Sequence implements Layer {
 
     private Sequence(List<Part> parts) {
         layers = parts.stream().map(Part::layer).toList();
+        List<Layer> computing =
+                layers.stream().filter(layer -> !layer.isIdentityInInference()).toList();
+        inference = computing.isEmpty() ? layers.subList(0, 1) : computing;
         prefixes = parts.stream().map(Part::prefix).toList();
         Map<String, Tensor> named = new LinkedHashMap<>();
         for (Part part : parts) {
@@ -120,26 +126,26 @@ public final class Sequence implements Layer {
     @Override
     public void forward(Compute cpu, Tensor x, Tensor y) {
         LayerChecks.forward(cpu, this, x, y);
-        InputSlices slices = InputSlices.of(x, y, independentAxes(x.shape()), widest(x.shape()));
+        InputSlices slices = InputSlices.of(x, y, widest(x.shape()), this);
         try (TensorArena even = TensorArena.ofCall(cpu);
                 TensorArena odd = new TensorArena(cpu)) {
             for (long slice = 0; slice < slices.count(); slice++) {
                 Tensor result = slices.output(slice);
                 Tensor input = slices.input(slice);
-                for (int i = 0; i < layers.size(); i++) {
-                    Tensor output = output(fresh(i, even, odd), i, input, result);
-                    layers.get(i).forward(cpu, input, output);
+                for (int i = 0; i < inference.size(); i++) {
+                    Tensor output = output(inference, fresh(i, even, odd), i, input, result);
+                    inference.get(i).forward(cpu, input, output);
                     input = output;
                 }
             }
         }
     }
 
-    /** Returns the elements of the largest result of a layer. */
+    /** Returns the elements of the largest result of a layer in inference. */
     private long widest(Shape input) {
         Shape shape = input;
         long widest = 0;
-        for (Layer layer : layers) {
+        for (Layer layer : inference) {
             shape = layer.outputShape(shape);
             widest = Math.max(widest, shape.elements());
         }
@@ -163,7 +169,7 @@ public final class Sequence implements Layer {
         try (Execution.Running call = Operation.execution(cpu).begin()) {
             Tensor input = x;
             for (int i = 0; i < layers.size(); i++) {
-                Tensor output = output(arena, i, input, y);
+                Tensor output = output(layers, arena, i, input, y);
                 passes.add(layers.get(i).record(cpu, input, output, SplitMix64.seedOf(seed, i)));
                 inputs.add(input.shape());
                 input = output;
@@ -203,10 +209,15 @@ public final class Sequence implements Layer {
         }
     }
 
-    private Tensor output(TensorArena arena, int index, Tensor input, Tensor y) {
-        return index == layers.size() - 1
+    private static Tensor output(List<Layer> stack, TensorArena arena, int index, Tensor input, Tensor y) {
+        return index == stack.size() - 1
                 ? y
-                : arena.f32(layers.get(index).outputShape(input.shape()).toArray());
+                : arena.f32(stack.get(index).outputShape(input.shape()).toArray());
+    }
+
+    @Override
+    public boolean isIdentityInInference() {
+        return layers.stream().allMatch(Layer::isIdentityInInference);
     }
 
     @Override

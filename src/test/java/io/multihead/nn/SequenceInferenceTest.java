@@ -1,0 +1,102 @@
+package io.multihead.nn;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.compute.Compute;
+import io.multihead.support.TestTensors;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+/** What a stack computes in inference: no copies for layers that only copy. */
+class SequenceInferenceTest {
+    private static final Compute CPU = Compute.serial();
+
+    private final Tensor x = TestTensors.random(new Random(1), 3, 4);
+    private final Tensor y = TestTensors.zeros(DType.F32, 3, 4);
+
+    /** Dropout that counts what it is asked. */
+    private static final class Counted implements Layer {
+        private final Layer dropout = Dropout.of(0.5);
+        private int copies;
+        private int passes;
+        private int slicings;
+
+        @Override
+        public Map<String, Tensor> parameters() {
+            return Map.of();
+        }
+
+        @Override
+        public Shape outputShape(Shape input) {
+            return input;
+        }
+
+        @Override
+        public int independentAxes(Shape input) {
+            slicings++;
+            return input.rank();
+        }
+
+        @Override
+        public boolean isIdentityInInference() {
+            return dropout.isIdentityInInference();
+        }
+
+        @Override
+        public void forward(Compute cpu, Tensor from, Tensor to) {
+            copies++;
+            dropout.forward(cpu, from, to);
+        }
+
+        @Override
+        public Pass record(Compute cpu, Tensor from, Tensor to, long seed) {
+            passes++;
+            return dropout.record(cpu, from, to, seed);
+        }
+    }
+
+    @Test
+    void layersThatOnlyCopyAreLeftOut() {
+        Counted dropout = new Counted();
+        Layer nested = Sequence.of("", List.of(dropout));
+        for (List<Layer> stack : List.of(
+                List.<Layer>of(dropout, Relu.of()),
+                List.<Layer>of(Relu.of(), dropout),
+                List.<Layer>of(Relu.of(), nested, dropout))) {
+            Sequence.of("", stack).forward(CPU, x, y);
+            Tensor expected = TestTensors.zeros(DType.F32, 3, 4);
+            Relu.of().forward(CPU, x, expected);
+            assertArrayEquals(expected.toArray(), y.toArray());
+        }
+        assertEquals(0, dropout.copies);
+        Sequence.of("", List.of(Relu.of(), dropout)).record(CPU, x, y).close();
+        assertEquals(1, dropout.passes);
+    }
+
+    @Test
+    void aStackOfNothingElseCopiesOnce() {
+        Counted dropout = new Counted();
+        Sequence stack = Sequence.of("", List.of(dropout, dropout, dropout));
+        stack.forward(CPU, x, y);
+        assertArrayEquals(x.toArray(), y.toArray());
+        assertEquals(1, dropout.copies);
+        assertTrue(stack.isIdentityInInference());
+        assertFalse(Sequence.of("", List.of(dropout, Relu.of())).isIdentityInInference());
+    }
+
+    /** Only large inputs are divided, so small ones need not know how. */
+    @Test
+    void smallInputsAreNotAskedForTheirSlices() {
+        Counted dropout = new Counted();
+        Sequence.of("", List.of(dropout, Relu.of())).forward(CPU, x, y);
+        assertEquals(0, dropout.slicings);
+    }
+}
