@@ -135,17 +135,28 @@ final class ExtraKeys {
             double share = share(first, second);
             double ownShare = share(second, first);
             double larger = Math.max(first, second);
-            logSum.set(larger + Math.log(Math.exp(first - larger) + Math.exp(second - larger)), b, h, i);
+            boolean none = larger == Double.NEGATIVE_INFINITY;
+            double sum = none ? 1 : Math.exp(first - larger) + Math.exp(second - larger);
+            logSum.set(larger + Math.log(sum), b, h, i);
             int length = (int) output.length();
             float[] values = scratch.floats(ROW, RowView.room(length));
             float[] others = scratch.floats(OWN, RowView.room(length));
             output.read(scratch.packer(), row, values);
             ownOutput.read(scratch.packer(), row, others);
+            finite(values, share, length);
+            finite(others, ownShare, length);
             WideRows.mix(values, share, others, ownShare, ElementwiseCall.padded(length));
             output.write(scratch.packer(), row, values);
             if (weights != null && ownWeights != null) {
                 scale(weights, row, share, scratch);
                 scale(ownWeights, row, ownShare, scratch);
+            }
+        }
+
+        /** Replaces what is not finite in a row whose share is 0: it contributes nothing, not even NaN. */
+        private static void finite(float[] row, double share, int length) {
+            for (int i = 0; share == 0 && i < length; i++) {
+                row[i] = Float.isFinite(row[i]) ? row[i] : 0f;
             }
         }
 

@@ -1,0 +1,74 @@
+package io.multihead.nn.attention;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.multihead.attention.AttentionDropout;
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.AttentionOutputs;
+import io.multihead.compute.Compute;
+import io.multihead.internal.nn.TensorArena;
+import io.multihead.support.TestTensors;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+/** Attention to the extra keys merged with that to the others where one of them, or both, count nothing. */
+class ExtraKeysTest {
+    private static final Compute CPU = Compute.serial();
+
+    /** Returns output and log-sum-exp of one query of 1 whose extra key has a score and the value 5. */
+    private static double[] merged(double output, double logSumExp, double score) {
+        MultiHeadConfig config = MultiHeadConfig.of(1, 1)
+                .withKeyValueBias(true)
+                .withOptions(AttentionOptions.DEFAULT.withScale(1));
+        Map<String, Tensor> parameters = new HashMap<>(TestParameters.of(config, new Random(1)));
+        parameters.put(LayerParameters.KEY_BIAS, one(DType.F32, score).reshape(1, 1, 1));
+        parameters.put(LayerParameters.VALUE_BIAS, one(DType.F32, 5).reshape(1, 1, 1));
+        Tensor row = one(DType.F32, output);
+        Tensor sum = one(DType.F64, logSumExp).reshape(1, 1, 1);
+        try (TensorArena arena = TensorArena.ofCall(CPU)) {
+            ExtraKeys.of(LayerParameters.of(config, parameters::get))
+                    .merge(
+                            CPU,
+                            arena,
+                            one(DType.F32, 1),
+                            AttentionOutputs.of(row).withLogSumExp(sum),
+                            AttentionDropout.NONE,
+                            null);
+        }
+        return new double[] {row.get(0, 0, 0, 0), sum.get(0, 0, 0)};
+    }
+
+    private static Tensor one(DType dtype, double value) {
+        Tensor tensor = TestTensors.zeros(dtype, 1, 1, 1, 1);
+        tensor.fill(value);
+        return tensor;
+    }
+
+    @Test
+    void noKeyAtAllLeavesMinusInfinity() {
+        double[] merged = merged(0, Double.NEGATIVE_INFINITY, Double.NEGATIVE_INFINITY);
+        assertEquals(0, merged[0]);
+        assertEquals(Double.NEGATIVE_INFINITY, merged[1]);
+    }
+
+    @Test
+    void aShareOfZeroContributesNothing() {
+        for (double output : new double[] {Double.NaN, Double.NEGATIVE_INFINITY, 3}) {
+            double[] merged = merged(output, 0, 1000);
+            assertEquals(5, merged[0]);
+            assertEquals(1000, merged[1]);
+        }
+    }
+
+    @Test
+    void theOnlyKeyTakesAll() {
+        double[] merged = merged(0, Double.NEGATIVE_INFINITY, 2);
+        assertEquals(5, merged[0]);
+        assertEquals(2, merged[1]);
+        assertEquals(3, merged(3, 2, Double.NEGATIVE_INFINITY)[0]);
+    }
+}
