@@ -49,25 +49,19 @@ record HeadWeights(@Nullable Tensor all, boolean isTemporary, int extraKeys) {
     }
 
     /** Writes the weights that the caller asked for and that have not been written yet. */
-    void deliver(Compute cpu, TensorArena arena, MultiHeadOutputs outputs) {
+    void deliver(Compute cpu, MultiHeadOutputs outputs) {
         if (all == null || !isTemporary) {
             return;
         }
         if (outputs.averageWeights() != null) {
-            average(cpu, arena, all).copyTo(batched(outputs.averageWeights(), 3));
+            Tensor mean = batched(outputs.averageWeights(), 3);
+            for (long b = 0; b < all.dim(0); b++) {
+                TensorMath.meanOverFirstAxis(cpu, all.select(0, b), mean.select(0, b));
+            }
         }
         if (outputs.headWeights() != null) {
             all.copyTo(batched(outputs.headWeights(), 4));
         }
-    }
-
-    /** Returns the mean over heads of a dense temporary. */
-    private static Tensor average(Compute cpu, TensorArena arena, Tensor all) {
-        Tensor mean = arena.f32(all.dim(0), all.dim(2), all.dim(3));
-        for (long b = 0; b < all.dim(0); b++) {
-            TensorMath.meanOverFirstAxis(cpu, all.select(0, b), mean.select(0, b));
-        }
-        return mean;
     }
 
     /** Returns the tensor with a batch axis of 1 in front if it has none. */

@@ -73,7 +73,7 @@ final class LayerPipeline {
         AttentionOptions options = config.options().withMask(checked.mask()).withDropout(dropout);
         HeadWeights weights = HeadWeights.of(config, arena, heads, inputs.sequences(), outputs, recorded);
         AttentionOutputs attention = attend(cpu, arena, heads, attended, options, inputs.sequences(), weights);
-        weights.deliver(cpu, arena, outputs);
+        weights.deliver(cpu, outputs);
 
         Tensor masked = attended;
         if (inputs.headMask() != null) {
