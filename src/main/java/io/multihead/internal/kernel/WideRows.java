@@ -67,9 +67,9 @@ public final class WideRows {
         }
     }
 
-    /** Returns the sum of the products of two rows, added one after the other: its order is part of the result. */
-    public static double dotInOrder(float[] a, float[] b, int length) {
-        double sum = 0;
+    /** Returns a sum and the products of two rows, added one after the other: the order is part of the result. */
+    public static double dotInOrder(double first, float[] a, float[] b, int length) {
+        double sum = first;
         for (int i = 0; i < length; i++) {
             sum += (double) a[i] * b[i];
         }

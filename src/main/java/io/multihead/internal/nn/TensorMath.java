@@ -1,8 +1,10 @@
 package io.multihead.internal.nn;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.call.SingleCall;
 import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.ScratchKey;
+import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.kernel.WideRows;
 import io.multihead.tensor.Tensor;
@@ -12,6 +14,7 @@ import java.util.function.LongToDoubleFunction;
 /** Sums and multiples of tensors of one shape, any floating types and strides, on the threads of a Compute. Stateless. */
 public final class TensorMath {
     private static final FloatsKey ROW = new FloatsKey();
+    private static final FloatsKey OTHER = new FloatsKey();
     private static final ScratchKey<Sums> SUMS = ScratchKey.of(Sums::new);
 
     private TensorMath() {}
@@ -114,9 +117,38 @@ public final class TensorMath {
         }
     }
 
+    /** Takes the sum of each row, from several threads at a time. */
+    public interface RowSums {
+        /** Takes a sum, given the row-major number of the row. */
+        void accept(long row, double sum);
+    }
+
+    /** Computes the sum of the products of every pair of rows, the elements of the last axes, in double and in order. */
+    public static void rowDots(Compute cpu, Tensor a, Tensor b, RowSums to) {
+        RowView first = RowView.of(a, 1);
+        RowView second = RowView.of(b, 1);
+        RowLoop.run(cpu, first.count(), (row, scratch) -> to.accept(row, addDot(0, first, second, row, scratch)));
+    }
+
     /** Returns the sum of the products of all elements, rounded to f32, in double and in row-major order. On the calling thread. */
-    public static double dot(Tensor a, Tensor b) {
-        float[] first = a.toArray();
-        return WideRows.dotInOrder(first, b.toArray(), first.length);
+    public static double dot(Compute cpu, Tensor a, Tensor b) {
+        RowView first = RowView.of(a, 1);
+        RowView second = RowView.of(b, 1);
+        double sum = 0;
+        try (SingleCall call = SingleCall.open(cpu)) {
+            for (long row = 0; row < first.count(); row++) {
+                sum = addDot(sum, first, second, row, call.workspace());
+            }
+        }
+        return sum;
+    }
+
+    private static double addDot(double sum, RowView a, RowView b, long row, Workspace scratch) {
+        int length = (int) a.length();
+        float[] first = scratch.floats(ROW, RowView.room(length));
+        float[] second = scratch.floats(OTHER, RowView.room(length));
+        a.read(scratch.packer(), row, first);
+        b.read(scratch.packer(), row, second);
+        return WideRows.dotInOrder(sum, first, second, length);
     }
 }

@@ -121,11 +121,11 @@ public final class GatedPass implements Pass {
     }
 
     /** Adds the gradient of a gate: {@code d tanh(g) = 1 - tanh(g)^2}, times the sum of what the gate multiplies. */
-    private static void addGate(@Nullable Tensor gradient, double factor, Tensor upstream, Tensor branch) {
+    private void addGate(@Nullable Tensor gradient, double factor, Tensor upstream, Tensor branch) {
         if (gradient == null) {
             return;
         }
-        double sum = TensorMath.dot(upstream, branch);
+        double sum = TensorMath.dot(cpu, upstream, branch);
         gradient.set(gradient.get(0) + (1 - factor * factor) * sum, 0);
     }
 

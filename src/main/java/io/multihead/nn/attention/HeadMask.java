@@ -1,18 +1,12 @@
 package io.multihead.nn.attention;
 
 import io.multihead.compute.Compute;
-import io.multihead.internal.exec.FloatsKey;
-import io.multihead.internal.kernel.WideRows;
-import io.multihead.internal.nn.RowLoop;
-import io.multihead.internal.nn.RowView;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.nn.TensorMath;
 import io.multihead.tensor.Tensor;
 
 /** Factors of heads (Michel et al. 2019, equation 1), on f32 temporaries {@code [batch, heads, tokens, valueDim]}. */
 final class HeadMask {
-    private static final FloatsKey HEAD = new FloatsKey();
-    private static final FloatsKey UPSTREAM = new FloatsKey();
-
     private HeadMask() {}
 
     /** Multiplies every head with its factor. */
@@ -30,22 +24,13 @@ final class HeadMask {
     static void gradient(Compute cpu, Tensor heads, Tensor upstream, Tensor gradient) {
         long batch = heads.dim(0);
         long count = heads.dim(1);
+        int tokens = (int) heads.dim(2);
+        double[] dots = new double[Checks.product("rows of heads", batch, count, tokens)];
+        TensorMath.rowDots(cpu, heads, upstream, (row, dot) -> dots[(int) row] = dot);
         double[] sums = new double[(int) (batch * count)];
-        RowView values = RowView.of(heads, 1);
-        RowView gradients = RowView.of(upstream, 1);
-        int length = (int) values.length();
-        long tokens = heads.dim(2);
-        RowLoop.run(cpu, sums.length, (index, scratch) -> {
-            float[] head = scratch.floats(HEAD, RowView.room(length));
-            float[] up = scratch.floats(UPSTREAM, RowView.room(length));
-            double sum = 0;
-            for (long row = index * tokens; row < (index + 1) * tokens; row++) {
-                values.read(scratch.packer(), row, head);
-                gradients.read(scratch.packer(), row, up);
-                sum += WideRows.dotInOrder(head, up, length);
-            }
-            sums[(int) index] = sum;
-        });
+        for (int row = 0; row < dots.length; row++) {
+            sums[row / tokens] += dots[row];
+        }
         for (int h = 0; h < count; h++) {
             double all = 0;
             for (int b = 0; b < batch; b++) {

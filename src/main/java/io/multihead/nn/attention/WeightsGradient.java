@@ -1,10 +1,6 @@
 package io.multihead.nn.attention;
 
 import io.multihead.compute.Compute;
-import io.multihead.internal.exec.FloatsKey;
-import io.multihead.internal.kernel.WideRows;
-import io.multihead.internal.nn.RowLoop;
-import io.multihead.internal.nn.RowView;
 import io.multihead.internal.nn.TensorArena;
 import io.multihead.internal.nn.TensorMath;
 import io.multihead.tensor.Tensor;
@@ -12,9 +8,6 @@ import org.jspecify.annotations.Nullable;
 
 /** The gradients of the weights that a recorded call returned, as attention takes them. */
 final class WeightsGradient {
-    private static final FloatsKey WEIGHTS = new FloatsKey();
-    private static final FloatsKey GRADIENTS = new FloatsKey();
-
     private WeightsGradient() {}
 
     /**
@@ -47,17 +40,11 @@ final class WeightsGradient {
         long heads = weights.dim(1);
         long queries = weights.dim(2);
         Tensor sums = scratch.f64(weights.dim(0), heads, queries);
-        RowView values = RowView.of(weights, 1);
-        RowView factors = RowView.of(gradients, 1);
-        int length = (int) values.length();
-        RowLoop.run(cpu, values.count(), (row, memory) -> {
-            float[] first = memory.floats(WEIGHTS, RowView.room(length));
-            float[] second = memory.floats(GRADIENTS, RowView.room(length));
-            values.read(memory.packer(), row, first);
-            factors.read(memory.packer(), row, second);
-            double sum = WideRows.dotInOrder(first, second, length);
-            sums.set(-sum, row / queries / heads, row / queries % heads, row % queries);
-        });
+        TensorMath.rowDots(
+                cpu,
+                weights,
+                gradients,
+                (row, dot) -> sums.set(-dot, row / queries / heads, row / queries % heads, row % queries));
         return sums;
     }
 }

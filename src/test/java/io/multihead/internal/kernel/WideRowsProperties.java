@@ -2,6 +2,7 @@ package io.multihead.internal.kernel;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import java.util.Arrays;
 import java.util.SplittableRandom;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
@@ -40,7 +41,11 @@ class WideRowsProperties {
             assertEquals((float) (sum / 3), means[i]);
             dot += (double) row[i] * other[i];
         }
-        assertEquals(dot, WideRows.dotInOrder(row, other, length));
+        assertEquals(dot, WideRows.dotInOrder(0, row, other, length));
+        double half = WideRows.dotInOrder(0, row, other, length / 2);
+        float[] rest = Arrays.copyOfRange(row, length / 2, length);
+        float[] otherRest = Arrays.copyOfRange(other, length / 2, length);
+        assertEquals(dot, WideRows.dotInOrder(half, rest, otherRest, rest.length));
         assertEquals(GUARD, scaled[length]);
         assertEquals(GUARD, mixed[length]);
         assertEquals(GUARD, sums[length]);
