@@ -5,6 +5,7 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.SingleCall;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.nn.CrossEntropyCall;
+import io.multihead.internal.nn.RowView;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
@@ -87,7 +88,7 @@ public final class CrossEntropy {
         if (logits.rank() < 1 || logits.dim(-1) < 1) {
             throw Checks.fail("logits", "shape " + logits.shape(), "expected [..., classes] with one class or more");
         }
-        long classes = Checks.fitsInt(Math.min(logits.dim(-1) + 64, 1L << 40), "classes") - 64;
+        long classes = RowView.requireLength(logits.dim(-1), 1, "classes");
         long rows = logits.shape().elements() / classes;
         if (targets.length != rows) {
             throw Checks.fail(

@@ -46,7 +46,7 @@ public final class Embedding {
         if (weight.rank() != 2) {
             throw Checks.fail(WEIGHT, "shape " + weight.shape(), "expected [vocabulary, dim]");
         }
-        Checks.fitsInt(Math.min(weight.dim(1) + 64, 1L << 40), "dim of weight");
+        RowView.requireLength(weight.dim(1), 1, "dim of weight");
         return new Embedding(weight);
     }
 

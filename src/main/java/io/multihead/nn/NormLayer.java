@@ -6,6 +6,7 @@ import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.nn.NormBackward;
 import io.multihead.internal.nn.NormForward;
 import io.multihead.internal.nn.Normalisation;
+import io.multihead.internal.nn.RowView;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
@@ -54,7 +55,7 @@ final class NormLayer {
         if (lead < 0 || !Arrays.equals(dims, lead, dims.length, normalized.toArray(), 0, normalized.rank())) {
             throw Checks.fail("x", "shape " + input, "expected the last axes to be " + normalized);
         }
-        Checks.fitsInt(2 * Math.min(normalized.elements() + 64, 1L << 40), "twice the elements of a row");
+        RowView.requireLength(normalized.elements(), 2, "elements of a row");
         return input;
     }
 

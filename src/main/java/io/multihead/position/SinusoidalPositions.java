@@ -55,7 +55,7 @@ public final class SinusoidalPositions {
         if (Checks.notNull(to, "to").rank() < 2) {
             throw Checks.fail("to", "shape " + to.shape(), "expected [..., tokens, dim]");
         }
-        int dim = Checks.fitsInt(Math.min(to.dim(-1) + 64, 1L << 40), "dim") - 64;
+        int dim = RowView.requireLength(to.dim(-1), 1, "dim");
         new TensorChecks(cpu).writes("to", to, to.shape());
         RowView rows = RowView.of(to, 1);
         long tokens = to.dim(-2);

@@ -2,6 +2,7 @@ package io.multihead.internal.nn;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.layout.Packer;
 import io.multihead.tensor.Tensor;
@@ -52,6 +53,16 @@ public final class RowView {
     /** Returns how many floats of scratch a row needs: its elements, rounded up to panels, and a panel. */
     public static int room(int length) {
         return Lanes.roundUp(length, PANEL) + PANEL;
+    }
+
+    /** Narrows the length of a row of which scratch has {@code copies} one after another, or fails naming it. */
+    public static int requireLength(long length, int copies, String argument) {
+        // of each, with what room adds
+        long most = (Integer.MAX_VALUE - 8) / copies - 2L * PANEL;
+        if (length < 0 || length > most) {
+            throw Checks.fail(argument, String.valueOf(length), "expected 0 to " + most);
+        }
+        return (int) length;
     }
 
     /** Reads a row, and zeros to the next multiple of 32. */
