@@ -90,7 +90,8 @@ public final class Compute implements AutoCloseable {
     }
 
     /**
-     * Returns how much scratch memory this Compute holds for later calls. Calls that are running may hold more.
+     * Returns how much scratch memory this Compute holds for later calls. Calls that are running may hold more. Tables of a call's
+     * tasks and of a task's rows, some numbers for each, are not counted.
      *
      * @return bytes, of arrays on the Java heap and of native memory
      */

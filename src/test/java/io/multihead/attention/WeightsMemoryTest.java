@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.kernel.Lanes;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -36,6 +37,24 @@ class WeightsMemoryTest {
             assertTrue(
                     cpu.heldBytes() < 3 * weights.shape().elements() * Float.BYTES,
                     cpu.heldBytes() + " bytes held: expected scores, and one block of keys and values");
+        }
+    }
+
+    /** The largest buffers that a thread always has: one of 256 rows for forward, and for backward two, and three of 64 keys. */
+    @Test
+    void buffersOfFixedSizeAreCounted() {
+        Tensor x = Tensor.of(new float[1], 1, 1, 1, 1);
+        AttentionOutputs outputs =
+                AttentionOutputs.of(Tensor.of(new float[1], 1, 1, 1, 1)).withLogSumExp(Tensor.of(new float[1], 1, 1, 1));
+        Tensor gradient = Tensor.of(new float[1], 1, 1, 1, 1);
+        try (Compute cpu = Compute.serial()) {
+            Attention.forward(cpu, x, x, x, outputs, AttentionOptions.DEFAULT);
+            long forward = 256L * Lanes.ROW * Float.BYTES;
+            assertTrue(cpu.heldBytes() >= forward, cpu.heldBytes() + " bytes held");
+            AttentionPass pass = new AttentionPass(x, x, x, outputs, AttentionOptions.DEFAULT);
+            Attention.backward(cpu, pass, x, AttentionGradients.of(gradient, null, null));
+            long backward = (2L * 256 + 3 * 64) * Lanes.ROW * Float.BYTES;
+            assertTrue(cpu.heldBytes() >= forward + backward, cpu.heldBytes() + " bytes held");
         }
     }
 

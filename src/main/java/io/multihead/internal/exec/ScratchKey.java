@@ -26,7 +26,7 @@ public final class ScratchKey<T> {
         return new ScratchKey<>(make);
     }
 
-    /** Returns a new key for objects without arrays that grow. */
+    /** Returns a new key for objects whose arrays, if they have any, are small: {@link Workspace#heldBytes} does not count them. */
     public static <T> ScratchKey<T> of(Supplier<T> make) {
         return new ScratchKey<>(scratch -> make.get());
     }

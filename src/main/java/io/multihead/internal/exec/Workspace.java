@@ -60,7 +60,7 @@ public final class Workspace {
         memory.close();
     }
 
-    /** Returns the bytes of all scratch memory of this workspace. */
+    /** Returns the bytes of everything that {@link Scratch} allocated for this workspace. */
     long heldBytes() {
         return memory.bytes();
     }

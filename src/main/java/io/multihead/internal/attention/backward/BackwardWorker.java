@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
 final class BackwardWorker {
     private static final int DS_PANEL = Blocking.BACKWARD_KEYS * PANEL;
 
-    private final Staging staging = new Staging();
+    private final Staging staging;
     private final Scratch memory;
     private final MacroKernel product;
     private final HeadGroup group = new HeadGroup();
@@ -48,6 +48,7 @@ final class BackwardWorker {
 
     BackwardWorker(Scratch memory) {
         this.memory = memory;
+        staging = new Staging(memory);
         product = new MacroKernel(memory);
         tile = new ScoreGradientTile(memory);
         keys = new PackedKeys(memory);

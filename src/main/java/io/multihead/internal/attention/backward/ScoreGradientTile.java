@@ -29,16 +29,17 @@ import java.util.Arrays;
  */
 final class ScoreGradientTile {
     private static final int KEYS = Blocking.BACKWARD_KEY_TILE;
+    private static final float[] NONE = {};
 
     private final Scratch memory;
     private final MacroKernel product;
     private final Panels right = new Panels();
     /** {@code [key][ROW]}: S after {@link #compute}, then {@code M o P}. */
-    private final float[] sThenP = new float[KEYS * ROW];
+    private final float[] sThenP;
     /** {@code [key][ROW]}: dP after {@link #compute}, then dS, then dX. */
-    private final float[] dPThenDS = new float[KEYS * ROW];
+    private final float[] dPThenDS;
     /** Biases that are added to scores, then the gradient of the weights: {@code [key][ROW]}. */
-    private final float[] transposed = new float[KEYS * ROW];
+    private final float[] transposed;
 
     private final SeenColumns columns = new SeenColumns();
     /** Per query its distance from the tile's first key, and the slope of its head. */
@@ -68,6 +69,9 @@ final class ScoreGradientTile {
     ScoreGradientTile(Scratch memory) {
         this.memory = memory;
         product = new MacroKernel(memory);
+        sThenP = memory.atLeast(NONE, KEYS * ROW);
+        dPThenDS = memory.atLeast(NONE, KEYS * ROW);
+        transposed = memory.atLeast(NONE, KEYS * ROW);
     }
 
     /**

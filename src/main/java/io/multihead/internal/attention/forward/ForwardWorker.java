@@ -28,7 +28,7 @@ final class ForwardWorker {
 
     private final OutputWriter writer;
     private final MaterialisedForward materialised;
-    private final float[] staging = new float[Blocking.KEY_BLOCK * ROW];
+    private final float[] staging;
 
     ForwardWorker(Scratch memory) {
         queries = new QueryTile(memory);
@@ -37,6 +37,7 @@ final class ForwardWorker {
         total = new OnlineSoftmax(memory);
         part = new OnlineSoftmax(memory);
         writer = new OutputWriter(memory, queries);
+        staging = memory.atLeast(new float[0], Blocking.KEY_BLOCK * ROW);
         materialised = new MaterialisedForward(queries, visible, blocks, scores, staging);
     }
 
