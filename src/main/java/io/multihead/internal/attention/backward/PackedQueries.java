@@ -66,6 +66,7 @@ final class PackedQueries {
     int count;
     long firstRow;
     private long smallestEnd;
+    private long greatestFirst;
     private long tag = NOTHING;
     private long tagRow = NOTHING;
 
@@ -104,12 +105,7 @@ final class PackedQueries {
 
     /** Returns whether no row's keys begin after this one. */
     boolean allSeeFrom(long key) {
-        for (int r = 0; r < count; r++) {
-            if (firsts[r] > key) {
-                return false;
-            }
-        }
-        return true;
+        return greatestFirst <= key;
     }
 
     /** Returns D of a row: the mean of its weights' gradients, less the gradient of log-sum-exp. */
@@ -201,6 +197,7 @@ final class PackedQueries {
         Tensor upstream = call.gradients.logSumExp();
         Tensor weightsGradient = call.gradients.weights();
         smallestEnd = Long.MAX_VALUE;
+        greatestFirst = Long.MIN_VALUE;
         long end = call.mask.end(group.sequence(), problem.keys());
         long offset = call.mask.offset(group.sequence(), problem.queries(), end);
         for (int r = 0; r < count; r++) {
@@ -217,6 +214,7 @@ final class PackedQueries {
             firsts[r] = call.mask.firstKey(group.query(row), offset);
             ends[r] = call.mask.visibleKeys(group.query(row), offset, end);
             smallestEnd = Math.min(smallestEnd, ends[r]);
+            greatestFirst = Math.max(greatestFirst, firsts[r]);
         }
         Arrays.fill(statistics, count, MAX_ROWS, ScoreGradient.NO_KEYS);
     }

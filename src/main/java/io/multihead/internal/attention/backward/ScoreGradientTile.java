@@ -218,7 +218,7 @@ final class ScoreGradientTile {
             return;
         }
         if (!queries.allSeeFrom(firstKey)) {
-            for (int q = 0; q < queries.count; q++) {
+            for (int q = column; q < Math.min(end(), queries.count); q++) {
                 limits[q] = firstOf(queries, q);
             }
             for (int r = 0; r < count; r++) {
@@ -226,7 +226,7 @@ final class ScoreGradientTile {
             }
         }
         if (!queries.allSeeUpTo(firstKey + count - 1)) {
-            for (int q = 0; q < queries.count; q++) {
+            for (int q = column; q < Math.min(end(), queries.count); q++) {
                 limits[q] = endOf(queries, q);
             }
             for (int r = 0; r < count; r++) {
