@@ -82,6 +82,16 @@ public final class GemmProblem {
         return k;
     }
 
+    /** Returns how many rows of C are computed from the same matrix of B: those of all batches among which B is shared. */
+    long rowsOfEachB() {
+        Tensor matrix = b;
+        long rows = batches * m;
+        for (int axis = 0; matrix != null && rows > 0 && axis < matrix.rank() - 2; axis++) {
+            rows /= matrix.stride(axis) == 0 ? 1 : matrix.dim(axis);
+        }
+        return rows;
+    }
+
     /** Returns whether B was packed before the call. */
     public boolean isPacked() {
         return packed != null;

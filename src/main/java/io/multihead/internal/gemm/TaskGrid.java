@@ -50,7 +50,7 @@ public final class TaskGrid {
             }
         }
         long tasks = count(problem);
-        keepsPackedB = problem.k * taskColumns <= KEPT_B && problem.batches * problem.m > taskRows;
+        keepsPackedB = problem.k * taskColumns <= KEPT_B && problem.rowsOfEachB() > taskRows;
         return tasks;
     }
 
@@ -70,7 +70,7 @@ public final class TaskGrid {
     /** Returns the columns of one strip per thread, few enough to keep B packed, but not so few that A is read too often. */
     private int maxColumns(GemmProblem problem, int parallelism) {
         long max = Math.ceilDiv(problem.n, (long) parallelism);
-        if (!problem.isPacked() && problem.batches * problem.m > taskRows) {
+        if (!problem.isPacked() && problem.rowsOfEachB() > taskRows) {
             max = Math.min(max, KEPT_B / Math.max(1, problem.k) / NR * NR);
         }
         return Math.clamp(max, NC_MIN, NC);
