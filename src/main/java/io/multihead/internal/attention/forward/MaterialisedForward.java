@@ -105,17 +105,19 @@ final class MaterialisedForward {
     /** Writes the masked scores, scaled, and minus infinity for keys that a row does not see. */
     private void writeScores(ForwardArguments call, Packer packer, Tensor scores) {
         float scale = call.problem.scores().exponentScale();
-        for (int row = 0; row < queries.rows(); row++) {
+        for (int first = 0; first < queries.rows(); first += Blocking.QUERY_TILE) {
             for (long firstKey = 0; firstKey < call.problem.keys(); firstKey += Blocking.KEY_BLOCK) {
-                int held = heldKeys(call, row, firstKey);
-                if (held > 0) {
-                    // the softmax reads the scores after this, and may scale them itself
-                    System.arraycopy(tile.scores(), scoresOfRow(row, firstKey), staging, 0, held);
-                    RowOps.scale(staging, 0, Lanes.roundUp(held, PANEL), scale);
-                }
+                int held = heldKeys(call, first, firstKey);
                 int keys = blockKeys(call, firstKey);
-                Arrays.fill(staging, held, keys, Float.NEGATIVE_INFINITY);
-                queries.writeRow(packer, staging, 0, keys, scores, row, firstKey);
+                for (int r = 0; r < queries.tileRows(first); r++) {
+                    if (held > 0) {
+                        // the softmax reads the scores after this, and may scale them itself
+                        System.arraycopy(tile.scores(), scoresOf(first, firstKey) + r * ROW, staging, 0, held);
+                        RowOps.scale(staging, 0, Lanes.roundUp(held, PANEL), scale);
+                    }
+                    Arrays.fill(staging, held, keys, Float.NEGATIVE_INFINITY);
+                    queries.writeRow(packer, staging, 0, keys, scores, first + r, firstKey);
+                }
             }
         }
     }
@@ -124,40 +126,37 @@ final class MaterialisedForward {
     void writeWeights(ForwardArguments call, Packer packer, OutputWriter writer) {
         Tensor weights = call.tensors.weights();
         Tensor scores = call.tensors.scores(Stage.WEIGHTS);
-        for (int row = 0; row < queries.rows() && (weights != null || scores != null); row++) {
-            float divisor = writer.divisor(row);
+        if (weights == null && scores == null) {
+            return;
+        }
+        for (int first = 0; first < queries.rows(); first += Blocking.QUERY_TILE) {
             for (long firstKey = 0; firstKey < call.problem.keys(); firstKey += Blocking.KEY_BLOCK) {
-                int held = divisor != 0f ? heldKeys(call, row, firstKey) : 0;
-                float[] from = held > 0 ? tile.scores() : staging;
-                int at = held > 0 ? scoresOfRow(row, firstKey) : 0;
-                if (held > 0) {
-                    RowOps.divide(from, at, Lanes.roundUp(held, PANEL), divisor);
-                }
+                int held = heldKeys(call, first, firstKey);
                 int keys = blockKeys(call, firstKey);
-                Arrays.fill(from, at + held, at + keys, 0f);
-                if (weights != null) {
-                    queries.writeRow(packer, from, at, keys, weights, row, firstKey);
-                }
-                if (scores != null) {
-                    queries.writeRow(packer, from, at, keys, scores, row, firstKey);
+                for (int row = first; row < first + queries.tileRows(first); row++) {
+                    float divisor = writer.divisor(row);
+                    int own = divisor != 0f ? held : 0;
+                    float[] from = own > 0 ? tile.scores() : staging;
+                    int at = own > 0 ? scoresOf(first, firstKey) + (row - first) * ROW : 0;
+                    if (own > 0) {
+                        RowOps.divide(from, at, Lanes.roundUp(own, PANEL), divisor);
+                    }
+                    Arrays.fill(from, at + own, at + keys, 0f);
+                    if (weights != null) {
+                        queries.writeRow(packer, from, at, keys, weights, row, firstKey);
+                    }
+                    if (scores != null) {
+                        queries.writeRow(packer, from, at, keys, scores, row, firstKey);
+                    }
                 }
             }
         }
     }
 
-    /** Returns how many scores of a row and a block are held, counted from the block's first key. */
-    private int heldKeys(ForwardArguments call, int row, long firstKey) {
+    /** Returns how many scores of a tile's rows and a block are held, counted from the block's first key. */
+    private int heldKeys(ForwardArguments call, int firstRow, long firstKey) {
         boolean multiplied = firstKey >= visible.firstBlock() && firstKey < visible.end();
-        return multiplied ? tileKeys(call, firstRowOfTile(row), firstKey) : 0;
-    }
-
-    private int scoresOfRow(int row, long firstKey) {
-        int first = firstRowOfTile(row);
-        return scoresOf(first, firstKey) + (row - first) * ROW;
-    }
-
-    private static int firstRowOfTile(int row) {
-        return row / Blocking.QUERY_TILE * Blocking.QUERY_TILE;
+        return multiplied ? tileKeys(call, firstRow, firstKey) : 0;
     }
 
     /** Returns the columns of a block in tensors of weights and scores, those beyond the sequence included. */
