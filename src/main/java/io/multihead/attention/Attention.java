@@ -58,7 +58,7 @@ public final class Attention {
             Compute cpu, Tensor query, Tensor key, Tensor value, Tensor output, AttentionOptions options) {
         Checks.notNull(output, "output");
         Checks.notNull(cpu, "cpu");
-        AttentionChecks.requireInputs(cpu, query, key, value);
+        AttentionChecks.requireInputs(query, key, value);
         try (ModifiableForward call = Operation.open(cpu, FORWARD)) {
             call.bind(query, key, value);
             call.bindOutputs(output, null, null);
@@ -82,7 +82,7 @@ public final class Attention {
             Compute cpu, Tensor query, Tensor key, Tensor value, AttentionOutputs outputs, AttentionOptions options) {
         Checks.notNull(outputs, "outputs");
         Checks.notNull(cpu, "cpu");
-        AttentionChecks.requireInputs(cpu, query, key, value);
+        AttentionChecks.requireInputs(query, key, value);
         try (ModifiableForward call = Operation.open(cpu, FORWARD)) {
             call.bind(query, key, value);
             bindOutputs(call, outputs);
@@ -202,7 +202,7 @@ public final class Attention {
         Checks.notNull(cpu, "cpu");
         Checks.notNull(outputs, "outputs");
         KeyValueSource source = Checks.notNull(keyValues, "keyValues").source();
-        AttentionChecks.requireQuery(cpu, query, source, queries);
+        AttentionChecks.requireQuery(query, source, queries);
         try (ModifiableForward call = Operation.open(cpu, FORWARD)) {
             call.bind(query, source, queries == null ? null : queries.sharedOffsets());
             bindOutputs(call, outputs);
@@ -217,6 +217,7 @@ public final class Attention {
             call.mask().requireLengths(sequence, call.source().keys(sequence));
         }
         options.scores().requireHeads(problem.heads());
+        AttentionChecks.requireAccess(cpu, call);
         AttentionChecks.requireOutputs(cpu, call);
         bindOptions(options, call.mask(), problem, call.adapt(options.scores().modifier()));
         call.run();

@@ -14,21 +14,22 @@ import org.jspecify.annotations.Nullable;
 final class AttentionChecks {
     private AttentionChecks() {}
 
-    static void requireInputs(Compute cpu, Tensor query, Tensor key, Tensor value) {
+    static void requireInputs(Tensor query, Tensor key, Tensor value) {
         requireRank(query, "query", 4, "[batch, queryHeads, queries, headDim]");
         requireRank(key, "key", 4, "[batch, keyValueHeads, keys, headDim]");
         requireSame("key", key, 0, query.dim(0), "batch size", "query", query);
         requireSame("key", key, 3, query.dim(3), "headDim", "query", query);
         requireKeyValues(key, value);
-        if (key.dim(1) == 0 ? query.dim(1) != 0 : query.dim(1) % key.dim(1) != 0) {
+        requireGroups(query, key.dim(1), key);
+    }
+
+    /** Fails unless the query's heads are divided evenly among those of the keys: of a tensor, or else of {@code keyValues}. */
+    private static void requireGroups(Tensor query, long heads, @Nullable Tensor key) {
+        if (heads == 0 ? query.dim(1) != 0 : query.dim(1) % heads != 0) {
+            String of = key == null ? "keyValues" : "key " + key.shape();
             throw Checks.fail(
-                    "query",
-                    "shape " + query.shape(),
-                    "expected a multiple of the " + key.dim(1) + " heads of key " + key.shape());
+                    "query", "shape " + query.shape(), "expected a multiple of the " + heads + " heads of " + of);
         }
-        TensorChecks.requireAccess(cpu, query, "query");
-        TensorChecks.requireAccess(cpu, key, "key");
-        TensorChecks.requireAccess(cpu, value, "value");
     }
 
     /** Fails unless keys and values fit each other. */
@@ -73,7 +74,7 @@ final class AttentionChecks {
     }
 
     /** Fails unless the query fits the keys and values: one batch per sequence, or packed sequences. */
-    static void requireQuery(Compute cpu, Tensor query, KeyValueSource view, @Nullable PackedSequences queries) {
+    static void requireQuery(Tensor query, KeyValueSource view, @Nullable PackedSequences queries) {
         if (queries == null) {
             requireRank(query, "query", 4, "[sequences, queryHeads, queries, headDim]");
         } else {
@@ -90,13 +91,14 @@ final class AttentionChecks {
             throw Checks.fail(
                     "query", "shape " + query.shape(), "expected headDim " + view.headDim() + ", as in keyValues");
         }
-        if (view.heads() == 0 ? query.dim(1) != 0 : query.dim(1) % view.heads() != 0) {
-            throw Checks.fail(
-                    "query",
-                    "shape " + query.shape(),
-                    "expected a multiple of the " + view.heads() + " heads of keyValues");
-        }
-        TensorChecks.requireAccess(cpu, query, "query");
+        requireGroups(query, view.heads(), null);
+    }
+
+    /** Fails unless all threads may use what a bound call reads. */
+    static void requireAccess(Compute cpu, ForwardCall call) {
+        TensorChecks.requireAccess(cpu, call.tensors().query(), "query");
+        call.source().requireAccess(cpu);
+        call.mask().requireAccess(cpu);
     }
 
     /** Fails unless the outputs of a bound call have the right shapes and memory of their own. */
@@ -138,8 +140,8 @@ final class AttentionChecks {
     private static void requireApart(Compute cpu, Tensor written, String argument, ForwardCall call) {
         TensorChecks.requireWritable(cpu, written, argument);
         TensorChecks.requireApart(written, argument, call.tensors().query(), "query");
-        call.source().requireUsable(cpu, written, argument);
-        call.mask().requireUsable(cpu, written, argument);
+        call.source().requireApart(written, argument);
+        call.mask().requireApart(written, argument);
     }
 
     private static void requireRank(Tensor tensor, String argument, int rank, String axes) {

@@ -15,7 +15,7 @@ final class GradientChecks {
     private GradientChecks() {}
 
     static void require(Compute cpu, AttentionPass pass, AttentionOutputs upstream, AttentionGradients gradients) {
-        AttentionChecks.requireInputs(cpu, pass.query(), pass.key(), pass.value());
+        AttentionChecks.requireInputs(pass.query(), pass.key(), pass.value());
         requireOptions(pass.options().scores(), pass.query().dim(1));
         Shape query = pass.query().shape();
         TensorChecks tensors = new TensorChecks(cpu)

@@ -149,9 +149,10 @@ public final class Softmax {
         try (SoftmaxCall call = Operation.open(cpu, CALL)) {
             call.bind(scores, output, logSumExp, logarithm, options.scaleFor(1));
             BoundMask mask = call.bindMask(options.mask().parts());
-            mask.requireUsable(cpu, output, "output");
+            mask.requireAccess(cpu);
+            mask.requireApart(output, "output");
             if (logSumExp != null) {
-                mask.requireUsable(cpu, logSumExp, "logSumExp");
+                mask.requireApart(logSumExp, "logSumExp");
             }
             call.run();
         }

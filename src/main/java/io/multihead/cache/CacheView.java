@@ -67,9 +67,13 @@ final class CacheView implements KeyValueSource {
         to.scales(pool.scales(page), scaleAt, scaleAt + pool.pageTokens);
     }
 
-    /** Pages are memory of the cache's own, which no tensor overlaps. */
     @Override
-    public void requireUsable(Compute cpu, Tensor written, String argument) {
+    public void requireAccess(Compute cpu) {
         pool.requireAccess(cpu);
+    }
+
+    @Override
+    public void requireApart(Tensor written, String argument) {
+        // pages are memory of the cache's own, which no tensor overlaps
     }
 }

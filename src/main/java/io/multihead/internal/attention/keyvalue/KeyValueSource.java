@@ -46,10 +46,13 @@ public interface KeyValueSource {
     void locate(int sequence, int head, long key, KeyValueSpan span);
 
     /**
-     * Fails if the threads cannot read the memory, or if a tensor that will be written overlaps it.
+     * Fails if a tensor that will be written overlaps the memory.
      *
      * @param written a result of the call
      * @param argument its name
      */
-    void requireUsable(Compute cpu, Tensor written, String argument);
+    void requireApart(Tensor written, String argument);
+
+    /** Fails unless all threads can read the memory. */
+    void requireAccess(Compute cpu);
 }

@@ -103,10 +103,16 @@ public final class PagedKeyValues implements KeyValueSource {
     }
 
     @Override
-    public void requireUsable(Compute cpu, Tensor written, String argument) {
+    public void requireAccess(Compute cpu) {
         for (int page = 0; page < keyPages.length; page++) {
             TensorChecks.requireAccess(cpu, keyPages[page], "keys");
             TensorChecks.requireAccess(cpu, valuePages[page], "values");
+        }
+    }
+
+    @Override
+    public void requireApart(Tensor written, String argument) {
+        for (int page = 0; page < keyPages.length; page++) {
             TensorChecks.requireApart(written, argument, keyPages[page], "keys");
             TensorChecks.requireApart(written, argument, valuePages[page], "values");
         }

@@ -115,9 +115,13 @@ public final class TensorKeyValues implements KeyValueSource {
     }
 
     @Override
-    public void requireUsable(Compute cpu, Tensor written, String argument) {
+    public void requireAccess(Compute cpu) {
         TensorChecks.requireAccess(cpu, key(), "key");
         TensorChecks.requireAccess(cpu, value(), "value");
+    }
+
+    @Override
+    public void requireApart(Tensor written, String argument) {
         TensorChecks.requireApart(written, argument, key(), "key");
         TensorChecks.requireApart(written, argument, value(), "value");
     }

@@ -67,11 +67,14 @@ public final class BlockSparseMask {
         return tensor.memory().get(ValueLayout.JAVA_BYTE, at) != 0;
     }
 
-    void requireUsable(Compute cpu, Tensor written, String argument) {
+    void requireAccess(Compute cpu) {
         if (kept != null) {
             TensorChecks.requireAccess(cpu, kept, "mask");
-            TensorChecks.requireApart(written, argument, kept, "mask");
         }
+    }
+
+    void requireApart(Tensor written, String argument) {
+        TensorChecks.requireApart(written, argument, kept, "mask");
     }
 
     void clear() {

@@ -156,11 +156,18 @@ public final class BoundMask {
         return bias;
     }
 
-    /** Fails if the threads cannot read a tensor of the mask, or an output overlaps one. */
-    public void requireUsable(Compute cpu, Tensor written, String argument) {
-        blocks.requireUsable(cpu, written, argument);
+    /** Fails unless all threads can read the tensors of the mask. */
+    public void requireAccess(Compute cpu) {
+        blocks.requireAccess(cpu);
         for (int i = 0; i < tensorCount; i++) {
             TensorChecks.requireAccess(cpu, tensor(i), "mask");
+        }
+    }
+
+    /** Fails if an output overlaps a tensor of the mask. */
+    public void requireApart(Tensor written, String argument) {
+        blocks.requireApart(written, argument);
+        for (int i = 0; i < tensorCount; i++) {
             TensorChecks.requireApart(written, argument, tensor(i), "mask");
         }
     }
