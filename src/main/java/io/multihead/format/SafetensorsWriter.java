@@ -1,57 +1,36 @@
 package io.multihead.format;
 
+import io.multihead.internal.base.AtomicFile;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.Json;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
-import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
 import java.util.Map;
-import java.util.UUID;
 
 /** Writes safetensors files that appear whole or not at all. */
 final class SafetensorsWriter {
-    /** Bytes written at a time. */
-    private static final long PIECE = 1L << 24;
-
     private SafetensorsWriter() {}
 
     static void write(Path file, Map<String, LazyTensor> tensors, Map<String, String> metadata) throws IOException {
-        Path name = Checks.notNull(file, "file").getFileName();
+        Checks.notNull(file, "file");
         requireNoNulls(tensors, "tensors");
         requireNoNulls(metadata, "metadata");
-        if (name == null || name.toString().isEmpty()) {
-            throw Checks.fail("file", "\"" + file + "\"", "expected a path that ends in a file name");
-        }
+        AtomicFile.requireName(file);
         byte[] header = header(tensors, metadata);
-        // not Files.createTempFile, whose files only their owner may read
-        // without the name of the file, which may already be as long as a name can be
-        Path temporary = file.resolveSibling("safetensors-" + UUID.randomUUID() + ".tmp");
-        FileChannel channel = FileChannel.open(temporary, StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW);
-        try {
-            try (channel) {
-                ByteBuffer length = ByteBuffer.allocate(Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-                writeFully(channel, length.putLong(header.length).flip());
-                writeFully(channel, ByteBuffer.wrap(header));
-                for (Map.Entry<String, LazyTensor> entry : tensors.entrySet()) {
-                    write(channel, entry.getValue(), "tensor \"" + entry.getKey() + "\"");
-                }
-                channel.force(true);
+        AtomicFile.write(file, "safetensors", to -> {
+            ByteBuffer length = ByteBuffer.allocate(Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+            to.append(length.putLong(header.length).flip());
+            to.append(ByteBuffer.wrap(header));
+            for (Map.Entry<String, LazyTensor> entry : tensors.entrySet()) {
+                append(to, entry.getValue(), "tensor \"" + entry.getKey() + "\"");
             }
-            Files.move(temporary, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
-        } finally {
-            Files.deleteIfExists(temporary);
-        }
+        });
     }
 
     private static void requireNoNulls(Map<String, ?> map, String argument) {
@@ -61,30 +40,14 @@ final class SafetensorsWriter {
         });
     }
 
-    private static void write(FileChannel channel, LazyTensor lazy, String what) throws IOException {
+    private static void append(AtomicFile to, LazyTensor lazy, String what) throws IOException {
         try (Arena arena = Arena.ofShared()) {
             Tensor tensor = lazy.make(arena, what);
             Tensor dense = tensor.isDense() ? tensor : tensor.copy(arena, tensor.dtype());
             long bytes = dense.shape().elements() * dense.dtype().bytes();
             if (bytes > 0) {
-                MemorySegment all =
-                        dense.memory().asSlice(dense.offset() * dense.dtype().bytes(), bytes);
-                for (long at = 0; at < bytes; at += PIECE) {
-                    MemorySegment piece = all.asSlice(at, Math.min(PIECE, bytes - at));
-                    // a Java array of anything but bytes cannot be seen as a buffer of bytes
-                    writeFully(
-                            channel,
-                            piece.isNative()
-                                    ? piece.asByteBuffer()
-                                    : ByteBuffer.wrap(piece.toArray(ValueLayout.JAVA_BYTE)));
-                }
+                to.append(dense.memory().asSlice(dense.offset() * dense.dtype().bytes(), bytes));
             }
-        }
-    }
-
-    private static void writeFully(FileChannel channel, ByteBuffer buffer) throws IOException {
-        while (buffer.hasRemaining()) {
-            channel.write(buffer);
         }
     }
 

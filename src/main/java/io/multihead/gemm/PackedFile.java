@@ -2,6 +2,7 @@ package io.multihead.gemm;
 
 import static io.multihead.internal.gemm.Blocking.KC;
 
+import io.multihead.internal.base.AtomicFile;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.gemm.PackedMatrix;
 import io.multihead.internal.kernel.Lanes;
@@ -11,11 +12,8 @@ import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
-import java.util.UUID;
 
 /**
  * Files of packed weights: a page of header, then the panels as they are in memory, all depth blocks in order.
@@ -41,34 +39,17 @@ final class PackedFile {
             .order(ByteOrder.LITTLE_ENDIAN)
             .getLong();
     private static final int VERSION = 1;
-    /** Bytes written at a time. */
-    private static final long PIECE = 1L << 24;
 
     private PackedFile() {}
 
     static void write(Path file, PackedMatrix matrix) throws IOException {
         requireLittleEndian();
-        Path name = Checks.notNull(file, "file").getFileName();
-        if (name == null || name.toString().isEmpty()) {
-            throw Checks.fail("file", "\"" + file + "\"", "expected a path that ends in a file name");
-        }
-        Path temporary = file.resolveSibling("panels-" + UUID.randomUUID() + ".tmp");
-        FileChannel channel = FileChannel.open(temporary, StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW);
-        try {
-            try (channel) {
-                writeFully(channel, header(matrix));
-                for (MemorySegment block : matrix.segments()) {
-                    for (long at = 0; at < block.byteSize(); at += PIECE) {
-                        long bytes = Math.min(PIECE, block.byteSize() - at);
-                        writeFully(channel, block.asSlice(at, bytes).asByteBuffer());
-                    }
-                }
-                channel.force(true);
+        AtomicFile.write(file, "panels", to -> {
+            to.append(header(matrix));
+            for (MemorySegment block : matrix.segments()) {
+                to.append(block);
             }
-            Files.move(temporary, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
-        } finally {
-            Files.deleteIfExists(temporary);
-        }
+        });
     }
 
     private static ByteBuffer header(PackedMatrix matrix) {
@@ -82,12 +63,6 @@ final class PackedFile {
                 .putLong(matrix.k())
                 .putLong(matrix.n())
                 .rewind();
-    }
-
-    private static void writeFully(FileChannel channel, ByteBuffer buffer) throws IOException {
-        while (buffer.hasRemaining()) {
-            channel.write(buffer);
-        }
     }
 
     static PackedMatrix map(Path file, Arena arena) throws IOException {

@@ -1,0 +1,76 @@
+package io.multihead.internal.base;
+
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.util.UUID;
+
+/** A file that is being written and appears whole, under its name, or not at all. Belongs to one thread. */
+public final class AtomicFile {
+    /** Bytes written at a time. */
+    private static final long PIECE = 1L << 24;
+
+    private final FileChannel channel;
+
+    private AtomicFile(FileChannel channel) {
+        this.channel = channel;
+    }
+
+    /** The contents of a file. */
+    @FunctionalInterface
+    public interface Body {
+        /** Writes all of it. */
+        void writeTo(AtomicFile file) throws IOException;
+    }
+
+    /** Fails unless a path ends in a file name. */
+    public static void requireName(Path file) {
+        Path name = Checks.notNull(file, "file").getFileName();
+        if (name == null || name.toString().isEmpty()) {
+            throw Checks.fail("file", "\"" + file + "\"", "expected a path that ends in a file name");
+        }
+    }
+
+    /**
+     * Writes a file {@code prefix-*.tmp} beside the named one, forces it to the device and moves it to its name, in place of an older
+     * file. The temporary file is deleted if anything fails.
+     */
+    public static void write(Path file, String prefix, Body body) throws IOException {
+        requireName(file);
+        // not Files.createTempFile, whose files only their owner may read
+        // without the name of the file, which may already be as long as a name can be
+        Path temporary = file.resolveSibling(prefix + "-" + UUID.randomUUID() + ".tmp");
+        FileChannel channel = FileChannel.open(temporary, StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW);
+        try {
+            try (channel) {
+                body.writeTo(new AtomicFile(channel));
+                channel.force(true);
+            }
+            Files.move(temporary, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+        } finally {
+            Files.deleteIfExists(temporary);
+        }
+    }
+
+    /** Appends what remains in a buffer. */
+    public void append(ByteBuffer buffer) throws IOException {
+        while (buffer.hasRemaining()) {
+            channel.write(buffer);
+        }
+    }
+
+    /** Appends memory of any kind and size. */
+    public void append(MemorySegment memory) throws IOException {
+        for (long at = 0; at < memory.byteSize(); at += PIECE) {
+            MemorySegment piece = memory.asSlice(at, Math.min(PIECE, memory.byteSize() - at));
+            // a Java array of anything but bytes cannot be seen as a buffer of bytes
+            append(piece.isNative() ? piece.asByteBuffer() : ByteBuffer.wrap(piece.toArray(ValueLayout.JAVA_BYTE)));
+        }
+    }
+}
