@@ -35,6 +35,17 @@ public final class Positions {
         return offsets == null ? of(tensor, sequence, head, token) : of(tensor, 0, head, offsets[sequence] + token);
     }
 
+    /** Returns the position of the first element of a row along the last axis, rows numbered in row-major order. */
+    public static long ofRow(Tensor tensor, long row) {
+        long at = tensor.offset();
+        long rest = row;
+        for (int axis = tensor.rank() - 2; axis >= 0; axis--) {
+            at += rest % tensor.dim(axis) * tensor.stride(axis);
+            rest /= tensor.dim(axis);
+        }
+        return at;
+    }
+
     /** Returns the position of an element of a tensor of at most four axes, broadcast to four by the strides from {@code at} on. */
     public static long broadcast(Tensor tensor, long[] strides, int at, long i, long j, long k, long l) {
         return tensor.offset() + i * strides[at] + j * strides[at + 1] + k * strides[at + 2] + l * strides[at + 3];

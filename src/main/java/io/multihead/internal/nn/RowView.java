@@ -5,6 +5,7 @@ import static io.multihead.internal.kernel.Lanes.PANEL;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.layout.Packer;
+import io.multihead.internal.layout.Positions;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 
@@ -69,37 +70,46 @@ public final class RowView {
     public void read(Packer packer, long row, float[] to) {
         int run = (int) runs.dim(-1);
         for (int piece = 0; piece < pieces; piece++) {
-            packer.read(runs, start(row * pieces + piece), 0, runs.stride(-1), 1, run, to, piece * run, 0);
+            packer.read(
+                    runs, Positions.ofRow(runs, row * pieces + piece), 0, runs.stride(-1), 1, run, to, piece * run, 0);
         }
         Arrays.fill(to, (int) length, Lanes.roundUp((int) length, PANEL), 0f);
     }
 
     /** Reads a part of a row that is one piece, and zeros to the next multiple of 32. */
     public void read(Packer packer, long row, long column, int columns, float[] to) {
-        packer.read(runs, start(row) + column * runs.stride(-1), 0, runs.stride(-1), 1, columns, to, 0, 0);
+        packer.read(
+                runs, Positions.ofRow(runs, row) + column * runs.stride(-1), 0, runs.stride(-1), 1, columns, to, 0, 0);
     }
 
     /** Writes a row. */
     public void write(Packer packer, long row, float[] from) {
         int run = (int) runs.dim(-1);
         for (int piece = 0; piece < pieces; piece++) {
-            packer.write(from, piece * run, 0, 1, run, runs, start(row * pieces + piece), 0, runs.stride(-1));
+            packer.write(
+                    from,
+                    piece * run,
+                    0,
+                    1,
+                    run,
+                    runs,
+                    Positions.ofRow(runs, row * pieces + piece),
+                    0,
+                    runs.stride(-1));
         }
     }
 
     /** Writes a part of a row that is one piece. */
     public void write(Packer packer, long row, long column, int columns, float[] from) {
-        packer.write(from, 0, 0, 1, columns, runs, start(row) + column * runs.stride(-1), 0, runs.stride(-1));
-    }
-
-    /** Position of a run's first element. */
-    private long start(long index) {
-        long at = runs.offset();
-        long rest = index;
-        for (int axis = runs.rank() - 2; axis >= 0; axis--) {
-            at += rest % runs.dim(axis) * runs.stride(axis);
-            rest /= runs.dim(axis);
-        }
-        return at;
+        packer.write(
+                from,
+                0,
+                0,
+                1,
+                columns,
+                runs,
+                Positions.ofRow(runs, row) + column * runs.stride(-1),
+                0,
+                runs.stride(-1));
     }
 }

@@ -10,6 +10,7 @@ import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.ScoreGradient;
+import io.multihead.internal.layout.Positions;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
@@ -60,25 +61,14 @@ public final class SoftmaxGradientCall extends Operation implements LoopBody {
         float[] row = scratch.floats(GRADIENT, padded);
         float[] partial = scratch.floats(PARTIAL, PANEL);
         for (long r = task * rowsPerTask; r < Math.min(rows, (task + 1) * rowsPerTask); r++) {
-            scratch.packer().read(from, start(from, r), 0, from.stride(-1), 1, keys, p, 0, padded);
-            scratch.packer().read(up, start(up, r), 0, up.stride(-1), 1, keys, row, 0, padded);
+            scratch.packer().read(from, Positions.ofRow(from, r), 0, from.stride(-1), 1, keys, p, 0, padded);
+            scratch.packer().read(up, Positions.ofRow(up, r), 0, up.stride(-1), 1, keys, row, 0, padded);
             Arrays.fill(p, keys, padded, 0f);
             ScoreGradient.dropWhereZero(row, p, padded);
             float mean = ScoreGradient.dot(row, 0, p, 0, padded, partial);
             ScoreGradient.ofSoftmax(row, p, padded, mean, scale);
-            scratch.packer().write(row, 0, 0, 1, keys, to, start(to, r), 0, to.stride(-1));
+            scratch.packer().write(row, 0, 0, 1, keys, to, Positions.ofRow(to, r), 0, to.stride(-1));
         }
-    }
-
-    /** Returns the position of a row's first element. */
-    private static long start(Tensor tensor, long row) {
-        long at = tensor.offset();
-        long rest = row;
-        for (int axis = tensor.rank() - 2; axis >= 0; axis--) {
-            at += rest % tensor.dim(axis) * tensor.stride(axis);
-            rest /= tensor.dim(axis);
-        }
-        return at;
     }
 
     /** Drops every reference to the caller's memory. */
