@@ -56,12 +56,12 @@ public final class CacheSession {
         Config config = cache.config();
         Map<String, LazyTensor> tensors = new LinkedHashMap<>();
         for (int layer = 0; layer < config.layers(); layer++) {
-            for (Part part : Part.values()) {
-                if (!part.scale || config.dtype() == DType.I8) {
+            for (StoredPart part : StoredPart.values()) {
+                if (part.isIn(config)) {
                     int of = layer;
+                    DType dtype = part.dtype(config);
                     Shape shape = part.shape(config, blocks.tokens());
-                    DType dtype = part.scale ? DType.F32 : config.dtype();
-                    tensors.put(SessionLoader.name(layer, part.name), new LazyTensor(dtype, shape, arena -> {
+                    tensors.put(part.name(layer), new LazyTensor(dtype, shape, arena -> {
                         Tensor tensor = Tensor.allocate(arena, dtype, shape);
                         read(cpu, cache, blocks, of, part, tensor);
                         return tensor;
@@ -100,35 +100,14 @@ public final class CacheSession {
         }
     }
 
-    private static void read(Compute cpu, KeyValueCache cache, SessionBlocks blocks, int layer, Part part, Tensor to) {
+    private static void read(
+            Compute cpu, KeyValueCache cache, SessionBlocks blocks, int layer, StoredPart part, Tensor to) {
         try (PageCopy call = Operation.open(cpu, PageCopy.CALL)) {
             call.bind(cache.pool(), layer, PageCopy.Way.READ);
-            call.bindElements(part == Part.KEY ? to : null, part == Part.VALUE ? to : null);
-            call.bindScales(part == Part.KEY_SCALE ? to : null, part == Part.VALUE_SCALE ? to : null);
+            call.bindElements(part == StoredPart.KEY ? to : null, part == StoredPart.VALUE ? to : null);
+            call.bindScales(part == StoredPart.KEY_SCALE ? to : null, part == StoredPart.VALUE_SCALE ? to : null);
             blocks.addRuns(call, layer);
             call.run();
-        }
-    }
-
-    /** The tensors of a layer. */
-    private enum Part {
-        KEY("key", false),
-        VALUE("value", false),
-        KEY_SCALE("key_scale", true),
-        VALUE_SCALE("value_scale", true);
-
-        final String name;
-        final boolean scale;
-
-        Part(String name, boolean scale) {
-            this.name = name;
-            this.scale = scale;
-        }
-
-        Shape shape(Config config, long tokens) {
-            return scale
-                    ? Shape.of(config.heads(), tokens)
-                    : Shape.of(config.heads(), tokens, this == KEY ? config.headDim() : config.valueDim());
         }
     }
 }

@@ -41,33 +41,22 @@ final class SessionLoader {
         header.requireBlocks(tokens / SessionBlocks.TOKENS);
     }
 
-    /** Returns the name of a tensor in a file. */
-    static String name(int layer, String what) {
-        return "layer." + layer + "." + what;
-    }
-
     /** Fails unless all tensors are there, with the cache's sizes and one number of tokens, which is returned. */
     private long requireTensors() {
         KeyValueCache.Config config = cache.config();
         long tokens = -1;
         for (int layer = 0; layer < config.layers(); layer++) {
-            Tensor key = file.get(name(layer, "key"));
+            Tensor key = file.get(StoredPart.KEY.name(layer));
             tokens = tokens < 0 && key.rank() == 3 ? key.dim(1) : tokens;
-            requireTensor(
-                    name(layer, "key"),
-                    config.dtype(),
-                    Shape.of(config.heads(), Math.max(0, tokens), config.headDim()));
-            requireTensor(
-                    name(layer, "value"),
-                    config.dtype(),
-                    Shape.of(config.heads(), Math.max(0, tokens), config.valueDim()));
-            if (config.dtype() == DType.I8) {
-                requireTensor(name(layer, "key_scale"), DType.F32, Shape.of(config.heads(), Math.max(0, tokens)));
-                requireTensor(name(layer, "value_scale"), DType.F32, Shape.of(config.heads(), Math.max(0, tokens)));
+            for (StoredPart part : StoredPart.values()) {
+                if (part.isIn(config)) {
+                    requireTensor(part.name(layer), part.dtype(config), part.shape(config, Math.max(0, tokens)));
+                }
             }
         }
         if (tokens % SessionBlocks.TOKENS != 0) {
-            throw Checks.fail(name(0, "key"), tokens + " tokens", "expected a multiple of " + SessionBlocks.TOKENS);
+            throw Checks.fail(
+                    StoredPart.KEY.name(0), tokens + " tokens", "expected a multiple of " + SessionBlocks.TOKENS);
         }
         return tokens;
     }
@@ -144,12 +133,11 @@ final class SessionLoader {
     private void copy(Compute cpu, int[] pages, int layer, boolean zeros) {
         try (PageCopy call = Operation.open(cpu, PageCopy.CALL)) {
             call.bind(pool, layer, PageCopy.Way.RESTORE);
-            boolean scaled = pool.format.isScaled();
             if (zeros) {
                 call.bindElements(zeros(pool.layout.headDim()), zeros(pool.layout.valueDim()));
             } else {
-                call.bindElements(file.get(name(layer, "key")), file.get(name(layer, "value")));
-                call.bindScales(scale(scaled, layer, "key_scale"), scale(scaled, layer, "value_scale"));
+                call.bindElements(stored(StoredPart.KEY, layer), stored(StoredPart.VALUE, layer));
+                call.bindScales(stored(StoredPart.KEY_SCALE, layer), stored(StoredPart.VALUE_SCALE, layer));
             }
             int index = 0;
             for (List<Long> blocks : contents.keySet()) {
@@ -169,8 +157,8 @@ final class SessionLoader {
         }
     }
 
-    private @Nullable Tensor scale(boolean scaled, int layer, String what) {
-        return scaled ? file.get(name(layer, what)) : null;
+    private @Nullable Tensor stored(StoredPart part, int layer) {
+        return part.isIn(cache.config()) ? file.get(part.name(layer)) : null;
     }
 
     /** Returns a block of zeros; scales of a page that has just been taken are zero already. */

@@ -1,8 +1,6 @@
 package io.multihead.cache;
 
 import io.multihead.internal.base.Checks;
-import io.multihead.tensor.DType;
-import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import org.jspecify.annotations.Nullable;
@@ -39,14 +37,16 @@ public record StoredTokens(
      * @throws IllegalArgumentException if {@code tokens} is negative
      */
     public static StoredTokens allocate(Arena arena, KeyValueCache.Config config, long tokens) {
-        int heads = Checks.notNull(config, "config").heads();
+        Checks.notNull(config, "config");
         Checks.atLeast(tokens, 0, "tokens");
-        boolean scaled = config.dtype() == DType.I8;
-        Shape scales = Shape.of(heads, tokens);
         return new StoredTokens(
-                Tensor.allocate(arena, config.dtype(), Shape.of(heads, tokens, config.headDim())),
-                Tensor.allocate(arena, config.dtype(), Shape.of(heads, tokens, config.valueDim())),
-                scaled ? Tensor.allocate(arena, DType.F32, scales) : null,
-                scaled ? Tensor.allocate(arena, DType.F32, scales) : null);
+                StoredPart.KEY.allocate(arena, config, tokens),
+                StoredPart.VALUE.allocate(arena, config, tokens),
+                scales(StoredPart.KEY_SCALE, arena, config, tokens),
+                scales(StoredPart.VALUE_SCALE, arena, config, tokens));
+    }
+
+    private static @Nullable Tensor scales(StoredPart part, Arena arena, KeyValueCache.Config config, long tokens) {
+        return part.isIn(config) ? part.allocate(arena, config, tokens) : null;
     }
 }
