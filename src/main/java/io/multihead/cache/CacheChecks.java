@@ -116,7 +116,7 @@ final class CacheChecks {
     private static long mostPages(PageLayout layout) {
         long bytes = 2 * Integer.BYTES + layout.allHeads();
         return Math.min(
-                (Integer.MAX_VALUE - 8) / layout.allHeads(),
+                Checks.MAX_ARRAY_LENGTH / layout.allHeads(),
                 Runtime.getRuntime().maxMemory() / 2 / bytes);
     }
 }

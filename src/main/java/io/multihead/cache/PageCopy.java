@@ -8,6 +8,7 @@ import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.ScratchKey;
 import io.multihead.internal.exec.Workspace;
+import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.layout.PanelFormat;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
@@ -166,16 +167,10 @@ final class PageCopy extends Operation implements LoopBody {
             PageRows.loadValues(pool, of, layer, head, in - first, rows, scratch.packer(), buffer);
         }
         for (int t = 0; way == Way.WIDEN && pool.format.isScaled() && t < tokens; t++) {
-            multiply(rows, (first + t) * ld, dim, scales[scaleAt + t]);
+            RowOps.scale(rows, (first + t) * ld, ld, scales[scaleAt + t]);
         }
         long to = elements.offset() + head * elements.stride(0) + at * elements.stride(1);
         scratch.packer().write(rows, first * ld, ld, tokens, dim, elements, to, elements.stride(1), elements.stride(2));
-    }
-
-    private static void multiply(float[] row, int at, int length, float factor) {
-        for (int i = at; i < at + length; i++) {
-            row[i] *= factor;
-        }
     }
 
     private void restore(Workspace scratch, Side side, Tensor elements, int of, int head, int in, int tokens, long at) {

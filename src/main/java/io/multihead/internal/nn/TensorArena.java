@@ -1,6 +1,7 @@
 package io.multihead.internal.nn;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.Execution;
 import io.multihead.tensor.DType;
@@ -40,7 +41,7 @@ public final class TensorArena implements AutoCloseable {
     /** Returns a dense f32 tensor with arbitrary contents: a Java array, or native memory if an array is too short. */
     public Tensor f32(long... dims) {
         Shape shape = Shape.of(dims);
-        if (shape.elements() > Integer.MAX_VALUE - 8) {
+        if (shape.elements() > Checks.MAX_ARRAY_LENGTH) {
             return Tensor.allocate(Arena.ofAuto(), DType.F32, shape);
         }
         float[] array = execution.takeFloats((int) shape.elements());
