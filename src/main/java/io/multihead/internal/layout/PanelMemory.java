@@ -12,8 +12,8 @@ import java.lang.foreign.MemorySegment;
 /**
  * Native memory that holds panels of one format and begins on a cache line: elements of a Java array begin 16 bytes after the
  * object, so that every load of 64 bytes crosses a line. Caches begin {@link #STREAM_OFFSET} bytes after a line on purpose. Only the
- * kernels that compute with panels know the segment;
- * everybody else stores, widens and copies through this class. Positions count elements, row by row.
+ * kernels that compute with panels know the segment; everybody else stores, widens and copies through this class. Positions count
+ * elements, row by row.
  *
  * <p>Rows that different threads store must not share a row of a panel. Otherwise thread-safe as memory is.
  */
@@ -37,11 +37,6 @@ public final class PanelMemory {
     private PanelMemory(PanelFormat format, MemorySegment segment) {
         this.format = format;
         this.segment = segment;
-    }
-
-    /** Returns memory for {@code elements} elements, all zero, that is freed by the garbage collector. */
-    public static PanelMemory allocate(PanelFormat format, int elements) {
-        return allocate(Arena.ofAuto(), format, elements);
     }
 
     /**

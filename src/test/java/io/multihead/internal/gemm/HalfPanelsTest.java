@@ -9,6 +9,7 @@ import io.multihead.internal.layout.PanelFormat;
 import io.multihead.internal.layout.PanelMemory;
 import io.multihead.internal.layout.Panels;
 import io.multihead.internal.layout.Scratch;
+import java.lang.foreign.Arena;
 import java.util.Random;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -28,7 +29,7 @@ class HalfPanelsTest {
         for (int bits = 0; bits < all.length; bits++) {
             all[bits] = widened(format, bits);
         }
-        PanelMemory memory = PanelMemory.allocate(format, all.length);
+        PanelMemory memory = PanelMemory.allocate(Arena.ofAuto(), format, all.length);
         for (int at = 0; at < all.length; at += Lanes.PANEL) {
             memory.storeRow(all, at, Lanes.PANEL, at);
         }
@@ -48,7 +49,7 @@ class HalfPanelsTest {
             value = PanelFormat.class,
             names = {"BF16", "F16"})
     void writingKeepsTheNeighbours(PanelFormat format) {
-        PanelMemory memory = PanelMemory.allocate(format, 3 * Lanes.PANEL);
+        PanelMemory memory = PanelMemory.allocate(Arena.ofAuto(), format, 3 * Lanes.PANEL);
         float[] expected = new float[3 * Lanes.PANEL];
         Random random = new Random(1);
         for (int i = 0; i < 200; i++) {
@@ -77,7 +78,7 @@ class HalfPanelsTest {
             left[i] = (float) random.nextGaussian();
         }
         int size = F32Panels.size(columns, depth);
-        PanelMemory memory = PanelMemory.allocate(format, size);
+        PanelMemory memory = PanelMemory.allocate(Arena.ofAuto(), format, size);
         float[] row = new float[Lanes.PANEL];
         for (int at = 0; at < size; at += Lanes.PANEL) {
             for (int i = 0; i < Lanes.PANEL; i++) {
@@ -85,7 +86,7 @@ class HalfPanelsTest {
             }
             memory.storeRow(row, 0, Lanes.PANEL, at);
         }
-        PanelMemory panels = PanelMemory.allocate(PanelFormat.F32, size);
+        PanelMemory panels = PanelMemory.allocate(Arena.ofAuto(), PanelFormat.F32, size);
         memory.widen(0, size / Lanes.PANEL, Panels.UNSCALED, 0, panels, 0);
         for (int rows = 1; rows <= Blocking.FEW_ROWS; rows++) {
             for (boolean add : new boolean[] {false, true}) {
@@ -106,7 +107,7 @@ class HalfPanelsTest {
     }
 
     private static float[] widened(PanelMemory memory, int rows) {
-        PanelMemory panels = PanelMemory.allocate(PanelFormat.F32, (1 + rows) * Lanes.PANEL);
+        PanelMemory panels = PanelMemory.allocate(Arena.ofAuto(), PanelFormat.F32, (1 + rows) * Lanes.PANEL);
         memory.widen(0, rows, Panels.UNSCALED, 0, panels, Lanes.PANEL);
         float[] back = new float[rows * Lanes.PANEL];
         F32Panels.load(panels.segment(), Lanes.PANEL * Float.BYTES, back.length, back, 0);

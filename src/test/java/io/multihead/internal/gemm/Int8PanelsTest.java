@@ -10,6 +10,7 @@ import io.multihead.internal.layout.PanelFormat;
 import io.multihead.internal.layout.PanelMemory;
 import io.multihead.internal.layout.Panels;
 import io.multihead.internal.layout.Scratch;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.Random;
@@ -21,7 +22,7 @@ import org.junit.jupiter.api.Test;
 class Int8PanelsTest {
     @Test
     void writingKeepsTheNeighbours() {
-        PanelMemory memory = PanelMemory.allocate(PanelFormat.INT8, 8 * Lanes.PANEL);
+        PanelMemory memory = PanelMemory.allocate(Arena.ofAuto(), PanelFormat.INT8, 8 * Lanes.PANEL);
         float[] expected = new float[8 * Lanes.PANEL];
         Random random = new Random(1);
         for (int i = 0; i < 300; i++) {
@@ -35,7 +36,7 @@ class Int8PanelsTest {
         }
         for (int rows = 1; rows <= 8; rows++) {
             float[] actual = new float[rows * Lanes.PANEL];
-            PanelMemory panels = PanelMemory.allocate(PanelFormat.F32, actual.length);
+            PanelMemory panels = PanelMemory.allocate(Arena.ofAuto(), PanelFormat.F32, actual.length);
             memory.widen(0, rows, Panels.UNSCALED, 0, panels, 0);
             F32Panels.load(panels.segment(), 0, actual.length, actual, 0);
             assertArrayEquals(Arrays.copyOf(expected, actual.length), actual);
@@ -62,7 +63,7 @@ class Int8PanelsTest {
         int wide = 96;
         Random random = new Random(2);
         float[] left = new float[16 * Lanes.ROW];
-        PanelMemory bytes = PanelMemory.allocate(PanelFormat.INT8, Blocking.KC * wide);
+        PanelMemory bytes = PanelMemory.allocate(Arena.ofAuto(), PanelFormat.INT8, Blocking.KC * wide);
         float[] scales = new float[Blocking.KC];
         fill(bytes, random);
         for (int i = 0; i < scales.length; i++) {
@@ -79,7 +80,7 @@ class Int8PanelsTest {
             for (int run = 0; run * Blocking.CHAIN < depth; run++) {
                 int at = run * Blocking.CHAIN * wide;
                 narrow.set(run, bytes, at).scale(scales, run * Blocking.CHAIN);
-                PanelMemory floats = PanelMemory.allocate(PanelFormat.F32, Blocking.CHAIN * wide);
+                PanelMemory floats = PanelMemory.allocate(Arena.ofAuto(), PanelFormat.F32, Blocking.CHAIN * wide);
                 for (int panel = 0; panel < wide / Lanes.PANEL; panel++) {
                     narrow.get(run).widen(panel, Blocking.CHAIN, floats, panel * Blocking.CHAIN * Lanes.PANEL);
                 }
@@ -108,9 +109,9 @@ class Int8PanelsTest {
         Random random = new Random(3);
         for (int depth : new int[] {1, 30, 128, 256}) {
             int stride = PanelFormat.INT8.panelSize(depth);
-            PanelMemory bytes = PanelMemory.allocate(PanelFormat.INT8, 2 * stride);
+            PanelMemory bytes = PanelMemory.allocate(Arena.ofAuto(), PanelFormat.INT8, 2 * stride);
             fill(bytes, random);
-            PanelMemory panels = PanelMemory.allocate(PanelFormat.F32, depth * 64);
+            PanelMemory panels = PanelMemory.allocate(Arena.ofAuto(), PanelFormat.F32, depth * 64);
             for (int panel = 0; panel < 2; panel++) {
                 bytes.widen(panel * stride, depth, Panels.UNSCALED, 0, panels, panel * depth * 32);
             }

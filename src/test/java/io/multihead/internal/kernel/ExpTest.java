@@ -3,6 +3,7 @@ package io.multihead.internal.kernel;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.multihead.internal.base.VectorApiCheck;
 import io.multihead.support.Promises;
 import java.util.Arrays;
 import java.util.stream.LongStream;
@@ -16,7 +17,7 @@ class ExpTest {
     private static final int FIRST = Float.floatToRawIntBits(-0f);
     private static final int LAST = Float.floatToRawIntBits(Exp.LOWEST);
     /** Every float at the JVM's own width; one in 61 at the widths that repeat this test. */
-    private static final int STEP = System.getProperty(Lanes.PROPERTY) == null ? 1 : 61;
+    private static final int STEP = System.getProperty(VectorApiCheck.LANES) == null ? 1 : 61;
 
     private record Worst(double ulps, long risesAgainstOrder) {
         Worst and(Worst other) {
