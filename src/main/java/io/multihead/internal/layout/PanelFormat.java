@@ -16,13 +16,13 @@ import io.multihead.tensor.DType;
  */
 public enum PanelFormat {
     /** f32, as every tile reads it. */
-    F32(Float.BYTES, 1),
+    F32(Float.BYTES, 1, Float.MAX_VALUE),
     /** bf16 as in {@link HalfPanels}. */
-    BF16(Short.BYTES, 1),
+    BF16(Short.BYTES, 1, 0x1.fep127f),
     /** f16 as in {@link HalfPanels}. */
-    F16(Short.BYTES, 1),
+    F16(Short.BYTES, 1, 65504f),
     /** int8 as in {@link Int8Panels}, with an f32 scale per row that is kept beside the panels. */
-    INT8(Byte.BYTES, Int8Panels.ROWS);
+    INT8(Byte.BYTES, Int8Panels.ROWS, Float.MAX_VALUE);
 
     private static final float MOST_BYTE = 127f;
     /** The largest scale of which every multiple up to 127 is finite; {@code Float.MAX_VALUE / 127} is rounded up. */
@@ -34,9 +34,13 @@ public enum PanelFormat {
     /** Rows that are interleaved. */
     private final int rowStep;
 
-    PanelFormat(int bytes, int rowStep) {
+    /** The largest element that is stored as a finite one. */
+    private final float largest;
+
+    PanelFormat(int bytes, int rowStep, float largest) {
         this.bytes = bytes;
         this.rowStep = rowStep;
+        this.largest = largest;
     }
 
     /** Returns the format that stores elements of a type, F64 excepted, without losing anything. */
@@ -87,10 +91,9 @@ public enum PanelFormat {
 
     /** Returns whether every element stays finite when it is stored. */
     public boolean isFinite(float[] row, int at, int length) {
-        float most = this == F16 ? 65504f : this == BF16 ? 0x1.fep127f : Float.MAX_VALUE;
         boolean finite = true;
         for (int i = 0; i < length; i++) {
-            finite &= Math.abs(row[at + i]) <= most;
+            finite &= Math.abs(row[at + i]) <= largest;
         }
         return finite;
     }
@@ -139,6 +142,10 @@ public enum PanelFormat {
 
     /** Returns the 16-bit layout of BF16 or F16. */
     public HalfPanels halves() {
-        return this == BF16 ? HalfPanels.BF16 : HalfPanels.F16;
+        return switch (this) {
+            case BF16 -> HalfPanels.BF16;
+            case F16 -> HalfPanels.F16;
+            case F32, INT8 -> throw new IllegalStateException("format: " + this + "; expected BF16 or F16");
+        };
     }
 }
