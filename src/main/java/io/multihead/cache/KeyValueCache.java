@@ -53,7 +53,7 @@ public final class KeyValueCache {
         /**
          * Checks the sizes.
          *
-         * @throws IllegalArgumentException if a size is less than 1, 64 tokens fill more than one Java array, the type is F64,
+         * @throws IllegalArgumentException if a size is less than 1, 64 tokens have 2^31 elements or more, the type is F64,
          *     the number of ropes is another, or one rotates more than {@code headDim}
          */
         public Config {
@@ -135,7 +135,8 @@ public final class KeyValueCache {
      * @param sequences number of sequences
      * @param tokens most tokens of each, counted from the first that still exists; rounded up to 256
      * @return the cache
-     * @throws IllegalArgumentException if a number is less than 1, or there are more than 2^31 pages of 256 tokens
+     * @throws IllegalArgumentException if a number is less than 1, 256 tokens have 2^31 elements or more in all layers and heads, or the
+     *     heads of all pages of 256 tokens are 2^31 or more, or need more than half of the Java heap for their flags
      * @throws OutOfMemoryError if all tokens need more than the JVM's direct memory
      */
     public static KeyValueCache contiguous(Config config, int sequences, long tokens) {
@@ -151,7 +152,8 @@ public final class KeyValueCache {
      * @param tokens most tokens of each, counted from the first that still exists; rounded up to 256
      * @param arena allocates native memory, all of it now; a shared one if several threads are to use the cache
      * @return the cache
-     * @throws IllegalArgumentException if a number is less than 1, or there are more than 2^31 pages of 256 tokens
+     * @throws IllegalArgumentException if a number is less than 1, 256 tokens have 2^31 elements or more in all layers and heads, or the
+     *     heads of all pages of 256 tokens are 2^31 or more, or need more than half of the Java heap for their flags
      * @throws OutOfMemoryError if the system has too little memory
      */
     public static KeyValueCache contiguous(Config config, int sequences, long tokens, Arena arena) {
@@ -177,7 +179,8 @@ public final class KeyValueCache {
      * @param config sizes and element type
      * @param budgetBytes most bytes of all pages together
      * @return the cache
-     * @throws IllegalArgumentException if the budget does not hold one page, or holds 2^31 or more
+     * @throws IllegalArgumentException if the budget does not hold one page, or the heads of all its pages are 2^31 or more, or need more
+     *     than half of the Java heap for their flags
      */
     public static KeyValueCache paged(Config config, long budgetBytes) {
         return paged(config, budgetBytes, Arena.ofAuto());
@@ -191,7 +194,8 @@ public final class KeyValueCache {
      * @param budgetBytes most bytes of all pages together
      * @param arena allocates native memory, as sequences grow; a shared one if several threads are to use the cache
      * @return the cache
-     * @throws IllegalArgumentException if the budget does not hold one page, or holds 2^31 or more
+     * @throws IllegalArgumentException if the budget does not hold one page, or the heads of all its pages are 2^31 or more, or need more
+     *     than half of the Java heap for their flags
      */
     public static KeyValueCache paged(Config config, long budgetBytes, Arena arena) {
         Checks.notNull(arena, "arena");

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * Where some consecutive keys and values of one head are stored: as rows of tensors, which attention packs, or as panels, which
  * it reads in place. Filled by {@link KeyValueSource#locate}; one object per thread, reused.
  *
- * <p>Panels, for a span of n keys, n a multiple of {@link #MIN_PANEL_KEYS} that divides 256, all elements of one array:
+ * <p>Panels, for a span of n keys, n a multiple of {@link #MIN_PANEL_KEYS} that divides 256, all elements in one native memory:
  *
  * <ul>
  *   <li>keys {@code [headDim / 256][n / 32][256][32]}: element d of key j at {@code (d / 256)(256 n) + (j / 32)(32 c) + 32 (d %
