@@ -12,6 +12,8 @@ import static io.multihead.internal.kernel.MicroKernel.MR_SMALL;
 
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.MicroKernel;
+import io.multihead.internal.kernel.ScalarTile;
+import io.multihead.internal.kernel.WarmUp;
 import io.multihead.internal.layout.PanelFormat;
 import io.multihead.internal.layout.Panels;
 import io.multihead.internal.layout.Scratch;
@@ -30,12 +32,17 @@ public final class MacroKernel {
     /** Scales of panels that have none. */
     private static final float[] ONES = ones();
 
+    private static final WarmUp SIX_ROWS = new WarmUp();
+    private static final WarmUp FOUR_ROWS = new WarmUp();
+    private static final WarmUp ONE_ROW = new WarmUp();
+
     private final Scratch memory;
     private final float[] sum = new float[MR * PANEL];
     private final float[] part = new float[MR * PANEL];
     private final Panels none = new Panels();
 
     private float[] sums = NONE;
+    private float[] buffer = NONE;
     private float[] a = NONE;
     private int a0;
 
@@ -216,7 +223,27 @@ public final class MacroKernel {
             MicroKernel.halves1(a, from, b.segment(), panel, format.halves(), k, to, t0);
         } else if (format != PanelFormat.F32) {
             MicroKernel.halves4(a, from, b.segment(), panel, format.halves(), k, to, t0, stride);
-        } else if (mr == MR) {
+        } else {
+            floatTile(mr, from, panel, k, chain, to, t0, stride);
+        }
+    }
+
+    private void floatTile(int mr, int from, long panel, int k, int chain, float[] to, int t0, int stride) {
+        WarmUp warmUp = mr == MR ? SIX_ROWS : mr == 1 ? ONE_ROW : FOUR_ROWS;
+        if (warmUp.isOver()) {
+            vectorTile(mr, from, panel, k, chain, to, t0, stride);
+        } else if (warmUp.isTrial()) {
+            long start = System.nanoTime();
+            vectorTile(mr, from, panel, k, chain, to, t0, stride);
+            warmUp.record(System.nanoTime() - start, 2 * COUNT * mr * k);
+        } else {
+            buffer = memory.atLeast(buffer, ScalarTile.BUFFER);
+            ScalarTile.multiply(a, from, b.segment(), panel, k, chain, mr, buffer, to, t0, stride);
+        }
+    }
+
+    private void vectorTile(int mr, int from, long panel, int k, int chain, float[] to, int t0, int stride) {
+        if (mr == MR) {
             MicroKernel.tile6(a, from, b.segment(), panel, k, chain, to, t0, stride);
         } else if (mr == 1) {
             MicroKernel.tile1(a, from, b.segment(), panel, k, chain, to, t0);

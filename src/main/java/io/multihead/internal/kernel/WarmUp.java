@@ -1,0 +1,50 @@
+package io.multihead.internal.kernel;
+
+/**
+ * Whether C2 has compiled a kernel, by the time that it takes: until then few calls use it, so that the JVM counts calls and compiles
+ * it, and all others an equivalent without vectors. Both have the same bits, so no result depends on the time.
+ *
+ * <p>Any thread may use it. Fields are plain on purpose: a thread that reads an old value only uses the slower kernel once more.
+ */
+public final class WarmUp {
+    /**
+     * Calls to one trial. A trial of a tile takes ten times as long as the scalar tile and allocates half a megabyte. One of 8 took longer
+     * for a first batch of 32 texts; vectors from the end of the first calls on took less, but held up to 1 GB.
+     */
+    private static final int INTERVAL = 32;
+
+    /** Calls of which fewer are trials: those of a first short text. */
+    private static final int FIRST_CALLS = 2048;
+
+    private static final int FIRST_INTERVAL = 128;
+
+    /** Nanoseconds of a call, whatever its size, of reading the clock too. */
+    private static final long CALL_NANOS = 300;
+
+    private boolean isOver;
+    private int calls;
+
+    /** Begins a warm-up. */
+    public WarmUp() {}
+
+    /** Returns whether the kernel is compiled. */
+    public boolean isOver() {
+        return isOver;
+    }
+
+    /** Returns whether this call is a trial, to be timed and recorded. */
+    public boolean isTrial() {
+        int call = calls++;
+        return call % (call < FIRST_CALLS ? FIRST_INTERVAL : INTERVAL) == 0;
+    }
+
+    /**
+     * Ends the warm-up if a trial took less than 1 ns for each operation on an element, such as a multiply-add: compiled, it takes 0.02 to
+     * 0.2, and with an object for each vector 5 or more.
+     */
+    public void record(long nanos, int operations) {
+        if (nanos < CALL_NANOS + operations) {
+            isOver = true;
+        }
+    }
+}

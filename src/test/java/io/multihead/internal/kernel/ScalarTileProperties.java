@@ -1,0 +1,82 @@
+package io.multihead.internal.kernel;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+import java.util.SplittableRandom;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+
+/** A tile has the same bits with vectors and without, and leaves the same floats around it alone. */
+class ScalarTileProperties {
+    private static final int LDC = 2 * Lanes.PANEL;
+    private static final int[] CHAINS = {1, 7, 64, MicroKernel.MAX_DEPTH};
+
+    @Property(tries = 300)
+    void bitsAreThoseOfVectors(
+            @ForAll @IntRange(max = MicroKernel.MAX_DEPTH) int depth,
+            @ForAll @IntRange(max = 3) int chain,
+            @ForAll @IntRange(max = 2) int shape,
+            @ForAll long seed) {
+        SplittableRandom random = new SplittableRandom(seed);
+        int rows = new int[] {MicroKernel.MR, MicroKernel.MR_SMALL, 1}[shape];
+        float[] a = numbers(random, rows * Lanes.ROW + 3);
+        float[] scalar = numbers(random, rows * LDC + 5);
+        float[] vector = scalar.clone();
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment panels = arena.allocate((long) Math.max(1, depth) * Lanes.PANEL * Float.BYTES, 64);
+            MemorySegment.copy(
+                    numbers(random, depth * Lanes.PANEL), 0, panels, ValueLayout.JAVA_FLOAT, 0, depth * Lanes.PANEL);
+            for (int column = 0; column < Lanes.PANEL; column = Lanes.nextTile(column)) {
+                long b0 = (long) column * Float.BYTES;
+                int step = CHAINS[chain];
+                ScalarTile.multiply(
+                        a,
+                        3,
+                        panels,
+                        b0,
+                        depth,
+                        step,
+                        rows,
+                        new float[ScalarTile.BUFFER],
+                        scalar,
+                        5 + column,
+                        LDC);
+                switch (rows) {
+                    case MicroKernel.MR ->
+                        MicroKernel.tile6(a, 3, panels, b0, depth, step, vector, 5 + column, LDC);
+                    case MicroKernel.MR_SMALL ->
+                        MicroKernel.tile4(a, 3, panels, b0, depth, step, vector, 5 + column, LDC);
+                    default -> MicroKernel.tile1(a, 3, panels, b0, depth, step, vector, 5 + column);
+                }
+            }
+        }
+        assertArrayEquals(bits(vector), bits(scalar));
+    }
+
+    /** NaN are all the same: which one of two NaN a sum keeps is not specified. */
+    private static int[] bits(float[] values) {
+        int[] bits = new int[values.length];
+        Arrays.setAll(bits, i -> Float.floatToIntBits(values[i]));
+        return bits;
+    }
+
+    private static float[] numbers(SplittableRandom random, int length) {
+        float[] numbers = new float[length];
+        boolean special = random.nextInt(4) == 0;
+        for (int i = 0; i < length; i++) {
+            numbers[i] = switch (random.nextInt(special ? 400 : 4)) {
+                case 0 -> -0f;
+                case 1 -> (float) Math.scalb(random.nextGaussian(), random.nextInt(-140, 60));
+                case 100 -> Float.POSITIVE_INFINITY;
+                case 101 -> Float.MIN_VALUE;
+                default -> (float) random.nextGaussian();
+            };
+        }
+        return numbers;
+    }
+}

@@ -1,0 +1,35 @@
+package io.multihead.internal.kernel;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+
+/** Few calls are trials, and only a fast one ends the warm-up. */
+class WarmUpTest {
+    @Test
+    void fewCallsAreTrials() {
+        WarmUp warmUp = new WarmUp();
+        assertEquals(16, trials(warmUp, 2048));
+        assertEquals(64, trials(warmUp, 2048));
+    }
+
+    private static long trials(WarmUp warmUp, int calls) {
+        return IntStream.range(0, calls).filter(call -> warmUp.isTrial()).count();
+    }
+
+    @Test
+    void aFastTrialEndsIt() {
+        WarmUp warmUp = new WarmUp();
+        // a tile of six rows with boxed vectors, and one of a single multiply-add
+        warmUp.record(700_000, 6 * 32 * 256);
+        warmUp.record(2_000, 32);
+        assertFalse(warmUp.isOver());
+        warmUp.record(1_200, 6 * 32 * 256);
+        assertTrue(warmUp.isOver());
+        warmUp.record(700_000, 6 * 32 * 256);
+        assertTrue(warmUp.isOver());
+    }
+}
