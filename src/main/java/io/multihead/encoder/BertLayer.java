@@ -65,8 +65,12 @@ record BertLayer(
         }
         Tensor bias = Tensor.of(new float[3 * dim]);
         Tensor.concat(0, bias, biases);
+        Tensor fused = fuse(parts, dim);
+        for (Tensor part : parts) {
+            weights.release(part);
+        }
         return new BertLayer(
-                PackedLinear.of(fuse(parts, dim), bias),
+                PackedLinear.of(fused, bias),
                 linear(weights, layer + "attention.output.dense", dim, dim),
                 NormWeights.take(weights, layer + "attention.output.LayerNorm", dim),
                 linear(weights, layer + "intermediate.dense", config.inner(), dim),
@@ -92,7 +96,10 @@ record BertLayer(
     }
 
     private static PackedLinear linear(Weights weights, String name, int outputs, int inputs) {
-        return PackedLinear.of(weights.take(name + ".weight", outputs, inputs), weights.take(name + ".bias", outputs));
+        Tensor weight = weights.take(name + ".weight", outputs, inputs);
+        PackedLinear packed = PackedLinear.of(weight, weights.take(name + ".bias", outputs));
+        weights.release(weight);
+        return packed;
     }
 
     long bytes() {

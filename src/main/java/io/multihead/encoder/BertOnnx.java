@@ -5,8 +5,13 @@ import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
 
 /** A BERT encoder from an ONNX file: sizes from the weights' shapes, heads and epsilon from the graph's constants. */
 final class BertOnnx {
@@ -34,15 +39,45 @@ final class BertOnnx {
 
     private static final String WORDS = "embeddings.word_embeddings.weight";
     private static final String POSITIONS = "embeddings.position_embeddings.weight";
-    private static final String INNER = "encoder.layer.0.intermediate.dense.weight";
     private static final String TYPES = "embeddings.token_type_embeddings.weight";
+    private static final Set<String> TABLES = Set.of(WORDS, POSITIONS, TYPES);
+    private static final String INNER = "encoder.layer.0.intermediate.dense.weight";
 
     private BertOnnx() {}
 
     static BertModel load(InputStream in) throws IOException {
-        OnnxWeights file = OnnxWeights.read(in);
-        requireOperations(file.operations());
-        return BertModel.of(config(file), new Weights(file.names(), "", file::get));
+        Map<MemorySegment.Scope, Arena> arenas = new HashMap<>();
+        try {
+            OnnxWeights file = OnnxWeights.read(in, () -> {
+                Arena arena = Arena.ofConfined();
+                arenas.put(arena.scope(), arena);
+                return arena;
+            });
+            requireOperations(file.operations());
+            return BertModel.of(
+                    config(file),
+                    new Weights(
+                            file.names(),
+                            "",
+                            name -> get(file, name),
+                            weight -> close(arenas.remove(weight.memory().scope()))));
+        } finally {
+            arenas.values().forEach(Arena::close);
+        }
+    }
+
+    /** Returns a weight; a table, which the model reads in place, is an array even if a product reads it too. */
+    private static Tensor get(OnnxWeights file, String name) {
+        Tensor weight = file.get(name);
+        return TABLES.contains(name) && weight.memory().isNative()
+                ? Tensor.of(weight.toArray(), weight.shape().toArray())
+                : weight;
+    }
+
+    private static void close(@Nullable Arena arena) {
+        if (arena != null) {
+            arena.close();
+        }
     }
 
     private static void requireOperations(Set<String> found) {

@@ -5,17 +5,25 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.Consumer;
 import java.util.function.Function;
 
 /** Weights by name, of which each must have an expected shape and none may be left over. */
 final class Weights {
     private final Function<String, Tensor> get;
+    private final Consumer<Tensor> release;
     private final String prefix;
     private final Set<String> unused;
 
     /** Weights whose names all start with a prefix, except for those that are ignored. */
     Weights(Set<String> names, String prefix, Function<String, Tensor> get) {
+        this(names, prefix, get, weight -> {});
+    }
+
+    /** Weights whose memory is given to {@code release} when they were copied, which is once for each. */
+    Weights(Set<String> names, String prefix, Function<String, Tensor> get, Consumer<Tensor> release) {
         this.get = get;
+        this.release = release;
         this.prefix = prefix;
         this.unused = new TreeSet<>(names);
     }
@@ -31,6 +39,11 @@ final class Weights {
         }
         unused.remove(full);
         return tensor;
+    }
+
+    /** Frees the memory of a weight that was copied, where its source can. */
+    void release(Tensor weight) {
+        release.accept(weight);
     }
 
     /** Fails if a weight was not taken. */

@@ -1,9 +1,13 @@
 package io.multihead.format;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -13,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalDouble;
 import java.util.Set;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** The parts of a graph that are read: its f32 tensors, the inputs of its nodes, and scalar constants. Field numbers are those of onnx.proto. */
@@ -44,10 +49,17 @@ final class OnnxGraph {
     private final Map<String, Float> constants = new HashMap<>();
     private final Set<String> operations = new HashSet<>();
 
-    private OnnxGraph() {}
+    /** Right operands of products, of nodes that were read. */
+    private final Set<String> operands = new HashSet<>();
 
-    static OnnxGraph read(ProtoReader in) throws IOException {
-        OnnxGraph graph = new OnnxGraph();
+    private final @Nullable Supplier<Arena> arenas;
+
+    private OnnxGraph(@Nullable Supplier<Arena> arenas) {
+        this.arenas = arenas;
+    }
+
+    static OnnxGraph read(ProtoReader in, @Nullable Supplier<Arena> arenas) throws IOException {
+        OnnxGraph graph = new OnnxGraph(arenas);
         boolean found = false;
         for (int field = in.field(); field != 0; field = in.field()) {
             if (field == MODEL_GRAPH) {
@@ -134,19 +146,22 @@ final class OnnxGraph {
         in.leave(outer);
         operations.add(operation);
         nodes.put(name, new Node(operation, List.copyOf(inputs)));
+        if (operation.equals(MAT_MUL) && inputs.size() == 2) {
+            operands.add(inputs.get(1));
+        }
         if (constant != null && operation.equals("Constant")) {
             constants.put(output, constant);
         }
     }
 
-    private static @Nullable Float readAttribute(ProtoReader in, @Nullable Float earlier) throws IOException {
+    private @Nullable Float readAttribute(ProtoReader in, @Nullable Float earlier) throws IOException {
         long outer = in.enter();
         Float constant = earlier;
         for (int field = in.field(); field != 0; field = in.field()) {
             if (field == ATTRIBUTE_TENSOR) {
                 OnnxTensor tensor = readTensor(in);
-                if (tensor.values != null && tensor.values.length == 1) {
-                    constant = tensor.values[0];
+                if (tensor.values != null && tensor.values.byteSize() == Float.BYTES) {
+                    constant = tensor.values.get(ValueLayout.JAVA_FLOAT, 0);
                 }
             } else {
                 in.skip();
@@ -162,7 +177,8 @@ final class OnnxGraph {
             return;
         }
         String what = "weight \"" + tensor.name + "\"";
-        float[] values = tensor.values == null ? new float[0] : tensor.values;
+        MemorySegment values = tensor.values == null ? MemorySegment.ofArray(new float[0]) : tensor.values;
+        long elements = values.byteSize() / Float.BYTES;
         Shape shape;
         try {
             shape = Shape.of(tensor.dims);
@@ -170,10 +186,10 @@ final class OnnxGraph {
             throw Checks.fail(
                     what, "shape " + Arrays.toString(tensor.dims), "expected sizes whose product is below 2^63");
         }
-        if (shape.elements() != values.length) {
-            throw Checks.fail(what, values.length + " elements", "expected those of shape " + shape);
+        if (shape.elements() != elements) {
+            throw Checks.fail(what, elements + " elements", "expected those of shape " + shape);
         }
-        if (tensors.put(tensor.name, Tensor.of(values, tensor.dims)) != null) {
+        if (tensors.put(tensor.name, Tensor.view(values, DType.F32, shape)) != null) {
             throw Checks.fail(what, "there twice", "expected unique names");
         }
     }
@@ -183,10 +199,10 @@ final class OnnxGraph {
         String name = "";
         long type;
         long[] dims = {};
-        float @Nullable [] values;
+        @Nullable MemorySegment values;
     }
 
-    private static OnnxTensor readTensor(ProtoReader in) throws IOException {
+    private OnnxTensor readTensor(ProtoReader in) throws IOException {
         long outer = in.enter();
         OnnxTensor tensor = new OnnxTensor();
         for (int field = in.field(); field != 0; field = in.field()) {
@@ -194,11 +210,11 @@ final class OnnxGraph {
                 case TENSOR_DIMS -> tensor.dims = in.integers(tensor.dims);
                 case TENSOR_TYPE -> tensor.type = in.integer();
                 case TENSOR_NAME -> tensor.name = in.text();
-                case TENSOR_FLOATS -> tensor.values = in.floats();
+                case TENSOR_FLOATS -> tensor.values = in.floats(null);
                 case TENSOR_RAW -> {
                     // every exporter writes fields in the order of their numbers, the type before the data
                     if (tensor.type == TYPE_FLOAT) {
-                        tensor.values = in.floats();
+                        tensor.values = in.floats(operands.contains(tensor.name) ? arenas : null);
                     } else {
                         in.skip();
                     }

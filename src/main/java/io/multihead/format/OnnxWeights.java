@@ -4,12 +4,15 @@ import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.OptionalDouble;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.Supplier;
 
 /**
  * The f32 weights of an ONNX model that PyTorch exported, under the names of its modules. The graph is not executed.
@@ -18,7 +21,8 @@ import java.util.TreeSet;
  * module's path: node {@code /encoder/layer.0/output/dense/MatMul} reads {@code encoder.layer.0.output.dense.weight}, which this
  * class returns as {@code [outputs, inputs]}, a transposed view of what the file holds. Other weights keep their names.
  *
- * <p>The file is read as a stream; each tensor is a Java array of its own, which the garbage collector frees with the last view.
+ * <p>The file is read as a stream; each tensor is a Java array of its own, which the garbage collector frees with the last view,
+ * or, on demand, native memory.
  * Memory grows with the bytes that were read, whatever lengths a malformed file claims. Immutable and thread-safe.
  *
  * @see <a href="https://github.com/onnx/onnx/blob/main/onnx/onnx.proto">the format</a>
@@ -41,7 +45,28 @@ public final class OnnxWeights {
      * @throws IllegalArgumentException if it is no well-formed ONNX file, keeps weights in other files, or two weights have one name
      */
     public static OnnxWeights read(InputStream in) throws IOException {
-        OnnxGraph graph = OnnxGraph.read(new ProtoReader(Checks.notNull(in, "in")));
+        return read(OnnxGraph.read(new ProtoReader(Checks.notNull(in, "in")), null));
+    }
+
+    /**
+     * Reads a model whose matrices are packed or copied one after another: each weight that a {@code MatMul} reads gets memory of an
+     * arena of its own, which can be closed as soon as that weight is no longer needed. The garbage collector would free an array
+     * much later. Other weights are arrays, and so are all of a stream that does not say how many bytes it has, and those
+     * whose node comes behind them in the file.
+     *
+     * @param in the whole file, read to its end and not closed
+     * @param arenas makes a new arena, which the caller closes, after an exception too; {@link MemorySegment#scope} of a weight's memory
+     *     is that of its arena
+     * @return its weights
+     * @throws IOException if the stream cannot be read
+     * @throws IllegalArgumentException as {@link #read(InputStream)}
+     */
+    public static OnnxWeights read(InputStream in, Supplier<Arena> arenas) throws IOException {
+        Checks.notNull(arenas, "arenas");
+        return read(OnnxGraph.read(new ProtoReader(Checks.notNull(in, "in")), arenas));
+    }
+
+    private static OnnxWeights read(OnnxGraph graph) {
         Map<String, String> modules = graph.modules();
         Map<String, Tensor> tensors = new LinkedHashMap<>();
         graph.tensors().forEach((name, tensor) -> {
@@ -68,7 +93,7 @@ public final class OnnxWeights {
      * Returns one weight.
      *
      * @param name its name
-     * @return a tensor of f32 on the heap
+     * @return a tensor of f32
      * @throws IllegalArgumentException if there is none of that name
      */
     public Tensor get(String name) {

@@ -3,10 +3,15 @@ package io.multihead.format;
 import io.multihead.internal.base.Checks;
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The wire format of protocol buffers, read as a stream. Nothing is allocated because a length says so: arrays grow with the bytes
@@ -20,6 +25,8 @@ final class ProtoReader {
     static final int BYTES = 2;
     static final int FIXED32 = 5;
 
+    private static final ValueLayout.OfFloat LITTLE_ENDIAN =
+            ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
     private static final int BUFFER = 1 << 16;
     private static final int FIRST_FLOATS = 1 << 12;
     private static final int LONGEST_TEXT = 1 << 16;
@@ -28,6 +35,8 @@ final class ProtoReader {
     private final InputStream in;
     private final ByteBuffer buffer =
             ByteBuffer.allocate(BUFFER).order(ByteOrder.LITTLE_ENDIAN).limit(0);
+
+    private final MemorySegment bytes = MemorySegment.ofArray(buffer.array());
     /** Bytes that went through the buffer before those in it. */
     private long before;
     /** Where the message that is read ends. */
@@ -107,28 +116,44 @@ final class ProtoReader {
         return longer;
     }
 
-    /** Returns the little-endian floats of a field of bytes. */
-    float[] floats() throws IOException {
+    /**
+     * Returns the little-endian floats of a field of bytes: in native memory of an arena where there are arenas and the stream says
+     * that all bytes are there, else in an array that grows with the bytes that arrive.
+     */
+    MemorySegment floats(@Nullable Supplier<Arena> arenas) throws IOException {
         long length = length();
         if (length % Float.BYTES != 0 || length / Float.BYTES > Integer.MAX_VALUE - 8) {
             throw fail(length + " bytes of floats", "expected a multiple of 4 below 2^33");
         }
         int count = (int) (length / Float.BYTES);
-        // as many bytes as the stream reports available, and otherwise few
-        float[] values = new float[Math.min(count, Math.max(FIRST_FLOATS, in.available() / Float.BYTES))];
-        for (int at = 0; at < count; ) {
-            if (at == values.length) {
-                values = Arrays.copyOf(values, (int) Math.min(count, 2L * at));
-            }
+        int available = (int) ((buffer.remaining() + (long) in.available()) / Float.BYTES);
+        if (arenas != null && count <= available) {
+            MemorySegment memory = arenas.get().allocate(length, Float.BYTES);
+            floats(memory, 0, count);
+            return memory;
+        }
+        // as many as the stream reports available, and otherwise few
+        float[] values = new float[Math.min(count, Math.max(FIRST_FLOATS, available))];
+        floats(MemorySegment.ofArray(values), 0, values.length);
+        while (values.length < count) {
+            int done = values.length;
+            values = Arrays.copyOf(values, (int) Math.min(count, 2L * done));
+            floats(MemorySegment.ofArray(values), done, values.length);
+        }
+        return MemorySegment.ofArray(values);
+    }
+
+    private void floats(MemorySegment to, int from, int end) throws IOException {
+        for (int at = from; at < end; ) {
             if (!fill(Float.BYTES)) {
                 throw ended();
             }
-            int ready = Math.min(values.length - at, buffer.remaining() / Float.BYTES);
-            buffer.asFloatBuffer().get(values, at, ready);
+            int ready = Math.min(end - at, buffer.remaining() / Float.BYTES);
+            long offset = at * (long) Float.BYTES;
+            MemorySegment.copy(bytes, LITTLE_ENDIAN, buffer.position(), to, ValueLayout.JAVA_FLOAT, offset, ready);
             buffer.position(buffer.position() + ready * Float.BYTES);
             at += ready;
         }
-        return values;
     }
 
     /** Reads past a field. */

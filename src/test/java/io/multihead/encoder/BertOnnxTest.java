@@ -31,6 +31,7 @@ class BertOnnxTest {
 
     private final Map<String, Float> constants = new LinkedHashMap<>();
     private String activation = "Erf";
+    private boolean wordsAreMultiplied;
 
     BertOnnxTest() {
         constants.put("/embeddings/LayerNorm/Add", (float) TinyModel.EPSILON);
@@ -42,7 +43,11 @@ class BertOnnxTest {
     }
 
     private byte[] file() {
-        return OnnxFile.bert(weights, constants, activation);
+        return OnnxFile.bert(
+                weights,
+                constants,
+                activation,
+                name -> name.startsWith("encoder.") || wordsAreMultiplied && name.contains("word_embeddings"));
     }
 
     private SentenceEncoder load() throws IOException {
@@ -71,6 +76,19 @@ class BertOnnxTest {
             assertEquals(0, actual.mappedBytes());
             assertEquals(expected.heapBytes() + expected.mappedBytes(), actual.heapBytes());
             assertArrayEquals(expected.embed("abc de fghij"), actual.embed("abc de fghij"));
+        }
+    }
+
+    /** Weights of products are freed once they are packed; the table of words is read for every text. */
+    @Test
+    void aTableMayBeReadByAProduct() throws Exception {
+        float[] expected;
+        try (SentenceEncoder encoder = load()) {
+            expected = encoder.embed("abc de fghij");
+        }
+        wordsAreMultiplied = true;
+        try (SentenceEncoder encoder = load()) {
+            assertArrayEquals(expected, encoder.embed("abc de fghij"));
         }
     }
 

@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
+import java.util.function.Predicate;
 
 /** Writes messages of ONNX's format for tests. */
 public final class OnnxFile {
@@ -51,6 +52,15 @@ public final class OnnxFile {
      * @param activation the operation of the activation
      */
     public static byte[] bert(Map<String, Tensor> weights, Map<String, Float> constants, String activation) {
+        return bert(weights, constants, activation, name -> name.startsWith("encoder."));
+    }
+
+    /** The same with the names of those weights of two axes that are multiplied with. */
+    public static byte[] bert(
+            Map<String, Tensor> weights,
+            Map<String, Float> constants,
+            String activation,
+            Predicate<String> isMultiplied) {
         OnnxFile graph = new OnnxFile().message(1, node("/act", activation, "erf"));
         constants.forEach((node, value) -> graph.message(1, constant(node + "_c", value))
                 .message(1, node(node, node.substring(node.lastIndexOf('/') + 1), node + "_0", node + "_c")));
@@ -58,7 +68,7 @@ public final class OnnxFile {
         for (Map.Entry<String, Tensor> entry : weights.entrySet()) {
             String name = entry.getKey();
             Tensor tensor = entry.getValue();
-            if (tensor.rank() == 2 && name.startsWith("encoder.")) {
+            if (tensor.rank() == 2 && isMultiplied.test(name)) {
                 String path =
                         "/" + name.replace(".weight", "").replace('.', '/').replace("layer/", "layer.");
                 name = "onnx::MatMul_" + number++;

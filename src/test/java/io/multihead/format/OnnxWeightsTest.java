@@ -2,15 +2,20 @@ package io.multihead.format;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.management.ThreadMXBean;
 import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
 import java.io.ByteArrayInputStream;
+import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.foreign.Arena;
 import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.OptionalDouble;
@@ -83,6 +88,46 @@ class OnnxWeightsTest {
             }
         });
         assertArrayEquals(values, weights.get("w").toArray());
+    }
+
+    /** Each in an arena of its own, so that one can be freed before the next is used. */
+    @Test
+    void matricesAreInArenasThatTheCallerCloses() throws IOException {
+        List<Arena> arenas = new ArrayList<>();
+        OnnxWeights weights = OnnxWeights.read(new ByteArrayInputStream(OnnxFile.model(graph())), () -> {
+            arenas.add(Arena.ofConfined());
+            return arenas.getLast();
+        });
+        assertEquals(1, arenas.size());
+        Tensor matrix = weights.get("a.dense.weight");
+        assertEquals(arenas.getFirst().scope(), matrix.memory().scope());
+        assertArrayEquals(new float[] {1, 4, 2, 5, 3, 6}, matrix.toArray());
+        assertFalse(weights.get("a.dense.bias").memory().isNative());
+        assertArrayEquals(new float[] {7, 8, 9}, weights.get("a.dense.bias").toArray());
+        arenas.getFirst().close();
+        assertThrows(IllegalStateException.class, matrix::toArray);
+    }
+
+    /** A false length must not allocate native memory either. */
+    @Test
+    void matricesAreArraysWhereTheStreamDoesNotSayThatTheyAreThere() throws IOException {
+        InputStream silent = new FilterInputStream(new ByteArrayInputStream(OnnxFile.model(graph()))) {
+            @Override
+            public int read(byte[] to, int at, int length) throws IOException {
+                return super.read(to, at, Math.min(length, 1));
+            }
+
+            @Override
+            public int available() {
+                return 0;
+            }
+        };
+        OnnxWeights weights = OnnxWeights.read(silent, () -> {
+            throw new AssertionError("asked for an arena");
+        });
+        assertFalse(weights.get("a.dense.weight").memory().isNative());
+        assertArrayEquals(
+                new float[] {1, 4, 2, 5, 3, 6}, weights.get("a.dense.weight").toArray());
     }
 
     record Bad(byte[] file, String message) {}
