@@ -25,8 +25,10 @@ final class PieceTrie {
     /** Adds a piece; its prefix is left out where it continues a word. */
     void add(int root, String piece, int id) {
         int node = root;
-        for (int i = 0; i < piece.length(); i += Character.charCount(piece.codePointAt(i))) {
-            node = childOrNew(node, piece.codePointAt(i));
+        for (int i = 0; i < piece.length(); ) {
+            int codePoint = piece.codePointAt(i);
+            node = childOrNew(node, codePoint);
+            i += Character.charCount(codePoint);
         }
         ids[node] = id;
     }

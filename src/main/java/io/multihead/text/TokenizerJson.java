@@ -28,21 +28,25 @@ final class TokenizerJson {
         }
         JsonObject vocabulary = model.object("vocab");
         Map<String, Integer> special = special(file, vocabulary);
-        String[] tokens = tokens(vocabulary, special);
-        Map<String, Integer> ids = new LinkedHashMap<>();
-        for (int id = 0; id < tokens.length; id++) {
-            ids.put(tokens[id], id);
-        }
+        List<String> tokens = Arrays.asList(tokens(vocabulary, special));
         String[] ends = template(file.object("post_processor"));
         return new WordPieceModel(
-                List.of(tokens),
+                tokens,
                 special,
                 normalization(file.object("normalizer")),
                 prefix,
-                WordPieceModel.id(ids, model.text("unk_token")),
-                WordPieceModel.id(ids, ends[0]),
-                WordPieceModel.id(ids, ends[1]),
+                id(tokens, model.text("unk_token")),
+                id(tokens, ends[0]),
+                id(tokens, ends[1]),
                 truncation(file));
+    }
+
+    private static int id(List<String> tokens, String token) {
+        int id = tokens.indexOf(token);
+        if (id < 0) {
+            throw WordPieceModel.missing(token);
+        }
+        return id;
     }
 
     private static void requireType(JsonObject object, String type) {

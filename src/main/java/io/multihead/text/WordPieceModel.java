@@ -74,8 +74,12 @@ record WordPieceModel(
     static int id(Map<String, Integer> ids, String token) {
         Integer id = ids.get(token);
         if (id == null) {
-            throw Checks.fail("vocabulary", "no token \"" + token + "\"", "expected one");
+            throw missing(token);
         }
         return id;
+    }
+
+    static IllegalArgumentException missing(String token) {
+        return Checks.fail("vocabulary", "no token \"" + token + "\"", "expected one");
     }
 }

@@ -215,8 +215,24 @@ public final class Json {
         }
     }
 
+    /** Returns a string: most are a part of the text as it is, and one with escapes is put together. */
     private String string() {
         expect('"');
+        for (int end = at; end < text.length(); end++) {
+            char c = text.charAt(end);
+            if (c == '"') {
+                String result = text.substring(at, end);
+                at = end + 1;
+                return result;
+            }
+            if (c < ' ' || c == '\\' || Character.isSurrogate(c)) {
+                break;
+            }
+        }
+        return assembled();
+    }
+
+    private String assembled() {
         StringBuilder result = new StringBuilder();
         while (true) {
             char c = peek();
@@ -272,9 +288,13 @@ public final class Json {
     }
 
     private void space() {
-        while (at < text.length() && " \t\r\n".indexOf(text.charAt(at)) >= 0) {
+        while (at < text.length() && isSpace(text.charAt(at))) {
             at++;
         }
+    }
+
+    private static boolean isSpace(char c) {
+        return c == ' ' || c == '\n' || c == '\r' || c == '\t';
     }
 
     private char peek() {
