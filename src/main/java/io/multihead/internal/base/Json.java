@@ -19,6 +19,8 @@ public final class Json {
     private static final int DEEPEST_HEADER = 3;
     private static final int DEEPEST = 64;
 
+    private static final char REPLACEMENT = '\ufffd';
+
     private final String source;
     private final String text;
     private final boolean header;
@@ -61,6 +63,11 @@ public final class Json {
     }
 
     private static String decode(String source, byte[] utf8) {
+        // much faster before it is compiled; malformed bytes become the replacement character, which a text may have too
+        String text = new String(utf8, StandardCharsets.UTF_8);
+        if (text.indexOf(REPLACEMENT) < 0) {
+            return text;
+        }
         try {
             return StandardCharsets.UTF_8
                     .newDecoder()
