@@ -23,6 +23,7 @@ import io.multihead.gemm.PackedWeights;
 import io.multihead.position.Rope;
 import io.multihead.position.RopeSections;
 import io.multihead.position.TokenAngles;
+import io.multihead.support.WarmCalls;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -36,7 +37,6 @@ import org.junit.jupiter.api.Test;
 /** Memory of warm calls: nothing on the heap per call, and scratch that does not grow with the square of the length. */
 class SteadyStateTest {
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-    private static final int CALLS = 50;
     /** How long C2 may take until it has compiled the whole path and the calling thread stops allocating. */
     private static final long PATIENCE_NANOS = 60_000_000_000L;
 
@@ -202,14 +202,6 @@ class SteadyStateTest {
     }
 
     private static void settles(String what, Runnable call) {
-        long bytes = -1;
-        for (long start = System.nanoTime(); bytes != 0 && System.nanoTime() - start < PATIENCE_NANOS; ) {
-            long before = THREADS.getCurrentThreadAllocatedBytes();
-            for (int i = 0; i < CALLS; i++) {
-                call.run();
-            }
-            bytes = THREADS.getCurrentThreadAllocatedBytes() - before;
-        }
-        assertEquals(0, bytes, what + " still allocates");
+        assertEquals(0, WarmCalls.allocatedBytes(call), what + " still allocates");
     }
 }

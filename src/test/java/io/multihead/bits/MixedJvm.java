@@ -1,6 +1,5 @@
 package io.multihead.bits;
 
-import com.sun.management.ThreadMXBean;
 import io.multihead.attention.Attention;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.AttentionOutputs;
@@ -14,10 +13,10 @@ import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.position.Rope;
+import io.multihead.support.WarmCalls;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
-import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -34,7 +33,6 @@ import java.util.function.Consumer;
  * it.
  */
 final class MixedJvm {
-    private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     private static final List<Consumer<Bits>> GROUPS = List.of(
             GemmBits::run,
             AttentionBits::run,
@@ -47,14 +45,12 @@ final class MixedJvm {
     /** Enough for C2 to compile the kernels with the profiles of all calls. */
     private static final int PASSES = 2;
 
-    private static final int CALLS = 50;
-    private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(60);
     private static final long TIMED_NANOS = TimeUnit.MILLISECONDS.toNanos(700);
 
     private MixedJvm() {}
 
     /**
-     * Prints a line per call: its name, the nanoseconds of its fastest run and the bytes that it allocates when warm. Ends with status 1 if
+     * Prints a line per call: its name, the nanoseconds of its fastest run and the bytes that 50 runs allocate when warm. Ends with status 1 if
      * any call allocates.
      *
      * @param args {@code names}; or {@code mixed} and the seed of the order; or {@code alone} and the name of a call
@@ -73,7 +69,7 @@ final class MixedJvm {
         }
         long allocated = 0;
         for (Map.Entry<String, Runnable> call : calls.entrySet()) {
-            long bytes = settle(call.getValue());
+            long bytes = WarmCalls.allocatedBytes(call.getValue());
             System.out.printf("%s %d ns %d bytes%n", call.getKey(), fastest(call.getValue()), bytes);
             allocated += bytes;
         }
@@ -143,19 +139,6 @@ final class MixedJvm {
         }
         Tensor heap = Tensor.of(values, dims);
         return nativeMemory ? heap.copy(arena, DType.F32) : heap;
-    }
-
-    /** Repeats a call until it allocates nothing, and returns the bytes of one call if it never ends to. */
-    private static long settle(Runnable call) {
-        long bytes = -1;
-        for (long start = System.nanoTime(); bytes != 0 && System.nanoTime() - start < PATIENCE_NANOS; ) {
-            long before = THREADS.getCurrentThreadAllocatedBytes();
-            for (int i = 0; i < CALLS; i++) {
-                call.run();
-            }
-            bytes = THREADS.getCurrentThreadAllocatedBytes() - before;
-        }
-        return Math.ceilDiv(bytes, CALLS);
     }
 
     private static long fastest(Runnable call) {

@@ -1,0 +1,27 @@
+package io.multihead.support;
+
+import com.sun.management.ThreadMXBean;
+import java.lang.management.ManagementFactory;
+
+/** What calls allocate once they are compiled. */
+public final class WarmCalls {
+    private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+    private static final int CALLS = 50;
+    /** How long C2 may take until it has compiled the whole path and the calling thread stops allocating. */
+    private static final long PATIENCE_NANOS = 60_000_000_000L;
+
+    private WarmCalls() {}
+
+    /** Repeats a call until 50 in a row allocate nothing on the calling thread, and returns the bytes of the last 50: 0 if they settle. */
+    public static long allocatedBytes(Runnable call) {
+        long bytes = -1;
+        for (long start = System.nanoTime(); bytes != 0 && System.nanoTime() - start < PATIENCE_NANOS; ) {
+            long before = THREADS.getCurrentThreadAllocatedBytes();
+            for (int i = 0; i < CALLS; i++) {
+                call.run();
+            }
+            bytes = THREADS.getCurrentThreadAllocatedBytes() - before;
+        }
+        return bytes;
+    }
+}
