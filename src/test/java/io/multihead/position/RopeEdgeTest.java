@@ -196,6 +196,23 @@ class RopeEdgeTest {
         startsWith("firstPosition: 0; expected at most 3 tokens ", () -> rope.apply(SERIAL, longer, longer, 0));
     }
 
+    /** Whole tiles of tokens, and rows of more floats than the smallest scratch has. */
+    @ParameterizedTest
+    @EnumSource(Pairing.class)
+    void anglesOfTokensHaveTheBitsOfATable(Pairing pairing) {
+        int tokens = 35; // two tiles of 16 and a part
+        int pairs = 300;
+        Tensor cos = Numbers.gaussian(Tensor.of(new float[tokens * pairs], tokens, pairs), new SplittableRandom(1), 0, 1);
+        Tensor sin = Numbers.gaussian(Tensor.of(new float[tokens * pairs], tokens, pairs), new SplittableRandom(2), 0, 1);
+        Tensor x = Numbers.gaussian(
+                Tensor.of(new float[tokens * 2 * pairs], 1, 1, tokens, 2 * pairs), new SplittableRandom(3), 0, 1);
+        Tensor expected = Tensor.of(new float[tokens * 2 * pairs], 1, 1, tokens, 2 * pairs);
+        Tensor actual = Tensor.of(new float[tokens * 2 * pairs], 1, 1, tokens, 2 * pairs);
+        Rope.ofTables(cos, sin, pairing).apply(SERIAL, x, expected, 0);
+        TokenAngles.of(cos, sin, pairing).apply(SERIAL, x, actual);
+        assertArrayEquals(expected.toArray(), actual.toArray());
+    }
+
     @Test
     void tablesAndSectionsHaveUpTo32768Pairs() {
         int most = 1 << 15;
