@@ -199,7 +199,9 @@ final class OnnxGraph {
         String name = "";
         long type;
         long[] dims = {};
-        @Nullable MemorySegment values;
+
+        @Nullable
+        MemorySegment values;
     }
 
     private OnnxTensor readTensor(ProtoReader in) throws IOException {

@@ -44,8 +44,8 @@ class WeightsMemoryTest {
     @Test
     void buffersOfFixedSizeAreCounted() {
         Tensor x = Tensor.of(new float[1], 1, 1, 1, 1);
-        AttentionOutputs outputs =
-                AttentionOutputs.of(Tensor.of(new float[1], 1, 1, 1, 1)).withLogSumExp(Tensor.of(new float[1], 1, 1, 1));
+        AttentionOutputs outputs = AttentionOutputs.of(Tensor.of(new float[1], 1, 1, 1, 1))
+                .withLogSumExp(Tensor.of(new float[1], 1, 1, 1));
         Tensor gradient = Tensor.of(new float[1], 1, 1, 1, 1);
         try (Compute cpu = Compute.serial()) {
             Attention.forward(cpu, x, x, x, outputs, AttentionOptions.DEFAULT);

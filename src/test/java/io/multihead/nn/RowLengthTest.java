@@ -14,16 +14,16 @@ class RowLengthTest {
     private static final long LONG = 1L << 41;
 
     private static void refuses(String message, Runnable call) {
-        assertEquals(message, assertThrows(IllegalArgumentException.class, call::run).getMessage());
+        assertEquals(
+                message, assertThrows(IllegalArgumentException.class, call::run).getMessage());
     }
 
     @Test
     void messagesStateTheSizeThatWasGiven() {
         Tensor one = Tensor.of(new float[1], 1, 1);
         refuses("dim of weight: 2199023255552; expected 0 to 2147483575", () -> Embedding.of(one.broadcast(1, LONG)));
-        refuses(
-                "classes: 2199023255552; expected 0 to 2147483575",
-                () -> CrossEntropy.of().forward(Compute.serial(), one.broadcast(1, LONG), new int[1]));
+        refuses("classes: 2199023255552; expected 0 to 2147483575", () -> CrossEntropy.of()
+                .forward(Compute.serial(), one.broadcast(1, LONG), new int[1]));
         refuses(
                 "elements of a row: 2199023255552; expected 0 to 1073741755",
                 () -> RmsNorm.of(Shape.of(LONG), 1e-6, null).outputShape(Shape.of(LONG)));

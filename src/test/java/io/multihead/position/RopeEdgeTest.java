@@ -202,8 +202,10 @@ class RopeEdgeTest {
     void anglesOfTokensHaveTheBitsOfATable(Pairing pairing) {
         int tokens = 35; // two tiles of 16 and a part
         int pairs = 300;
-        Tensor cos = Numbers.gaussian(Tensor.of(new float[tokens * pairs], tokens, pairs), new SplittableRandom(1), 0, 1);
-        Tensor sin = Numbers.gaussian(Tensor.of(new float[tokens * pairs], tokens, pairs), new SplittableRandom(2), 0, 1);
+        Tensor cos =
+                Numbers.gaussian(Tensor.of(new float[tokens * pairs], tokens, pairs), new SplittableRandom(1), 0, 1);
+        Tensor sin =
+                Numbers.gaussian(Tensor.of(new float[tokens * pairs], tokens, pairs), new SplittableRandom(2), 0, 1);
         Tensor x = Numbers.gaussian(
                 Tensor.of(new float[tokens * 2 * pairs], 1, 1, tokens, 2 * pairs), new SplittableRandom(3), 0, 1);
         Tensor expected = Tensor.of(new float[tokens * 2 * pairs], 1, 1, tokens, 2 * pairs);

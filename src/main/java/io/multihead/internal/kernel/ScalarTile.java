@@ -36,8 +36,7 @@ public final class ScalarTile {
             int c0,
             int ldc) {
         int width = HALF + COUNT;
-        MemorySegment.copy(
-                panels, ValueLayout.JAVA_FLOAT, b0, buffer, 0, depth == 0 ? 0 : (depth - 1) * PANEL + width);
+        MemorySegment.copy(panels, ValueLayout.JAVA_FLOAT, b0, buffer, 0, depth == 0 ? 0 : (depth - 1) * PANEL + width);
         for (int row = 0; row < rows; row++) {
             for (int column = 0; column < width; column = column + COLUMNS == COUNT ? HALF : column + COLUMNS) {
                 multiply(a, a0 + row * ROW, buffer, column, depth, chain, c, c0 + row * ldc + column);

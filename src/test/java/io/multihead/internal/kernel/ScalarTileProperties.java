@@ -35,20 +35,9 @@ class ScalarTileProperties {
                 long b0 = (long) column * Float.BYTES;
                 int step = CHAINS[chain];
                 ScalarTile.multiply(
-                        a,
-                        3,
-                        panels,
-                        b0,
-                        depth,
-                        step,
-                        rows,
-                        new float[ScalarTile.BUFFER],
-                        scalar,
-                        5 + column,
-                        LDC);
+                        a, 3, panels, b0, depth, step, rows, new float[ScalarTile.BUFFER], scalar, 5 + column, LDC);
                 switch (rows) {
-                    case MicroKernel.MR ->
-                        MicroKernel.tile6(a, 3, panels, b0, depth, step, vector, 5 + column, LDC);
+                    case MicroKernel.MR -> MicroKernel.tile6(a, 3, panels, b0, depth, step, vector, 5 + column, LDC);
                     case MicroKernel.MR_SMALL ->
                         MicroKernel.tile4(a, 3, panels, b0, depth, step, vector, 5 + column, LDC);
                     default -> MicroKernel.tile1(a, 3, panels, b0, depth, step, vector, 5 + column);

@@ -21,9 +21,8 @@ class ExtraKeysTest {
 
     /** Returns output and log-sum-exp of one query of 1 whose extra key has a score and the value 5. */
     private static double[] merged(double output, double logSumExp, double score) {
-        MultiHeadConfig config = MultiHeadConfig.of(1, 1)
-                .withKeyValueBias(true)
-                .withOptions(AttentionOptions.DEFAULT.withScale(1));
+        MultiHeadConfig config =
+                MultiHeadConfig.of(1, 1).withKeyValueBias(true).withOptions(AttentionOptions.DEFAULT.withScale(1));
         Map<String, Tensor> parameters = new HashMap<>(TestParameters.of(config, new Random(1)));
         parameters.put(LayerParameters.KEY_BIAS, one(DType.F32, score).reshape(1, 1, 1));
         parameters.put(LayerParameters.VALUE_BIAS, one(DType.F32, 5).reshape(1, 1, 1));
