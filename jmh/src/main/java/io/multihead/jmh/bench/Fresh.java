@@ -81,6 +81,7 @@ public final class Fresh {
         command.addAll(Arrays.asList(options));
         command.addAll(List.of("-cp", jars));
         command.addAll(main);
+        command.add(String.valueOf(System.currentTimeMillis()));
         Process process = CHILDREN.start(new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT));
         String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         if (CHILDREN.await(process) != 0) {

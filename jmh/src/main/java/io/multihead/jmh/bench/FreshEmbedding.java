@@ -24,12 +24,12 @@ public final class FreshEmbedding {
     /**
      * Prints {@link #COLUMNS} numbers.
      *
-     * @param arguments {@code multihead} or {@code langchain4j}
+     * @param arguments {@code multihead} or {@code langchain4j}, and the time at which the process was started, in milliseconds
      * @throws IOException if {@code /proc/self/status}, which only Linux has, cannot be read
      */
     public static void main(String[] arguments) throws IOException {
-        long started =
-                ProcessHandle.current().info().startInstant().orElseThrow().toEpochMilli();
+        // the system's own start of a process is counted from a boot time in whole seconds
+        long started = Long.parseLong(arguments[1]);
         EmbeddingModel model =
                 switch (arguments[0]) {
                     case "multihead" ->
