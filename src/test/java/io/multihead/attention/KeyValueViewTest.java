@@ -1,13 +1,12 @@
 package io.multihead.attention;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import io.multihead.faults.Named;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.List;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.function.Executable;
 
 /** The sizes that views of keys and values report, and lengths that do not fit. */
 class KeyValueViewTest {
@@ -26,8 +25,8 @@ class KeyValueViewTest {
         }
         for (int bad : new int[] {-1, sequences}) {
             String message = "sequence: " + bad + "; expected 0 to " + (sequences - 1);
-            fails(message, () -> view.keys(bad));
-            fails(message, () -> view.firstKey(bad));
+            Named.message(message, () -> view.keys(bad));
+            Named.message(message, () -> view.firstKey(bad));
         }
     }
 
@@ -51,27 +50,23 @@ class KeyValueViewTest {
     @Test
     void lengthsFitTheTensors() {
         Tensor key = zeros(2, 3, 7, 4);
-        fails(
+        Named.message(
                 "lengths: 8; expected 0 to 7, the tokens of key [2, 3, 7, 4]",
                 () -> KeyValueView.of(key, zeros(2, 3, 7, 4), 7, 8));
-        fails(
+        Named.message(
                 "lengths: -1; expected 0 to 7, the tokens of key [2, 3, 7, 4]",
                 () -> KeyValueView.of(key, zeros(2, 3, 7, 4), -1, 0));
-        fails(
+        Named.message(
                 "lengths: 1 lengths; expected one per sequence of 2, as in key [2, 3, 7, 4]",
                 () -> KeyValueView.of(key, zeros(2, 3, 7, 4), 3));
-        fails(
+        Named.message(
                 "key: shape [2, 3, 7]; expected [sequences, keyValueHeads, maxTokens, headDim]",
                 () -> KeyValueView.of(zeros(2, 3, 7), zeros(2, 3, 7, 4), 3, 4));
         PackedSequences packed = PackedSequences.ofLengths(7);
         for (Tensor wrong : List.of(key, zeros(1, 3, 7))) {
-            fails(
+            Named.message(
                     "key: shape " + wrong.shape() + "; expected [1, heads, tokens, dim] of packed tokens",
                     () -> KeyValueView.packed(wrong, zeros(1, 3, 7, 4), packed));
         }
-    }
-
-    private static void fails(String message, Executable call) {
-        assertEquals(message, assertThrows(IllegalArgumentException.class, call).getMessage());
     }
 }

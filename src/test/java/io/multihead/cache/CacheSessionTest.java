@@ -22,6 +22,7 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.BiFunction;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -181,6 +182,38 @@ class CacheSessionTest {
         broken(file, "tensor layer.1.value", null, "layer.1.value");
         broken(file, "tensor layer.1.key_scale", null, "layer.1.key_scale");
         assertThrows(IOException.class, () -> CacheSession.load(CPU, filled(CONFIG), folder.resolve("missing")));
+    }
+
+    @Test
+    void tensorsOfOtherSizesAreNamed() throws IOException {
+        Path file = folder.resolve("session");
+        CacheSession.save(CPU, filled(CONFIG), file, 0);
+        Path changed = folder.resolve("changed");
+        changed(file, changed, (name, tensor) -> tensor.slice(1, 0, 319));
+        rejected(CONFIG, changed, "layer.0.key: 319 tokens; expected a multiple of 64");
+        changed(file, changed, (name, tensor) -> name.equals("layer.0.key") ? tensor.select(0, 0) : tensor);
+        rejected(CONFIG, changed, "layer.0.key: I8 [320, 8]; expected I8 [2, 0, 8]");
+        changed(file, changed, (name, tensor) -> name.equals("layer.1.key") ? tensor.slice(1, 0, 64) : tensor);
+        rejected(CONFIG, changed, "layer.1.key: I8 [2, 64, 8]");
+        for (String part : List.of("key", "value", "key_scale", "value_scale")) {
+            DType wrong = part.endsWith("scale") ? DType.F64 : DType.F32;
+            changed(
+                    file,
+                    changed,
+                    (name, tensor) -> name.equals("layer.1." + part) ? tensor.copy(Arena.ofAuto(), wrong) : tensor);
+            rejected(CONFIG, changed, "layer.1." + part + ": " + wrong + " [2, 320");
+        }
+        broken(file, "sequence 0 lengths", null, "sequence 0 lengths: not in the file; expected numbers");
+    }
+
+    /** Rewrites a file with some tensors changed. */
+    private static void changed(Path file, Path to, BiFunction<String, Tensor, Tensor> change) throws IOException {
+        try (Arena arena = Arena.ofShared()) {
+            Safetensors read = Safetensors.map(file, arena);
+            Map<String, Tensor> tensors = new LinkedHashMap<>();
+            read.names().forEach(name -> tensors.put(name, change.apply(name, read.get(name))));
+            Safetensors.write(to, tensors, read.metadata());
+        }
     }
 
     /** Rewrites a file with one field changed or left out. */

@@ -62,6 +62,21 @@ class OnnxWireTest {
     }
 
     @Test
+    void constantsAreScalarsAndVectorsKeepTheirShape() throws IOException {
+        OnnxFile two = OnnxFile.node("c", "Constant", "two")
+                .message(5, new OnnxFile().message(5, OnnxFile.tensor("", new float[] {1, 2}, 2)));
+        OnnxFile graph = new OnnxFile()
+                .message(1, two)
+                .message(1, OnnxFile.node("/Add", "Add", "y", "two"))
+                .message(1, OnnxFile.node("/v/MatMul", "MatMul", "z", "x", "vector"))
+                .message(5, OnnxFile.tensor("vector", new float[] {3, 4}, 2).integer(14, 0));
+        OnnxWeights weights = read(OnnxFile.model(graph));
+        assertEquals(OptionalDouble.empty(), weights.constant("/Add"));
+        assertArrayEquals(new float[] {3, 4}, weights.get("v.weight").toArray());
+        assertEquals(Shape.of(2), weights.get("v.weight").shape());
+    }
+
+    @Test
     void fieldsBeyondTheLastAreNamed() {
         assertFails(
                 "field 536870912; expected 1 to 2^29 - 1",

@@ -212,6 +212,24 @@ class SafetensorsWriteTest {
     }
 
     @Test
+    void aTensorIsTheOneThatWasAnnounced() throws IOException {
+        Path path = folder.resolve("lazy");
+        Tensor made = Tensor.of(new float[6], 2, 3);
+        Safetensors.writeLazy(path, Map.of("t", new LazyTensor(DType.F32, made.shape(), arena -> made)), Map.of());
+        for (LazyTensor other : List.of(
+                new LazyTensor(DType.F32, Shape.of(3, 2), arena -> made),
+                new LazyTensor(DType.F64, Shape.of(2, 3), arena -> made))) {
+            assertEquals(
+                    "tensor \"t\": F32 [2, 3]; expected " + other.dtype() + " " + other.shape() + ", as announced",
+                    assertThrows(
+                                    IllegalArgumentException.class,
+                                    () -> Safetensors.writeLazy(path, Map.of("t", other), Map.of()))
+                            .getMessage());
+        }
+        assertOnly(path);
+    }
+
+    @Test
     void allTensorsHaveFewerThan2To63Bytes() {
         Path path = folder.resolve("huge");
         IllegalStateException made = new IllegalStateException("made");

@@ -87,6 +87,17 @@ class PackedFileTest {
     }
 
     @Test
+    void aPathWithoutAFileNameIsRefused() {
+        PackedWeights weights = PackedWeights.of(random(1, 1));
+        for (Path path : new Path[] {Path.of(""), folder.getRoot()}) {
+            IllegalArgumentException refused =
+                    assertThrows(IllegalArgumentException.class, () -> weights.write(path));
+            assertEquals(
+                    "file: \"" + path + "\"; expected a path that ends in a file name", refused.getMessage());
+        }
+    }
+
+    @Test
     void matricesWithRowsThatNoArrayHoldsAreRefused() {
         // the last two times 256 overflow to small numbers
         for (long columns : new long[] {8_388_577, 1L << 54, 1L << 56, (1L << 56) - 31}) {
