@@ -90,10 +90,8 @@ class PackedFileTest {
     void aPathWithoutAFileNameIsRefused() {
         PackedWeights weights = PackedWeights.of(random(1, 1));
         for (Path path : new Path[] {Path.of(""), folder.getRoot()}) {
-            IllegalArgumentException refused =
-                    assertThrows(IllegalArgumentException.class, () -> weights.write(path));
-            assertEquals(
-                    "file: \"" + path + "\"; expected a path that ends in a file name", refused.getMessage());
+            IllegalArgumentException refused = assertThrows(IllegalArgumentException.class, () -> weights.write(path));
+            assertEquals("file: \"" + path + "\"; expected a path that ends in a file name", refused.getMessage());
         }
     }
 
