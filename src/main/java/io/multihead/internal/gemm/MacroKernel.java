@@ -12,8 +12,6 @@ import static io.multihead.internal.kernel.MicroKernel.MR_SMALL;
 
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.MicroKernel;
-import io.multihead.internal.kernel.ScalarTile;
-import io.multihead.internal.kernel.WarmUp;
 import io.multihead.internal.layout.PanelFormat;
 import io.multihead.internal.layout.Panels;
 import io.multihead.internal.layout.Scratch;
@@ -40,9 +38,9 @@ public final class MacroKernel {
     private final float[] sum = new float[MR * PANEL];
     private final float[] part = new float[MR * PANEL];
     private final Panels none = new Panels();
+    private final ScalarTile scalar;
 
     private float[] sums = NONE;
-    private float[] buffer = NONE;
     private float[] a = NONE;
     private int a0;
 
@@ -55,6 +53,7 @@ public final class MacroKernel {
     /** Creates a macro-kernel without operands. */
     public MacroKernel(Scratch memory) {
         this.memory = memory;
+        scalar = new ScalarTile(memory);
     }
 
     private static float[] ones() {
@@ -237,8 +236,7 @@ public final class MacroKernel {
             vectorTile(mr, from, panel, k, chain, to, t0, stride);
             warmUp.record(System.nanoTime() - start, 2 * COUNT * mr * k);
         } else {
-            buffer = memory.atLeast(buffer, ScalarTile.BUFFER);
-            ScalarTile.multiply(a, from, b.segment(), panel, k, chain, mr, buffer, to, t0, stride);
+            scalar.multiply(a, from, b.segment(), panel, k, chain, mr, to, t0, stride);
         }
     }
 

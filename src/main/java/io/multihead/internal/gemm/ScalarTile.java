@@ -1,10 +1,12 @@
-package io.multihead.internal.kernel;
+package io.multihead.internal.gemm;
 
 import static io.multihead.internal.kernel.Lanes.COUNT;
 import static io.multihead.internal.kernel.Lanes.HALF;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
+import io.multihead.internal.kernel.MicroKernel;
+import io.multihead.internal.layout.Scratch;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
@@ -13,17 +15,22 @@ import java.lang.foreign.ValueLayout;
  * has compiled a tile of vectors, each operation on a vector is a call that allocates, and this is ten times as fast and allocates
  * nothing.
  */
-public final class ScalarTile {
-    /** Floats of the buffer that {@link #multiply} needs. */
-    public static final int BUFFER = MicroKernel.MAX_DEPTH * PANEL;
+final class ScalarTile {
+    private static final float[] NONE = {};
 
     /** Columns that are summed at a time, in registers. */
     private static final int COLUMNS = 4;
 
-    private ScalarTile() {}
+    private final Scratch memory;
+    private float[] buffer = NONE;
+
+    /** Creates a tile whose buffer is allocated on first use. */
+    ScalarTile(Scratch memory) {
+        this.memory = memory;
+    }
 
     /** Computes C = A * B for {@code rows} rows of A, as {@link MicroKernel#tile6} does for six. */
-    public static void multiply(
+    void multiply(
             float[] a,
             int a0,
             MemorySegment panels,
@@ -31,10 +38,10 @@ public final class ScalarTile {
             int depth,
             int chain,
             int rows,
-            float[] buffer,
             float[] c,
             int c0,
             int ldc) {
+        buffer = memory.atLeast(buffer, MicroKernel.MAX_DEPTH * PANEL);
         int width = HALF + COUNT;
         MemorySegment.copy(panels, ValueLayout.JAVA_FLOAT, b0, buffer, 0, depth == 0 ? 0 : (depth - 1) * PANEL + width);
         for (int row = 0; row < rows; row++) {

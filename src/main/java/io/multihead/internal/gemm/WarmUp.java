@@ -1,4 +1,4 @@
-package io.multihead.internal.kernel;
+package io.multihead.internal.gemm;
 
 /**
  * Whether C2 has compiled a kernel, by the time that it takes: until then few calls use it, so that the JVM counts calls and compiles
@@ -6,7 +6,7 @@ package io.multihead.internal.kernel;
  *
  * <p>Any thread may use it. Fields are plain on purpose: a thread that reads an old value only uses the slower kernel once more.
  */
-public final class WarmUp {
+final class WarmUp {
     /**
      * Calls to one trial. A trial of a tile takes ten times as long as the scalar tile and allocates half a megabyte. One of 8 took longer
      * for a first batch of 32 texts; vectors from the end of the first calls on took less, but held up to 1 GB.
@@ -25,15 +25,15 @@ public final class WarmUp {
     private int calls;
 
     /** Begins a warm-up. */
-    public WarmUp() {}
+    WarmUp() {}
 
     /** Returns whether the kernel is compiled. */
-    public boolean isOver() {
+    boolean isOver() {
         return isOver;
     }
 
     /** Returns whether this call is a trial, to be timed and recorded. */
-    public boolean isTrial() {
+    boolean isTrial() {
         int call = calls++;
         return call % (call < FIRST_CALLS ? FIRST_INTERVAL : INTERVAL) == 0;
     }
@@ -42,7 +42,7 @@ public final class WarmUp {
      * Ends the warm-up if a trial took less than 1 ns for each operation on an element, such as a multiply-add: compiled, it takes 0.02 to
      * 0.2, and with an object for each vector 5 or more.
      */
-    public void record(long nanos, int operations) {
+    void record(long nanos, int operations) {
         if (nanos < CALL_NANOS + operations) {
             isOver = true;
         }

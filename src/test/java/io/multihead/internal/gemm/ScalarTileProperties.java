@@ -1,7 +1,10 @@
-package io.multihead.internal.kernel;
+package io.multihead.internal.gemm;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.MicroKernel;
+import io.multihead.internal.layout.Scratch;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -27,6 +30,7 @@ class ScalarTileProperties {
         float[] a = numbers(random, rows * Lanes.ROW + 3);
         float[] scalar = numbers(random, rows * LDC + 5);
         float[] vector = scalar.clone();
+        ScalarTile tile = new ScalarTile(new Scratch());
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment panels = arena.allocate((long) Math.max(1, depth) * Lanes.PANEL * Float.BYTES, 64);
             MemorySegment.copy(
@@ -34,8 +38,7 @@ class ScalarTileProperties {
             for (int column = 0; column < Lanes.PANEL; column = Lanes.nextTile(column)) {
                 long b0 = (long) column * Float.BYTES;
                 int step = CHAINS[chain];
-                ScalarTile.multiply(
-                        a, 3, panels, b0, depth, step, rows, new float[ScalarTile.BUFFER], scalar, 5 + column, LDC);
+                tile.multiply(a, 3, panels, b0, depth, step, rows, scalar, 5 + column, LDC);
                 switch (rows) {
                     case MicroKernel.MR -> MicroKernel.tile6(a, 3, panels, b0, depth, step, vector, 5 + column, LDC);
                     case MicroKernel.MR_SMALL ->

@@ -1,4 +1,4 @@
-package io.multihead.internal.kernel;
+package io.multihead.internal.gemm;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
