@@ -1,5 +1,6 @@
 package io.multihead.nn;
 
+import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -28,6 +29,7 @@ public interface Pass extends AutoCloseable {
      * @param inputGradient written: the gradient with respect to the input
      */
     default void backward(Tensor outputGradient, Tensor inputGradient) {
+        Checks.notNull(inputGradient, "inputGradient");
         backward(outputGradient, inputGradient, Map.of());
     }
 

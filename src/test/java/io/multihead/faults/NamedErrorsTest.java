@@ -23,6 +23,7 @@ import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.nn.Gelu;
 import io.multihead.nn.Layer;
+import io.multihead.nn.Pass;
 import io.multihead.nn.Sequence;
 import io.multihead.position.Alibi;
 import io.multihead.position.Rope;
@@ -105,6 +106,13 @@ class NamedErrorsTest {
             named("theta", () -> scaling.frequency(0, 8, Double.NaN));
         }
         named("heads", () -> Alibi.slopes(Integer.MAX_VALUE));
+    }
+
+    @Test
+    void backwardToNoInputIsNamed() {
+        try (Pass pass = Gelu.erf().record(CPU, tensor(2), tensor(2))) {
+            named("inputGradient", () -> pass.backward(tensor(2), null));
+        }
     }
 
     @Test
