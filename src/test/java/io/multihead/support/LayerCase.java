@@ -176,12 +176,16 @@ public final class LayerCase {
     }
 
     private Tensor tokens(long count, long features) {
-        return TestTensors.random(random, switches.dtype, switches.strided, lead(count, features));
+        return TestTensors.random(random, floating(), switches.strided, lead(count, features));
     }
 
     private Tensor empty(long... dims) {
-        DType dtype = switches.dtype.isFloating() ? switches.dtype : DType.F32;
-        return TestTensors.guarded(dtype, switches.strided, dims);
+        return TestTensors.guarded(floating(), switches.strided, dims);
+    }
+
+    /** Returns the element type of inputs and outputs: layers take floating types only. */
+    private DType floating() {
+        return switches.dtype.isFloating() ? switches.dtype : DType.F32;
     }
 
     private long[] lead(long tokens, long features) {
