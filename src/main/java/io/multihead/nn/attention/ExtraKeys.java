@@ -136,8 +136,8 @@ final class ExtraKeys {
             double ownShare = share(second, first);
             double larger = Math.max(first, second);
             boolean none = larger == Double.NEGATIVE_INFINITY;
-            double sum = none ? 1 : Math.exp(first - larger) + Math.exp(second - larger);
-            logSum.set(larger + Math.log(sum), b, h, i);
+            double sum = none ? 1 : StrictMath.exp(first - larger) + StrictMath.exp(second - larger);
+            logSum.set(larger + StrictMath.log(sum), b, h, i);
             int length = (int) output.length();
             float[] values = scratch.floats(ROW, RowView.room(length));
             float[] others = scratch.floats(OWN, RowView.room(length));
@@ -189,6 +189,6 @@ final class ExtraKeys {
 
     /** Returns the share of the softmax that one set of keys has beside another, from the log-sum-exp of both. */
     private static double share(double logSum, double otherLogSum) {
-        return logSum == Double.NEGATIVE_INFINITY ? 0 : 1 / (1 + Math.exp(otherLogSum - logSum));
+        return logSum == Double.NEGATIVE_INFINITY ? 0 : 1 / (1 + StrictMath.exp(otherLogSum - logSum));
     }
 }

@@ -20,13 +20,13 @@ record GatedParts(
 
     /** Returns the factor of attention's output. */
     double attentionFactor() {
-        return Math.tanh(
+        return StrictMath.tanh(
                 Checks.notNull(parameters.get(ATTENTION_GATE), ATTENTION_GATE).get(0));
     }
 
     /** Returns the factor of the feed-forward network's output. */
     double feedForwardFactor() {
-        return Math.tanh(Checks.notNull(parameters.get(FEED_FORWARD_GATE), FEED_FORWARD_GATE)
+        return StrictMath.tanh(Checks.notNull(parameters.get(FEED_FORWARD_GATE), FEED_FORWARD_GATE)
                 .get(0));
     }
 }

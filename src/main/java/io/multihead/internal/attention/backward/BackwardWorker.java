@@ -140,7 +140,7 @@ final class BackwardWorker {
                 int rows = (int) Math.min(Blocking.BACKWARD_QUERIES, problem.queries() - q);
                 blocks[0].pack(call, staging, group, firstRow + q, rows);
                 for (int r = 0; sink != Double.NEGATIVE_INFINITY && r < rows; r++) {
-                    sum -= Math.exp(sink - blocks[0].logSumExp(r)) * blocks[0].mean(r);
+                    sum -= StrictMath.exp(sink - blocks[0].logSumExp(r)) * blocks[0].mean(r);
                 }
             }
         }

@@ -187,7 +187,7 @@ final class OnlineSoftmax {
             Arrays.fill(output, row * stride, row * stride + width, 0f);
             return 0f;
         }
-        float divisor = sink == Float.NEGATIVE_INFINITY ? sum : (float) (sum + Math.exp(sink - top(row)));
+        float divisor = sink == Float.NEGATIVE_INFINITY ? sum : (float) (sum + StrictMath.exp(sink - top(row)));
         RowOps.divide(output, row * stride, width, width, divisor);
         return divisor;
     }
@@ -197,12 +197,14 @@ final class OnlineSoftmax {
         double sum = sums[row * PANEL];
         double top = top(row);
         if (sink == Float.NEGATIVE_INFINITY) {
-            return top + Math.log(sum);
+            return top + StrictMath.log(sum);
         }
         if (sum == 0) {
             return sink;
         }
-        return sink > top ? sink + Math.log1p(sum * Math.exp(top - sink)) : top + Math.log(sum + Math.exp(sink - top));
+        return sink > top
+                ? sink + StrictMath.log1p(sum * StrictMath.exp(top - sink))
+                : top + StrictMath.log(sum + StrictMath.exp(sink - top));
     }
 
     private double top(int row) {

@@ -113,7 +113,7 @@ public final class SoftmaxCall extends Operation implements LoopBody {
             Tensor to = Checks.notNull(output, "output");
             scratch.packer().write(row, 0, 0, 1, keys, to, start(to, batch, head, query), 0, to.stride(-1));
             if (logSumExp != null) {
-                logSumExp.setAt(start(logSumExp, batch, head, query), max + Math.log(total));
+                logSumExp.setAt(start(logSumExp, batch, head, query), max + StrictMath.log(total));
             }
         }
     }
@@ -138,7 +138,7 @@ public final class SoftmaxCall extends Operation implements LoopBody {
             }
             return;
         }
-        float log = total == 0f ? 0f : (float) Math.log(total);
+        float log = total == 0f ? 0f : (float) StrictMath.log(total);
         for (int i = 0; i < keys; i++) {
             row[i] = (shifted[i] - shift) - log;
         }

@@ -59,14 +59,14 @@ public final class StateMerge extends Operation implements LoopBody {
             double l2 = logSumExp(right, batch, head, query);
             double most = Math.max(l1, l2);
             boolean none = most == Double.NEGATIVE_INFINITY;
-            double e1 = none ? 0 : Math.exp(l1 - most);
-            double e2 = none ? 0 : Math.exp(l2 - most);
+            double e1 = none ? 0 : StrictMath.exp(l1 - most);
+            double e2 = none ? 0 : StrictMath.exp(l2 - most);
             read(scratch, left, batch, head, query, e1, e1 + e2, row, padded);
             read(scratch, right, batch, head, query, e2, e1 + e2, other, padded);
             RowOps.add(row, 0, padded, other, 0);
             scratch.packer()
                     .write(row, 0, 0, 1, width, output, Positions.of(output, batch, head, query), 0, output.stride(3));
-            double sum = none ? most : most + Math.log(e1 + e2);
+            double sum = none ? most : most + StrictMath.log(e1 + e2);
             logSumExp.setAt(Positions.of(logSumExp, batch, head, query), sum);
         }
     }
