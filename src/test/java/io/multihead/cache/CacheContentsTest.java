@@ -115,6 +115,22 @@ class CacheContentsTest {
     }
 
     @Example
+    void scalesHaveOneNumberForEachRow() {
+        KeyValueCache cache = KeyValueCache.paged(SMALL, 1L << 16);
+        int sequence = cache.open();
+        CacheContents contents = CacheContents.of(cache);
+        StoredTokens stored = StoredTokens.allocate(Arena.ofAuto(), SMALL, 10);
+        contents.appendStored(CPU, 0, sequence, stored);
+        for (long[] dims : new long[][] {{2, 9}, {3, 10}, {2, 10, 1}, {20}}) {
+            StoredTokens misfit =
+                    new StoredTokens(stored.key(), stored.value(), Tokens.zeros(dims), stored.valueScale());
+            named("keyScale", () -> contents.appendStored(CPU, 0, sequence, misfit));
+            named("keyScale", () -> contents.readStored(CPU, 0, sequence, 0, misfit));
+        }
+        assertEquals(10, cache.length(0, sequence));
+    }
+
+    @Example
     void rejectedCallsNameTheArgumentAndChangeNothing() {
         KeyValueCache cache = KeyValueCache.paged(SMALL, 1L << 16);
         int sequence = cache.open();
@@ -158,12 +174,6 @@ class CacheContentsTest {
                         sequence,
                         0,
                         new StoredTokens(stored.key(), stored.value(), stored.keyScale(), stored.keyScale())));
-        for (long[] dims : new long[][] {{2, 9}, {3, 10}, {2, 10, 1}, {20}}) {
-            StoredTokens misfit =
-                    new StoredTokens(stored.key(), stored.value(), Tokens.zeros(dims), stored.valueScale());
-            named("keyScale", () -> contents.appendStored(CPU, 0, sequence, misfit));
-            named("keyScale", () -> contents.readStored(CPU, 0, sequence, 0, misfit));
-        }
         named("layer", () -> contents.appendStored(CPU, 2, sequence, stored));
         assertEquals(300, cache.length(0, sequence));
 

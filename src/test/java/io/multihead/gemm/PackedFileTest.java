@@ -97,6 +97,9 @@ class PackedFileTest {
 
     @Test
     void matricesWithRowsThatNoArrayHoldsAreRefused() {
+        assertEquals(
+                8_388_576,
+                PackedWeights.of(Tensor.of(new float[0], 0, 8_388_576)).outputs());
         // the last two times 256 overflow to small numbers
         for (long columns : new long[] {8_388_577, 1L << 54, 1L << 56, (1L << 56) - 31}) {
             Tensor wide = Tensor.of(new float[1]).broadcast(1, columns);
