@@ -67,6 +67,10 @@ class OptionRangesTest {
         Mask keep = Mask.keep(Tensor.of(new boolean[1]));
         assertEquals(1, Mask.CAUSAL.and(Mask.CAUSAL).parts().size());
         assertEquals(1, keep.and(keep).parts().size());
+        assertEquals(1, Mask.window(2, 0).and(Mask.window(2, 0)).parts().size());
+        Tensor kept = Tensor.of(new boolean[1]);
+        assertEquals(1, Mask.blocks(kept, 64).and(Mask.blocks(kept, 64)).parts().size());
+        assertEquals(2, Mask.blocks(kept, 64).and(Mask.blocks(kept, 32)).parts().size());
         assertEquals(2, bias.and(bias).parts().size());
         assertEquals(3, bias.and(keep).and(Mask.CAUSAL).and(keep).parts().size());
         assertEquals(2, Mask.CAUSAL.and(Mask.CAUSAL_TOP_LEFT).parts().size());
