@@ -35,10 +35,10 @@ public final class MacroKernel {
     private static final WarmUp ONE_ROW = new WarmUp();
 
     private final Scratch memory;
+    private final ScalarTile scalarTile;
     private final float[] sum = new float[MR * PANEL];
     private final float[] part = new float[MR * PANEL];
     private final Panels none = new Panels();
-    private final ScalarTile scalar;
 
     private float[] sums = NONE;
     private float[] a = NONE;
@@ -53,7 +53,7 @@ public final class MacroKernel {
     /** Creates a macro-kernel without operands. */
     public MacroKernel(Scratch memory) {
         this.memory = memory;
-        scalar = new ScalarTile(memory);
+        scalarTile = new ScalarTile(memory);
     }
 
     private static float[] ones() {
@@ -236,7 +236,7 @@ public final class MacroKernel {
             vectorTile(mr, from, panel, k, chain, to, t0, stride);
             warmUp.record(System.nanoTime() - start, 2 * COUNT * mr * k);
         } else {
-            scalar.multiply(a, from, b.segment(), panel, k, chain, mr, to, t0, stride);
+            scalarTile.multiply(a, from, b.segment(), panel, k, chain, mr, to, t0, stride);
         }
     }
 

@@ -16,15 +16,13 @@ import java.lang.foreign.ValueLayout;
  * nothing.
  */
 final class ScalarTile {
-    private static final float[] NONE = {};
-
     /** Columns that are summed at a time, in registers. */
     private static final int COLUMNS = 4;
 
     private final Scratch memory;
-    private float[] buffer = NONE;
+    private float[] buffer = {};
 
-    /** Creates a tile whose buffer is allocated on first use. */
+    /** Allocates its buffer, one panel, from {@code memory} on first use. */
     ScalarTile(Scratch memory) {
         this.memory = memory;
     }
@@ -41,8 +39,8 @@ final class ScalarTile {
             float[] c,
             int c0,
             int ldc) {
-        buffer = memory.atLeast(buffer, MicroKernel.MAX_DEPTH * PANEL);
         int width = HALF + COUNT;
+        buffer = memory.atLeast(buffer, MicroKernel.MAX_DEPTH * PANEL);
         MemorySegment.copy(panels, ValueLayout.JAVA_FLOAT, b0, buffer, 0, depth == 0 ? 0 : (depth - 1) * PANEL + width);
         for (int row = 0; row < rows; row++) {
             for (int column = 0; column < width; column = column + COLUMNS == COUNT ? HALF : column + COLUMNS) {

@@ -18,6 +18,9 @@ final class WarmUp {
 
     private static final int FIRST_INTERVAL = 128;
 
+    /** Calls after which vectors are used in any case: small tiles need many trials before the JVM compiles them. */
+    private static final int MOST_CALLS = 1 << 15;
+
     /** Nanoseconds of a call, whatever its size, of reading the clock too. */
     private static final long CALL_NANOS = 300;
 
@@ -35,6 +38,7 @@ final class WarmUp {
     /** Returns whether this call is a trial, to be timed and recorded. */
     boolean isTrial() {
         int call = calls++;
+        isOver |= call >= MOST_CALLS;
         return call % (call < FIRST_CALLS ? FIRST_INTERVAL : INTERVAL) == 0;
     }
 

@@ -30,7 +30,6 @@ class ScalarTileProperties {
         float[] a = numbers(random, rows * Lanes.ROW + 3);
         float[] scalar = numbers(random, rows * LDC + 5);
         float[] vector = scalar.clone();
-        ScalarTile tile = new ScalarTile(new Scratch());
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment panels = arena.allocate((long) Math.max(1, depth) * Lanes.PANEL * Float.BYTES, 64);
             MemorySegment.copy(
@@ -38,7 +37,7 @@ class ScalarTileProperties {
             for (int column = 0; column < Lanes.PANEL; column = Lanes.nextTile(column)) {
                 long b0 = (long) column * Float.BYTES;
                 int step = CHAINS[chain];
-                tile.multiply(a, 3, panels, b0, depth, step, rows, scalar, 5 + column, LDC);
+                new ScalarTile(new Scratch()).multiply(a, 3, panels, b0, depth, step, rows, scalar, 5 + column, LDC);
                 switch (rows) {
                     case MicroKernel.MR -> MicroKernel.tile6(a, 3, panels, b0, depth, step, vector, 5 + column, LDC);
                     case MicroKernel.MR_SMALL ->

@@ -16,6 +16,15 @@ class WarmUpTest {
         assertEquals(64, trials(warmUp, 2048));
     }
 
+    @Test
+    void manyCallsEndIt() {
+        WarmUp warmUp = new WarmUp();
+        trials(warmUp, 1 << 15);
+        assertFalse(warmUp.isOver());
+        trials(warmUp, 1);
+        assertTrue(warmUp.isOver());
+    }
+
     private static long trials(WarmUp warmUp, int calls) {
         return IntStream.range(0, calls).filter(call -> warmUp.isTrial()).count();
     }

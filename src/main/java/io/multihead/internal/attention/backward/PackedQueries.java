@@ -65,10 +65,15 @@ final class PackedQueries {
     int nonFiniteCount;
     int count;
     long firstRow;
-    private long smallestEnd;
-    private long greatestFirst;
+    private final CommonKeys common = new CommonKeys();
     private long tag = NOTHING;
     private long tagRow = NOTHING;
+
+    /** The keys that every row sees: from the greatest first to the smallest end. */
+    private static final class CommonKeys {
+        private long first;
+        private long end;
+    }
 
     PackedQueries(Scratch memory) {
         this.memory = memory;
@@ -100,12 +105,12 @@ final class PackedQueries {
 
     /** Returns whether no row's keys end before or at this one. */
     boolean allSeeUpTo(long key) {
-        return smallestEnd > key;
+        return common.end > key;
     }
 
     /** Returns whether no row's keys begin after this one. */
     boolean allSeeFrom(long key) {
-        return greatestFirst <= key;
+        return common.first <= key;
     }
 
     /** Returns D of a row: the mean of its weights' gradients, less the gradient of log-sum-exp. */
@@ -196,8 +201,8 @@ final class PackedQueries {
         Tensor logSumExp = call.logSumExp();
         Tensor upstream = call.gradients.logSumExp();
         Tensor weightsGradient = call.gradients.weights();
-        smallestEnd = Long.MAX_VALUE;
-        greatestFirst = Long.MIN_VALUE;
+        common.first = Long.MIN_VALUE;
+        common.end = Long.MAX_VALUE;
         long end = call.mask.end(group.sequence(), problem.keys());
         long offset = call.mask.offset(group.sequence(), problem.queries(), end);
         for (int r = 0; r < count; r++) {
@@ -213,8 +218,8 @@ final class PackedQueries {
             positions[r] = group.query(row) + offset;
             firsts[r] = call.mask.firstKey(group.query(row), offset);
             ends[r] = call.mask.visibleKeys(group.query(row), offset, end);
-            smallestEnd = Math.min(smallestEnd, ends[r]);
-            greatestFirst = Math.max(greatestFirst, firsts[r]);
+            common.end = Math.min(common.end, ends[r]);
+            common.first = Math.max(common.first, firsts[r]);
         }
         Arrays.fill(statistics, count, MAX_ROWS, ScoreGradient.NO_KEYS);
     }
