@@ -6,6 +6,7 @@ import io.multihead.analysis.AttentionCost;
 import io.multihead.analysis.AttentionCost.Component;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.compute.Compute;
+import io.multihead.nn.Gradients;
 import io.multihead.nn.Pass;
 import io.multihead.nn.attention.MultiHeadAttention;
 import io.multihead.nn.attention.MultiHeadConfig;
@@ -28,7 +29,7 @@ final class LayerExhibits {
     private static final int HEADS = 8;
     private static final long EFFICIENT_LENGTH = 512;
     private static final int TIMED = 7;
-    /** How long a size runs before it is timed, until C2 has compiled the whole path. */
+    /** How long each size runs before it is timed, until C2 has compiled the whole path. */
     private static final long WARM_UP_NANOS = 700_000_000L;
 
     private LayerExhibits() {}
@@ -76,16 +77,16 @@ final class LayerExhibits {
     /** Time forward and backward for 1, 8 and 16 heads, and both on ever longer contexts. */
     static Exhibit efficiency(Compute cpu, long longest, Consumer<String> step) {
         int[] heads = {1, 8, 16};
-        double[] forward = new double[heads.length];
-        double[] backward = new double[heads.length];
-        for (int i = 0; i < heads.length; i++) {
-            step.accept("h = " + heads[i]);
-            double[] times = times(cpu, WIDE, heads[i], EFFICIENT_LENGTH, TIMED);
-            forward[i] = times[0];
-            backward[i] = times[1];
+        List<TimedLayer> wide = new ArrayList<>();
+        for (int h : heads) {
+            step.accept("h = " + h);
+            wide.add(new TimedLayer(Arena.ofAuto(), h, EFFICIENT_LENGTH));
         }
+        double[][] times = times(cpu, wide, TIMED);
+        double[] forward = column(times, 0);
+        double[] backward = column(times, 1);
         long[] lengths = CostExhibits.lengths(Math.min(512, longest), longest);
-        double[][] curves = new double[2][lengths.length];
+        List<TimedLayer> contexts = new ArrayList<>();
         List<List<String>> table = new ArrayList<>();
         table.add(List.of(
                 "tokens",
@@ -96,15 +97,14 @@ final class LayerExhibits {
         AttentionCost cost = new AttentionCost(WIDE, HEADS);
         for (int i = 0; i < lengths.length; i++) {
             step.accept("L = " + lengths[i]);
-            double[] times = times(cpu, WIDE, HEADS, lengths[i], 3);
-            curves[0][i] = times[0];
-            curves[1][i] = times[1];
+            contexts.add(new TimedLayer(Arena.ofAuto(), HEADS, lengths[i]));
             table.add(row(cost, lengths[i]));
         }
+        double[][] curves = times(cpu, contexts, 3);
         double[] x = Arrays.stream(lengths).asDoubleStream().toArray();
         XYChart chart = Charts.lines("One context, d_model 512, h = 8", "tokens L", "milliseconds", true);
-        Charts.line(chart, "forward", x, curves[0], false);
-        Charts.line(chart, "backward", x, curves[1], false);
+        Charts.line(chart, "forward", x, column(curves, 0), false);
+        Charts.line(chart, "backward", x, column(curves, 1), false);
         int last = lengths.length - 1;
         return new Exhibit(
                 "What heads and length cost, forward and backward",
@@ -120,10 +120,14 @@ final class LayerExhibits {
                         forward[2] / forward[0],
                         backward[2] / backward[0],
                         lengths[last],
-                        curves[0][last],
-                        curves[1][last],
+                        curves[last][0],
+                        curves[last][1],
                         cost.recordedBytes(lengths[last]) / 0x1p20,
                         cost.weightBytes(lengths[last]) / 0x1p20));
+    }
+
+    private static double[] column(double[][] times, int column) {
+        return Arrays.stream(times).mapToDouble(row -> row[column]).toArray();
     }
 
     private static Exhibit.Picture heads(double[] forward, double[] backward) {
@@ -149,36 +153,61 @@ final class LayerExhibits {
                 format("%.1f MiB", cost.weightBytes(length) / 0x1p20));
     }
 
-    /** Median milliseconds of recording and of backward. */
-    private static double[] times(Compute cpu, int embedDim, int heads, long length, int repeats) {
-        MultiHeadAttention layer = MultiHeadAttention.initialise(
-                MultiHeadConfig.of(embedDim, heads).withOptions(AttentionOptions.DEFAULT), 1, Arena.ofAuto());
-        try (Arena arena = Arena.ofShared()) {
-            Tensor x = Tensor.allocate(arena, DType.F32, Shape.of(1, length, embedDim));
+    /**
+     * Median milliseconds of recording and of backward of each layer. Layers take turns, in the warm-up as well: one after another, the
+     * first would be timed while the JVM still compiles.
+     */
+    private static double[][] times(Compute cpu, List<TimedLayer> layers, int repeats) {
+        double[][] forward = new double[layers.size()][repeats];
+        double[][] backward = new double[layers.size()][repeats];
+        long warm = System.nanoTime() + layers.size() * WARM_UP_NANOS;
+        for (int i = -2; i < repeats; i += i >= 0 || System.nanoTime() > warm ? 1 : 0) {
+            for (int l = 0; l < layers.size(); l++) {
+                long[] nanos = layers.get(l).run(cpu);
+                forward[l][Math.max(0, i)] = nanos[0] * 1e-6;
+                backward[l][Math.max(0, i)] = nanos[1] * 1e-6;
+            }
+        }
+        double[][] medians = new double[layers.size()][];
+        for (int l = 0; l < medians.length; l++) {
+            Arrays.sort(forward[l]);
+            Arrays.sort(backward[l]);
+            medians[l] = new double[] {forward[l][repeats / 2], backward[l][repeats / 2]};
+        }
+        return medians;
+    }
+
+    /** A layer of self-attention with random input, and memory for what it computes. */
+    private static final class TimedLayer {
+        private final MultiHeadAttention layer;
+        private final Tensor x;
+        private final Tensor y;
+        private final Tensor dx;
+        private final Map<String, Tensor> gradients;
+
+        TimedLayer(Arena arena, int heads, long length) {
+            layer = MultiHeadAttention.initialise(
+                    MultiHeadConfig.of(WIDE, heads).withOptions(AttentionOptions.DEFAULT), 1, arena);
+            x = Tensor.allocate(arena, DType.F32, Shape.of(1, length, WIDE));
             SplittableRandom random = new SplittableRandom(1);
             float[] values = new float[(int) x.shape().elements()];
             for (int i = 0; i < values.length; i++) {
                 values[i] = (float) random.nextGaussian();
             }
-            Tensor.of(values, 1, length, embedDim).copyTo(x);
-            Tensor y = Tensor.allocate(arena, DType.F32, x.shape());
-            Tensor dx = Tensor.allocate(arena, DType.F32, x.shape());
-            Map<String, Tensor> gradients = io.multihead.nn.Gradients.zeros(layer, arena);
-            double[] forward = new double[repeats];
-            double[] backward = new double[repeats];
-            long warm = System.nanoTime() + WARM_UP_NANOS;
-            for (int i = -2; i < repeats; i += i >= 0 || System.nanoTime() > warm ? 1 : 0) {
-                long start = System.nanoTime();
-                try (Pass pass = layer.record(cpu, x, y)) {
-                    long middle = System.nanoTime();
-                    pass.backward(x, dx, gradients);
-                    forward[Math.max(0, i)] = (middle - start) * 1e-6;
-                    backward[Math.max(0, i)] = (System.nanoTime() - middle) * 1e-6;
-                }
+            Tensor.of(values, 1, length, WIDE).copyTo(x);
+            y = Tensor.allocate(arena, DType.F32, x.shape());
+            dx = Tensor.allocate(arena, DType.F32, x.shape());
+            gradients = Gradients.zeros(layer, arena);
+        }
+
+        /** Returns the nanoseconds of recording and of backward. */
+        long[] run(Compute cpu) {
+            long start = System.nanoTime();
+            try (Pass pass = layer.record(cpu, x, y)) {
+                long middle = System.nanoTime();
+                pass.backward(x, dx, gradients);
+                return new long[] {middle - start, System.nanoTime() - middle};
             }
-            Arrays.sort(forward);
-            Arrays.sort(backward);
-            return new double[] {forward[repeats / 2], backward[repeats / 2]};
         }
     }
 }

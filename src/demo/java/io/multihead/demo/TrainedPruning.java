@@ -16,14 +16,14 @@ final class TrainedPruning {
     /** Every sixteenth sentence is used for the search, the others for the evaluation. */
     private static final int SEARCHED = 16;
 
-    private static final int ROUND = 12;
+    private static final int ROUND = 18;
     /** With fewer sentences the losses are measured once: a short look, not a study. */
     private static final int FEW = 32;
 
     private static final int TIMED = 5;
 
     /** Steps of the progress bar. */
-    static final int STEPS = 7;
+    static final int STEPS = 5;
 
     private final BlockEncoder model;
     private final MaskedCosine searched;
