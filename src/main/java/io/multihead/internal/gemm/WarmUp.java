@@ -13,7 +13,7 @@ final class WarmUp {
      */
     private static final int INTERVAL = 32;
 
-    /** Calls of which fewer are trials: those of a first short text. */
+    /** The first calls, of which fewer are trials: about as many as a first short text makes. */
     private static final int FIRST_CALLS = 2048;
 
     private static final int FIRST_INTERVAL = 128;
@@ -21,7 +21,7 @@ final class WarmUp {
     /** Calls after which vectors are used in any case: small tiles need many trials before the JVM compiles them. */
     private static final int MOST_CALLS = 1 << 15;
 
-    /** Nanoseconds of a call, whatever its size, of reading the clock too. */
+    /** Fixed cost of a trial in nanoseconds, with reading the clock. */
     private static final long CALL_NANOS = 300;
 
     private boolean isOver;
@@ -38,7 +38,9 @@ final class WarmUp {
     /** Returns whether this call is a trial, to be timed and recorded. */
     boolean isTrial() {
         int call = calls++;
-        isOver |= call >= MOST_CALLS;
+        if (call >= MOST_CALLS) {
+            isOver = true;
+        }
         return call % (call < FIRST_CALLS ? FIRST_INTERVAL : INTERVAL) == 0;
     }
 

@@ -163,7 +163,7 @@ public final class MultiHeadAttention implements Layer {
      *
      * @param cpu threads and scratch memory, for backward too
      * @param inputs query, key, value and masks; must stay alive and unchanged until the pass is closed
-     * @param outputs where results go; attention weights are those before dropout
+     * @param outputs where results go, and must stay alive until the pass is closed; attention weights are those before dropout
      * @param seed what dropout draws from
      * @return the pass, for one caller at a time
      * @throws IllegalArgumentException if a shape or element type does not fit or an output overlaps something, before
