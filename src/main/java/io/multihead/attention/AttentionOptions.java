@@ -84,7 +84,7 @@ public record AttentionOptions(Mask mask, OptionalDouble scale, AttentionDropout
      * @param heads which heads, in the order wanted
      * @return options of a call with as many query heads
      * @throws IllegalArgumentException if slopes, sinks or a tensor have no such head, or there is a modifier, which would see other
-     *     numbers of heads
+     *     head indices
      */
     public AttentionOptions selectHeads(Arena arena, int... heads) {
         Checks.notNull(arena, "arena");

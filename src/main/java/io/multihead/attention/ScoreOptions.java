@@ -100,7 +100,7 @@ public record ScoreOptions(
     /** Returns these options for some of the query heads, in the order given. */
     ScoreOptions selectHeads(int... heads) {
         if (modifier != null) {
-            throw Checks.fail("modifier", "given", "expected none, as it would see other numbers of heads");
+            throw Checks.fail("modifier", "given", "expected none, as it would see other head indices");
         }
         return new ScoreOptions(softCap, select(slopes, heads), select(sinks, heads), null);
     }

@@ -91,7 +91,7 @@ public final class Compute implements AutoCloseable {
 
     /**
      * Returns how much scratch memory this Compute holds for later calls. Calls that are running may hold more. Tables of a call's
-     * tasks and of a task's rows, some numbers for each, are not counted.
+     * tasks and of a task's rows, a few numbers each, are not counted.
      *
      * @return bytes, of arrays on the Java heap and of native memory
      */

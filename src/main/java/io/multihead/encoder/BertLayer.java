@@ -78,7 +78,7 @@ record BertLayer(
                 NormWeights.take(weights, layer + "output.LayerNorm", dim));
     }
 
-    /** Returns the three weights below each other, stored in the order of their file: then whole rows are copied. */
+    /** Returns the three weights one below another, stored in the order of their file: then whole rows are copied. */
     private static Tensor fuse(Tensor[] parts, int dim) {
         // allocated after the parts were found, which are no larger than their file
         float[] memory = new float[Checks.fitsInt(3L * dim * dim, "projections")];

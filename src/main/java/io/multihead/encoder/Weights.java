@@ -20,7 +20,7 @@ final class Weights {
         this(names, prefix, get, weight -> {});
     }
 
-    /** Weights whose memory is given to {@code release} when they were copied, which is once for each. */
+    /** Weights each of which is passed to {@code release} once, after it was copied, so that its memory can be freed. */
     Weights(Set<String> names, String prefix, Function<String, Tensor> get, Consumer<Tensor> release) {
         this.get = get;
         this.release = release;

@@ -22,8 +22,8 @@ import java.util.function.Supplier;
  * class returns as {@code [outputs, inputs]}, a transposed view of what the file holds. Other weights keep their names.
  *
  * <p>The file is read as a stream; each tensor is a Java array of its own, which the garbage collector frees with the last view,
- * or, on demand, native memory.
- * Memory grows with the bytes that were read, whatever lengths a malformed file claims. Immutable and thread-safe.
+ * or, on request, native memory. Memory grows with the bytes that were read, whatever lengths a malformed file claims. Immutable; as
+ * thread-safe as its memory is: arrays and shared arenas are, confined arenas belong to their thread.
  *
  * @see <a href="https://github.com/onnx/onnx/blob/main/onnx/onnx.proto">the format</a>
  */

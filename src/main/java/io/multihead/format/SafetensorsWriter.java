@@ -18,10 +18,9 @@ final class SafetensorsWriter {
     private SafetensorsWriter() {}
 
     static void write(Path file, Map<String, LazyTensor> tensors, Map<String, String> metadata) throws IOException {
-        Checks.notNull(file, "file");
+        AtomicFile.requireName(file);
         requireNoNulls(tensors, "tensors");
         requireNoNulls(metadata, "metadata");
-        AtomicFile.requireName(file);
         byte[] header = header(tensors, metadata);
         AtomicFile.write(file, "safetensors", to -> {
             ByteBuffer length = ByteBuffer.allocate(Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);

@@ -98,8 +98,8 @@ public final class Linear implements Layer {
         Checks.atLeast(inputs, 1, "inputs");
         Checks.atLeast(outputs, 1, "outputs");
         InitialTensors random = new InitialTensors(seed, Checks.notNull(arena, "arena"));
-        Map<String, Tensor> drawn = random.linear("", inputs, outputs);
-        return of(Checks.notNull(drawn.get(WEIGHT), WEIGHT), bias ? drawn.get(BIAS) : null);
+        Tensor weight = random.linearPart(inputs, Shape.of(outputs, inputs));
+        return of(weight, bias ? random.linearPart(inputs, Shape.of(outputs)) : null);
     }
 
     @Override

@@ -32,7 +32,7 @@ class OptionTablesTest {
     private static final Pattern MEMBER = Pattern.compile("\\b([A-Z]\\w*[a-z]\\w*)\\.(?=(\\w+))");
     /** A method that is called, or the only word; parameters of layers have underscores. */
     private static final Pattern METHOD = Pattern.compile("\\b([a-z][A-Za-z0-9]*)\\(|^([a-z][A-Za-z0-9]*)$");
-    /** What the page abbreviates. */
+    /** Abbreviations of the page. */
     private static final Map<String, String> SHORT =
             Map.of("Config", "MultiHeadConfig", "Options", "AttentionOptions", "Outputs", "AttentionOutputs");
 

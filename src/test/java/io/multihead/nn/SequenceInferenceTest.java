@@ -15,7 +15,7 @@ import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** What a stack computes in inference: no copies for layers that only copy. */
+/** A stack makes no copies in inference for layers that only copy. */
 class SequenceInferenceTest {
     private static final Compute CPU = Compute.serial();
 

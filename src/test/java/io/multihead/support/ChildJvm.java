@@ -12,7 +12,7 @@ import java.util.concurrent.TimeUnit;
 
 /** Runs a class of the tests in a JVM of its own, with the library and the tests on the class path: for what depends on options. */
 public final class ChildJvm {
-    /** What the documentation tells users of the library to add. */
+    /** The options that the documentation tells users of the library to add. */
     private static final List<String> VECTOR_MODULE = List.of("--add-modules", "jdk.incubator.vector");
 
     /** After this a JVM is taken to hang; the longest scenario needs 40 s on two busy cores. */

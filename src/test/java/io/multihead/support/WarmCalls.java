@@ -3,7 +3,7 @@ package io.multihead.support;
 import com.sun.management.ThreadMXBean;
 import java.lang.management.ManagementFactory;
 
-/** What calls allocate once they are compiled. */
+/** Measures what calls allocate once they are compiled. */
 public final class WarmCalls {
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     private static final int CALLS = 50;

@@ -99,8 +99,8 @@ public enum PanelFormat {
     }
 
     /**
-     * Returns whether every byte times the scale is finite, -128 included, which {@link #quantise} never stores. A larger scale that it
-     * returned is none of these, although its own multiples are finite.
+     * Returns whether every byte times the scale is finite, -128 included. False for the largest scales of {@link #quantise} too, although
+     * it stores no -128 and its own products are finite.
      */
     public static boolean isFiniteScale(float scale) {
         return Math.abs(scale) <= LARGEST_FINITE_SCALE;

@@ -56,11 +56,15 @@ public final class InitialTensors {
      * {@code 1 / sqrt(inputs)}, as PyTorch's {@code nn.Linear} draws both.
      */
     public Map<String, Tensor> linear(String prefix, long inputs, long outputs) {
-        double bound = 1 / Math.sqrt(inputs);
         Map<String, Tensor> drawn = new LinkedHashMap<>();
-        drawn.put(prefix + "weight", uniform(bound, Shape.of(outputs, inputs)));
-        drawn.put(prefix + "bias", uniform(bound, Shape.of(outputs)));
+        drawn.put(prefix + "weight", linearPart(inputs, Shape.of(outputs, inputs)));
+        drawn.put(prefix + "bias", linearPart(inputs, Shape.of(outputs)));
         return drawn;
+    }
+
+    /** Returns the weight or the bias of a linear layer with this many inputs. */
+    public Tensor linearPart(long inputs, Shape shape) {
+        return uniform(1 / Math.sqrt(inputs), shape);
     }
 
     /** Returns the parameters {@code linear1.*} and {@code linear2.*} of a feed-forward network. */

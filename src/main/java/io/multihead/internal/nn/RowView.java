@@ -59,7 +59,7 @@ public final class RowView {
     /** Narrows the length of a row of which scratch has {@code copies} one after another, or fails naming it. */
     public static int requireLength(long length, int copies, String argument) {
         // of each, with what room adds
-        long most = (Integer.MAX_VALUE - 8) / copies - 2L * PANEL;
+        long most = Checks.MAX_ARRAY_LENGTH / copies - 2L * PANEL;
         if (length < 0 || length > most) {
             throw Checks.fail(argument, String.valueOf(length), "expected 0 to " + most);
         }
@@ -70,46 +70,31 @@ public final class RowView {
     public void read(Packer packer, long row, float[] to) {
         int run = (int) runs.dim(-1);
         for (int piece = 0; piece < pieces; piece++) {
-            packer.read(
-                    runs, Positions.ofRow(runs, row * pieces + piece), 0, runs.stride(-1), 1, run, to, piece * run, 0);
+            packer.read(runs, start(row * pieces + piece), 0, runs.stride(-1), 1, run, to, piece * run, 0);
         }
         Arrays.fill(to, (int) length, Lanes.roundUp((int) length, PANEL), 0f);
     }
 
     /** Reads a part of a row that is one piece, and zeros to the next multiple of 32. */
     public void read(Packer packer, long row, long column, int columns, float[] to) {
-        packer.read(
-                runs, Positions.ofRow(runs, row) + column * runs.stride(-1), 0, runs.stride(-1), 1, columns, to, 0, 0);
+        packer.read(runs, start(row) + column * runs.stride(-1), 0, runs.stride(-1), 1, columns, to, 0, 0);
     }
 
     /** Writes a row. */
     public void write(Packer packer, long row, float[] from) {
         int run = (int) runs.dim(-1);
         for (int piece = 0; piece < pieces; piece++) {
-            packer.write(
-                    from,
-                    piece * run,
-                    0,
-                    1,
-                    run,
-                    runs,
-                    Positions.ofRow(runs, row * pieces + piece),
-                    0,
-                    runs.stride(-1));
+            packer.write(from, piece * run, 0, 1, run, runs, start(row * pieces + piece), 0, runs.stride(-1));
         }
     }
 
     /** Writes a part of a row that is one piece. */
     public void write(Packer packer, long row, long column, int columns, float[] from) {
-        packer.write(
-                from,
-                0,
-                0,
-                1,
-                columns,
-                runs,
-                Positions.ofRow(runs, row) + column * runs.stride(-1),
-                0,
-                runs.stride(-1));
+        packer.write(from, 0, 0, 1, columns, runs, start(row) + column * runs.stride(-1), 0, runs.stride(-1));
+    }
+
+    /** Returns the position of a run's first element. */
+    private long start(long run) {
+        return Positions.ofRow(runs, run);
     }
 }

@@ -117,17 +117,27 @@ public final class TensorMath {
         }
     }
 
-    /** Takes the sum of each row, from several threads at a time. */
-    public interface RowSums {
-        /** Takes a sum, given the row-major number of the row. */
-        void accept(long row, double sum);
+    /** Takes the sum of each group of rows, from several threads at a time. */
+    public interface GroupSums {
+        /** Takes a sum, given the number of the group. */
+        void accept(long group, double sum);
     }
 
-    /** Computes the sum of the products of every pair of rows, the elements of the last axes, in double and in order. */
-    public static void rowDots(Compute cpu, Tensor a, Tensor b, RowSums to) {
+    /**
+     * Computes the sums of the products of two tensors in groups of as many rows, along the last axis and in row-major order: in double,
+     * the elements of a row first, then the rows of a group.
+     */
+    public static void groupDots(Compute cpu, Tensor a, Tensor b, long groups, GroupSums to) {
         RowView first = RowView.of(a, 1);
         RowView second = RowView.of(b, 1);
-        RowLoop.run(cpu, first.count(), (row, scratch) -> to.accept(row, addDot(0, first, second, row, scratch)));
+        long rows = groups == 0 ? 0 : first.count() / groups;
+        RowLoop.run(cpu, groups, (group, scratch) -> {
+            double sum = 0;
+            for (long row = group * rows; row < (group + 1) * rows; row++) {
+                sum += addDot(0, first, second, row, scratch);
+            }
+            to.accept(group, sum);
+        });
     }
 
     /** Returns the sum of the products of all elements, rounded to f32, in double and in row-major order. On the calling thread. */

@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 /**
  * Cosines and sines per position, in the order in which the kernel reads them. Either copied from tables, all positions at once;
  * or computed from frequencies, in blocks of positions that are filled when first asked for and then kept, up to 64 MiB: 131,072
- * positions of 128 dims. Positions beyond are computed each time.
+ * positions of 128 dims, half as many with interleaved pairs. Positions beyond are computed each time.
  *
  * <p>Thread-safe: blocks never change once published, and threads that race to fill one compute the same bits.
  */

@@ -31,7 +31,10 @@ public final class RopeChecks {
         }
     }
 
-    /** Fails unless both hold floating numbers in rows of 1 to 32768 pairs, and have one shape with {@code minRank} to {@code maxRank} axes. */
+    /**
+     * Fails unless both hold floating-point numbers in rows of 1 to 32768 pairs, and have one shape of {@code minRank} to {@code maxRank}
+     * axes.
+     */
     public static void requireTables(Tensor cos, Tensor sin, int minRank, int maxRank, String expected) {
         TensorChecks.requireFloating(cos, "cos");
         TensorChecks.requireFloating(sin, "sin");

@@ -30,7 +30,7 @@ final class ForwardChecks {
     }
 
     /**
-     * What the checks find out about a call.
+     * A call's properties, as the checks determine them.
      *
      * @param axes how the axes of its tensors divide
      * @param mask that of the configuration and of the inputs

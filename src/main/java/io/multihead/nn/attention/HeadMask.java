@@ -1,7 +1,6 @@
 package io.multihead.nn.attention;
 
 import io.multihead.compute.Compute;
-import io.multihead.internal.base.Checks;
 import io.multihead.internal.nn.TensorMath;
 import io.multihead.tensor.Tensor;
 
@@ -24,13 +23,8 @@ final class HeadMask {
     static void gradient(Compute cpu, Tensor heads, Tensor upstream, Tensor gradient) {
         long batch = heads.dim(0);
         long count = heads.dim(1);
-        int tokens = (int) heads.dim(2);
-        double[] dots = new double[Checks.product("rows of heads", batch, count, tokens)];
-        TensorMath.rowDots(cpu, heads, upstream, (row, dot) -> dots[(int) row] = dot);
         double[] sums = new double[(int) (batch * count)];
-        for (int row = 0; row < dots.length; row++) {
-            sums[row / tokens] += dots[row];
-        }
+        TensorMath.groupDots(cpu, heads, upstream, sums.length, (head, sum) -> sums[(int) head] = sum);
         for (int h = 0; h < count; h++) {
             double all = 0;
             for (int b = 0; b < batch; b++) {

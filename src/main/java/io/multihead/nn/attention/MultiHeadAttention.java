@@ -189,7 +189,7 @@ public final class MultiHeadAttention implements Layer {
      * @param heads which heads stay, each at most once, in the order wanted
      * @return the smaller layer; its output differs from this one's with the other heads masked by rounding alone
      * @throws IllegalArgumentException if no head stays, one does not exist or is repeated, heads share keys, or the configuration
-     *     has a modifier of scores, which would see other numbers of heads
+     *     has a modifier of scores, which would see other head indices
      */
     public MultiHeadAttention keepHeads(Arena arena, int... heads) {
         return new MultiHeadAttention(HeadExtraction.keep(parameters, Checks.notNull(arena, "arena"), heads));

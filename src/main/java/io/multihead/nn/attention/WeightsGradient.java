@@ -40,10 +40,11 @@ final class WeightsGradient {
         long heads = weights.dim(1);
         long queries = weights.dim(2);
         Tensor sums = scratch.f64(weights.dim(0), heads, queries);
-        TensorMath.rowDots(
+        TensorMath.groupDots(
                 cpu,
                 weights,
                 gradients,
+                sums.shape().elements(),
                 (row, dot) -> sums.set(-dot, row / queries / heads, row / queries % heads, row % queries));
         return sums;
     }

@@ -57,7 +57,7 @@ class KeptHeadsTest {
         MultiHeadAttention layer =
                 MultiHeadAttention.initialise(MultiHeadConfig.of(12, 3).withOptions(modified), 7, Arena.ofAuto());
         refuses(
-                "modifier: given; expected none, as it would see other numbers of heads",
+                "modifier: given; expected none, as it would see other head indices",
                 () -> layer.keepHeads(Arena.ofAuto(), 1));
     }
 

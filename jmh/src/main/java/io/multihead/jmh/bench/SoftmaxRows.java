@@ -8,7 +8,7 @@ import java.nio.FloatBuffer;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Param;
 
-/** What both directions of the softmax are timed on: 512 rows of scores. */
+/** The input of the benchmarks of softmax, forward and backward: 512 rows of scores. */
 public abstract class SoftmaxRows extends Comparison {
     static final int ROWS = 512;
 

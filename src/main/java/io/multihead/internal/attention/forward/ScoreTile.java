@@ -94,7 +94,9 @@ final class ScoreTile {
             ForwardArguments call, KeyValueBlock block, OnlineSoftmax into, int tile, long firstKey, int keys, int at) {
         int count = queries.tileRows(tile);
         into.rescale(tile, count);
-        addNonFinite(block.nonFinite(), into, tile, keys, at);
+        if (block.leavesOutNonFinite()) {
+            addNonFinite(block.nonFinite(), into, tile, keys, at);
+        }
         into.exponentiate(scores, at, tile, count, keys);
         ScoreRule rule = call.problem.scores();
         if (rule.drops()) {
@@ -106,7 +108,7 @@ final class ScoreTile {
 
     /** Adds infinite and NaN values, while masked scores are still minus infinity. */
     private void addNonFinite(NonFiniteValues values, OnlineSoftmax into, int tile, int keys, int at) {
-        for (int r = 0; values.any() && r < queries.tileRows(tile); r++) {
+        for (int r = 0; r < queries.tileRows(tile); r++) {
             values.addTo(scores, at + r * ROW, keys, into.output(), into.at(tile + r), into.compensation());
         }
     }

@@ -40,8 +40,6 @@ public final class KeyValueBlock {
     /** Moved out of {@link #packedValues} and valid as long as these, also while a task reads the block in place. */
     private final NonFiniteValues nonFinite;
 
-    private final NonFiniteValues none;
-
     private @Nullable KeyValueSource source;
     private int sequence;
     private int head;
@@ -60,7 +58,6 @@ public final class KeyValueBlock {
     KeyValueBlock(Scratch memory) {
         this.memory = memory;
         nonFinite = new NonFiniteValues(memory);
-        none = new NonFiniteValues(memory);
         for (int i = 0; i < MAX_SPANS; i++) {
             spans[i] = new KeyValueSpan();
         }
@@ -245,9 +242,14 @@ public final class KeyValueBlock {
         product.into(output, at, stride).accumulate(rows, valueDim, keys, Blocking.VALUE_CHAIN, compensation);
     }
 
-    /** Returns the non-finite elements of V, which {@link #multiplyValues} leaves out. */
+    /** Returns whether V has non-finite elements that {@link #multiplyValues} leaves out. */
+    public boolean leavesOutNonFinite() {
+        return !inPlace && nonFinite.any();
+    }
+
+    /** Returns the elements that are left out. */
     public NonFiniteValues nonFinite() {
-        return inPlace ? none : nonFinite;
+        return nonFinite;
     }
 
     /** Drops every reference to the caller's memory; packed panels stay. */
