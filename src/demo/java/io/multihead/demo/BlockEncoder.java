@@ -54,6 +54,11 @@ final class BlockEncoder {
                 weights.get("embeddings.LayerNorm.bias"));
     }
 
+    /** Returns the same model, which computes on other threads. */
+    BlockEncoder on(Compute other) {
+        return new BlockEncoder(other, weights, blocks);
+    }
+
     private static List<TransformerBlock> blocks(OnnxWeights weights) {
         TransformerBlock.Config config = TransformerBlock.Config.of(DIM, HEADS, INNER)
                 .withActivation(FeedForward.Activation.GELU)
@@ -115,22 +120,20 @@ final class BlockEncoder {
         int[] positions = texts.stream()
                 .flatMapToInt(text -> java.util.stream.IntStream.range(0, text.length))
                 .toArray();
-        Tensor sum = rows(ids.length);
-        Embedding.of(weights.get("embeddings.word_embeddings.weight")).forward(cpu, ids, sum);
+        float[] sum = new float[ids.length * DIM];
+        add(sum, "embeddings.word_embeddings.weight", ids);
         add(sum, "embeddings.token_type_embeddings.weight", new int[ids.length]);
         add(sum, "embeddings.position_embeddings.weight", positions);
         Tensor embedded = rows(ids.length);
-        embeddingNorm.forward(cpu, sum, embedded);
+        embeddingNorm.forward(cpu, Tensor.of(sum, ids.length, DIM), embedded);
         return new Batch(sequences, embedded);
     }
 
-    private void add(Tensor sum, String table, int... ids) {
-        Tensor more = rows(ids.length);
-        Embedding.of(weights.get(table)).forward(cpu, ids, more);
-        for (int token = 0; token < ids.length; token++) {
-            for (int i = 0; i < DIM; i++) {
-                sum.set(sum.get(token, i) + more.get(token, i), token, i);
-            }
+    private void add(float[] sum, String table, int... ids) {
+        float[] more = new float[sum.length];
+        Embedding.of(weights.get(table)).forward(cpu, ids, Tensor.of(more, ids.length, DIM));
+        for (int i = 0; i < sum.length; i++) {
+            sum[i] += more[i];
         }
     }
 
@@ -142,10 +145,13 @@ final class BlockEncoder {
     /** Runs one block whose heads work only where they are kept. */
     Tensor block(int layer, Batch batch, Tensor x, boolean... kept) {
         float[] factors = new float[HEADS];
+        int count = 0;
         for (int head = 0; head < HEADS; head++) {
             factors[head] = kept[head] ? 1 : 0;
+            count += kept[head] ? 1 : 0;
         }
-        return run(blocks.get(layer).withHeadMask(Tensor.of(factors)), batch, x);
+        TransformerBlock block = blocks.get(layer);
+        return run(count == HEADS ? block : block.withHeadMask(Tensor.of(factors)), batch, x);
     }
 
     private Tensor run(TransformerBlock block, Batch batch, Tensor x) {

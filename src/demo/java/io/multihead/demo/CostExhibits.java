@@ -35,14 +35,16 @@ final class CostExhibits {
     private CostExhibits() {}
 
     /** Exhibit 5: the memory of both paths, as this run measured it. */
-    static Exhibit memory(long longest, Consumer<String> step) {
+    static Exhibit memory(long longest, Parallel parallel, Consumer<String> step) {
         long[] lengths = lengths(SHORTEST, longest);
         double[] tiled = new double[lengths.length];
         double[] whole = new double[lengths.length];
         for (int i = 0; i < lengths.length; i++) {
-            step.accept("L = " + lengths[i]);
-            tiled[i] = bytes(lengths[i], false) / 1024.0;
-            whole[i] = bytes(lengths[i], true) / 1024.0;
+            long length = lengths[i];
+            step.accept("L = " + length);
+            List<Long> bytes = parallel.map(2, weights -> bytes(length, weights == 0));
+            whole[i] = bytes.get(0) / 1024.0;
+            tiled[i] = bytes.get(1) / 1024.0;
         }
         double[] x = Arrays.stream(lengths).asDoubleStream().toArray();
         XYChart chart = Charts.lines("Memory beyond the inputs, one head of 64", "tokens L", "KiB", true);

@@ -10,17 +10,26 @@ import java.util.List;
 
 /**
  * The cost of silencing heads: how far the vectors of some texts move from those of the whole model. States that go into each block are
- * kept for one set of heads, so that a set which differs from it in a late layer is computed from there.
+ * kept for one set of heads, so that a set which differs from it in a late layer is computed from there. Several threads may ask for
+ * costs at a time, unless one moves to other heads.
  */
 final class MaskedCosine {
     private final BlockEncoder model;
     private final List<Batch> batches;
     private final float[][] whole;
+    /** The nearest other text of each, as the whole model has it. */
+    private final int[] nearest;
     private boolean[][] base;
     /** By batch and layer; the last one is what comes out. */
     private Tensor[][] states;
 
-    MaskedCosine(BlockEncoder model, WordPiece tokenizer, List<String> texts) {
+    /**
+     * Computes the vectors of the whole model.
+     *
+     * @param model computes on the calling thread alone
+     * @param parallel threads for the batches
+     */
+    MaskedCosine(BlockEncoder model, WordPiece tokenizer, List<String> texts, Parallel parallel) {
         this.model = model;
         batches = model.batches(tokenizer, texts);
         base = all();
@@ -29,8 +38,11 @@ final class MaskedCosine {
             states[i] = new Tensor[BlockEncoder.LAYERS + 1];
             states[i][0] = batches.get(i).embedded();
         }
-        compute(base, states, 0);
+        parallel.map(states.length, i -> compute(base, states[i], i, 0));
         whole = vectors(states);
+        nearest = parallel.map(whole.length, i -> nearestOther(whole, i)).stream()
+                .mapToInt(Integer::intValue)
+                .toArray();
     }
 
     static boolean[][] all() {
@@ -58,7 +70,7 @@ final class MaskedCosine {
         float[][] vectors = vectors(from(kept));
         int same = 0;
         for (int i = 0; i < vectors.length; i++) {
-            same += nearestOther(vectors, i) == nearestOther(whole, i) ? 1 : 0;
+            same += nearestOther(vectors, i) == nearest[i] ? 1 : 0;
         }
         return new Left(cosine(vectors), (double) same / vectors.length);
     }
@@ -82,17 +94,18 @@ final class MaskedCosine {
         while (first < BlockEncoder.LAYERS && Arrays.equals(kept[first], base[first])) {
             first++;
         }
-        Tensor[][] changed = Arrays.stream(states).map(Tensor[]::clone).toArray(Tensor[][]::new);
-        compute(kept, changed, first);
+        Tensor[][] changed = new Tensor[states.length][];
+        for (int i = 0; i < changed.length; i++) {
+            changed[i] = compute(kept, states[i].clone(), i, first);
+        }
         return changed;
     }
 
-    private void compute(boolean[][] kept, Tensor[][] to, int first) {
-        for (int i = 0; i < to.length; i++) {
-            for (int layer = first; layer < BlockEncoder.LAYERS; layer++) {
-                to[i][layer + 1] = model.block(layer, batches.get(i), to[i][layer], kept[layer]);
-            }
+    private Tensor[] compute(boolean[][] kept, Tensor[] to, int batch, int first) {
+        for (int layer = first; layer < BlockEncoder.LAYERS; layer++) {
+            to[layer + 1] = model.block(layer, batches.get(batch), to[layer], kept[layer]);
         }
+        return to;
     }
 
     private float[][] vectors(Tensor[][] of) {

@@ -16,40 +16,57 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Consumer;
+import java.util.concurrent.CompletableFuture;
 import org.knowm.xchart.XYChart;
 
 /** Exhibits about which heads of a trained model matter: ablation, importance, pruning. */
 final class PruningExhibits {
     private static final int LAYERS = 2;
     private static final int HEADS = 8;
-    private static final int EMBED_DIM = 256;
     /** Batches that accuracy and importance are measured on: at most this many, and no more than the model trained on. */
     private static final int MOST_BATCHES = 8;
 
     private static final double ALLOWED = 0.01;
     private static final int TIMED = 9;
 
+    /** Computes on the calling thread alone. */
     private final TokenModel model;
+
+    private final Compute cpu;
+    private final Parallel parallel;
     private final long seed;
     private final int batches;
     private final double[][] lost;
     private final double[][] importance;
     private final HeadPruning.Result pruned;
 
-    PruningExhibits(Compute cpu, long seed, int steps, Consumer<String> step) {
-        this.seed = seed;
-        batches = Math.min(MOST_BATCHES, steps);
-        TokenModel.Config config =
-                new TokenModel.Config(Task.RECALL, TrainingExhibits.sizes(Task.RECALL), EMBED_DIM, HEADS, LAYERS);
-        model = TrainingExhibits.train(config, cpu, seed, steps, new ArrayList<>(), step);
+    /**
+     * Trains the model, if it has not been trained yet, and measures its heads.
+     *
+     * @param cpu all threads, for the times of a batch
+     */
+    PruningExhibits(Compute cpu, Trainings trainings) {
+        this.cpu = cpu;
+        parallel = trainings.parallel();
+        seed = trainings.seed();
+        batches = Math.min(MOST_BATCHES, trainings.steps());
+        model = start(trainings).join().model();
         lost = HeadPruning.ablation(LAYERS, HEADS, this::accuracy);
         importance = importance(all());
         pruned = HeadPruning.greedy(LAYERS, HEADS, this::accuracy, this::importance, ALLOWED);
     }
 
+    /** Starts to train the model. */
+    static CompletableFuture<Trainings.Trained> start(Trainings trainings) {
+        return trainings.start(Task.RECALL, HEADS, LAYERS);
+    }
+
     private double accuracy(boolean[][] kept) {
-        return masked(kept, Shape.of(HEADS)).accuracy(seed, batches);
+        TokenModel masked = masked(kept, Shape.of(HEADS));
+        return parallel.map(batches, batch -> masked.batchAccuracy(seed, batch)).stream()
+                .mapToDouble(Double::doubleValue)
+                .average()
+                .orElse(0);
     }
 
     private TokenModel masked(boolean[][] kept, Shape shape) {
@@ -69,8 +86,7 @@ final class PruningExhibits {
         Task.Sizes sizes = model.config().sizes();
         int examples = sizes.batch();
         TokenModel watched = masked(kept, Shape.of(examples, HEADS));
-        double[][] result = new double[LAYERS][HEADS];
-        for (int i = 0; i < batches; i++) {
+        List<double[][]> ofBatches = parallel.map(batches, i -> {
             Map<String, Tensor> gradients = new LinkedHashMap<>();
             for (int l = 0; l < LAYERS; l++) {
                 gradients.put(
@@ -78,11 +94,16 @@ final class PruningExhibits {
                         Tensor.allocate(Arena.ofAuto(), DType.F32, Shape.of(examples, HEADS)));
             }
             watched.learn(Task.RECALL.batch(sizes, ~seed, i), 0, gradients);
+            double[][] own = new double[LAYERS][];
             for (int l = 0; l < LAYERS; l++) {
-                double[] own = HeadImportance.of(gradients.get("layers." + l + ".self_attn.head_mask"));
-                for (int h = 0; h < HEADS; h++) {
-                    result[l][h] += own[h];
-                }
+                own[l] = HeadImportance.of(gradients.get("layers." + l + ".self_attn.head_mask"));
+            }
+            return own;
+        });
+        double[][] result = new double[LAYERS][HEADS];
+        for (double[][] own : ofBatches) {
+            for (int i = 0; i < LAYERS * HEADS; i++) {
+                result[i / HEADS][i % HEADS] += own[i / HEADS][i % HEADS];
             }
         }
         return Arrays.stream(result).map(HeadImportance::normalised).toArray(double[][]::new);
@@ -166,8 +187,8 @@ final class PruningExhibits {
             }
         }
         TokenModel smaller = model.keepHeads(kept);
-        double whole = seconds(model);
-        double small = seconds(smaller);
+        double whole = seconds(model.on(cpu));
+        double small = seconds(smaller.on(cpu));
         return new Exhibit(
                 "Pruning heads",
                 "The least important head is silenced, importance is measured again, and so on until accuracy has fallen by more than "
@@ -199,9 +220,10 @@ final class PruningExhibits {
     }
 
     private static long parameters(List<int[]> kept) {
-        long headDim = EMBED_DIM / HEADS;
+        long dim = Trainings.EMBED_DIM;
+        long headDim = dim / HEADS;
         return kept.stream()
-                .mapToLong(heads -> heads.length * headDim * (4L * EMBED_DIM + 3) + EMBED_DIM)
+                .mapToLong(heads -> heads.length * headDim * (4 * dim + 3) + dim)
                 .sum();
     }
 

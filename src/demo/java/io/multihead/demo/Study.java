@@ -108,9 +108,10 @@ public final class Study implements Callable<Integer> {
         int width = threads == 0 ? Runtime.getRuntime().availableProcessors() : threads;
         long start = System.nanoTime();
         Files.createDirectories(out);
-        try (Compute cpu = Compute.threads(width)) {
+        try (Compute cpu = Compute.threads(width);
+                Parallel parallel = new Parallel(width)) {
             Subject paragraph = Subject.read(seed, cpu);
-            List<Exhibit> exhibits = exhibits(paragraph);
+            List<Exhibit> exhibits = exhibits(paragraph, parallel);
             double seconds = (System.nanoTime() - start) * 1e-9;
             new Page(facts(paragraph, width, seconds), exhibits).write(out);
             spec.commandLine()
@@ -120,7 +121,7 @@ public final class Study implements Callable<Integer> {
         return 0;
     }
 
-    private List<Exhibit> exhibits(Subject paragraph) throws IOException {
+    private List<Exhibit> exhibits(Subject paragraph, Parallel parallel) throws IOException {
         int lengths = CostExhibits.lengths(256, maxLength).length;
         int training = steps > 0 ? steps : full ? FULL_STEPS : STEPS;
         long longest = Math.min(maxLength, full ? 16_384 : 4096);
@@ -134,30 +135,38 @@ public final class Study implements Callable<Integer> {
         List<Exhibit> exhibits = new ArrayList<>();
         try (Progress progress = new Progress(
                 "study", all, Progress.isTerminal(), spec.commandLine().getErr())) {
-            trained(paragraph.cpu(), exhibits, progress);
+            trained(paragraph.cpu(), parallel, exhibits, progress);
             HeadExhibits heads = new HeadExhibits(paragraph);
             show(exhibits, heads.heatMaps(), progress);
             show(exhibits, heads.againstSingleHead(), progress);
             show(exhibits, heads.diversity(), progress);
             show(exhibits, heads.causal(), progress);
-            show(exhibits, CostExhibits.memory(maxLength, progress::step), progress);
+            show(exhibits, CostExhibits.memory(maxLength, parallel, progress::step), progress);
             show(exhibits, CostExhibits.operations(), progress);
             show(exhibits, EqualityExhibit.draw(paragraph), progress);
             show(exhibits, LayerExhibits.parameters(), progress);
             show(exhibits, LayerExhibits.efficiency(paragraph.cpu(), longest, progress::step), progress);
-            TrainingExhibits trained =
-                    new TrainingExhibits(paragraph.cpu().parallelism(), seed, training, progress::step);
-            show(exhibits, trained.exhibit(Task.COPY), progress);
-            show(exhibits, trained.exhibit(Task.RECALL), progress);
-            PruningExhibits pruning = new PruningExhibits(paragraph.cpu(), seed, training, progress::step);
-            show(exhibits, pruning.importanceExhibit(), progress);
-            show(exhibits, pruning.pruningExhibit(), progress);
+            training(paragraph.cpu(), new Trainings(parallel, seed, training, progress::step), exhibits, progress);
         }
         return exhibits;
     }
 
+    /** The exhibits of the models that the study trains: all at once, the largest first, so that no thread waits long at the end. */
+    private static void training(Compute cpu, Trainings trainings, List<Exhibit> exhibits, Progress progress) {
+        PruningExhibits.start(trainings);
+        TrainingExhibits.start(trainings, Task.RECALL);
+        TrainingExhibits.start(trainings, Task.COPY);
+        TrainingExhibits trained = new TrainingExhibits(trainings);
+        show(exhibits, trained.exhibit(Task.COPY), progress);
+        show(exhibits, trained.exhibit(Task.RECALL), progress);
+        PruningExhibits pruning = new PruningExhibits(cpu, trainings);
+        show(exhibits, pruning.importanceExhibit(), progress);
+        show(exhibits, pruning.pruningExhibit(), progress);
+    }
+
     /** The exhibits of the trained model. */
-    private void trained(Compute cpu, List<Exhibit> exhibits, Progress progress) throws IOException {
+    private void trained(Compute cpu, Parallel parallel, List<Exhibit> exhibits, Progress progress)
+            throws IOException {
         try (SentenceEncoder encoder = TrainedModel.encoder(cpu)) {
             TrainedHeadExhibits heads = new TrainedHeadExhibits(encoder);
             show(exhibits, heads.heatMaps(), progress);
@@ -167,6 +176,7 @@ public final class Study implements Callable<Integer> {
                     new BlockEncoder(cpu, TrainedModel.weights()),
                     encoder.tokenizer(),
                     corpus.sentences(),
+                    parallel,
                     progress::step);
             show(exhibits, new TrainedPruningExhibit(pruning, seed).draw(), progress);
             show(exhibits, SearchExhibit.draw(encoder, corpus), progress);

@@ -87,7 +87,7 @@ public final class Train implements Callable<Integer> {
         CountDownLatch ended = new CountDownLatch(1);
         try (Compute cpu = Compute.threads(Runtime.getRuntime().availableProcessors())) {
             TokenModel.Config config =
-                    new TokenModel.Config(task, TrainingExhibits.sizes(task), embedDim, heads, layers);
+                    new TokenModel.Config(task, Trainings.sizes(task), embedDim, heads, layers);
             TokenModel model = new TokenModel(config, cpu, seed);
             Trainer trainer = new Trainer(model, Trainer.adamW(model), Schedule.cosine(1e-3, 20, steps), seed);
             if (checkpoint != null) {

@@ -25,7 +25,10 @@ final class TrainedPruning {
     /** Steps of the progress bar. */
     static final int STEPS = 5;
 
+    /** With all threads, to be timed. */
     private final BlockEncoder model;
+
+    private final Parallel parallel;
     private final MaskedCosine searched;
     private final MaskedCosine judged;
     private final List<Batch> timed;
@@ -33,8 +36,10 @@ final class TrainedPruning {
     private final int round;
     private final Consumer<String> step;
 
-    TrainedPruning(BlockEncoder model, WordPiece tokenizer, List<String> texts, Consumer<String> step) {
+    TrainedPruning(
+            BlockEncoder model, WordPiece tokenizer, List<String> texts, Parallel parallel, Consumer<String> step) {
         this.model = model;
+        this.parallel = parallel;
         this.step = step;
         List<String> search = new ArrayList<>();
         List<String> judge = new ArrayList<>();
@@ -43,8 +48,9 @@ final class TrainedPruning {
         }
         sentences = judge.size();
         round = texts.size() < FEW ? BlockEncoder.LAYERS * BlockEncoder.HEADS : ROUND;
-        searched = new MaskedCosine(model, tokenizer, search);
-        judged = new MaskedCosine(model, tokenizer, judge);
+        BlockEncoder serial = model.on(parallel.serial());
+        searched = new MaskedCosine(serial, tokenizer, search, parallel);
+        judged = new MaskedCosine(serial, tokenizer, judge, parallel);
         timed = model.batches(tokenizer, judge).subList(0, 1);
     }
 
@@ -94,17 +100,22 @@ final class TrainedPruning {
     private double[][] losses(boolean[][] kept) {
         searched.moveTo(kept);
         double now = searched.cosine(kept);
-        double[][] losses = new double[BlockEncoder.LAYERS][BlockEncoder.HEADS];
-        for (int layer = 0; layer < kept.length; layer++) {
-            for (int head = 0; head < kept[layer].length; head++) {
-                if (kept[layer][head]) {
-                    kept[layer][head] = false;
-                    losses[layer][head] = now - searched.cosine(kept);
-                    kept[layer][head] = true;
-                }
-            }
+        List<Double> losses = parallel.map(BlockEncoder.LAYERS * BlockEncoder.HEADS, i -> {
+            int layer = i / BlockEncoder.HEADS;
+            int head = i % BlockEncoder.HEADS;
+            return kept[layer][head] ? now - searched.cosine(without(kept, layer, head)) : 0;
+        });
+        double[][] result = new double[BlockEncoder.LAYERS][BlockEncoder.HEADS];
+        for (int i = 0; i < losses.size(); i++) {
+            result[i / BlockEncoder.HEADS][i % BlockEncoder.HEADS] = losses.get(i);
         }
-        return losses;
+        return result;
+    }
+
+    private static boolean[][] without(boolean[][] kept, int layer, int head) {
+        boolean[][] fewer = Arrays.stream(kept).map(boolean[]::clone).toArray(boolean[][]::new);
+        fewer[layer][head] = false;
+        return fewer;
     }
 
     private static int count(boolean[][] kept) {
@@ -117,9 +128,9 @@ final class TrainedPruning {
         return count;
     }
 
-    /** Returns the similarity that remains on the evaluation sentences. */
-    MaskedCosine.Left left(boolean[][] kept) {
-        return judged.left(kept);
+    /** Returns the similarity that remains on the evaluation sentences after each of these numbers of removals. */
+    List<MaskedCosine.Left> left(List<int[]> order, int... removals) {
+        return parallel.map(removals.length, i -> judged.left(kept(order, removals[i])));
     }
 
     /** Heads in random order, one of each layer left. */

@@ -22,7 +22,7 @@ final class TrainedPruningExhibit {
     private final TrainedPruning pruning;
     private final double[][] lost;
     private final List<int[]> order;
-    private final MaskedCosine.Left[] left;
+    private final List<MaskedCosine.Left> left;
     private final double[] random;
     private final double[] milliseconds;
 
@@ -33,13 +33,9 @@ final class TrainedPruningExhibit {
         order = found.steps().stream()
                 .map(step -> new int[] {step.layer(), step.head()})
                 .toList();
-        left = Arrays.stream(POINTS)
-                .mapToObj(count -> pruning.left(TrainedPruning.kept(order, count)))
-                .toArray(MaskedCosine.Left[]::new);
-        List<int[]> anyOrder = TrainedPruning.randomOrder(seed);
-        random = Arrays.stream(RANDOM_POINTS)
-                .mapToDouble(count ->
-                        pruning.left(TrainedPruning.kept(anyOrder, count)).cosine())
+        left = pruning.left(order, POINTS);
+        random = pruning.left(TrainedPruning.randomOrder(seed), RANDOM_POINTS).stream()
+                .mapToDouble(MaskedCosine.Left::cosine)
                 .toArray();
         milliseconds = pruning.milliseconds(Arrays.stream(TIMED_POINTS)
                 .mapToObj(count -> TrainedPruning.kept(order, count))
@@ -116,8 +112,8 @@ final class TrainedPruningExhibit {
             int timed = Arrays.binarySearch(TIMED_POINTS, POINTS[i]);
             rows.add(List.of(
                     String.valueOf(POINTS[i]),
-                    format("%.4f", left[i].cosine()),
-                    format("%.0f %%", 100 * left[i].sameNeighbour()),
+                    format("%.4f", left.get(i).cosine()),
+                    format("%.0f %%", 100 * left.get(i).sameNeighbour()),
                     format("%,d", BlockEncoder.parameters(POINTS[i])),
                     timed < 0 ? "" : format("%.1f", milliseconds[timed])));
         }
@@ -126,7 +122,7 @@ final class TrainedPruningExhibit {
 
     private String finding() {
         int last = IntStream.range(0, POINTS.length)
-                .filter(i -> left[i].cosine() >= CLOSE)
+                .filter(i -> left.get(i).cosine() >= CLOSE)
                 .max()
                 .orElse(0);
         int half = Arrays.binarySearch(POINTS, 36);
@@ -140,8 +136,8 @@ final class TrainedPruningExhibit {
                         + "alone costs most is layer %d head %d (%.3f). With one head a layer the model runs %.2f times as fast "
                         + "as with all of them, since most of its weights are not in attention.",
                 POINTS[last],
-                left[last].cosine(),
-                left[half].cosine(),
+                left.get(last).cosine(),
+                left.get(half).cosine(),
                 random[Arrays.binarySearch(RANDOM_POINTS, 36)],
                 worst / lost[0].length + 1,
                 worst % lost[0].length + 1,
@@ -154,7 +150,7 @@ final class TrainedPruningExhibit {
     }
 
     private double[] values(boolean cosine) {
-        return Arrays.stream(left)
+        return left.stream()
                 .mapToDouble(at -> cosine ? at.cosine() : at.sameNeighbour())
                 .toArray();
     }

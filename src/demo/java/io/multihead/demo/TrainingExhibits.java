@@ -3,70 +3,40 @@ package io.multihead.demo;
 import static io.multihead.demo.HeadExhibits.format;
 
 import io.multihead.analysis.HeadStatistics;
-import io.multihead.compute.Compute;
-import io.multihead.demo.train.Schedule;
 import io.multihead.demo.train.Task;
 import io.multihead.demo.train.TokenModel;
-import io.multihead.demo.train.Trainer;
 import io.multihead.tensor.Tensor;
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.function.Consumer;
 import org.knowm.xchart.XYChart;
 
 /** Exhibits about training with different numbers of heads. */
 final class TrainingExhibits {
     static final int[] HEADS = {1, 2, 4, 8, 16};
-    private static final int EMBED_DIM = 256;
-    private static final long WARM_UP = 20;
     /** Points of a loss curve: each is the mean of the steps between. */
     private static final int POINTS = 40;
 
     private static final int TEST_BATCHES = 16;
 
-    private final int threads;
-    private final long seed;
-    private final int steps;
-    private final Consumer<String> step;
+    private final Trainings trainings;
 
-    TrainingExhibits(int threads, long seed, int steps, Consumer<String> step) {
-        this.threads = threads;
-        this.seed = seed;
-        this.steps = steps;
-        this.step = step;
+    TrainingExhibits(Trainings trainings) {
+        this.trainings = trainings;
+    }
+
+    /** Starts to train the models of a task, in the order of {@link #HEADS}. */
+    static List<CompletableFuture<Trainings.Trained>> start(Trainings trainings, Task task) {
+        return Arrays.stream(HEADS)
+                .mapToObj(heads -> trainings.start(task, heads, 1))
+                .toList();
     }
 
     /** The results of training one model. */
     private record Trained(int heads, List<Double> losses, double accuracy, double[] entropy, double difference) {}
-
-    /** Sizes at which a task is learnt in some hundred steps. */
-    static Task.Sizes sizes(Task task) {
-        return task == Task.COPY ? new Task.Sizes(16, 16, 16) : new Task.Sizes(12, 12, 64);
-    }
-
-    /** A model trained as all models of the study are. */
-    static TokenModel train(
-            TokenModel.Config config, Compute cpu, long seed, int steps, List<Double> losses, Consumer<String> step) {
-        TokenModel model = new TokenModel(config, cpu, seed);
-        double rate = config.task() == Task.COPY ? 1e-3 : 5e-4;
-        Trainer trainer = new Trainer(model, Trainer.adamW(model), Schedule.cosine(rate, WARM_UP, steps), seed)
-                .reporting((done, loss) ->
-                        step.accept(format("%s, h = %d, loss %.2f", config.task(), config.heads(), loss)));
-        try {
-            losses.addAll(trainer.train(steps));
-        } catch (IOException failure) {
-            throw new UncheckedIOException(failure);
-        }
-        return model;
-    }
 
     /** Loss curves, accuracy, entropy and difference of heads for one task. */
     Exhibit exhibit(Task task) {
@@ -112,7 +82,7 @@ final class TrainingExhibits {
     }
 
     private String caption(Task task) {
-        Task.Sizes sizes = sizes(task);
+        Task.Sizes sizes = Trainings.sizes(task);
         String what = task == Task.COPY
                 ? format("foretell the second half of %d tokens, which repeats the first", sizes.length())
                 : format("say at the first of %d tokens whether it comes again", sizes.length());
@@ -120,26 +90,23 @@ final class TrainingExhibits {
                 "One block of d_model %d, %d tokens of vocabulary; the task: %s. %d steps of AdamW with batches of %d, the same "
                         + "data and seed for every h. Difference of heads: one minus the mean cosine between the weights of two "
                         + "heads.",
-                EMBED_DIM, sizes.vocabulary(), what, steps, sizes.batch());
+                Trainings.EMBED_DIM, sizes.vocabulary(), what, trainings.steps(), sizes.batch());
     }
 
-    /** Trains one model per thread at a time: calls of this size gain little from a second thread. */
     private List<Trained> models(Task task) {
-        try (Compute serial = Compute.serial();
-                ExecutorService trainers = Executors.newFixedThreadPool(threads)) {
-            List<CompletableFuture<Trained>> models = Arrays.stream(HEADS)
-                    .mapToObj(heads -> CompletableFuture.supplyAsync(() -> model(serial, task, heads), trainers))
-                    .toList();
-            return models.stream().map(CompletableFuture::join).toList();
-        }
+        List<Trainings.Trained> all =
+                start(trainings, task).stream().map(CompletableFuture::join).toList();
+        return trainings.parallel().map(all.size(), i -> model(all.get(i)));
     }
 
-    private Trained model(Compute cpu, Task task, int heads) {
-        List<Double> losses = new ArrayList<>();
-        TokenModel.Config config = new TokenModel.Config(task, sizes(task), EMBED_DIM, heads, 1);
-        TokenModel model = train(config, cpu, seed, steps, losses, step);
-        Tensor weights =
-                model.weights(task.batch(config.sizes(), ~seed, 0).tokens()).get(0);
+    private Trained model(Trainings.Trained training) {
+        TokenModel model = training.model();
+        TokenModel.Config config = model.config();
+        int heads = config.heads();
+        Tensor weights = model.weights(config.task()
+                        .batch(config.sizes(), ~trainings.seed(), 0)
+                        .tokens())
+                .get(0);
         double[] entropy = new double[heads];
         double difference = 0;
         for (long b = 0; b < weights.dim(0); b++) {
@@ -150,7 +117,8 @@ final class TrainingExhibits {
             }
             difference += difference(statistics.cosineSimilarity()) / weights.dim(0);
         }
-        return new Trained(heads, losses, model.accuracy(seed, TEST_BATCHES), entropy, difference);
+        double accuracy = model.accuracy(trainings.seed(), TEST_BATCHES);
+        return new Trained(heads, training.losses(), accuracy, entropy, difference);
     }
 
     private static double difference(double[][] cosine) {

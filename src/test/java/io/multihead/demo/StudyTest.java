@@ -71,11 +71,12 @@ class StudyTest {
     void twoThreadsGiveTheSameFindings() throws Exception {
         List<String> findings = findings(Files.readString(serial.resolve("index.html")));
         try (Compute two = Compute.threads(2);
+                Parallel parallel = new Parallel(2);
                 SentenceEncoder encoder = TrainedModel.encoder(two)) {
             Subject paragraph = Subject.read(SEED, two);
             HeadExhibits heads = new HeadExhibits(paragraph);
             TrainedHeadExhibits trained = new TrainedHeadExhibits(encoder);
-            TrainingExhibits training = new TrainingExhibits(2, SEED, STEPS, step -> {});
+            Trainings trainings = new Trainings(parallel, SEED, STEPS, step -> {});
             Map<Integer, Exhibit> again = Map.of(
                     1, trained.heatMaps(),
                     2, trained.byLayer(),
@@ -85,8 +86,8 @@ class StudyTest {
                     7, heads.diversity(),
                     8, heads.causal(),
                     11, EqualityExhibit.draw(paragraph),
-                    14, training.exhibit(Task.COPY),
-                    16, new PruningExhibits(two, SEED, STEPS, step -> {}).importanceExhibit());
+                    14, new TrainingExhibits(trainings).exhibit(Task.COPY),
+                    16, new PruningExhibits(two, trainings).importanceExhibit());
             again.forEach((number, exhibit) -> assertEquals(findings.get(number - 1), Page.escape(exhibit.finding())));
         }
     }

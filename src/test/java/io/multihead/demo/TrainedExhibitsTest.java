@@ -26,16 +26,19 @@ class TrainedExhibitsTest {
 
     private static SentenceEncoder encoder;
     private static BlockEncoder blocks;
+    private static Parallel parallel;
 
     @BeforeAll
     static void load() throws Exception {
         encoder = TrainedModel.encoder(Compute.serial());
         blocks = new BlockEncoder(Compute.serial(), TrainedModel.weights());
+        parallel = new Parallel(2);
     }
 
     @AfterAll
     static void close() {
         encoder.close();
+        parallel.close();
     }
 
     @Test
@@ -91,7 +94,7 @@ class TrainedExhibitsTest {
     @Test
     void headsThatAreCutOutAreThoseThatWereMasked() {
         boolean[][] kept = TrainedPruning.kept(TrainedPruning.randomOrder(1), 30);
-        MaskedCosine masked = new MaskedCosine(blocks, encoder.tokenizer(), TEXTS);
+        MaskedCosine masked = new MaskedCosine(blocks, encoder.tokenizer(), TEXTS, parallel);
         // a product of vectors of length 1, each of whose elements has been rounded once
         assertEquals(1, masked.cosine(MaskedCosine.all()), 2 * 0x1p-24);
         double cosine = masked.cosine(kept);
@@ -114,7 +117,7 @@ class TrainedExhibitsTest {
         assertEquals(cosine, masked.cosine(kept), 0, "from states that were kept");
         kept[5][0] = !kept[5][0];
         assertEquals(
-                new MaskedCosine(blocks, encoder.tokenizer(), TEXTS).cosine(kept),
+                new MaskedCosine(blocks, encoder.tokenizer(), TEXTS, parallel).cosine(kept),
                 masked.cosine(kept),
                 0,
                 "from there");

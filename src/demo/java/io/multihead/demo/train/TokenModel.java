@@ -74,9 +74,9 @@ public final class TokenModel {
         whole = assemble(blocks);
     }
 
-    private TokenModel(TokenModel from, List<TransformerBlock> blocks) {
+    private TokenModel(TokenModel from, Compute cpu, List<TransformerBlock> blocks) {
         config = from.config;
-        cpu = from.cpu;
+        this.cpu = cpu;
         parameters.putAll(from.parameters);
         embedding = from.embedding;
         this.blocks = blocks;
@@ -102,7 +102,7 @@ public final class TokenModel {
         for (int i = 0; i < blocks.size(); i++) {
             masked.add(blocks.get(i).withHeadMask(masks.get(i)));
         }
-        return new TokenModel(this, masked);
+        return new TokenModel(this, cpu, masked);
     }
 
     /** The same model with some heads of every layer only: smaller copies of the attention's parameters. */
@@ -111,7 +111,12 @@ public final class TokenModel {
         for (int i = 0; i < blocks.size(); i++) {
             kept.add(blocks.get(i).keepHeads(Arena.ofAuto(), heads.get(i)));
         }
-        return new TokenModel(this, kept);
+        return new TokenModel(this, cpu, kept);
+    }
+
+    /** The same model, which computes on other threads. */
+    public TokenModel on(Compute other) {
+        return new TokenModel(this, other, blocks);
     }
 
     /** Sizes. */
@@ -160,16 +165,23 @@ public final class TokenModel {
 
     /** The share of targets that the model finds, over batches of steps that training does not see. */
     public double accuracy(long seed, int batches) {
+        double sum = 0;
+        for (int i = 0; i < batches; i++) {
+            sum += batchAccuracy(seed, i);
+        }
+        return sum / batches;
+    }
+
+    /** The same of one batch; all batches have as many targets. */
+    public double batchAccuracy(long seed, int number) {
         long right = 0;
         long all = 0;
-        for (int i = 0; i < batches; i++) {
-            Task.Batch batch = config.task.batch(config.sizes, ~seed, i);
-            float[] logits = logits(batch.tokens()).toArray();
-            for (int row = 0; row < batch.targets().length; row++) {
-                if (batch.targets()[row] != Task.IGNORED) {
-                    all++;
-                    right += best(logits, row * config.classes(), config.classes()) == batch.targets()[row] ? 1 : 0;
-                }
+        Task.Batch batch = config.task.batch(config.sizes, ~seed, number);
+        float[] logits = logits(batch.tokens()).toArray();
+        for (int row = 0; row < batch.targets().length; row++) {
+            if (batch.targets()[row] != Task.IGNORED) {
+                all++;
+                right += best(logits, row * config.classes(), config.classes()) == batch.targets()[row] ? 1 : 0;
             }
         }
         return (double) right / all;
