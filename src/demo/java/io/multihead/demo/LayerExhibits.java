@@ -82,10 +82,12 @@ final class LayerExhibits {
             step.accept("h = " + h);
             wide.add(new TimedLayer(Arena.ofAuto(), h, EFFICIENT_LENGTH));
         }
-        double[][] times = times(cpu, wide, TIMED);
+        long[] lengths = CostExhibits.lengths(Math.min(512, longest), longest);
+        // one length alone is a short look, not a study
+        long warmUp = lengths.length == 1 ? 0 : WARM_UP_NANOS;
+        double[][] times = times(cpu, wide, TIMED, warmUp);
         double[] forward = column(times, 0);
         double[] backward = column(times, 1);
-        long[] lengths = CostExhibits.lengths(Math.min(512, longest), longest);
         List<TimedLayer> contexts = new ArrayList<>();
         List<List<String>> table = new ArrayList<>();
         table.add(List.of(
@@ -100,7 +102,7 @@ final class LayerExhibits {
             contexts.add(new TimedLayer(Arena.ofAuto(), HEADS, lengths[i]));
             table.add(row(cost, lengths[i]));
         }
-        double[][] curves = times(cpu, contexts, 3);
+        double[][] curves = times(cpu, contexts, 3, warmUp);
         double[] x = Arrays.stream(lengths).asDoubleStream().toArray();
         XYChart chart = Charts.lines("One context, d_model 512, h = 8", "tokens L", "milliseconds", true);
         Charts.line(chart, "forward", x, column(curves, 0), false);
@@ -157,10 +159,10 @@ final class LayerExhibits {
      * Median milliseconds of recording and of backward of each layer. Layers take turns, in the warm-up as well: one after another, the
      * first would be timed while the JVM still compiles.
      */
-    private static double[][] times(Compute cpu, List<TimedLayer> layers, int repeats) {
+    private static double[][] times(Compute cpu, List<TimedLayer> layers, int repeats, long warmUp) {
         double[][] forward = new double[layers.size()][repeats];
         double[][] backward = new double[layers.size()][repeats];
-        long warm = System.nanoTime() + layers.size() * WARM_UP_NANOS;
+        long warm = System.nanoTime() + layers.size() * warmUp;
         for (int i = -2; i < repeats; i += i >= 0 || System.nanoTime() > warm ? 1 : 0) {
             for (int l = 0; l < layers.size(); l++) {
                 long[] nanos = layers.get(l).run(cpu);
