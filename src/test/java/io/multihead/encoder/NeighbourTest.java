@@ -3,15 +3,10 @@ package io.multihead.encoder;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import io.multihead.compute.Compute;
-import io.multihead.support.Golden;
-import io.multihead.tensor.Tensor;
-import io.multihead.text.GoldenTexts;
-import io.multihead.text.Models;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Nearest vectors, and those of MiniLM's vectors beside those of ONNX Runtime's. */
+/** Nearest vectors; {@link SentenceEncoderGoldenTest} has those among MiniLM's. */
 class NeighbourTest {
     private static final float[][] VECTORS = {{1, 0}, {0, 2}, {-3, 0}, {1, 1}, {0, 0}, {5, 5}};
 
@@ -36,26 +31,5 @@ class NeighbourTest {
                 assertThrows(IllegalArgumentException.class, () -> Neighbour.nearest(new float[3], VECTORS, 1))
                         .getMessage());
         assertThrows(IllegalArgumentException.class, () -> Neighbour.nearest(new float[2], VECTORS, -1));
-    }
-
-    @Test
-    void neighboursAreThoseOfTheReference() {
-        Tensor golden = Golden.open("encoder/minilm").tensor("mean");
-        float[][] expected = new float[(int) golden.dim(0)][];
-        for (int i = 0; i < expected.length; i++) {
-            expected[i] = golden.select(0, i).toArray();
-        }
-        try (SentenceEncoder encoder = MiniLm.load(Compute.serial())) {
-            float[][] actual = encoder.embed(GoldenTexts.sentences(Models.paragraph()));
-            for (int i = 0; i < expected.length; i++) {
-                assertEquals(indices(expected[i], expected), indices(actual[i], actual));
-            }
-        }
-    }
-
-    private static List<Integer> indices(float[] query, float[][] vectors) {
-        return Neighbour.nearest(query, vectors, 5).stream()
-                .map(Neighbour::index)
-                .toList();
     }
 }

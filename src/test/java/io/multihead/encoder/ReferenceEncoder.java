@@ -5,6 +5,7 @@ import io.multihead.reference.ReferenceLinear;
 import io.multihead.reference.ReferenceNorm;
 import io.multihead.reference.ReferenceSoftmax;
 import io.multihead.tensor.Tensor;
+import java.util.Arrays;
 import java.util.Map;
 
 /** The tiny model as plain loops in double: the vectors of one sequence, and what pooling makes of them. */
@@ -79,27 +80,31 @@ final class ReferenceEncoder {
     private double[][] attention(String layer, double[][] x, double[][][] to) {
         int headDim = TinyModel.DIM / TinyModel.HEADS;
         double[][] context = new double[x.length][TinyModel.DIM];
+        double[][] queries = linear(layer + "query", x);
+        double[][] keys = linear(layer + "key", x);
+        double[][] values = linear(layer + "value", x);
         for (int head = 0; head < TinyModel.HEADS; head++) {
             for (int t = 0; t < x.length; t++) {
-                double[] query = linear(layer + "query", x[t]);
                 double[] scores = new double[x.length];
                 for (int key = 0; key < x.length; key++) {
-                    double[] k = linear(layer + "key", x[key]);
                     for (int i = head * headDim; i < (head + 1) * headDim; i++) {
-                        scores[key] += query[i] * k[i] / Math.sqrt(headDim);
+                        scores[key] += queries[t][i] * keys[key][i] / Math.sqrt(headDim);
                     }
                 }
                 double[] probabilities = ReferenceSoftmax.row(scores);
                 to[head][t] = probabilities;
                 for (int key = 0; key < x.length; key++) {
-                    double[] v = linear(layer + "value", x[key]);
                     for (int i = head * headDim; i < (head + 1) * headDim; i++) {
-                        context[t][i] += probabilities[key] * v[i];
+                        context[t][i] += probabilities[key] * values[key][i];
                     }
                 }
             }
         }
         return context;
+    }
+
+    private double[][] linear(String name, double[][] x) {
+        return Arrays.stream(x).map(row -> linear(name, row)).toArray(double[][]::new);
     }
 
     private double[] linear(String name, double[] x) {

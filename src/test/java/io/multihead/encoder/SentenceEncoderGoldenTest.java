@@ -32,6 +32,8 @@ class SentenceEncoderGoldenTest {
     private static final Compute SERIAL = Compute.serial();
     private static final SentenceEncoder ENCODER = MiniLm.load(SERIAL);
     private static final List<String> TEXTS = GoldenTexts.sentences(Models.paragraph());
+    /** Of all texts in one call, which several tests compare with. */
+    private static final float[][] MEANS = ENCODER.embed(TEXTS);
 
     /** A field, so that no array is optimised away. */
     private float[][] results = {};
@@ -45,7 +47,8 @@ class SentenceEncoderGoldenTest {
     @EnumSource(Pooling.class)
     void vectorsAreThoseOfTheReference(Pooling pooling) {
         Tensor expected = Golden.open("encoder/minilm").tensor(pooling.name().toLowerCase(Locale.ROOT));
-        float[][] actual = ENCODER.withPooling(pooling).embed(TEXTS);
+        float[][] actual =
+                pooling == Pooling.MEAN ? MEANS : ENCODER.withPooling(pooling).embed(TEXTS);
         assertEquals(expected.dim(0), actual.length);
         // sums of 384 and 1536 products, rounded in another order in each of 6 layers: two f32 encoders are some 1e-7
         // apart
@@ -69,24 +72,40 @@ class SentenceEncoderGoldenTest {
 
     @Test
     void bitsDoNotDependOnTheBatch() {
-        float[][] all = ENCODER.embed(TEXTS);
         List<Integer> order =
                 new ArrayList<>(IntStream.range(0, TEXTS.size()).boxed().toList());
         Collections.shuffle(order, new Random(1));
         float[][] shuffled = ENCODER.embed(order.stream().map(TEXTS::get).toList());
-        for (int i = 0; i < all.length; i++) {
-            assertArrayEquals(all[i], ENCODER.embed(TEXTS.get(i)), "alone: " + i);
-            assertArrayEquals(all[order.get(i)], shuffled[i], "in another order: " + order.get(i));
+        for (int i = 0; i < MEANS.length; i++) {
+            assertArrayEquals(MEANS[i], ENCODER.embed(TEXTS.get(i)), "alone: " + i);
+            assertArrayEquals(MEANS[order.get(i)], shuffled[i], "in another order: " + order.get(i));
         }
     }
 
     @Test
     void bitsDoNotDependOnThreads() {
-        float[][] expected = ENCODER.embed(TEXTS);
         try (Compute threads = Compute.threads(3);
                 SentenceEncoder encoder = MiniLm.load(threads)) {
-            assertArrayEquals(expected, encoder.embed(TEXTS));
+            assertArrayEquals(MEANS, encoder.embed(TEXTS));
         }
+    }
+
+    @Test
+    void neighboursAreThoseOfTheReference() {
+        Tensor golden = Golden.open("encoder/minilm").tensor("mean");
+        float[][] expected = new float[(int) golden.dim(0)][];
+        for (int i = 0; i < expected.length; i++) {
+            expected[i] = golden.select(0, i).toArray();
+        }
+        for (int i = 0; i < expected.length; i++) {
+            assertEquals(indices(expected[i], expected), indices(MEANS[i], MEANS));
+        }
+    }
+
+    private static List<Integer> indices(float[] query, float[][] vectors) {
+        return Neighbour.nearest(query, vectors, 5).stream()
+                .map(Neighbour::index)
+                .toList();
     }
 
     /** 22.6 million weights in f32, and no second copy of any beside the packed one. */
