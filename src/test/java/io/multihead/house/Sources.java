@@ -8,7 +8,9 @@ import java.io.UncheckedIOException;
 import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import javax.tools.Diagnostic;
 import javax.tools.DiagnosticCollector;
@@ -32,17 +34,30 @@ final class Sources {
 
     /** Parses one file; a syntax error fails, since a tree with errors hides methods. */
     static Parsed parse(String name, String code) {
+        return parse(List.of(name), List.of(code)).getFirst();
+    }
+
+    /** Parses all files with one compiler, since each new one takes several milliseconds to start. */
+    private static List<Parsed> parse(List<String> names, List<String> codes) {
         DiagnosticCollector<JavaFileObject> found = new DiagnosticCollector<>();
-        JavacTask task = (JavacTask) ToolProvider.getSystemJavaCompiler()
-                .getTask(null, null, found, List.of("-proc:none"), null, List.of(of(name, code)));
+        List<JavaFileObject> files = IntStream.range(0, names.size())
+                .mapToObj(i -> of(names.get(i), codes.get(i)))
+                .toList();
+        JavacTask task = (JavacTask)
+                ToolProvider.getSystemJavaCompiler().getTask(null, null, found, List.of("-proc:none"), null, files);
         try {
-            CompilationUnitTree unit = task.parse().iterator().next();
+            List<Parsed> parsed = new ArrayList<>();
+            for (CompilationUnitTree unit : task.parse()) {
+                int file = names.indexOf(
+                        unit.getSourceFile().toUri().getPath().substring(1));
+                parsed.add(new Parsed(names.get(file), codes.get(file), unit, Trees.instance(task)));
+            }
             for (Diagnostic<?> diagnostic : found.getDiagnostics()) {
                 if (diagnostic.getKind() == Diagnostic.Kind.ERROR) {
-                    throw new AssertionError(name + ": " + diagnostic);
+                    throw new AssertionError(diagnostic.toString());
                 }
             }
-            return new Parsed(name, code, unit, Trees.instance(task));
+            return parsed;
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -54,10 +69,12 @@ final class Sources {
             return List.of();
         }
         try (Stream<Path> files = Files.walk(directory)) {
-            return files.filter(file -> file.toString().endsWith(".java"))
+            List<Path> sources = files.filter(file -> file.toString().endsWith(".java"))
                     .sorted()
-                    .map(file -> parse(file.toString().replace('\\', '/'), read(file)))
                     .toList();
+            List<String> names =
+                    sources.stream().map(file -> file.toString().replace('\\', '/')).toList();
+            return parse(names, sources.stream().map(Sources::read).toList());
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
