@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.internal.base.VectorApiCheck;
 import io.multihead.support.Promises;
+import io.multihead.support.Tries;
 import java.util.Arrays;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Tag;
@@ -16,8 +17,8 @@ class ExpTest {
     private static final int CHUNK = 1 << 16;
     private static final int FIRST = Float.floatToRawIntBits(-0f);
     private static final int LAST = Float.floatToRawIntBits(Exp.LOWEST);
-    /** Every float at the JVM's own width; one in 61 at the widths that repeat this test. */
-    private static final int STEP = System.getProperty(VectorApiCheck.LANES) == null ? 1 : 61;
+    /** Every float at the JVM's own width, or one in 5 with less than all tries; one in 61 at the widths that repeat this test. */
+    private static final int STEP = System.getProperty(VectorApiCheck.LANES) != null ? 61 : Tries.factor() < 1 ? 5 : 1;
 
     private record Worst(double ulps, long risesAgainstOrder) {
         Worst and(Worst other) {
