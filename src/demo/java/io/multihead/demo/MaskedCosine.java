@@ -19,6 +19,7 @@ final class MaskedCosine {
     private final float[][] whole;
     /** The nearest other text of each, as the whole model has it. */
     private final int[] nearest;
+
     private boolean[][] base;
     /** By batch and layer; the last one is what comes out. */
     private Tensor[][] states;

@@ -165,8 +165,7 @@ public final class Study implements Callable<Integer> {
     }
 
     /** The exhibits of the trained model. */
-    private void trained(Compute cpu, Parallel parallel, List<Exhibit> exhibits, Progress progress)
-            throws IOException {
+    private void trained(Compute cpu, Parallel parallel, List<Exhibit> exhibits, Progress progress) throws IOException {
         try (SentenceEncoder encoder = TrainedModel.encoder(cpu)) {
             TrainedHeadExhibits heads = new TrainedHeadExhibits(encoder);
             show(exhibits, heads.heatMaps(), progress);

@@ -86,8 +86,7 @@ public final class Train implements Callable<Integer> {
         require(heads >= 1 && embedDim >= 1 && embedDim % heads == 0, "--heads", heads, "a divisor of " + embedDim);
         CountDownLatch ended = new CountDownLatch(1);
         try (Compute cpu = Compute.threads(Runtime.getRuntime().availableProcessors())) {
-            TokenModel.Config config =
-                    new TokenModel.Config(task, Trainings.sizes(task), embedDim, heads, layers);
+            TokenModel.Config config = new TokenModel.Config(task, Trainings.sizes(task), embedDim, heads, layers);
             TokenModel model = new TokenModel(config, cpu, seed);
             Trainer trainer = new Trainer(model, Trainer.adamW(model), Schedule.cosine(1e-3, 20, steps), seed);
             if (checkpoint != null) {

@@ -48,8 +48,7 @@ final class Sources {
         try {
             List<Parsed> parsed = new ArrayList<>();
             for (CompilationUnitTree unit : task.parse()) {
-                int file = names.indexOf(
-                        unit.getSourceFile().toUri().getPath().substring(1));
+                int file = names.indexOf(unit.getSourceFile().toUri().getPath().substring(1));
                 parsed.add(new Parsed(names.get(file), codes.get(file), unit, Trees.instance(task)));
             }
             for (Diagnostic<?> diagnostic : found.getDiagnostics()) {
@@ -72,8 +71,9 @@ final class Sources {
             List<Path> sources = files.filter(file -> file.toString().endsWith(".java"))
                     .sorted()
                     .toList();
-            List<String> names =
-                    sources.stream().map(file -> file.toString().replace('\\', '/')).toList();
+            List<String> names = sources.stream()
+                    .map(file -> file.toString().replace('\\', '/'))
+                    .toList();
             return parse(names, sources.stream().map(Sources::read).toList());
         } catch (IOException e) {
             throw new UncheckedIOException(e);
