@@ -45,7 +45,7 @@ final class Activations {
         states = new float[capacity * stride];
         update = new float[capacity * stride];
         wide = new float[capacity * Math.max(projectionStride() + stride, innerStride)];
-        passes = new RowPasses(config, states, update, wide);
+        passes = new RowPasses(config, states, update);
         views = new Views[capacity + 1];
     }
 

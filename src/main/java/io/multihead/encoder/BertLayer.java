@@ -12,7 +12,7 @@ import java.util.Arrays;
  * @param projections query, key and value in one product
  * @param output attention's output
  * @param attentionNorm normalisation after attention
- * @param up the feed-forward layer's first product
+ * @param up the feed-forward layer's first product, and GELU
  * @param down the feed-forward layer's second product
  * @param outputNorm normalisation after the feed-forward layer
  */
@@ -29,6 +29,11 @@ record BertLayer(
         static PackedLinear of(Tensor weight, Tensor bias) {
             Tensor own = Tensor.of(bias.toArray());
             return new PackedLinear(PackedWeights.of(weight.permute(1, 0)), GemmOptions.DEFAULT.withBias(own));
+        }
+
+        /** Returns the layer followed by GELU. */
+        PackedLinear withGelu() {
+            return new PackedLinear(weights, options.withActivation(GemmOptions.Activation.GELU));
         }
 
         /** Bytes of native memory and of the bias: columns are padded to panels of 32. */
@@ -73,7 +78,8 @@ record BertLayer(
                 PackedLinear.of(fused, bias),
                 linear(weights, layer + "attention.output.dense", dim, dim),
                 NormWeights.take(weights, layer + "attention.output.LayerNorm", dim),
-                linear(weights, layer + "intermediate.dense", config.inner(), dim),
+                linear(weights, layer + "intermediate.dense", config.inner(), dim)
+                        .withGelu(),
                 linear(weights, layer + "output.dense", dim, config.inner()),
                 NormWeights.take(weights, layer + "output.LayerNorm", dim));
     }

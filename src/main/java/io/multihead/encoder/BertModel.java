@@ -79,7 +79,6 @@ final class BertModel {
             multiply(cpu, views.context(), layer.output(), views.update());
             passes.addAndNormalize(cpu, layer.attentionNorm(), batch.tokens());
             multiply(cpu, views.states(), layer.up(), views.inner());
-            passes.gelu(cpu, batch.tokens());
             multiply(cpu, views.inner(), layer.down(), views.update());
             passes.addAndNormalize(cpu, layer.outputNorm(), batch.tokens());
         }

@@ -9,7 +9,6 @@ import io.multihead.internal.call.SingleCall;
 import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.Workspace;
-import io.multihead.internal.kernel.Activation;
 import io.multihead.internal.kernel.Norm;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.layout.Packer;
@@ -19,33 +18,26 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Passes over the row of each token: the sum of its embeddings, addition with normalisation, and GELU. Works in place on
+ * Passes over the row of each token: the sum of its embeddings, and addition with normalisation. Works in place on
  * arrays whose rows are padded to a multiple of 32, and is reused, so that a warm call allocates nothing. For one caller at a time.
  */
 final class RowPasses implements LoopBody {
     private static final int TASKS_PER_THREAD = 4;
-    /** Elements of GELU at a time: chunk and exponents stay in the first-level cache. */
-    private static final int CHUNK = 1024;
 
     private static final FloatsKey ROW = new FloatsKey();
     private static final FloatsKey SECOND = new FloatsKey();
     private static final FloatsKey PARTIAL = new FloatsKey();
-    private static final FloatsKey ROOM = new FloatsKey();
 
     private enum Pass {
         EMBED,
-        ADD_AND_NORMALIZE,
-        GELU
+        ADD_AND_NORMALIZE
     }
 
     private final BertConfig config;
     private final float[] states;
     private final float[] update;
-    private final float[] inner;
     /** Floats from one row of states to the next. */
     private final int stride;
-    /** Floats from one row of inner elements to the next. */
-    private final int innerStride;
 
     private Pass pass = Pass.EMBED;
     private int tokens;
@@ -59,15 +51,12 @@ final class RowPasses implements LoopBody {
      *
      * @param states a row of {@code dim} elements for each token
      * @param update the same, what is added to the states
-     * @param inner a row of the feed-forward layer's inner elements for each token
      */
-    RowPasses(BertConfig config, float[] states, float[] update, float[] inner) {
+    RowPasses(BertConfig config, float[] states, float[] update) {
         this.config = config;
         this.states = states;
         this.update = update;
-        this.inner = inner;
         stride = BertConfig.padded(config.dim());
-        innerStride = BertConfig.padded(config.inner());
     }
 
     /** States become the normalised sums of word, type and position embeddings. */
@@ -86,11 +75,6 @@ final class RowPasses implements LoopBody {
         run(cpu, Pass.ADD_AND_NORMALIZE, count);
     }
 
-    /** The feed-forward layer's inner elements pass through GELU. */
-    void gelu(Compute cpu, int count) {
-        run(cpu, Pass.GELU, count);
-    }
-
     private void run(Compute cpu, Pass which, int count) {
         pass = which;
         tokens = count;
@@ -103,10 +87,6 @@ final class RowPasses implements LoopBody {
     public void run(long task, Workspace scratch) {
         int first = (int) task * rowsPerTask;
         int last = Math.min(tokens, first + rowsPerTask);
-        if (pass == Pass.GELU) {
-            gelu(first * innerStride, last * innerStride, scratch);
-            return;
-        }
         float[] row = scratch.floats(ROW, stride);
         float[] partial = scratch.floats(PARTIAL, PANEL);
         NormWeights weights = Checks.notNull(norm, "norm");
@@ -138,16 +118,5 @@ final class RowPasses implements LoopBody {
 
     private void read(Packer packer, Tensor table, long index, float[] row) {
         packer.read(table, Positions.of(table, index), 0, table.stride(1), 1, config.dim(), row, 0, 0);
-    }
-
-    private void gelu(int from, int end, Workspace scratch) {
-        float[] values = scratch.floats(ROW, CHUNK);
-        float[] room = scratch.floats(ROOM, Activation.room(CHUNK));
-        for (int at = from; at < end; at += CHUNK) {
-            int length = Math.min(CHUNK, end - at);
-            System.arraycopy(inner, at, values, 0, length);
-            Activation.gelu(values, length, room);
-            System.arraycopy(values, 0, inner, at, length);
-        }
     }
 }

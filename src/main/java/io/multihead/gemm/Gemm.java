@@ -8,7 +8,7 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Matrix multiplication, {@code C = alpha * op(A) * op(B) + beta * C + bias}, cache-blocked over packed operands (Goto and
+ * Matrix multiplication, {@code C = f(alpha * op(A) * op(B) + beta * C + bias)}, cache-blocked over packed operands (Goto and
  * van de Geijn, "Anatomy of high-performance matrix multiplication", 2008).
  *
  * <p>Shapes: A {@code [..., M, K]}, B {@code [..., K, N]}, C {@code [..., M, N]}, any strides and element types; sums are f32
@@ -29,7 +29,7 @@ public final class Gemm {
      * @param a {@code [..., M, K]}, or {@code [..., K, M]} when transposed
      * @param b {@code [..., K, N]}, or {@code [..., N, K]} when transposed
      * @param c {@code [..., M, N]}, written
-     * @param options transposes, factors and bias
+     * @param options transposes, factors, bias and activation
      * @throws IllegalArgumentException if shapes do not fit or C overlaps an operand; nothing has been written then
      */
     public static void multiply(Compute cpu, Tensor a, Tensor b, Tensor c, GemmOptions options) {
@@ -47,7 +47,7 @@ public final class Gemm {
      * @param a {@code [..., M, K]}, or {@code [..., K, M]} when transposed
      * @param b K inputs, N outputs; serves every batch
      * @param c {@code [..., M, N]}, written
-     * @param options transposes (of A alone), factors and bias
+     * @param options transposes (of A alone), factors, bias and activation
      * @throws IllegalArgumentException if shapes do not fit, C overlaps A, or B is to be transposed; nothing has been
      *     written then
      */

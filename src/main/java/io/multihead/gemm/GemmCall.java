@@ -21,7 +21,7 @@ final class GemmCall extends Operation implements LoopBody {
     /** Takes checked operands, {@code a} and {@code b} already transposed as the options say. */
     void bind(Tensor a, @Nullable Tensor b, @Nullable PackedWeights packed, Tensor c, GemmOptions options) {
         problem.bind(a, b, packed == null ? null : packed.matrix(), c);
-        problem.bindFactors(options.alpha(), options.beta(), options.bias());
+        problem.bindFactors(options.alpha(), options.beta(), options.bias(), options.activation().function);
     }
 
     /** Runs everything, and records it if a recording asks for it. */

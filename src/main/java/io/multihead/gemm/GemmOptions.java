@@ -1,29 +1,52 @@
 package io.multihead.gemm;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.gemm.RowFunction;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Transposes, factors and bias of {@code C = alpha * op(A) * op(B) + beta * C + bias}. Immutable and thread-safe.
+ * Transposes, factors, bias and activation of {@code C = f(alpha * op(A) * op(B) + beta * C + bias)}. Immutable and thread-safe.
  *
  * @param transposeA whether the last two axes of A are swapped first
  * @param transposeB whether the last two axes of B are swapped first
  * @param alpha factor of the product
  * @param beta factor of the earlier contents of C; 0 means that C is not read, so it may hold NaN
  * @param bias {@code [columns]}, added to every row; null for none
+ * @param activation the function f of every element, in f32, before C is rounded: the bits of a separate layer, without its pass
+ *     over C
  */
 public record GemmOptions(
         boolean transposeA,
         boolean transposeB,
         float alpha,
         float beta,
-        @Nullable Tensor bias) {
+        @Nullable Tensor bias,
+        Activation activation) {
     /** {@code C = A * B}. */
-    public static final GemmOptions DEFAULT = new GemmOptions(false, false, 1f, 0f, null);
+    public static final GemmOptions DEFAULT = new GemmOptions(false, false, 1f, 0f, null, Activation.NONE);
 
-    /** Checks the bias. */
+    /** What is done to every element of the sum; accuracy and special values are those of the layers in {@code io.multihead.nn}. */
+    public enum Activation {
+        /** Nothing. */
+        NONE(null),
+        /** {@code max(x, 0)}, as {@code Relu}. */
+        RELU((row, at, length, room) -> io.multihead.internal.kernel.Activation.relu(row, at, length)),
+        /** GELU by the error function, as {@code Gelu.erf()}. */
+        GELU(io.multihead.internal.kernel.Activation::gelu),
+        /** GELU by the hyperbolic tangent, as {@code Gelu.tanh()}. */
+        GELU_TANH(io.multihead.internal.kernel.Activation::geluTanh);
+
+        final @Nullable RowFunction function;
+
+        Activation(@Nullable RowFunction function) {
+            this.function = function;
+        }
+    }
+
+    /** Checks the bias and the activation. */
     public GemmOptions {
+        Checks.notNull(activation, "activation");
         if (bias != null && bias.rank() != 1) {
             throw Checks.fail("bias", bias.toString(), "expected one axis");
         }
@@ -35,7 +58,7 @@ public record GemmOptions(
      * @param transposed whether to swap
      */
     public GemmOptions withTransposeA(boolean transposed) {
-        return new GemmOptions(transposed, transposeB, alpha, beta, bias);
+        return new GemmOptions(transposed, transposeB, alpha, beta, bias, activation);
     }
 
     /**
@@ -44,7 +67,7 @@ public record GemmOptions(
      * @param transposed whether to swap
      */
     public GemmOptions withTransposeB(boolean transposed) {
-        return new GemmOptions(transposeA, transposed, alpha, beta, bias);
+        return new GemmOptions(transposeA, transposed, alpha, beta, bias, activation);
     }
 
     /**
@@ -54,7 +77,7 @@ public record GemmOptions(
      * @param newBeta factor of what C held before
      */
     public GemmOptions withFactors(float newAlpha, float newBeta) {
-        return new GemmOptions(transposeA, transposeB, newAlpha, newBeta, bias);
+        return new GemmOptions(transposeA, transposeB, newAlpha, newBeta, bias, activation);
     }
 
     /**
@@ -63,6 +86,15 @@ public record GemmOptions(
      * @param newBias {@code [columns]}, or null for none
      */
     public GemmOptions withBias(@Nullable Tensor newBias) {
-        return new GemmOptions(transposeA, transposeB, alpha, beta, newBias);
+        return new GemmOptions(transposeA, transposeB, alpha, beta, newBias, activation);
+    }
+
+    /**
+     * {@return these options with a function of every element of the sum}
+     *
+     * @param newActivation the function
+     */
+    public GemmOptions withActivation(Activation newActivation) {
+        return new GemmOptions(transposeA, transposeB, alpha, beta, bias, newActivation);
     }
 }

@@ -3,6 +3,7 @@ package io.multihead.nn;
 import static io.multihead.internal.nn.ElementwiseCall.padded;
 
 import io.multihead.compute.Compute;
+import io.multihead.gemm.GemmOptions;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.Activation;
 import io.multihead.tensor.Shape;
@@ -19,29 +20,38 @@ import java.util.Map;
  */
 public final class Gelu implements Layer {
     private final ElementLayer elements;
+    private final GemmOptions.Activation activation;
 
-    private Gelu(ElementLayer elements) {
+    private Gelu(ElementLayer elements, GemmOptions.Activation activation) {
         this.elements = elements;
+        this.activation = activation;
     }
 
     /**
      * {@return the exact form, {@code x Phi(x)} with {@code Phi(x) = (1 + erf(x / sqrt 2)) / 2}}
      */
     public static Gelu erf() {
-        return new Gelu(new ElementLayer(
-                (values, inputs, room, columns, first) -> Activation.gelu(values, padded(columns), room),
+        ElementLayer elements = new ElementLayer(
+                (values, inputs, room, columns, first) -> Activation.gelu(values, 0, padded(columns), room),
                 (values, inputs, room, columns, first) ->
-                        Activation.geluGradient(inputs, values, padded(columns), room)));
+                        Activation.geluGradient(inputs, values, padded(columns), room));
+        return new Gelu(elements, GemmOptions.Activation.GELU);
     }
 
     /**
      * {@return the approximation {@code x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))}}
      */
     public static Gelu tanh() {
-        return new Gelu(new ElementLayer(
-                (values, inputs, room, columns, first) -> Activation.geluTanh(values, padded(columns), room),
+        ElementLayer elements = new ElementLayer(
+                (values, inputs, room, columns, first) -> Activation.geluTanh(values, 0, padded(columns), room),
                 (values, inputs, room, columns, first) ->
-                        Activation.geluTanhGradient(inputs, values, padded(columns), room)));
+                        Activation.geluTanhGradient(inputs, values, padded(columns), room));
+        return new Gelu(elements, GemmOptions.Activation.GELU_TANH);
+    }
+
+    /** Returns the same function as part of a product. */
+    GemmOptions.Activation activation() {
+        return activation;
     }
 
     @Override

@@ -15,7 +15,7 @@ import java.util.Map;
  */
 public final class Relu implements Layer {
     private final ElementLayer elements = new ElementLayer(
-            (values, inputs, room, columns, first) -> Activation.relu(values, padded(columns)),
+            (values, inputs, room, columns, first) -> Activation.relu(values, 0, padded(columns)),
             (values, inputs, room, columns, first) -> Activation.reluGradient(inputs, values, padded(columns)));
 
     private Relu() {}

@@ -4,6 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.gemm.GemmOptions.Activation;
+import io.multihead.nn.Gelu;
+import io.multihead.nn.Relu;
 import io.multihead.reference.ReferenceGemm;
 import io.multihead.reference.Tolerance;
 import io.multihead.support.Layout;
@@ -95,6 +98,28 @@ class GemmProperties {
         }
     }
 
+    @Property(tries = 200, edgeCases = EdgeCasesMode.NONE)
+    void anActivationHasTheBitsOfItsLayer(@ForAll("cases") Case c, @ForAll Activation activation) {
+        try (Arena arena = Arena.ofShared()) {
+            Operands x = operands(c, arena);
+            Tensor sums = Numbers.copy(x.c, arena, Layout.DENSE, DType.F32);
+            Tensor expected = Layout.DENSE.allocate(arena, c.storage.c, c.m, c.n);
+            Tensor threads = Numbers.copy(x.c, arena, c.storage.result, c.storage.c);
+            Gemm.multiply(SERIAL, x.a, x.b, sums, x.options);
+            switch (activation) {
+                case NONE -> sums.copyTo(expected);
+                case RELU -> Relu.of().forward(SERIAL, sums, expected);
+                case GELU -> Gelu.erf().forward(SERIAL, sums, expected);
+                case GELU_TANH -> Gelu.tanh().forward(SERIAL, sums, expected);
+            }
+            Gemm.multiply(SERIAL, x.a, x.b, x.c, x.options.withActivation(activation));
+            Gemm.multiply(THREADS, x.a, x.b, threads, x.options.withActivation(activation));
+            assertArrayEquals(Numbers.of(expected), Numbers.of(x.c));
+            assertArrayEquals(Numbers.of(expected), Numbers.of(threads), "threads");
+            assertTrue(Layout.untouchedOutside(x.c), "bytes around C");
+        }
+    }
+
     @Property(tries = 60, edgeCases = EdgeCasesMode.NONE)
     void aBatchEqualsItsMatrices(@ForAll("cases") Case c, @ForAll boolean sharedRight) {
         try (Arena arena = Arena.ofConfined()) {
@@ -131,6 +156,9 @@ class GemmProperties {
         Numbers.fill(result, () -> f.beta == 0 ? Double.NaN : random.nextGaussian());
         Tensor bias = Numbers.gaussian(c.storage.left.allocate(arena, DType.F32, c.n), random, 0, 1);
         return new Operands(
-                a, b, result, new GemmOptions(f.transposeA, f.transposeB, f.alpha, f.beta, f.bias ? bias : null));
+                a,
+                b,
+                result,
+                new GemmOptions(f.transposeA, f.transposeB, f.alpha, f.beta, f.bias ? bias : null, Activation.NONE));
     }
 }

@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The operands and sizes of one multiplication {@code C = alpha A B + beta C + bias}, in batches: A {@code [m, k]}, B
+ * The operands and sizes of one multiplication {@code C = f(alpha A B + beta C + bias)}, in batches: A {@code [m, k]}, B
  * {@code [k, n]}, C {@code [m, n]} in the last two axes. Bound by one thread, then read by all that work on it.
  */
 public final class GemmProblem {
@@ -15,7 +15,6 @@ public final class GemmProblem {
     /** Unique number of the call: the key under which threads keep packed columns of B. */
     long call;
 
-    long batches;
     long m;
     long n;
     long k;
@@ -26,6 +25,7 @@ public final class GemmProblem {
     private @Nullable PackedMatrix packed;
     private @Nullable Tensor c;
     private @Nullable Tensor bias;
+    private @Nullable RowFunction function;
 
     /** Creates a problem without operands. */
     public GemmProblem() {}
@@ -40,17 +40,15 @@ public final class GemmProblem {
         m = newC.dim(-2);
         n = newC.dim(-1);
         k = newA.dim(-1);
-        batches = 1;
-        for (int axis = 0; axis < newC.rank() - 2; axis++) {
-            batches *= newC.dim(axis);
-        }
     }
 
-    /** Binds the factors, and the bias that is added to every row. */
-    public void bindFactors(float newAlpha, float newBeta, @Nullable Tensor newBias) {
+    /** Binds the factors, the bias that is added to every row, and the function of the sum; null for none. */
+    public void bindFactors(
+            float newAlpha, float newBeta, @Nullable Tensor newBias, @Nullable RowFunction newFunction) {
         alpha = newAlpha;
         beta = newBeta;
         bias = newBias;
+        function = newFunction;
     }
 
     /** Releases the caller's tensors. */
@@ -64,6 +62,11 @@ public final class GemmProblem {
 
     /** Returns the number of batches. */
     public long batches() {
+        Tensor result = c();
+        long batches = 1;
+        for (int axis = 0; axis < result.rank() - 2; axis++) {
+            batches *= result.dim(axis);
+        }
         return batches;
     }
 
@@ -85,7 +88,7 @@ public final class GemmProblem {
     /** Returns how many rows of C are computed from the same matrix of B: those of all batches among which B is shared. */
     long rowsOfEachB() {
         Tensor matrix = b;
-        long rows = batches * m;
+        long rows = batches() * m;
         for (int axis = 0; matrix != null && rows > 0 && axis < matrix.rank() - 2; axis++) {
             rows /= matrix.stride(axis) == 0 ? 1 : matrix.dim(axis);
         }
@@ -118,6 +121,11 @@ public final class GemmProblem {
     @Nullable
     Tensor bias() {
         return bias;
+    }
+
+    @Nullable
+    RowFunction function() {
+        return function;
     }
 
     /** Returns the position of the first element of one batch; a matrix without batch axes serves every batch. */

@@ -6,6 +6,7 @@ import static io.multihead.internal.gemm.Blocking.NR;
 import static io.multihead.internal.kernel.Lanes.ROW;
 import static io.multihead.internal.kernel.Lanes.ROW_STEP;
 
+import io.multihead.internal.kernel.Activation;
 import io.multihead.internal.kernel.F32Panels;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.RowOps;
@@ -55,7 +56,9 @@ public final class LoopNest {
     /** C of one task, rows {@link #ldc} apart. */
     private float[] sums = new float[0];
 
-    private float[] other = new float[0];
+    private float[] before = new float[0];
+    private float[] addend = new float[0];
+    private float[] room = new float[0];
     private int ldc;
 
     /** Allocates its buffers from {@code memory} on first use. */
@@ -92,9 +95,14 @@ public final class LoopNest {
                 packer.read(block.matrix(p.a(), a, ic + ir, pc), mc, kc, packedA, 0, ROW);
                 macroKernel.left(packedA, 0).right(right).into(sums, ir * ldc, ldc);
                 macroKernel.multiply(mc, n, kc, pc > 0); // loops 2 and 1
+                if (pc + kc == p.k) {
+                    finish(p, packer, batch, ic, jc, ir, mc, n);
+                }
             }
         }
-        finish(p, packer, batch, ic, jc, m, n);
+        if (p.k == 0) {
+            finish(p, packer, batch, ic, jc, 0, m, n);
+        }
     }
 
     private void begin(int m, int n, long k) {
@@ -149,26 +157,42 @@ public final class LoopNest {
         panelPacker.pack(packer, block, kc, n, packedB, to);
     }
 
-    /** {@code C = alpha sums + beta C + bias}. */
-    private void finish(GemmProblem p, Packer packer, long batch, long ic, long jc, int m, int n) {
+    /**
+     * {@code C = f(alpha sums + beta C + bias)} for {@code m} rows of the task, from {@code first} on: row by row, so that one is read
+     * from L2 once, and as soon as the sums of these rows are complete.
+     */
+    private void finish(GemmProblem p, Packer packer, long batch, long ic, long jc, int first, int m, int n) {
         int padded = Lanes.roundUp(n, NR);
-        other = memory.atLeast(other, padded);
-        for (int row = 0; p.alpha != 1f && row < m; row++) {
-            RowOps.scale(sums, row * ldc, padded, p.alpha);
-        }
         long start = p.start(p.c(), batch);
-        for (int row = 0; p.beta != 0f && row < m; row++) {
-            packer.read(block.matrix(p.c(), start, ic + row, jc), 1, n, other, 0, padded);
-            RowOps.addScaled(sums, row * ldc, padded, other, p.beta);
-        }
         Tensor bias = p.bias();
         if (bias != null) {
             long step = bias.stride(0);
-            packer.read(block.set(bias, bias.offset() + jc * step, 0, step), 1, n, other, 0, padded);
-            for (int row = 0; row < m; row++) {
-                RowOps.addScaled(sums, row * ldc, padded, other, 1f);
+            addend = memory.atLeast(addend, padded);
+            packer.read(block.set(bias, bias.offset() + jc * step, 0, step), 1, n, addend, 0, padded);
+        }
+        if (p.beta != 0f) {
+            before = memory.atLeast(before, padded);
+        }
+        RowFunction function = p.function();
+        if (function != null) {
+            room = memory.atLeast(room, Activation.room(padded));
+        }
+        for (int row = first; row < first + m; row++) {
+            int at = row * ldc;
+            if (p.alpha != 1f) {
+                RowOps.scale(sums, at, padded, p.alpha);
+            }
+            if (p.beta != 0f) {
+                packer.read(block.matrix(p.c(), start, ic + row, jc), 1, n, before, 0, padded);
+                RowOps.addScaled(sums, at, padded, before, p.beta);
+            }
+            if (bias != null) {
+                RowOps.add(sums, at, padded, addend, 0);
+            }
+            if (function != null) {
+                function.apply(sums, at, padded, room);
             }
         }
-        packer.write(sums, 0, ldc, m, n, block.matrix(p.c(), start, ic, jc));
+        packer.write(sums, first * ldc, ldc, m, n, block.matrix(p.c(), start, ic + first, jc));
     }
 }

@@ -35,7 +35,7 @@ public final class TaskGrid {
      */
     public long divide(GemmProblem problem, int parallelism) {
         strips = 0;
-        if (problem.m == 0 || problem.n == 0 || problem.batches == 0) {
+        if (problem.m == 0 || problem.n == 0 || problem.batches() == 0) {
             return 0;
         }
         taskRows = evenly(problem.m, TASK_ROWS, ROW_STEP);
@@ -57,7 +57,7 @@ public final class TaskGrid {
     private long count(GemmProblem problem) {
         rowBlocks = Math.ceilDiv(problem.m, (long) taskRows);
         strips = Checks.fitsInt(Math.ceilDiv(problem.n, (long) taskColumns), "columns of c");
-        tasksOfStrip = problem.batches * rowBlocks;
+        tasksOfStrip = problem.batches() * rowBlocks;
         return tasksOfStrip * strips;
     }
 

@@ -51,8 +51,8 @@ public final class Activation {
     private Activation() {}
 
     /** {@code row = max(row, 0)}; NaN stays NaN. */
-    public static void relu(float[] row, int length) {
-        for (int i = 0; i < length; i += COUNT) {
+    public static void relu(float[] row, int at, int length) {
+        for (int i = at; i < at + length; i += COUNT) {
             FloatVector x = FloatVector.fromArray(FLOATS, row, i);
             x.blend(0f, x.compare(VectorOperators.LT, 0f)).intoArray(row, i);
         }
@@ -67,29 +67,29 @@ public final class Activation {
     }
 
     /** {@code row = row Phi(row)} with the normal distribution's Phi; needs a buffer of {@link #room} floats. */
-    public static void gelu(float[] row, int length, float[] room) {
-        gauss(row, length, room);
+    public static void gelu(float[] row, int at, int length, float[] room) {
+        gauss(row, at, length, room);
         Exp.shifted(room, 0, length, 1f, 0f, room, 2 * length, 0f);
-        geluOfGauss(row, length, room);
+        geluOfGauss(row, at, length, room);
     }
 
     /** {@code dy *= Phi(x) + x phi(x)} with the normal distribution's Phi and density phi. */
     public static void geluGradient(float[] x, float[] dy, int length, float[] room) {
-        gauss(x, length, room);
+        gauss(x, 0, length, room);
         Exp.shifted(room, 0, length, 1f, 0f, room, 2 * length, 0f);
         geluGradientOfGauss(x, dy, length, room);
     }
 
     /** {@code row = row / (1 + e^-w(row))}, the form with tanh. */
-    public static void geluTanh(float[] row, int length, float[] room) {
-        logistic(row, length, room);
+    public static void geluTanh(float[] row, int at, int length, float[] room) {
+        logistic(row, at, length, room);
         Exp.shifted(room, 0, length, 1f, 0f, room, 2 * length, 0f);
-        geluOfLogistic(row, length, room);
+        geluOfLogistic(row, at, length, room);
     }
 
     /** {@code dy *=} the derivative of the form with tanh. */
     public static void geluTanhGradient(float[] x, float[] dy, int length, float[] room) {
-        logistic(x, length, room);
+        logistic(x, 0, length, room);
         Exp.shifted(room, 0, length, 1f, 0f, room, 2 * length, 0f);
         geluGradientOfLogistic(x, dy, length, room);
     }
@@ -100,9 +100,9 @@ public final class Activation {
     }
 
     /** Computes the exponent {@code -t^2/2} and its rounding error. */
-    private static void gauss(float[] x, int length, float[] room) {
+    private static void gauss(float[] x, int at, int length, float[] room) {
         for (int i = 0; i < length; i += COUNT) {
-            FloatVector t = FloatVector.fromArray(FLOATS, x, i).abs();
+            FloatVector t = FloatVector.fromArray(FLOATS, x, at + i).abs();
             t = t.blend(ERF_LIMIT, t.compare(VectorOperators.GT, ERF_LIMIT));
             FloatVector square = t.mul(t);
             square.mul(-0.5f).intoArray(room, i);
@@ -111,9 +111,9 @@ public final class Activation {
     }
 
     /** Computes the exponent {@code -w(t)}, {@code w = t (linear + cubic t^2)}, and its rounding error. */
-    private static void logistic(float[] x, int length, float[] room) {
+    private static void logistic(float[] x, int at, int length, float[] room) {
         for (int i = 0; i < length; i += COUNT) {
-            FloatVector t = FloatVector.fromArray(FLOATS, x, i).abs();
+            FloatVector t = FloatVector.fromArray(FLOATS, x, at + i).abs();
             t = t.blend(TANH_LIMIT, t.compare(VectorOperators.GT, TANH_LIMIT));
             FloatVector square = t.mul(t);
             FloatVector squareLost = t.fma(t, square.neg());
@@ -131,9 +131,9 @@ public final class Activation {
         }
     }
 
-    private static void geluOfGauss(float[] row, int length, float[] room) {
+    private static void geluOfGauss(float[] row, int at, int length, float[] room) {
         for (int i = 0; i < length; i += COUNT) {
-            FloatVector x = FloatVector.fromArray(FLOATS, row, i);
+            FloatVector x = FloatVector.fromArray(FLOATS, row, at + i);
             FloatVector t = x.abs();
             t = t.blend(ERF_LIMIT, t.compare(VectorOperators.GT, ERF_LIMIT));
             FloatVector p = t.fma(FloatVector.broadcast(FLOATS, P4), FloatVector.broadcast(FLOATS, P3));
@@ -148,7 +148,7 @@ public final class Activation {
             FloatVector e = FloatVector.fromArray(FLOATS, room, i);
             e = e.fma(FloatVector.fromArray(FLOATS, room, length + i), e);
             FloatVector positive = x.blend(0f, x.compare(VectorOperators.LT, 0f));
-            t.neg().fma(e.mul(p).div(q), positive).intoArray(row, i);
+            t.neg().fma(e.mul(p).div(q), positive).intoArray(row, at + i);
         }
     }
 
@@ -174,15 +174,15 @@ public final class Activation {
         }
     }
 
-    private static void geluOfLogistic(float[] row, int length, float[] room) {
+    private static void geluOfLogistic(float[] row, int at, int length, float[] room) {
         for (int i = 0; i < length; i += COUNT) {
-            FloatVector x = FloatVector.fromArray(FLOATS, row, i);
+            FloatVector x = FloatVector.fromArray(FLOATS, row, at + i);
             FloatVector t = x.abs();
             t = t.blend(TANH_LIMIT, t.compare(VectorOperators.GT, TANH_LIMIT));
             FloatVector e = FloatVector.fromArray(FLOATS, room, i);
             e = e.fma(FloatVector.fromArray(FLOATS, room, length + i), e);
             FloatVector positive = x.blend(0f, x.compare(VectorOperators.LT, 0f));
-            t.neg().fma(e.div(e.add(1f)), positive).intoArray(row, i);
+            t.neg().fma(e.div(e.add(1f)), positive).intoArray(row, at + i);
         }
     }
 

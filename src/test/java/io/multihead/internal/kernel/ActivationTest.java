@@ -36,9 +36,11 @@ class ActivationTest {
     @Test
     void geluIsWithinAFewUlps() {
         double erf =
-                worst(x -> Activation.gelu(x, CHUNK, room(CHUNK)), ReferenceActivation::gelu, ActivationTest::ulpOf);
+                worst(x -> Activation.gelu(x, 0, CHUNK, room(CHUNK)), ReferenceActivation::gelu, ActivationTest::ulpOf);
         double tanh = worst(
-                x -> Activation.geluTanh(x, CHUNK, room(CHUNK)), ReferenceActivation::geluTanh, ActivationTest::ulpOf);
+                x -> Activation.geluTanh(x, 0, CHUNK, room(CHUNK)),
+                ReferenceActivation::geluTanh,
+                ActivationTest::ulpOf);
         Promises.GELU.record(Math.max(erf, tanh));
         assertTrue(erf <= ULPS, "erf: " + erf);
         assertTrue(tanh <= ULPS, "tanh: " + tanh);
@@ -120,10 +122,10 @@ class ActivationTest {
             float[] y = Arrays.copyOf(x, Lanes.PANEL);
             float[] dy = Arrays.copyOf(x, Lanes.PANEL);
             if (tanh) {
-                Activation.geluTanh(y, y.length, room(y.length));
+                Activation.geluTanh(y, 0, y.length, room(y.length));
                 slope(Activation::geluTanhGradient, dy);
             } else {
-                Activation.gelu(y, y.length, room(y.length));
+                Activation.gelu(y, 0, y.length, room(y.length));
                 slope(Activation::geluGradient, dy);
             }
             for (int i = 0; i < limits.length; i++) {
@@ -137,7 +139,7 @@ class ActivationTest {
     void relu() {
         float[] x = Arrays.copyOf(new float[] {-2f, 0f, -0f, 3f, Float.NaN, Float.NEGATIVE_INFINITY}, Lanes.PANEL);
         float[] y = x.clone();
-        Activation.relu(y, y.length);
+        Activation.relu(y, 0, y.length);
         assertEquals("[0.0, 0.0, -0.0, 3.0, NaN, 0.0]", Arrays.toString(Arrays.copyOf(y, 6)));
         slope((at, dy, length, room) -> Activation.reluGradient(at, dy, length), x);
         assertEquals("[0.0, 0.0, 0.0, 1.0, 1.0, 0.0]", Arrays.toString(Arrays.copyOf(x, 6)));

@@ -1,0 +1,15 @@
+package io.multihead.internal.gemm;
+
+import io.multihead.internal.kernel.Activation;
+
+/** A function of each element of C, applied to complete rows in scratch before they are written. Stateless. */
+public interface RowFunction {
+    /**
+     * Changes elements in place.
+     *
+     * @param row the elements, from {@code at} on
+     * @param length how many, a multiple of 32
+     * @param room anything, {@link Activation#room} floats for the elements
+     */
+    void apply(float[] row, int at, int length, float[] room);
+}
