@@ -3,6 +3,7 @@ package io.multihead.nn;
 import io.multihead.compute.Compute;
 import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
+import io.multihead.gemm.GemmOptions.Activation;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.TensorChecks;
@@ -124,6 +125,11 @@ public final class Linear implements Layer {
 
     @Override
     public void forward(Compute cpu, Tensor x, Tensor y) {
+        forward(cpu, x, y, Activation.NONE);
+    }
+
+    /** Computes the layer and the activation that follows it. */
+    void forward(Compute cpu, Tensor x, Tensor y, Activation activation) {
         LayerChecks.forward(cpu, this, x, y);
         PackedWeights weights = packed;
         if (weights == null) {
@@ -131,7 +137,8 @@ public final class Linear implements Layer {
             packed = weights;
         }
         boolean flat = Views.flattens(x) && Views.flattens(y);
-        Gemm.multiply(cpu, matrices(x, flat), weights, matrices(y, flat), GemmOptions.DEFAULT.withBias(bias));
+        GemmOptions options = GemmOptions.DEFAULT.withBias(bias).withActivation(activation);
+        Gemm.multiply(cpu, matrices(x, flat), weights, matrices(y, flat), options);
     }
 
     @Override

@@ -24,8 +24,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Sequence implements Layer {
     private final List<Layer> layers;
-    /** Those that {@link #forward} computes: none that copies only, unless all of them do. */
-    private final List<Layer> inference;
+    /** What {@link #forward} computes: no layer that copies only, unless all of them do. */
+    private final List<InferenceStep> inference;
 
     private final List<String> prefixes;
     private final Map<String, Tensor> parameters;
@@ -48,7 +48,7 @@ public final class Sequence implements Layer {
         layers = parts.stream().map(Part::layer).toList();
         List<Layer> computing =
                 layers.stream().filter(layer -> !layer.isIdentityInInference()).toList();
-        inference = computing.isEmpty() ? layers.subList(0, 1) : computing;
+        inference = InferenceStep.of(computing.isEmpty() ? layers.subList(0, 1) : computing);
         prefixes = parts.stream().map(Part::prefix).toList();
         Map<String, Tensor> named = new LinkedHashMap<>();
         for (Part part : parts) {
@@ -133,8 +133,10 @@ public final class Sequence implements Layer {
                 Tensor result = slices.output(slice);
                 Tensor input = slices.input(slice);
                 for (int i = 0; i < inference.size(); i++) {
-                    Tensor output = output(inference, fresh(i, even, odd), i, input, result);
-                    inference.get(i).forward(cpu, input, output);
+                    InferenceStep step = inference.get(i);
+                    TensorArena arena = fresh(i, even, odd);
+                    Tensor output = i == inference.size() - 1 ? result : output(arena, step.layer(), input);
+                    step.forward(cpu, input, output);
                     input = output;
                 }
             }
@@ -145,8 +147,8 @@ public final class Sequence implements Layer {
     private long widest(Shape input) {
         Shape shape = input;
         long widest = 0;
-        for (Layer layer : inference) {
-            shape = layer.outputShape(shape);
+        for (InferenceStep step : inference) {
+            shape = step.layer().outputShape(shape);
             widest = Math.max(widest, shape.elements());
         }
         return widest;
@@ -169,7 +171,7 @@ public final class Sequence implements Layer {
         try (Execution.Running call = Operation.execution(cpu).begin()) {
             Tensor input = x;
             for (int i = 0; i < layers.size(); i++) {
-                Tensor output = output(layers, arena, i, input, y);
+                Tensor output = i == layers.size() - 1 ? y : output(arena, layers.get(i), input);
                 passes.add(layers.get(i).record(cpu, input, output, SplitMix64.seedOf(seed, i)));
                 inputs.add(input.shape());
                 input = output;
@@ -209,10 +211,8 @@ public final class Sequence implements Layer {
         }
     }
 
-    private static Tensor output(List<Layer> stack, TensorArena arena, int index, Tensor input, Tensor y) {
-        return index == stack.size() - 1
-                ? y
-                : arena.f32(stack.get(index).outputShape(input.shape()).toArray());
+    private static Tensor output(TensorArena arena, Layer layer, Tensor input) {
+        return arena.f32(layer.outputShape(input.shape()).toArray());
     }
 
     @Override
