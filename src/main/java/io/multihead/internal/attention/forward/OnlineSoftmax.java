@@ -66,7 +66,7 @@ final class OnlineSoftmax {
         }
         // no branch per row: a wrong guess would wait for the row's whole reduction, 2 % of attention
         RowOps.raise(maximum, tile, rescale, Lanes.roundUp(count, Lanes.COUNT));
-        Exp.shifted(rescale, 0, rescale.length, scale, 0f, unused, 0, 0f);
+        Exp.shifted(rescale, 0, Lanes.roundUp(count, PANEL), scale, 0f, unused, 0, 0f);
     }
 
     /** Sets {@code e^(m - m') = 1}: for callers who have raised the maximum over all keys before. */

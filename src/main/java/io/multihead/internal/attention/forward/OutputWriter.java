@@ -21,15 +21,18 @@ final class OutputWriter {
         int rows = queries.rows();
         ScoreRule rule = call.problem.scores();
         divisors = memory.atLeast(divisors, rows);
-        for (int row = 0; row < rows; row++) {
-            divisors[row] = softmax.normalise(row, rule.sink(queries.head(row)));
-        }
         Tensor to = call.tensors.output();
         Tensor lse = call.tensors.logSumExp();
         int valueDim = call.problem.valueDim();
         for (int row = 0; row < rows; ) {
             int run = queries.rowsOfHead(row);
-            long at = queries.position(to, row);
+            float sink = rule.sink(queries.head(row));
+            for (int r = row; r < row + run; r++) {
+                divisors[r] = softmax.normalise(r, sink);
+                if (lse != null) {
+                    lse.setAt(queries.position(lse, r), softmax.logSumExp(r, sink));
+                }
+            }
             packer.write(
                     softmax.output(),
                     softmax.at(row),
@@ -37,12 +40,9 @@ final class OutputWriter {
                     run,
                     valueDim,
                     to,
-                    at,
+                    queries.position(to, row),
                     to.stride(2),
                     to.stride(3));
-            for (int r = row; lse != null && r < row + run; r++) {
-                lse.setAt(queries.position(lse, r), softmax.logSumExp(r, rule.sink(queries.head(r))));
-            }
             row += run;
         }
     }

@@ -28,11 +28,14 @@ final class VisibleKeys {
         long oldest = source.firstKey(sequence);
         first = Long.MAX_VALUE;
         end = 0;
-        for (int row = 0; row < rows; row++) {
-            ends[row] = mask.visibleKeys(queries.query(row), offset, keys);
-            firsts[row] = Math.max(oldest, mask.firstKey(queries.query(row), offset));
-            first = Math.min(first, firsts[row]);
-            end = Math.max(end, ends[row]);
+        for (int row = 0; row < rows; ) {
+            long query = queries.query(row);
+            for (int last = row + queries.rowsOfHead(row); row < last; row++, query++) {
+                ends[row] = mask.visibleKeys(query, offset, keys);
+                firsts[row] = Math.max(oldest, mask.firstKey(query, offset));
+                first = Math.min(first, firsts[row]);
+                end = Math.max(end, ends[row]);
+            }
         }
     }
 
