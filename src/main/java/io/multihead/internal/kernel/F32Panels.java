@@ -10,6 +10,7 @@ import static io.multihead.internal.kernel.Lanes.ROW;
 import io.multihead.internal.base.NativeMemory;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorOperators;
 
@@ -81,16 +82,14 @@ public final class F32Panels {
     public static void fromColumns(
             float[] rows, int depth, int columns, float[] buffer, MemorySegment panels, long p0) {
         for (int column = 0; column < columns; column += PANEL) {
-            for (int j = 0; j < PANEL; j++) {
-                if (column + j < columns) {
-                    int from = (column + j) * ROW;
-                    for (int k = 0; k < depth; k++) {
-                        buffer[k * PANEL + j] = rows[from + k];
-                    }
-                } else {
-                    for (int k = 0; k < depth; k++) {
-                        buffer[k * PANEL + j] = 0f;
-                    }
+            int wide = Math.min(PANEL, columns - column);
+            if (wide < PANEL) {
+                Arrays.fill(buffer, 0, depth * PANEL, 0f);
+            }
+            for (int j = 0; j < wide; j++) {
+                int from = (column + j) * ROW;
+                for (int k = 0; k < depth; k++) {
+                    buffer[k * PANEL + j] = rows[from + k];
                 }
             }
             MemorySegment.copy(
