@@ -30,13 +30,14 @@ public final class F32Panels {
      * Copies rows of B to rows of panels: {@code panels[j / 32][k][j % 32] = rows[k][j]}. The rows must be zero from
      * {@code columns} to the next whole panel.
      *
+     * @param r0 index of the first row's first element
      * @param ld floats from row to row
      * @param p0 offset in bytes of the first row in the first panel
      * @param depth rows of each panel, of which {@code count} are written
      * @return whether every element is finite
      */
     public static boolean fromRows(
-            float[] rows, int ld, int count, int columns, MemorySegment panels, long p0, int depth) {
+            float[] rows, int r0, int ld, int count, int columns, MemorySegment panels, long p0, int depth) {
         MemorySegment memory = NativeMemory.known(panels);
         FloatVector finite = FloatVector.zero(FLOATS);
         FloatVector zero = FloatVector.zero(FLOATS);
@@ -44,7 +45,7 @@ public final class F32Panels {
             long to = p0 + (long) column * depth * WORD;
             for (int k = 0; k < count; k++) {
                 for (int lane = 0; lane < PANEL; lane += COUNT) {
-                    FloatVector v = FloatVector.fromArray(FLOATS, rows, k * ld + column + lane);
+                    FloatVector v = FloatVector.fromArray(FLOATS, rows, r0 + k * ld + column + lane);
                     v.intoMemorySegment(memory, to + (k * PANEL + lane) * WORD, ORDER);
                     finite = v.fma(zero, finite);
                 }
@@ -76,18 +77,19 @@ public final class F32Panels {
      * {@code panels[j / 32][k][j % 32] = rows[j][k]}. Columns from {@code columns} to the next whole panel become zero. They are
      * transposed within a buffer: until it is compiled, access to an element of a segment takes a hundred times as long.
      *
+     * @param r0 index of the first row's first element
      * @param buffer holds one panel: at least {@code 32 depth} floats
      * @param p0 offset in bytes of the first panel
      */
     public static void fromColumns(
-            float[] rows, int depth, int columns, float[] buffer, MemorySegment panels, long p0) {
+            float[] rows, int r0, int depth, int columns, float[] buffer, MemorySegment panels, long p0) {
         for (int column = 0; column < columns; column += PANEL) {
             int wide = Math.min(PANEL, columns - column);
             if (wide < PANEL) {
                 Arrays.fill(buffer, 0, depth * PANEL, 0f);
             }
             for (int j = 0; j < wide; j++) {
-                int from = (column + j) * ROW;
+                int from = r0 + (column + j) * ROW;
                 for (int k = 0; k < depth; k++) {
                     buffer[k * PANEL + j] = rows[from + k];
                 }

@@ -154,8 +154,8 @@ public final class PanelMemory {
     }
 
     /** Packs rows into F32 panels as {@link F32Panels#fromRows} does, and returns whether every element is finite. */
-    public boolean packRows(float[] rows, int ld, int count, int columns, int at, int depth) {
-        return F32Panels.fromRows(rows, ld, count, columns, segment, format.offset(at), depth);
+    public boolean packRows(float[] rows, int r0, int ld, int count, int columns, int at, int depth) {
+        return F32Panels.fromRows(rows, r0, ld, count, columns, segment, format.offset(at), depth);
     }
 
     /**
@@ -172,7 +172,7 @@ public final class PanelMemory {
      *
      * @param buffer at least {@code 32 depth} floats
      */
-    public void packColumns(float[] rows, int depth, int columns, float[] buffer, int at) {
-        F32Panels.fromColumns(rows, depth, columns, buffer, segment, format.offset(at));
+    public void packColumns(float[] rows, int r0, int depth, int columns, float[] buffer, int at) {
+        F32Panels.fromColumns(rows, r0, depth, columns, buffer, segment, format.offset(at));
     }
 }

@@ -46,7 +46,7 @@ public final class PanelPacker {
                 int count = Math.min(TRANSPOSED_COLUMNS, columns - column);
                 long from = b.at() + column * b.columnStride();
                 packer.read(b.tensor(), from, b.columnStride(), 1, count, depth, rows, 0, ROW);
-                panels.packColumns(rows, depth, count, packer.panel(depth), p0 + column * depth);
+                panels.packColumns(rows, 0, depth, count, packer.panel(depth), p0 + column * depth);
             }
         } else {
             for (int column = 0; column < columns; column += RUN_COLUMNS) {
@@ -65,7 +65,7 @@ public final class PanelPacker {
             if (isCold) {
                 panels.copyRows(rows, RUN_COLUMNS, count, columns, packer.panel(count), p0 + k * PANEL, depth);
             } else {
-                panels.packRows(rows, RUN_COLUMNS, count, columns, p0 + k * PANEL, depth);
+                panels.packRows(rows, 0, RUN_COLUMNS, count, columns, p0 + k * PANEL, depth);
             }
         }
     }

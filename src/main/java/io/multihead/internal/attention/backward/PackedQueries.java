@@ -135,12 +135,12 @@ final class PackedQueries {
                 RowOps.scale(staging.rows, r * ROW, Lanes.roundUp(depth, PANEL), factor);
             }
             queryColumns.packColumns(
-                    staging.rows, depth, count, staging.packer().panel(depth), d * MAX_ROWS);
-            if (!queryRows.packRows(staging.rows, ROW, count, depth, d * count, count)) {
+                    staging.rows, 0, depth, count, staging.packer().panel(depth), d * MAX_ROWS);
+            if (!queryRows.packRows(staging.rows, 0, ROW, count, depth, d * count, count)) {
                 for (int r = 0; r < count; r++) {
                     ScoreGradient.dropStrays(staging.rows, r * ROW, Lanes.roundUp(depth, PANEL));
                 }
-                queryRows.packRows(staging.rows, ROW, count, depth, d * count, count);
+                queryRows.packRows(staging.rows, 0, ROW, count, depth, d * count, count);
             }
         }
     }
@@ -160,10 +160,10 @@ final class PackedQueries {
                         ScoreGradient.dot(staging.rows, r * ROW, staging.other, r * ROW, padded, staging.partial);
             }
             gradientColumns.packColumns(
-                    staging.rows, depth, count, staging.packer().panel(depth), d * MAX_ROWS);
-            if (!gradientRows.packRows(staging.rows, ROW, count, depth, d * count, count)) {
+                    staging.rows, 0, depth, count, staging.packer().panel(depth), d * MAX_ROWS);
+            if (!gradientRows.packRows(staging.rows, 0, ROW, count, depth, d * count, count)) {
                 moveNonFinite(staging, valueDim, d, depth);
-                gradientRows.packRows(staging.rows, ROW, count, depth, d * count, count);
+                gradientRows.packRows(staging.rows, 0, ROW, count, depth, d * count, count);
             }
         }
     }

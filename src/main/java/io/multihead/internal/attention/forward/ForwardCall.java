@@ -125,6 +125,12 @@ public class ForwardCall extends Operation implements LoopBody {
         }
     }
 
+    /** Returns one strip per thread: threads that took tasks in order would each pack the keys of every head group. */
+    @Override
+    public int strips() {
+        return Math.min(parallelism(), schedule.tasks());
+    }
+
     private void attend(ForwardWorker worker, int task, Packer packer) {
         worker.bind(
                 arguments,
@@ -132,7 +138,8 @@ public class ForwardCall extends Operation implements LoopBody {
                 schedule.keyValueHead(task),
                 schedule.firstRow(task),
                 schedule.rows(task),
-                schedule.keepsPacked());
+                schedule.keepsPacked(),
+                Math.ceilDiv(schedule.tasks(), parallelism()));
         int state = task * stateFloats;
         if (merging) {
             worker.mergeSplits(arguments, packer, schedule.splits(task), states, state, stateFloats);

@@ -41,11 +41,18 @@ final class ForwardWorker {
         materialised = new MaterialisedForward(queries, visible, blocks, scores, staging);
     }
 
-    /** Begins a task: {@code rows} query rows of a head group from {@code firstRow} on. */
-    void bind(ForwardArguments call, int sequence, int keyValueHead, long firstRow, int rows, boolean keepsPacked) {
-        queries.bind(call.problem, sequence, keyValueHead, firstRow, rows);
+    /** Begins a task: {@code rows} query rows of a head group from {@code firstRow} on, one of {@code tasks} of this thread. */
+    void bind(
+            ForwardArguments call,
+            int sequence,
+            int keyValueHead,
+            long firstRow,
+            int rows,
+            boolean keepsPacked,
+            int tasks) {
+        queries.bind(call.problem, sequence, keyValueHead, firstRow, rows, tasks);
         visible.bind(queries, call.mask, call.source());
-        blocks.bind(call.source(), queries.group(), rows, keepsPacked);
+        blocks.bind(call.source(), queries.group(), rows, keepsPacked, tasks);
     }
 
     /** Ends a task and drops every reference to the caller's memory. */

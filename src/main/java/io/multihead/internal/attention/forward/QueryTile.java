@@ -8,6 +8,7 @@ import static io.multihead.internal.kernel.Lanes.ROW_STEP;
 import io.multihead.internal.attention.AttentionProblem;
 import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.attention.HeadGroup;
+import io.multihead.internal.attention.HeadRows;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.layout.Packer;
@@ -16,20 +17,27 @@ import io.multihead.tensor.Tensor;
 
 /** The query rows of one task: which they are, and Q packed as a left operand. Belongs to one thread. */
 final class QueryTile {
-    private final Scratch memory;
     private final HeadGroup group = new HeadGroup();
-    private float[] packed = new float[0];
+    private final HeadRows packed;
     private long firstRow;
     private int rows;
     private int paddedRows;
+    /** The most heads whose rows are read at once. */
+    private int mostHeads;
 
     QueryTile(Scratch memory) {
-        this.memory = memory;
+        packed = new HeadRows(memory);
     }
 
-    /** Sets the rows: {@code newRows} of a head group from {@code newFirstRow} on. */
-    void bind(AttentionProblem problem, int sequence, int keyValueHead, long newFirstRow, int newRows) {
+    /**
+     * Sets the rows: {@code newRows} of a head group from {@code newFirstRow} on.
+     *
+     * @param newMostHeads of how many heads this thread may have the next tasks
+     */
+    void bind(
+            AttentionProblem problem, int sequence, int keyValueHead, long newFirstRow, int newRows, int newMostHeads) {
         group.bind(problem, sequence, keyValueHead);
+        mostHeads = newMostHeads;
         firstRow = newFirstRow;
         rows = newRows;
     }
@@ -38,22 +46,33 @@ final class QueryTile {
         group.release();
     }
 
-    /** Packs the queries in chunks of headDim, {@link #chunk} floats apart. */
+    /** Packs the queries in chunks of headDim, {@link #chunk} floats apart, unless they came with those of another head. */
     void load(Tensor query, Packer packer) {
         int headDim = group.problem().headDim();
+        if (packed.moveTo(group.tag(), headDim)) {
+            return;
+        }
+        boolean whole = rows == group.queries() && group.rows() == rows;
+        int heads = whole ? Math.min(mostHeads, HeadRows.adjacent(query, group.keyValueHead())) : 1;
+        read(query, packer, heads * headDim);
+        packed.hold(group.tag(), heads > 1 ? heads : 0);
+    }
+
+    /** Reads {@code width} elements of each row: those of one head, or of several that are one chunk together. */
+    private void read(Tensor query, Packer packer, int width) {
         float factor = group.problem().scores().queryFactor();
         paddedRows = Lanes.roundUp(rows, ROW_STEP) + ROW_STEP;
-        packed = memory.atLeast(packed, Math.ceilDiv(Math.max(1, headDim), DIM_CHUNK) * paddedRows * ROW);
+        float[] to = packed.reserve(Math.ceilDiv(Math.max(1, width), DIM_CHUNK) * paddedRows);
         for (int row = 0; row < rows; ) {
             int run = rowsOfHead(row);
             long at = position(query, row);
-            for (int d = 0; d < headDim; d += DIM_CHUNK) {
-                int depth = Math.min(DIM_CHUNK, headDim - d);
-                int to = (d / DIM_CHUNK * paddedRows + row) * ROW;
+            for (int d = 0; d < width; d += DIM_CHUNK) {
+                int depth = Math.min(DIM_CHUNK, width - d);
+                int first = (d / DIM_CHUNK * paddedRows + row) * ROW;
                 long from = at + d * query.stride(3);
-                packer.read(query, from, query.stride(2), query.stride(3), run, depth, packed, to, ROW);
+                packer.read(query, from, query.stride(2), query.stride(3), run, depth, to, first, ROW);
                 for (int r = 0; factor != 1f && r < run; r++) {
-                    RowOps.scale(packed, to + r * ROW, Lanes.roundUp(depth, PANEL), factor);
+                    RowOps.scale(to, first + r * ROW, Lanes.roundUp(depth, PANEL), factor);
                 }
             }
             row += run;
@@ -62,7 +81,12 @@ final class QueryTile {
 
     /** Returns the packed queries, {@link Lanes#ROW} floats apart. */
     float[] packed() {
-        return packed;
+        return packed.rows();
+    }
+
+    /** Returns the index of the first element of a packed query. */
+    int packedAt(int row) {
+        return row * ROW + packed.column();
     }
 
     /** Returns how many floats the next 256 elements of a packed query are further. */

@@ -57,7 +57,7 @@ final class ScoreTile {
     /** Computes {@code S = Q K^T} of a tile and a block's first keys, neither scaled nor masked. */
     void multiplyUnmasked(KeyValueBlock block, int tile, int keys, int at) {
         int count = queries.tileRows(tile);
-        block.multiplyKeys(product, queries.packed(), tile * ROW, queries.chunk(), count, keys, scores, at);
+        block.multiplyKeys(product, queries.packed(), queries.packedAt(tile), queries.chunk(), count, keys, scores, at);
     }
 
     /** Computes {@code S = Q K^T}, masked; already scaled if something else is done to it, or else by the exponential. */

@@ -5,6 +5,7 @@ import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
 import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.HeadRows;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.gemm.MacroKernel;
 import io.multihead.internal.gemm.SegmentedPanels;
@@ -39,6 +40,10 @@ public final class KeyValueBlock {
     private final PackedPanels packedValues = new PackedPanels();
     /** Moved out of {@link #packedValues} and valid as long as these, also while a task reads the block in place. */
     private final NonFiniteValues nonFinite;
+    /** Rows of this head and the next ones, where these are beside it. */
+    private final HeadRows keyRows;
+
+    private final HeadRows valueRows;
 
     private @Nullable KeyValueSource source;
     private int sequence;
@@ -48,6 +53,7 @@ public final class KeyValueBlock {
     private int valueDim;
     private long firstKey;
     private int count;
+    private int mostHeads;
     /** Keys of one span of panels. */
     private int spanKeys;
     /** Whether the spans are read in place. */
@@ -58,6 +64,8 @@ public final class KeyValueBlock {
     KeyValueBlock(Scratch memory) {
         this.memory = memory;
         nonFinite = new NonFiniteValues(memory);
+        keyRows = new HeadRows(memory);
+        valueRows = new HeadRows(memory);
         for (int i = 0; i < MAX_SPANS; i++) {
             spans[i] = new KeyValueSpan();
         }
@@ -77,8 +85,10 @@ public final class KeyValueBlock {
      * Finds out where the keys are stored.
      *
      * @param rows how many query rows will read them: a few widen narrow panels in registers
+     * @param newMostHeads of how many heads, this one included, rows may be read at once
      */
-    void locate(long newFirstKey, int newCount, int rows) {
+    void locate(long newFirstKey, int newCount, int rows, int newMostHeads) {
+        mostHeads = newMostHeads;
         firstKey = newFirstKey;
         count = newCount;
         KeyValueSource from = source();
@@ -122,8 +132,10 @@ public final class KeyValueBlock {
                     widenKeys(d, depth, key, panels, d * Blocking.KEY_BLOCK + key * depth);
                 }
             } else {
-                readRows(true, packer, d, depth, staging);
-                panels.packColumns(staging, depth, count, packer.panel(depth), d * Blocking.KEY_BLOCK);
+                boolean several = readHeads(keyRows, spans[0].key(), packer, headDim);
+                float[] rows = several ? keyRows.rows() : readRows(true, packer, d, depth, staging);
+                int at = several ? keyRows.column() : 0;
+                panels.packColumns(rows, at, depth, count, packer.panel(depth), d * Blocking.KEY_BLOCK);
             }
         }
         packedKeys.packed(tag, firstKey, count);
@@ -140,8 +152,10 @@ public final class KeyValueBlock {
         } else {
             for (int d = 0; d < valueDim; d += DIM_CHUNK) {
                 int depth = Math.min(DIM_CHUNK, valueDim - d);
-                readRows(false, packer, d, depth, staging);
-                finite &= panels.packRows(staging, ROW, count, depth, d * count, count);
+                boolean several = readHeads(valueRows, spans[0].value(), packer, valueDim);
+                float[] rows = several ? valueRows.rows() : readRows(false, packer, d, depth, staging);
+                int at = several ? valueRows.column() : 0;
+                finite &= panels.packRows(rows, at, ROW, count, depth, d * count, count);
             }
         }
         nonFinite.clear();
@@ -151,8 +165,27 @@ public final class KeyValueBlock {
         packedValues.packed(tag, firstKey, count);
     }
 
+    /**
+     * Reads all rows of the sequence, of this head and of those beside it, unless they were read with those of another head.
+     *
+     * @return false where no head is beside this one, or the keys are more than a block
+     */
+    private boolean readHeads(HeadRows rows, KeyValueSpan.Side side, Packer packer, int dim) {
+        if (rows.moveTo(tag, dim)) {
+            return true;
+        }
+        int heads = Math.min(mostHeads, side.heads);
+        if (heads == 1 || firstKey > 0 || spans[0].keys() != count) {
+            return false;
+        }
+        float[] to = rows.reserve(count);
+        packer.read(side.tensor(), side.position, side.rowStride, 1, count, heads * dim, to, 0, ROW);
+        rows.hold(tag, heads);
+        return true;
+    }
+
     /** Reads a chunk of rows of tensors, span after span. */
-    private void readRows(boolean ofKeys, Packer packer, int d, int depth, float[] staging) {
+    private float[] readRows(boolean ofKeys, Packer packer, int d, int depth, float[] staging) {
         KeyValueSpan span = spans[0];
         for (int row = 0; row < count; ) {
             source().locate(sequence, head, firstKey + row, span);
@@ -162,6 +195,7 @@ public final class KeyValueBlock {
             packer.read(side.tensor(), at, side.rowStride, side.columnStride, rows, depth, staging, row * ROW, ROW);
             row += rows;
         }
+        return staging;
     }
 
     /** Widens one panel of narrow keys, without the scales of i8. */

@@ -47,12 +47,15 @@ public final class KeyValueSpan {
         int panel;
 
         int scale;
+        /** Heads, the located one included, whose rows follow each other in memory. */
+        int heads;
 
         private void setRows(Tensor newTensor, long newPosition, long newRowStride, long newColumnStride) {
             tensor = Checks.notNull(newTensor, "tensor");
             position = newPosition;
             rowStride = newRowStride;
             columnStride = newColumnStride;
+            heads = 1;
         }
 
         Tensor tensor() {
@@ -79,6 +82,13 @@ public final class KeyValueSpan {
     public KeyValueSpan valueRows(Tensor tensor, long position, long rowStride, long columnStride) {
         panels = null;
         value.setRows(tensor, position, rowStride, columnStride);
+        return this;
+    }
+
+    /** Sets how many heads follow each other in memory, after the rows; the located one is the first of them. */
+    KeyValueSpan adjacentHeads(int ofKeys, int ofValues) {
+        key.heads = ofKeys;
+        value.heads = ofValues;
         return this;
     }
 

@@ -18,6 +18,7 @@ public final class PackedBlocks {
     private int headDim;
     private int valueDim;
     private int rows;
+    private int mostHeads;
     private boolean keepsAll;
 
     /** Creates an empty cache. */
@@ -31,8 +32,10 @@ public final class PackedBlocks {
      *
      * @param newRows how many query rows will read each block
      * @param newKeepsAll whether all blocks are kept, or each takes the place of the one before
+     * @param newMostHeads of how many heads this thread may have the next tasks
      */
-    public void bind(KeyValueSource newSource, HeadGroup group, int newRows, boolean newKeepsAll) {
+    public void bind(KeyValueSource newSource, HeadGroup group, int newRows, boolean newKeepsAll, int newMostHeads) {
+        mostHeads = newMostHeads;
         source = newSource;
         sequence = group.sequence();
         head = group.keyValueHead();
@@ -55,7 +58,7 @@ public final class PackedBlocks {
             block = blocks[index];
         }
         block.bind(Checks.notNull(source, "source"), sequence, head, tag, headDim, valueDim);
-        block.locate(firstKey, count, rows);
+        block.locate(firstKey, count, rows, mostHeads);
         return block;
     }
 

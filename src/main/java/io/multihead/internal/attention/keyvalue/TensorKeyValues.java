@@ -1,6 +1,7 @@
 package io.multihead.internal.attention.keyvalue;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.attention.HeadRows;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.layout.Positions;
@@ -107,7 +108,8 @@ public final class TensorKeyValues implements KeyValueSource {
         Tensor v = value();
         span.keys(keys(sequence) - at)
                 .keyRows(k, start(k, sequence, head, at), k.stride(2), k.stride(3))
-                .valueRows(v, start(v, sequence, head, at), v.stride(2), v.stride(3));
+                .valueRows(v, start(v, sequence, head, at), v.stride(2), v.stride(3))
+                .adjacentHeads(HeadRows.adjacent(k, head), HeadRows.adjacent(v, head));
     }
 
     private long start(Tensor tensor, int sequence, int head, long at) {
