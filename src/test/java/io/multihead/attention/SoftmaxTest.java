@@ -30,6 +30,10 @@ import org.junit.jupiter.api.TestFactory;
 @Tag("lanes")
 @net.jqwik.api.Tag("lanes")
 class SoftmaxTest {
+    private static final double[] SPECIAL = {
+        Double.NaN, Double.POSITIVE_INFINITY, Double.NEGATIVE_INFINITY, -Float.MAX_VALUE, -0.0
+    };
+
     @TestFactory
     Stream<DynamicTest> equalsPyTorch() {
         return Golden.names("softmax/")
@@ -86,6 +90,40 @@ class SoftmaxTest {
                     assertTrue(error <= relative * expected[j] + 0x1p-126, "p " + expected[j]);
                 }
             }
+            assertTrue(Layout.untouchedOutside(output));
+        }
+    }
+
+    /** Rows in native memory are computed in place and all others in a copy; also with values that are not finite. */
+    @Property(tries = 300)
+    void nativeRowsHaveTheBitsOfCopiedRows(
+            @ForAll @IntRange(max = 9) int rows,
+            @ForAll @IntRange(max = 200) int keys,
+            @ForAll boolean misaligned,
+            @ForAll boolean inPlace,
+            @ForAll long seed) {
+        SplittableRandom random = new SplittableRandom(seed);
+        try (Arena arena = Arena.ofConfined()) {
+            Tensor copied = Numbers.gaussian(Layout.HEAP.allocate(arena, DType.F32, rows, keys), random, 0, 30);
+            if (rows > 2 && keys > 0) {
+                // one row with a special value, and one of nothing else
+                double special = SPECIAL[random.nextInt(SPECIAL.length)];
+                copied.set(special, 0, random.nextInt(keys));
+                for (int j = 0; j < keys; j++) {
+                    copied.set(special, 2, j);
+                }
+            }
+            Layout layout = misaligned ? Layout.MISALIGNED : Layout.DENSE;
+            Tensor scores = layout.allocate(arena, DType.F32, rows, keys);
+            copied.copyTo(scores);
+            Tensor output = inPlace ? scores : layout.allocate(arena, DType.F32, rows, keys);
+            Tensor logSumExp = layout.allocate(arena, DType.F32, rows);
+            Tensor expected = Layout.HEAP.allocate(arena, DType.F32, rows, keys);
+            Tensor expectedLogSumExp = Layout.HEAP.allocate(arena, DType.F32, rows);
+            Softmax.forward(Compute.serial(), copied, expected, expectedLogSumExp, AttentionOptions.DEFAULT);
+            Softmax.forward(Compute.serial(), scores, output, logSumExp, AttentionOptions.DEFAULT);
+            assertArrayEquals(Numbers.of(expected), Numbers.of(output));
+            assertArrayEquals(Numbers.of(expectedLogSumExp), Numbers.of(logSumExp));
             assertTrue(Layout.untouchedOutside(output));
         }
     }

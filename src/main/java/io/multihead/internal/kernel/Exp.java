@@ -18,17 +18,17 @@ public final class Exp {
     /** Below this, {@code e^x} is not a normal f32 and becomes 0. */
     public static final float LOWEST = -87.33654f;
 
-    private static final float LOG2_E = 1.4426950408889634f;
+    static final float LOG2_E = 1.4426950408889634f;
     /** {@code 1.5 * 2^23 + 127}: adding it rounds to an integer and leaves the biased exponent in the low bits. */
-    private static final float ROUND_AND_BIAS = 12582912f + 127f;
+    static final float ROUND_AND_BIAS = 12582912f + 127f;
 
-    private static final float LN2_HIGH = 0.693359375f;
-    private static final float LN2_LOW = -2.12194440e-4f;
-    private static final float C6 = 0.0013821236f;
-    private static final float C5 = 0.008368666f;
-    private static final float C4 = 0.04166826f;
-    private static final float C3 = 0.16666521f;
-    private static final float C2 = 0.49999994f;
+    static final float LN2_HIGH = 0.693359375f;
+    static final float LN2_LOW = -2.12194440e-4f;
+    static final float C6 = 0.0013821236f;
+    static final float C5 = 0.008368666f;
+    static final float C4 = 0.04166826f;
+    static final float C3 = 0.16666521f;
+    static final float C2 = 0.49999994f;
 
     private Exp() {}
 

@@ -27,6 +27,7 @@ public final class SoftmaxCall extends Operation implements LoopBody {
     private static final FloatsKey STAGING = new FloatsKey();
     private static final FloatsKey SUM = new FloatsKey();
     private static final ScratchKey<ScoreIndex> INDEX = ScratchKey.of(ScoreIndex::new);
+    private static final ScratchKey<NativeRows> NATIVE = ScratchKey.of(NativeRows::new);
 
     private final BoundMask mask = new BoundMask();
     private final long[] sizes = new long[3];
@@ -34,6 +35,7 @@ public final class SoftmaxCall extends Operation implements LoopBody {
     private @Nullable Tensor output;
     private @Nullable Tensor logSumExp;
     private boolean logarithm;
+    private boolean masked;
     private float scale;
     private int keys;
     private long rows;
@@ -65,6 +67,7 @@ public final class SoftmaxCall extends Operation implements LoopBody {
 
     /** Resolves the mask against the sizes of the scores, and returns it. */
     public BoundMask bindMask(List<MaskPart> parts) {
+        masked = !parts.isEmpty();
         mask.bind(parts, sizes[0], sizes[1], sizes[2], keys);
         return mask;
     }
@@ -81,6 +84,29 @@ public final class SoftmaxCall extends Operation implements LoopBody {
 
     @Override
     public void run(long task, Workspace scratch) {
+        Tensor from = Checks.notNull(scores, "scores");
+        Tensor to = Checks.notNull(output, "output");
+        if (!masked && !logarithm && scale == 1f && NativeRows.fit(from, to)) {
+            runNative(task, scratch, from, to);
+        } else {
+            runAny(task, scratch, from, to);
+        }
+    }
+
+    private void runNative(long task, Workspace scratch, Tensor from, Tensor to) {
+        NativeRows kernel = scratch.get(NATIVE);
+        for (long r = task * rowsPerTask; r < Math.min(rows, (task + 1) * rowsPerTask); r++) {
+            long batch = r / sizes[2] / sizes[1];
+            long head = r / sizes[2] % sizes[1];
+            long query = r % sizes[2];
+            kernel.softmax(scratch.packer(), from, start(from, batch, head, query), to, start(to, batch, head, query));
+            if (logSumExp != null) {
+                logSumExp.setAt(start(logSumExp, batch, head, query), kernel.logSumExp());
+            }
+        }
+    }
+
+    private void runAny(long task, Workspace scratch, Tensor from, Tensor to) {
         int padded = Lanes.roundUp(keys, PANEL);
         float[] row = scratch.floats(ROW, padded);
         float[] staging = scratch.floats(STAGING, padded);
@@ -100,7 +126,7 @@ public final class SoftmaxCall extends Operation implements LoopBody {
                     index,
                     mask.firstKey(query, offset),
                     mask.visibleKeys(query, offset, end),
-                    start(Checks.notNull(scores, "scores"), batch, head, query));
+                    start(from, batch, head, query));
             float max = RowOps.max(row, 0, padded);
             Arrays.fill(sum, 0, PANEL, 0f);
             float shift = max == Float.NEGATIVE_INFINITY ? 0f : max;
@@ -110,7 +136,6 @@ public final class SoftmaxCall extends Operation implements LoopBody {
             Exp.shifted(row, 0, padded, 1f, shift, sum, 0, 0f);
             float total = RowOps.total(sum, 0);
             finish(row, staging, padded, shift, total);
-            Tensor to = Checks.notNull(output, "output");
             scratch.packer().write(row, 0, 0, 1, keys, to, start(to, batch, head, query), 0, to.stride(-1));
             if (logSumExp != null) {
                 logSumExp.setAt(start(logSumExp, batch, head, query), max + StrictMath.log(total));
@@ -122,7 +147,9 @@ public final class SoftmaxCall extends Operation implements LoopBody {
         Tensor from = Checks.notNull(scores, "scores");
         int padded = Lanes.roundUp(keys, PANEL);
         packer.read(from, at, 0, from.stride(-1), 1, keys, row, 0, padded);
-        RowOps.scale(row, 0, padded, scale);
+        if (scale != 1f) {
+            RowOps.scale(row, 0, padded, scale);
+        }
         int visible = (int) Math.min(keys, limit);
         if (visible > 0 && mask.hasTensors()) {
             mask.apply(packer, row, 0, staging, index, visible);

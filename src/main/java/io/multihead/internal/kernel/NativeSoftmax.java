@@ -1,0 +1,89 @@
+package io.multihead.internal.kernel;
+
+import static io.multihead.internal.base.NativeMemory.ORDER;
+import static io.multihead.internal.base.NativeMemory.WORD;
+import static io.multihead.internal.kernel.Lanes.COUNT;
+import static io.multihead.internal.kernel.Lanes.FLOATS;
+import static io.multihead.internal.kernel.Lanes.PANEL;
+
+import io.multihead.internal.base.NativeMemory;
+import java.lang.foreign.MemorySegment;
+import jdk.incubator.vector.FloatVector;
+import jdk.incubator.vector.VectorOperators;
+
+/**
+ * Passes of the softmax over rows of f32 in native memory of any alignment. Positions are in bytes; every length is a multiple of 32. The
+ * results have the bits of {@link RowOps#max}, {@link Exp#shifted} and {@link RowOps#divide}.
+ */
+public final class NativeSoftmax {
+    private NativeSoftmax() {}
+
+    /** Writes 32 numbers to {@code to}, the largest of which is the largest of the row; NaN is skipped. */
+    public static void maxima(MemorySegment row, long at, int length, float[] to, int t0) {
+        MemorySegment memory = NativeMemory.known(row);
+        FloatVector low = FloatVector.broadcast(FLOATS, Float.NEGATIVE_INFINITY);
+        FloatVector high = low;
+        for (int i = 0; i < length; i += 2 * COUNT) {
+            FloatVector a = FloatVector.fromMemorySegment(FLOATS, memory, at + i * WORD, ORDER);
+            low = low.blend(a, a.compare(VectorOperators.GT, low));
+            FloatVector b = FloatVector.fromMemorySegment(FLOATS, memory, at + (i + COUNT) * WORD, ORDER);
+            high = high.blend(b, b.compare(VectorOperators.GT, high));
+        }
+        for (int lane = 0; lane < PANEL; lane += 2 * COUNT) {
+            low.intoArray(to, t0 + lane);
+            high.intoArray(to, t0 + lane + COUNT);
+        }
+    }
+
+    /**
+     * Computes {@code to[i] = e^(from[i] - shift)}, and sums the results by position modulo 32.
+     *
+     * <p>The exponential is that of {@link Exp}, written out again: C2 boxes vectors that are passed to a method. It has no factor,
+     * which saves 1.4 of 14.6 cycles a vector.
+     *
+     * @param from may be {@code to} at the same position
+     * @param shift at least every element that is not NaN
+     */
+    public static void exponentials(
+            MemorySegment from, long f0, MemorySegment to, long t0, int length, float shift, float[] partial) {
+        MemorySegment scores = NativeMemory.known(from);
+        MemorySegment output = NativeMemory.known(to);
+        for (int slot = 0; slot < PANEL; slot += COUNT) {
+            FloatVector sum = FloatVector.zero(FLOATS);
+            for (int i = slot; i < length; i += PANEL) {
+                FloatVector x = FloatVector.fromMemorySegment(FLOATS, scores, f0 + i * WORD, ORDER)
+                        .sub(shift);
+                FloatVector biased = x.fma(
+                        FloatVector.broadcast(FLOATS, Exp.LOG2_E), FloatVector.broadcast(FLOATS, Exp.ROUND_AND_BIAS));
+                FloatVector n = biased.sub(Exp.ROUND_AND_BIAS);
+                FloatVector r = n.fma(FloatVector.broadcast(FLOATS, -Exp.LN2_HIGH), x);
+                r = n.fma(FloatVector.broadcast(FLOATS, -Exp.LN2_LOW), r);
+                FloatVector p = FloatVector.broadcast(FLOATS, Exp.C6).fma(r, FloatVector.broadcast(FLOATS, Exp.C5));
+                p = p.fma(r, FloatVector.broadcast(FLOATS, Exp.C4));
+                p = p.fma(r, FloatVector.broadcast(FLOATS, Exp.C3));
+                p = p.fma(r, FloatVector.broadcast(FLOATS, Exp.C2));
+                FloatVector one = r.add(1f);
+                FloatVector rest = r.sub(one.sub(1f));
+                p = r.mul(r).fma(p, rest).add(one);
+                FloatVector power = biased.viewAsIntegralLanes()
+                        .lanewise(VectorOperators.LSHL, 23)
+                        .viewAsFloatingLanes()
+                        .reinterpretAsFloats();
+                p = p.mul(power).blend(0f, x.compare(VectorOperators.LT, Exp.LOWEST));
+                p.intoMemorySegment(output, t0 + i * WORD, ORDER);
+                sum = sum.add(p);
+            }
+            sum.intoArray(partial, slot);
+        }
+    }
+
+    /** {@code row /= divisor}, for elements that are not -0. */
+    public static void divide(MemorySegment row, long at, int length, float divisor) {
+        MemorySegment memory = NativeMemory.known(row);
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector.fromMemorySegment(FLOATS, memory, at + i * WORD, ORDER)
+                    .div(divisor)
+                    .intoMemorySegment(memory, at + i * WORD, ORDER);
+        }
+    }
+}
