@@ -5,10 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.management.ThreadMXBean;
 import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionDropout;
 import io.multihead.attention.AttentionGradients;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.AttentionPass;
+import io.multihead.attention.AttentionSplits;
 import io.multihead.attention.KeyValueView;
 import io.multihead.attention.Mask;
 import io.multihead.attention.ScoreOptions;
@@ -73,6 +75,11 @@ class SteadyStateTest {
             AttentionOptions aligned = AttentionOptions.CAUSAL.withMask(
                     Mask.CAUSAL.and(Mask.queryOffset(30, 2)).and(Mask.keyLengths(31)));
             settles("aligned attention", () -> Attention.forward(serial, q, lengths, outputs, aligned));
+            KeyValueView shard = KeyValueView.of(k, k).shard(2048);
+            Tensor states = Tensor.allocate(arena, DType.F32, AttentionSplits.shape(q, shard));
+            AttentionOptions dropped = AttentionOptions.DEFAULT.withDropout(new AttentionDropout(0.1, 1));
+            settles("states", () -> AttentionSplits.forward(serial, q, shard, states, AttentionOptions.DEFAULT));
+            settles("threaded states", () -> AttentionSplits.forward(threads, q, shard, states, dropped));
             Tensor allScores = Tensor.allocate(arena, DType.F32, Shape.of(2, 4, 33, 70));
             for (ScoreStage stage : ScoreStage.values()) {
                 AttentionOutputs scores = outputs.withScores(allScores, stage);

@@ -184,6 +184,25 @@ public final class Attention {
         }
     }
 
+    /** Computes the states of the splits of the keys; {@link AttentionSplits} documents this. */
+    static void forwardStates(
+            Compute cpu, Tensor query, KeyValueView keyValues, Tensor states, AttentionOptions options) {
+        KeyValueSource source = keyValues.source();
+        AttentionChecks.requireQuery(query, source, null);
+        try (ModifiableForward call = Operation.open(cpu, FORWARD)) {
+            call.bind(query, source, null);
+            call.bindStates(states);
+            bindInputs(cpu, call, options);
+            AttentionChecks.requireStates(cpu, states, call);
+            bindOptions(
+                    options,
+                    call.mask(),
+                    call.problem(),
+                    call.adapt(options.scores().modifier()));
+            call.run();
+        }
+    }
+
     private static void bindOutputs(ModifiableForward call, AttentionOutputs outputs) {
         call.bindOutputs(outputs.output(), outputs.logSumExp(), outputs.weights());
         AttentionScores scores = outputs.scores();
@@ -211,6 +230,18 @@ public final class Attention {
     }
 
     private static void run(Compute cpu, ModifiableForward call, AttentionOptions options) {
+        bindInputs(cpu, call, options);
+        AttentionChecks.requireOutputs(cpu, call);
+        bindOptions(
+                options,
+                call.mask(),
+                call.problem(),
+                call.adapt(options.scores().modifier()));
+        call.run();
+    }
+
+    /** Binds the mask, and checks the options and that all threads may read what the call reads. */
+    private static void bindInputs(Compute cpu, ModifiableForward call, AttentionOptions options) {
         AttentionProblem problem = call.problem();
         bindMask(Checks.notNull(options, "options"), call.mask(), problem);
         for (int sequence = 0; sequence < problem.sequences(); sequence++) {
@@ -218,9 +249,6 @@ public final class Attention {
         }
         options.scores().requireHeads(problem.heads());
         AttentionChecks.requireAccess(cpu, call);
-        AttentionChecks.requireOutputs(cpu, call);
-        bindOptions(options, call.mask(), problem, call.adapt(options.scores().modifier()));
-        call.run();
     }
 
     private static void bindMask(AttentionOptions options, BoundMask mask, AttentionProblem problem) {

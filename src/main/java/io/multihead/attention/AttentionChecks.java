@@ -4,9 +4,12 @@ import io.multihead.compute.Compute;
 import io.multihead.internal.attention.AttentionProblem;
 import io.multihead.internal.attention.QueryTensors;
 import io.multihead.internal.attention.forward.ForwardCall;
+import io.multihead.internal.attention.forward.SplitStates;
 import io.multihead.internal.attention.keyvalue.KeyValueSource;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.TensorChecks;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -126,6 +129,17 @@ final class AttentionChecks {
         if (tensors.scores() != null) {
             requireScores(cpu, tensors.scores(), call);
         }
+    }
+
+    /** Fails unless the states of a bound call have the right shape and memory of their own. */
+    static void requireStates(Compute cpu, Tensor states, ForwardCall call) {
+        TensorChecks.requireFloating(states, "states");
+        Tensor query = call.tensors().query();
+        if (states.dtype() != DType.F32 || !SplitStates.hasShape(states, query, call.source())) {
+            Shape expected = SplitStates.shape(query, call.source());
+            throw Checks.fail("states", states.toString(), "expected F32 of shape " + expected);
+        }
+        requireApart(cpu, states, "states", call);
     }
 
     private static void requireScores(Compute cpu, Tensor scores, ForwardCall call) {

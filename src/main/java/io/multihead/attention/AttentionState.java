@@ -13,7 +13,8 @@ import io.multihead.tensor.Tensor;
  * attention of the same queries over other keys. So a shared prefix is computed once (cascade inference), or a cache is
  * distributed over machines.
  *
- * <p>Merging is associative and commutative but for rounding. The caller owns the memory.
+ * <p>Merging is associative and commutative but for rounding; {@link AttentionSplits} has the bits of one call over all keys. The
+ * caller owns the memory.
  *
  * @param output {@code [batch, queryHeads, queries, valueDim]}
  * @param logSumExp {@code [batch, queryHeads, queries]}; minus infinity where no key was seen, and the output is then

@@ -3,6 +3,7 @@ package io.multihead.attention;
 import io.multihead.internal.attention.keyvalue.KeyValueAccess;
 import io.multihead.internal.attention.keyvalue.KeyValueSource;
 import io.multihead.internal.attention.keyvalue.PagedKeyValues;
+import io.multihead.internal.attention.keyvalue.ShardKeyValues;
 import io.multihead.internal.attention.keyvalue.TensorKeyValues;
 import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
@@ -92,6 +93,34 @@ public final class KeyValueView {
      */
     public long firstKey(int sequence) {
         return source.firstKey((int) Checks.index(sequence, source.sequences(), "sequence"));
+    }
+
+    /**
+     * Returns these keys and values as a shard of longer sequences, whose keys before these are stored elsewhere: key 0 of this view is
+     * key {@code firstKey} of every sequence. So {@link #keys} and {@link #maxKeys} count the keys before, and positions of keys,
+     * tensors of a mask, weights and the draws of dropout are those of the whole sequence. The keys before are neither read nor
+     * visible, those after the shard do not exist: attention over a shard is attention over its part of the keys, to be merged
+     * by {@link AttentionSplits} or {@link AttentionState#merge}. Causal masks, windows and linear biases need
+     * {@link Mask#queryOffset} then, since bottom-right alignment would take the end of the shard for the end of the sequence. Weights
+     * and scores have columns for the keys before, and scratch memory too.
+     *
+     * @param firstKey a multiple of {@link AttentionSplits#SPLIT_KEYS}, at most 2^34
+     * @return a view of the same memory
+     * @throws IllegalArgumentException if the position is another
+     * @throws IllegalStateException if this view is a shard already
+     */
+    public KeyValueView shard(long firstKey) {
+        if (firstKey < 0 || firstKey % AttentionSplits.SPLIT_KEYS != 0 || firstKey > AttentionSplits.MAX_KEYS) {
+            throw Checks.fail(
+                    "firstKey",
+                    String.valueOf(firstKey),
+                    "expected a multiple of " + AttentionSplits.SPLIT_KEYS + " from 0 to " + AttentionSplits.MAX_KEYS);
+        }
+        if (source instanceof ShardKeyValues) {
+            throw new IllegalStateException(
+                    "keyValues: a shard from key " + source.start() + "; expected whole sequences");
+        }
+        return new KeyValueView(new ShardKeyValues(source, firstKey));
     }
 
     /**

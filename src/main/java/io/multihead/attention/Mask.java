@@ -242,6 +242,19 @@ public final class Mask {
                 .toList());
     }
 
+    /** Returns whether queries have positions that depend on where the sequence ends. */
+    boolean alignsToEnd(boolean hasSlopes) {
+        boolean measures = hasSlopes;
+        for (int i = 0; i < parts.size(); i++) {
+            MaskPart part = parts.get(i);
+            if (part instanceof MaskPart.QueryOffset) {
+                return false;
+            }
+            measures |= part instanceof MaskPart.Causal || part instanceof MaskPart.Window;
+        }
+        return measures;
+    }
+
     List<MaskPart> parts() {
         return parts;
     }

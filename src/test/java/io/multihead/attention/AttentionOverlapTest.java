@@ -49,6 +49,20 @@ class AttentionOverlapTest {
         });
     }
 
+    private static Call splits() {
+        Map<String, long[]> tensors = new LinkedHashMap<>();
+        tensors.put("query", new long[] {1, 2, 3, 4});
+        tensors.put("key", new long[] {1, 2, 5, 4});
+        tensors.put("value", new long[] {1, 2, 5, 2});
+        tensors.put("mask", new long[] {3, 5});
+        tensors.put("states", new long[] {1, 2, 3, 1, 101});
+        return new Call(tensors, List.of("states"), (cpu, t) -> {
+            AttentionOptions options = AttentionOptions.DEFAULT.withMask(Mask.bias(t.get("mask")));
+            KeyValueView shard = KeyValueView.of(t.get("key"), t.get("value"));
+            AttentionSplits.forward(cpu, t.get("query"), shard, t.get("states"), options);
+        });
+    }
+
     private static Call softmax(boolean logarithm) {
         Map<String, long[]> tensors = new LinkedHashMap<>();
         tensors.put("scores", new long[] {2, 3});
@@ -98,7 +112,8 @@ class AttentionOverlapTest {
     }
 
     private static List<Call> calls() {
-        List<Call> calls = new ArrayList<>(List.of(softmax(false), softmax(true), softmaxGradient(), merge()));
+        List<Call> calls =
+                new ArrayList<>(List.of(splits(), softmax(false), softmax(true), softmaxGradient(), merge()));
         for (ScoreStage stage : ScoreStage.values()) {
             calls.add(forward(stage));
         }

@@ -7,6 +7,7 @@ import io.multihead.attention.AttentionGradients;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.AttentionPass;
+import io.multihead.attention.AttentionSplits;
 import io.multihead.attention.AttentionState;
 import io.multihead.attention.KeyValueView;
 import io.multihead.attention.Mask;
@@ -65,7 +66,7 @@ final class ValidCalls {
     private ValidCalls() {}
 
     static List<Maker> all() {
-        return java.util.stream.Stream.of(attention(), gemm(), cache(), layers(), others(), references())
+        return java.util.stream.Stream.of(attention(), splits(), gemm(), cache(), layers(), others(), references())
                 .flatMap(List::stream)
                 .toList();
     }
@@ -125,6 +126,24 @@ final class ValidCalls {
                         List.of(t(m, 2, 2, 4), t(m, 2, 2, 4)),
                         List.of(t(m, 2, 2, 4), t(m, 2, 2, 4)),
                         3L));
+    }
+
+    private static List<Maker> splits() {
+        return List.of(
+                m -> ValidCall.of(
+                        AttentionSplits.class,
+                        "forward",
+                        CPU,
+                        t(m, 1, 1, 1, 4),
+                        oneHead(m).shard(1024),
+                        t(m, 1, 1, 1, 1, 101),
+                        AttentionOptions.DEFAULT),
+                m -> ValidCall.of(
+                        AttentionSplits.class,
+                        "merge",
+                        CPU,
+                        List.of(splits(m)),
+                        AttentionOutputs.of(t(m, 1, 1, 1, 4)).withLogSumExp(t(m, 1, 1, 1))));
     }
 
     private static List<Maker> gemm() {
@@ -284,6 +303,17 @@ final class ValidCalls {
 
     private static AttentionOutputs outputs(Memory memory) {
         return AttentionOutputs.of(q(memory)).withLogSumExp(t(memory, 2, 4, 2));
+    }
+
+    private static KeyValueView oneHead(Memory memory) {
+        return KeyValueView.of(t(memory, 1, 1, 3, 4), t(memory, 1, 1, 3, 4));
+    }
+
+    /** Returns the states of all keys of one query: those of two would fill the memory of a tensor. */
+    private static Tensor splits(Memory memory) {
+        Tensor states = t(memory, 1, 1, 1, 1, 101);
+        AttentionSplits.forward(CPU, t(memory, 1, 1, 1, 4), oneHead(memory), states, AttentionOptions.DEFAULT);
+        return states;
     }
 
     private static AttentionState state(Memory memory) {

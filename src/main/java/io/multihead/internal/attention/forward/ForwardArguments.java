@@ -5,6 +5,7 @@ import io.multihead.internal.attention.QueryTensors;
 import io.multihead.internal.attention.keyvalue.KeyValueSource;
 import io.multihead.internal.attention.mask.BoundMask;
 import io.multihead.internal.base.Checks;
+import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /** All that a worker reads or writes in one call. Shared by the threads, which do not change it. */
@@ -13,6 +14,7 @@ final class ForwardArguments {
     final BoundMask mask = new BoundMask();
     final QueryTensors tensors = new QueryTensors();
     private @Nullable KeyValueSource source;
+    private @Nullable Tensor states;
 
     void bindSource(KeyValueSource newSource) {
         source = newSource;
@@ -20,6 +22,21 @@ final class ForwardArguments {
 
     KeyValueSource source() {
         return Checks.notNull(source, "source");
+    }
+
+    /** Sets the tensor that receives the states of the splits in place of an output; null for none. */
+    void bindStates(@Nullable Tensor newStates) {
+        states = newStates;
+    }
+
+    /** Returns whether the states of the splits are wanted, and not what they merge to. */
+    boolean savesStates() {
+        return states != null;
+    }
+
+    /** Returns {@code [batch, queryHeads, queries, splits, size]}, as {@link SplitStates} says. */
+    Tensor states() {
+        return Checks.notNull(states, "states");
     }
 
     /** Returns whether all scores of a task are held at once, because the caller wants weights or scores. */
@@ -33,5 +50,6 @@ final class ForwardArguments {
         mask.clear();
         tensors.clear();
         source = null;
+        states = null;
     }
 }

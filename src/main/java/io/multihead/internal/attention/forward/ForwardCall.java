@@ -20,7 +20,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * One call of forward. Bound to checked arguments, it builds the schedule and runs its tasks; when keys are split, the states of
- * the splits are merged in a second round. Not final, so that the API can add what a call keeps of the caller's.
+ * the splits are merged in a second round, unless the caller wants the states themselves. Not final, so that the API can add what
+ * a call keeps of the caller's.
  */
 public class ForwardCall extends Operation implements LoopBody {
     private static final ScratchKey<ForwardWorker> WORKER = ScratchKey.ofWorker(ForwardWorker::new);
@@ -60,6 +61,11 @@ public class ForwardCall extends Operation implements LoopBody {
         to.bind(to.query(), output, logSumExp, weights);
     }
 
+    /** Sets the tensor that receives the states of the splits, in place of outputs. */
+    public void bindStates(Tensor states) {
+        arguments.bindStates(states);
+    }
+
     /** Sets the tensor that receives scores, and where they are read; null for none. */
     public void bindScores(@Nullable Tensor scores, Stage stage) {
         arguments.tensors.bindScores(scores, stage);
@@ -96,13 +102,14 @@ public class ForwardCall extends Operation implements LoopBody {
 
     private void runTasks() {
         boolean materialised = arguments.materialises();
-        schedule.build(arguments.problem, arguments.source(), materialised, parallelism());
+        boolean saving = arguments.savesStates();
+        schedule.build(arguments.problem, arguments.source(), materialised, saving, parallelism());
         if (materialised) {
             String argument = arguments.tensors.weights() != null ? "weights" : "scores";
             MaterialisedForward.requireScoresFit(schedule, arguments.source(), argument);
         }
         merging = false;
-        if (schedule.isSplit()) {
+        if (schedule.isSplit() && !saving) {
             stateFloats = (int) schedule.mostRows() * OnlineSoftmax.stateFloats(arguments.problem.valueDim());
             states = memory.atLeast(states, Checks.fitsInt((long) schedule.tasks() * stateFloats, "splits"));
             run(this, schedule.tasks());
@@ -141,10 +148,13 @@ public class ForwardCall extends Operation implements LoopBody {
                 schedule.keepsPacked(),
                 Math.ceilDiv(schedule.tasks(), parallelism()));
         int state = task * stateFloats;
-        if (merging) {
+        long split = schedule.firstSplit() + schedule.split(task);
+        if (arguments.savesStates()) {
+            worker.writeSplit(arguments, packer, split);
+        } else if (merging) {
             worker.mergeSplits(arguments, packer, schedule.splits(task), states, state, stateFloats);
         } else if (schedule.isSplit()) {
-            worker.saveSplit(arguments, packer, schedule.split(task), states, state);
+            worker.saveSplit(arguments, packer, split, states, state);
         } else {
             worker.attend(arguments, packer);
         }

@@ -23,6 +23,7 @@ final class ForwardSchedule {
     private long[] firstRows = new long[0];
     private int tasks;
     private boolean split;
+    private long firstSplit;
     private boolean keepsPacked;
     private long longest;
     private long mostRows;
@@ -31,21 +32,23 @@ final class ForwardSchedule {
      * Builds the table.
      *
      * @param materialised whether all scores of a task are held at once, because weights or scores are wanted
+     * @param saving whether the states of splits are wanted, so that each split is a task whatever that costs
      */
-    void build(AttentionProblem problem, KeyValueSource source, boolean materialised, int threads) {
+    void build(AttentionProblem problem, KeyValueSource source, boolean materialised, boolean saving, int threads) {
         measure(problem, source);
         int maxRows = keepsPacked || materialised ? Blocking.TASK_ROWS : Blocking.TASK_ROWS_REPACKED;
-        split = false;
-        fill(problem, source, maxRows, threads);
-        if (leavesThreadsIdle(threads) && !materialised) {
+        split = saving;
+        fill(problem, source, maxRows, saving, threads);
+        if (!saving && leavesThreadsIdle(threads) && !materialised) {
             split = true;
-            fill(problem, source, maxRows, threads);
+            fill(problem, source, maxRows, saving, threads);
         }
     }
 
     private void measure(AttentionProblem problem, KeyValueSource source) {
         longest = 0;
         mostRows = 0;
+        firstSplit = source.start() / Blocking.KEY_SPLIT;
         for (int sequence = 0; sequence < problem.sequences(); sequence++) {
             longest = Math.max(longest, source.keys(sequence));
             mostRows = Math.max(mostRows, problem.headsPerGroup() * problem.queries(sequence));
@@ -60,23 +63,23 @@ final class ForwardSchedule {
                 && tasks > 0
                 && tasks < (long) threads * Blocking.TASKS_PER_THREAD
                 && mostRows <= Blocking.QUERY_TILE
-                && longest > Blocking.KEY_SPLIT;
+                && longest - firstSplit * Blocking.KEY_SPLIT > Blocking.KEY_SPLIT;
     }
 
     /**
      * Tasks of one head group follow each other, so that a thread finds its keys still packed; later rows first, since under a
      * causal mask they cost most and see every key that the others see.
      */
-    private void fill(AttentionProblem problem, KeyValueSource source, int maxRows, int threads) {
+    private void fill(AttentionProblem problem, KeyValueSource source, int maxRows, boolean saving, int threads) {
         tasks = 0;
-        long groups = problem.sequences() * problem.keyValueHeads();
+        long groups = problem.sequences() * problem.keyValueHeads() * (saving ? splits(source, source.maxKeys()) : 1);
         long wanted =
                 threads == 1 || groups == 0 ? 1 : Math.ceilDiv((long) threads * Blocking.TASKS_PER_THREAD, groups);
         for (int sequence = 0; sequence < problem.sequences(); sequence++) {
             long rows = problem.headsPerGroup() * problem.queries(sequence);
             int taskRows = rowsPerTask(rows, maxRows, wanted);
             long chunks = Math.ceilDiv(rows, (long) taskRows);
-            int splits = split ? (int) Math.max(1, Math.ceilDiv(source.keys(sequence), (long) Blocking.KEY_SPLIT)) : 1;
+            int splits = split ? splits(source, saving ? source.maxKeys() : source.keys(sequence)) : 1;
             reserve(Math.addExact(tasks, Math.toIntExact(problem.keyValueHeads() * chunks * splits)));
             for (int keyValueHead = 0; keyValueHead < problem.keyValueHeads(); keyValueHead++) {
                 for (long chunk = chunks - 1; chunk >= 0; chunk--) {
@@ -87,6 +90,11 @@ final class ForwardSchedule {
                 }
             }
         }
+    }
+
+    /** Returns the number of splits from the first stored key to {@code end}; one if there are no keys. */
+    static int splits(KeyValueSource source, long end) {
+        return (int) Math.max(1, Math.ceilDiv(end - source.start(), (long) Blocking.KEY_SPLIT));
     }
 
     private static int rowsPerTask(long rows, int maxRows, long wantedTasks) {
@@ -119,9 +127,14 @@ final class ForwardSchedule {
         return tasks;
     }
 
-    /** Returns whether each task has one split of the keys, whose states are to be merged in a second round. */
+    /** Returns whether each task has one split of the keys, whose states are saved. */
     boolean isSplit() {
         return split;
+    }
+
+    /** Returns the number of the split that tasks count theirs from: keys before it are not stored in the source. */
+    long firstSplit() {
+        return firstSplit;
     }
 
     /** Returns whether a thread keeps the packed keys and values of a whole head group from task to task. */

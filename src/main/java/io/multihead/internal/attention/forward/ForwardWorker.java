@@ -2,7 +2,6 @@ package io.multihead.internal.attention.forward;
 
 import static io.multihead.internal.kernel.Lanes.ROW;
 
-import io.multihead.internal.attention.AttentionProblem;
 import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.attention.keyvalue.KeyValueBlock;
 import io.multihead.internal.attention.keyvalue.PackedBlocks;
@@ -21,12 +20,8 @@ final class ForwardWorker {
     private final VisibleKeys visible = new VisibleKeys();
     private final PackedBlocks blocks;
     private final ScoreTile scores;
-    /** State over the first split and all that were merged into it. */
-    private final OnlineSoftmax total;
-    /** State over one split. */
-    private final OnlineSoftmax part;
-
-    private final OutputWriter writer;
+    private final SplitFold fold;
+    private final SplitStates saved;
     private final MaterialisedForward materialised;
     private final float[] staging;
 
@@ -34,9 +29,8 @@ final class ForwardWorker {
         queries = new QueryTile(memory);
         blocks = new PackedBlocks(memory);
         scores = new ScoreTile(memory, queries, visible);
-        total = new OnlineSoftmax(memory);
-        part = new OnlineSoftmax(memory);
-        writer = new OutputWriter(memory, queries);
+        fold = new SplitFold(memory, queries);
+        saved = new SplitStates(memory);
         staging = memory.atLeast(new float[0], Blocking.KEY_BLOCK * ROW);
         materialised = new MaterialisedForward(queries, visible, blocks, scores, staging);
     }
@@ -65,24 +59,22 @@ final class ForwardWorker {
     /** Computes and writes the results of the rows over all keys. */
     void attend(ForwardArguments call, Packer packer) {
         queries.load(call.tensors.query(), packer);
-        reset(total, call.problem);
+        OnlineSoftmax total = fold.begin(call.problem);
         if (call.materialises()) {
             materialised.attend(call, packer, total);
-            writer.write(call, packer, total);
-            materialised.writeWeights(call, packer, writer);
+            materialised.writeWeights(call, packer, fold.write(call, packer));
         } else {
-            attendSplits(call, packer);
-            writer.write(call, packer, total);
+            attendSplits(call, packer, total);
+            fold.write(call, packer);
         }
     }
 
-    private void attendSplits(ForwardArguments call, Packer packer) {
+    private void attendSplits(ForwardArguments call, Packer packer, OnlineSoftmax total) {
         long split = visible.first() / Blocking.KEY_SPLIT;
         attendSplit(call, packer, split, total);
         while (++split * Blocking.KEY_SPLIT < visible.end()) {
-            reset(part, call.problem);
-            attendSplit(call, packer, split, part);
-            total.merge(part, queries.rows());
+            attendSplit(call, packer, split, fold.next(call.problem));
+            fold.merge();
         }
     }
 
@@ -110,26 +102,33 @@ final class ForwardWorker {
         }
     }
 
-    /** Computes the state of the rows over one split of the keys and saves it. */
-    void saveSplit(ForwardArguments call, Packer packer, int split, float[] to, int at) {
+    /** Computes the state of the rows over one split of the keys and saves it for {@link #mergeSplits}. */
+    void saveSplit(ForwardArguments call, Packer packer, long split, float[] to, int at) {
+        int pitch = OnlineSoftmax.stateFloats(call.problem.valueDim());
+        splitState(call, packer, split).save(queries.rows(), to, at, pitch);
+    }
+
+    /** Computes the state of the rows over one split of the keys and writes it to the caller's tensor. */
+    void writeSplit(ForwardArguments call, Packer packer, long split) {
+        saved.write(call, packer, queries, splitState(call, packer, split), split);
+    }
+
+    private OnlineSoftmax splitState(ForwardArguments call, Packer packer, long split) {
         queries.load(call.tensors.query(), packer);
-        reset(part, call.problem);
-        attendSplit(call, packer, split, part);
-        part.save(queries.rows(), to, at);
+        OnlineSoftmax state = fold.next(call.problem);
+        attendSplit(call, packer, split, state);
+        return state;
     }
 
     /** Merges the saved states of all splits in order, as {@link #attend} does, and writes the results. */
     void mergeSplits(ForwardArguments call, Packer packer, int splits, float[] from, int at, int length) {
-        reset(total, call.problem);
-        reset(part, call.problem);
+        fold.begin(call.problem);
+        OnlineSoftmax part = fold.next(call.problem);
+        int pitch = OnlineSoftmax.stateFloats(call.problem.valueDim());
         for (int split = 0; split < splits; split++) {
-            part.load(queries.rows(), from, at + split * length);
-            total.merge(part, queries.rows());
+            part.load(queries.rows(), from, at + split * length, pitch);
+            fold.merge();
         }
-        writer.write(call, packer, total);
-    }
-
-    private void reset(OnlineSoftmax softmax, AttentionProblem problem) {
-        softmax.reset(queries.rows(), problem.valueDim(), problem.scores().exponentScale());
+        fold.write(call, packer);
     }
 }

@@ -154,23 +154,23 @@ final class OnlineSoftmax {
         maximum[row] = Math.max(maximum[row], other.maximum[row]);
     }
 
-    /** Saves the state, row by row. */
-    void save(int rows, float[] to, int at) {
-        int length = stride + PANEL + 1;
+    /** Saves the state, row by row, {@code pitch} floats apart. */
+    void save(int rows, float[] to, int at, int pitch) {
         for (int row = 0; row < rows; row++) {
-            System.arraycopy(output, row * stride, to, at + row * length, stride);
-            System.arraycopy(sums, row * PANEL, to, at + row * length + stride, PANEL);
-            to[at + row * length + stride + PANEL] = maximum[row];
+            int start = at + row * pitch;
+            System.arraycopy(output, row * stride, to, start, stride);
+            System.arraycopy(sums, row * PANEL, to, start + stride, PANEL);
+            to[start + stride + PANEL] = maximum[row];
         }
     }
 
     /** Restores a saved state. */
-    void load(int rows, float[] from, int at) {
-        int length = stride + PANEL + 1;
+    void load(int rows, float[] from, int at, int pitch) {
         for (int row = 0; row < rows; row++) {
-            System.arraycopy(from, at + row * length, output, row * stride, stride);
-            System.arraycopy(from, at + row * length + stride, sums, row * PANEL, PANEL);
-            maximum[row] = from[at + row * length + stride + PANEL];
+            int start = at + row * pitch;
+            System.arraycopy(from, start, output, row * stride, stride);
+            System.arraycopy(from, start + stride, sums, row * PANEL, PANEL);
+            maximum[row] = from[start + stride + PANEL];
         }
     }
 

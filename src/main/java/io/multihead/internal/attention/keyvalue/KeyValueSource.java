@@ -37,6 +37,11 @@ public interface KeyValueSource {
         return 0;
     }
 
+    /** Returns how many keys of all sequences come before the ones stored here and are stored elsewhere: whole splits. */
+    default long start() {
+        return 0;
+    }
+
     /**
      * Locates a key and its value, and those stored next to them.
      *

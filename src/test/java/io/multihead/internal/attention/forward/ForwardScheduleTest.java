@@ -77,7 +77,7 @@ class ForwardScheduleTest {
         problem.bindQuery(tensor(sequences, heads, queries), null);
         problem.bindKeys(keyValueHeads, keys, 1);
         Tensor key = tensor(sequences, keyValueHeads, keys);
-        schedule.build(problem, new TensorKeyValues(key, key), false, threads);
+        schedule.build(problem, new TensorKeyValues(key, key), false, false, threads);
     }
 
     private static Tensor tensor(long batch, long heads, long rows) {

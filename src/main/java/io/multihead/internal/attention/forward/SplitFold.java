@@ -1,0 +1,53 @@
+package io.multihead.internal.attention.forward;
+
+import io.multihead.internal.attention.AttentionProblem;
+import io.multihead.internal.layout.Packer;
+import io.multihead.internal.layout.Scratch;
+
+/**
+ * Merges the states of splits in order, and writes the results of a task's rows. No other code does, so that results have the same bits
+ * whether the states were computed one after the other, by tasks of their own, or on other machines. Belongs to one thread.
+ */
+final class SplitFold {
+    /** State over the first split and all that were merged into it. */
+    private final OnlineSoftmax total;
+    /** State over one split. */
+    private final OnlineSoftmax part;
+
+    private final QueryTile queries;
+    private final OutputWriter writer;
+
+    /** Takes the rows of the worker that it belongs to. */
+    SplitFold(Scratch memory, QueryTile queries) {
+        this.queries = queries;
+        total = new OnlineSoftmax(memory);
+        part = new OnlineSoftmax(memory);
+        writer = new OutputWriter(memory, queries);
+    }
+
+    /** Returns the state over all splits so far, with no key seen: the first split may be computed in it. */
+    OnlineSoftmax begin(AttentionProblem problem) {
+        return reset(total, problem);
+    }
+
+    /** Returns a state with no key seen, for one split. */
+    OnlineSoftmax next(AttentionProblem problem) {
+        return reset(part, problem);
+    }
+
+    /** Merges the state that {@link #next} returned. */
+    void merge() {
+        total.merge(part, queries.rows());
+    }
+
+    /** Writes output and log-sum-exp over all splits. */
+    OutputWriter write(ForwardArguments call, Packer packer) {
+        writer.write(call, packer, total);
+        return writer;
+    }
+
+    private OnlineSoftmax reset(OnlineSoftmax softmax, AttentionProblem problem) {
+        softmax.reset(queries.rows(), problem.valueDim(), problem.scores().exponentScale());
+        return softmax;
+    }
+}
