@@ -19,7 +19,7 @@ import scala.Tuple2;
  *
  * <p>A merge rounds, so the order of merges decides the last bits. The tree is therefore that of the shards' indices: the
  * result has the same bits for any partitioning, also when executors are lost. {@code treeReduce} is not used: it groups by the
- * number of the partition and merges in the order of arrival.
+ * number of the partition and merges in the order of arrival. {@link ShardedSplits} has the bits of one call over all keys.
  */
 public final class ShardedAttention {
     /** States merged by one task. A power of two, so that groups are subtrees of one binary tree. */
@@ -28,8 +28,8 @@ public final class ShardedAttention {
     private ShardedAttention() {}
 
     /** The threads of this JVM's tasks are Spark's; loaded after the check of Java's version. */
-    private static final class Cpu {
-        private static final Compute SERIAL = Compute.serial();
+    static final class Cpu {
+        static final Compute SERIAL = Compute.serial();
     }
 
     /**
@@ -65,12 +65,24 @@ public final class ShardedAttention {
         PartialAttention partial = PartialAttention.empty(shard.index(), query);
         Attention.forward(
                 Cpu.SERIAL,
-                Tensor.of(query.values(), 1, query.heads(), query.queries(), query.headDim()),
-                Tensor.of(shard.keys(), 1, query.keyValueHeads(), shard.tokens(), query.headDim()),
-                Tensor.of(shard.values(), 1, query.keyValueHeads(), shard.tokens(), query.valueDim()),
+                queries(query),
+                keys(shard, query),
+                values(shard, query),
                 partial.state(query).outputs(),
                 AttentionOptions.DEFAULT);
         return partial;
+    }
+
+    static Tensor queries(ShardedQuery query) {
+        return Tensor.of(query.values(), 1, query.heads(), query.queries(), query.headDim());
+    }
+
+    static Tensor keys(KeyValueShard shard, ShardedQuery query) {
+        return Tensor.of(shard.keys(), 1, query.keyValueHeads(), shard.tokens(), query.headDim());
+    }
+
+    static Tensor values(KeyValueShard shard, ShardedQuery query) {
+        return Tensor.of(shard.values(), 1, query.keyValueHeads(), shard.tokens(), query.valueDim());
     }
 
     /** Merges states as neighbours, then the results as neighbours, and so on. */

@@ -37,7 +37,12 @@ abstract class AttentionContract extends EmbeddingContract {
 
     /** Makes the same shard wherever it is made. */
     static KeyValueShard shard(int index, int tokens) {
-        return new KeyValueShard(index, tokens, random(2L * index, tokens * DIM), random(2L * index + 1, tokens * DIM));
+        return shard(index, (long) index * tokens, tokens);
+    }
+
+    private static KeyValueShard shard(int index, long firstKey, int tokens) {
+        float[] keys = random(2L * index, tokens * DIM);
+        return new KeyValueShard(index, firstKey, tokens, keys, random(2L * index + 1, tokens * DIM));
     }
 
     /** Makes shards where they are used, in random order. */
@@ -60,18 +65,29 @@ abstract class AttentionContract extends EmbeddingContract {
     }
 
     private static KeyValueShard whole(int count, int tokens) {
-        float[] keys = new float[count * tokens * DIM];
-        float[] values = new float[count * tokens * DIM];
-        for (int index = 0; index < count; index++) {
-            KeyValueShard shard = shard(index, tokens);
-            System.arraycopy(shard.keys(), 0, keys, index * tokens * DIM, tokens * DIM);
-            System.arraycopy(shard.values(), 0, values, index * tokens * DIM, tokens * DIM);
+        return whole(IntStream.range(0, count)
+                .mapToObj(index -> shard(index, tokens))
+                .toList());
+    }
+
+    private static KeyValueShard whole(List<KeyValueShard> shards) {
+        int tokens = shards.stream().mapToInt(KeyValueShard::tokens).sum();
+        float[] keys = new float[tokens * DIM];
+        float[] values = new float[tokens * DIM];
+        for (KeyValueShard shard : shards) {
+            int at = (int) shard.firstKey() * DIM;
+            System.arraycopy(shard.keys(), 0, keys, at, shard.keys().length);
+            System.arraycopy(shard.values(), 0, values, at, shard.values().length);
         }
-        return new KeyValueShard(0, count * tokens, keys, values);
+        return new KeyValueShard(0, 0, tokens, keys, values);
     }
 
     static void assertSameBits(PartialAttention expected, PartialAttention actual) {
         assertEquals(expected.shards(), actual.shards());
+        assertSameResults(expected, actual);
+    }
+
+    private static void assertSameResults(PartialAttention expected, PartialAttention actual) {
         assertArrayEquals(expected.output(), actual.output());
         assertArrayEquals(expected.logSumExp(), actual.logSumExp());
     }
@@ -113,9 +129,46 @@ abstract class AttentionContract extends EmbeddingContract {
             assertEquals(expected.logSumExp()[row], actual.logSumExp()[row], 64 * 0x1p-24);
         }
         PartialAttention unsharded = ShardedAttention.attend(whole, QUERY);
+        assertSameResults(unsharded, ShardedSplits.attend(shards(count, tokens, 8), count, QUERY));
         double apart = Tolerance.ratio(output, doubles(unsharded.output()), expected.errorScale(), DType.F32);
         System.out.println("1M keys, in bounds: sharded to reference " + ratio + ", sharded to unsharded " + apart);
         assertTrue(apart <= 2 * Tolerance.FORWARD_ORDINARY + 3 * 6, "R = " + apart);
+    }
+
+    /** Shards of different lengths, the last with a part of a split, in any partitioning. */
+    @Test
+    void splitsHaveTheBitsOfOneCall() {
+        List<KeyValueShard> all = new ArrayList<>();
+        int at = 0;
+        for (int tokens : new int[] {1024, 4096, 2048, 1024, 5120, 700}) {
+            all.add(shard(all.size(), at, tokens));
+            at += tokens;
+        }
+        PartialAttention expected = ShardedAttention.attend(whole(all), QUERY);
+        List<KeyValueShard> shuffled = new ArrayList<>(all);
+        for (int partitions : new int[] {1, 2, 6}) {
+            Collections.shuffle(shuffled, new Random(partitions));
+            JavaRDD<KeyValueShard> shards =
+                    JavaSparkContext.fromSparkContext(spark.sparkContext()).parallelize(shuffled, partitions);
+            PartialAttention actual = ShardedSplits.attend(shards, all.size(), QUERY);
+            assertEquals(all.size(), actual.shards());
+            assertSameResults(expected, actual);
+        }
+    }
+
+    @Test
+    void shardsThatAreNotWholeSplitsAreErrors() {
+        failsWith("firstKey: 1000; expected a multiple of 1024", shards(3, 1000, 2), 3);
+        failsWith("shards: 2; expected 3", shards(2, 1024, 2), 3);
+        JavaRDD<KeyValueShard> doubled = shards(2, 1024, 2).union(shards(1, 1024, 1));
+        failsWith("states[1]: split 0; expected split 1", doubled, 3);
+        Function<KeyValueShard, Boolean> odd = shard -> shard.index() != 1;
+        failsWith("states[1]: split 2; expected split 1", shards(3, 1024, 2).filter(odd), 2);
+    }
+
+    private static void failsWith(String message, JavaRDD<KeyValueShard> shards, int count) {
+        Throwable error = assertThrows(Throwable.class, () -> ShardedSplits.attend(shards, count, QUERY));
+        assertTrue(String.valueOf(error).contains(message), String.valueOf(error));
     }
 
     private static double[] doubles(float[] values) {

@@ -46,9 +46,11 @@ final class ShardedAttentionTime {
                     }
                     return null;
                 });
+                // states of splits for 512 queries would be 1.4 GB
+                double splits = queries > 64 ? Double.NaN : best(() -> ShardedSplits.attend(shards, count, query));
                 System.out.printf(
-                        "%d keys, %d queries: two executors %.1f ms, one thread %.1f ms%n",
-                        count * TOKENS, queries, sharded, thread);
+                        "%d keys, %d queries: two executors %.1f ms, states of splits %.1f ms, one thread %.1f ms%n",
+                        count * TOKENS, queries, sharded, splits, thread);
             }
         }
     }
@@ -57,6 +59,7 @@ final class ShardedAttentionTime {
         int elements = KEY_VALUE_HEADS * TOKENS * DIM;
         return new KeyValueShard(
                 index,
+                (long) index * TOKENS,
                 TOKENS,
                 AttentionContract.random(2L * index, elements),
                 AttentionContract.random(2L * index + 1, elements));
