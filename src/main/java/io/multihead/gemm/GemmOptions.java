@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
  * @param alpha factor of the product
  * @param beta factor of the earlier contents of C; 0 means that C is not read, so it may hold NaN
  * @param bias {@code [columns]}, added to every row; null for none
- * @param activation the function f of every element, in f32, before C is rounded: the bits of a separate layer, without its pass
- *     over C
+ * @param activation the function f of every element, in f32 and before C is rounded: the bits of the layer applied to a C of f32,
+ *     without its pass over C
  */
 public record GemmOptions(
         boolean transposeA,
@@ -26,7 +26,7 @@ public record GemmOptions(
     /** {@code C = A * B}. */
     public static final GemmOptions DEFAULT = new GemmOptions(false, false, 1f, 0f, null, Activation.NONE);
 
-    /** What is done to every element of the sum; accuracy and special values are those of the layers in {@code io.multihead.nn}. */
+    /** The function of every element of the sum; accuracy and special values are those of the layers in {@code io.multihead.nn}. */
     public enum Activation {
         /** Nothing. */
         NONE(null),

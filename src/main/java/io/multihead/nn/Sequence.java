@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Sequence implements Layer {
     private final List<Layer> layers;
-    /** What {@link #forward} computes: no layer that copies only, unless all of them do. */
+    /** The steps of {@link #forward}: without layers that only copy, unless all of them do. */
     private final List<InferenceStep> inference;
 
     private final List<String> prefixes;

@@ -29,8 +29,8 @@ import org.jspecify.annotations.Nullable;
  * <p>The output may be the input itself, or another view of exactly the same elements; it may not overlap it otherwise.
  *
  * <p>Immutable and thread-safe; same bits for any number of threads, layout and vector width. Cosines and sines of the
- * positions that were used are kept, up to 64 MiB (131,072 positions of 128 rotated dims, half as many with interleaved pairs); those beyond are computed at every
- * call. Tables are copied. A call whose positions were used before, or lie beyond, allocates nothing.
+ * positions that were used are kept, up to 64 MiB (131,072 positions of 128 rotated dims, half as many with interleaved pairs); those
+ * beyond are computed at every call. Tables are copied. A call whose positions were used before, or lie beyond, allocates nothing.
  */
 public final class Rope {
     /** Which elements of a row form a pair. */

@@ -8,9 +8,9 @@ import io.multihead.tensor.Tensor;
 
 /**
  * Rows of f32, {@link io.multihead.internal.kernel.Lanes#ROW} floats apart, of one head or of several beside each other. Where a token's
- * heads follow each other in memory, as in {@code (batch, tokens, heads, dim)}, the rows of up to 256 elements are read at once: one head
- * at a time, 128 bytes of each 1536, the copies of 128 tokens took a fifth of attention, since nothing prefetches them. Belongs to one
- * thread.
+ * heads follow each other in memory, as in {@code (batch, tokens, heads, dim)}, the rows of up to 256 elements are read at once.
+ * Read head by head, 128 bytes of every 1536, the copies of 128 tokens took a fifth of attention, since nothing prefetches them. Belongs
+ * to one thread.
  */
 public final class HeadRows {
     private final Scratch memory;
@@ -37,7 +37,7 @@ public final class HeadRows {
         return beside ? (int) Math.max(1, Math.min(Blocking.DIM_CHUNK / dim, tensor.dim(1) - head)) : 1;
     }
 
-    /** Moves to a head of {@code dim} elements, and returns whether its rows are here since those of an earlier head were read. */
+    /** Moves to a head of {@code dim} elements, and returns whether its rows are held already. */
     public boolean moveTo(long tag, int dim) {
         boolean held = tag >= first && tag < first + heads;
         column = held ? (int) (tag - first) * dim : 0;

@@ -3,7 +3,7 @@ package io.multihead.internal.base;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteOrder;
 
-/** Defines how kernels reach panels in native memory by vectors. */
+/** Defines how kernels reach native memory by vectors: panels, and rows of f32 of the softmax. */
 public final class NativeMemory {
     /** Byte order of panels. */
     public static final ByteOrder ORDER = ByteOrder.nativeOrder();

@@ -229,8 +229,8 @@ public final class MacroKernel {
     private void floatTile(int mr, int from, long panel, int k, int chain, float[] to, int t0, int stride) {
         WarmUp warmUp = mr == MR ? SIX_ROWS : FOUR_ROWS;
         // one row has no trials: while sums of chains were receivers, C2 kept an object per vector in 4 of 5 JVMs with
-        // them. Now it does in
-        // none of 40, but whether trials would make the first calls of one row faster is not measured
+        // them. Now it
+        // does in none of 40, but whether trials would make the first calls of one row faster is not measured
         if (mr == 1 || warmUp.isOver()) {
             vectorTile(mr, from, panel, k, chain, to, t0, stride);
         } else if (warmUp.isTrial()) {

@@ -32,7 +32,7 @@ final class QueryTile {
     /**
      * Sets the rows: {@code newRows} of a head group from {@code newFirstRow} on.
      *
-     * @param newMostHeads of how many heads this thread may have the next tasks
+     * @param newMostHeads the most heads whose rows are worth reading at once: the tasks of this thread
      */
     void bind(
             AttentionProblem problem, int sequence, int keyValueHead, long newFirstRow, int newRows, int newMostHeads) {
@@ -46,7 +46,7 @@ final class QueryTile {
         group.release();
     }
 
-    /** Packs the queries in chunks of headDim, {@link #chunk} floats apart, unless they came with those of another head. */
+    /** Packs the queries in chunks of headDim, {@link #chunk} floats apart, unless they were read with those of another head. */
     void load(Tensor query, Packer packer) {
         int headDim = group.problem().headDim();
         if (packed.moveTo(group.tag(), headDim)) {

@@ -85,7 +85,7 @@ public final class KeyValueBlock {
      * Finds out where the keys are stored.
      *
      * @param rows how many query rows will read them: a few widen narrow panels in registers
-     * @param newMostHeads of how many heads, this one included, rows may be read at once
+     * @param newMostHeads the most heads whose rows may be read at once, this one included
      */
     void locate(long newFirstKey, int newCount, int rows, int newMostHeads) {
         mostHeads = newMostHeads;

@@ -32,7 +32,7 @@ public final class PackedBlocks {
      *
      * @param newRows how many query rows will read each block
      * @param newKeepsAll whether all blocks are kept, or each takes the place of the one before
-     * @param newMostHeads of how many heads this thread may have the next tasks
+     * @param newMostHeads the most heads whose rows are worth reading at once: the tasks of this thread
      */
     public void bind(KeyValueSource newSource, HeadGroup group, int newRows, boolean newKeepsAll, int newMostHeads) {
         mostHeads = newMostHeads;
