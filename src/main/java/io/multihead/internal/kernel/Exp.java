@@ -73,7 +73,7 @@ public final class Exp {
                         .reinterpretAsFloats();
                 p = p.mul(power).blend(0f, x.compare(VectorOperators.LT, LOWEST));
                 p.intoArray(row, at + i);
-                sum = sum.add(p);
+                sum = p.add(sum);
             }
             FloatVector before = FloatVector.fromArray(FLOATS, partial, p0 + slot);
             before.fma(FloatVector.broadcast(FLOATS, keep), sum).intoArray(partial, p0 + slot);

@@ -71,7 +71,7 @@ public final class NativeSoftmax {
                         .reinterpretAsFloats();
                 p = p.mul(power).blend(0f, x.compare(VectorOperators.LT, Exp.LOWEST));
                 p.intoMemorySegment(output, t0 + i * WORD, ORDER);
-                sum = sum.add(p);
+                sum = p.add(sum);
             }
             sum.intoArray(partial, slot);
         }

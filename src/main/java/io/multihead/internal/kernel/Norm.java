@@ -40,7 +40,7 @@ public final class Norm {
         for (int slot = 0; slot < PANEL; slot += COUNT) {
             FloatVector sum = FloatVector.zero(FLOATS);
             for (int i = slot; i < length; i += PANEL) {
-                sum = sum.add(FloatVector.fromArray(FLOATS, row, i));
+                sum = FloatVector.fromArray(FLOATS, row, i).add(sum);
             }
             sum.intoArray(partial, slot);
         }
@@ -54,7 +54,7 @@ public final class Norm {
             for (int i = slot; i < length; i += PANEL) {
                 FloatVector x = FloatVector.fromArray(FLOATS, row, i).sub(by);
                 x.intoArray(row, i);
-                sum = sum.add(x);
+                sum = x.add(sum);
             }
             sum.intoArray(partial, slot);
         }
