@@ -100,6 +100,73 @@ class SteadyStateTest {
         }
     }
 
+    /** Heads of whole panels that follow each other within a token are read several at once. */
+    @Test
+    void warmAttentionOfAdjacentHeadsAllocatesNothing() {
+        try (Arena arena = Arena.ofShared();
+                Compute serial = Compute.serial();
+                Compute threads = Compute.threads(2)) {
+            Tensor q = tokensFirst(arena, DType.F32, 33, 4);
+            Tensor k = tokensFirst(arena, DType.F32, 70, 4);
+            Tensor grouped = tokensFirst(arena, DType.BF16, 70, 2);
+            Tensor out = tokensFirst(arena, DType.F32, 33, 4);
+            AttentionOutputs withSums =
+                    AttentionOutputs.of(out).withLogSumExp(Tensor.allocate(arena, DType.F64, Shape.of(2, 4, 33)));
+            settles("adjacent heads", () -> Attention.forward(serial, q, k, k, out, AttentionOptions.DEFAULT));
+            settles("causal adjacent heads", () -> Attention.forward(serial, q, k, k, out, AttentionOptions.CAUSAL));
+            settles(
+                    "threaded adjacent heads",
+                    () -> Attention.forward(threads, q, k, k, out, AttentionOptions.DEFAULT));
+            settles(
+                    "grouped adjacent heads",
+                    () -> Attention.forward(serial, q, grouped, grouped, withSums, AttentionOptions.CAUSAL));
+        }
+    }
+
+    private static Tensor tokensFirst(Arena arena, DType dtype, int tokens, int heads) {
+        return Tensor.allocate(arena, dtype, Shape.of(2, tokens, heads, 32)).permute(0, 2, 1, 3);
+    }
+
+    /** A mask, a scale, other strides or a log-sum-exp leave the softmax that works in place. */
+    @Test
+    void warmSoftmaxAllocatesNothing() {
+        try (Arena arena = Arena.ofConfined();
+                Compute cpu = Compute.serial()) {
+            Tensor x = Tensor.allocate(arena, DType.F32, Shape.of(3, 9, 50));
+            Tensor y = Tensor.allocate(arena, DType.F32, x.shape());
+            Tensor half = Tensor.allocate(arena, DType.BF16, Shape.of(3, 50, 9)).transpose(1, 2);
+            Tensor sums = Tensor.allocate(arena, DType.F32, Shape.of(3, 9));
+            AttentionOptions plain = AttentionOptions.DEFAULT;
+            AttentionOptions scaled = plain.withScale(0.3);
+            AttentionOptions biased =
+                    plain.withMask(Mask.CAUSAL.and(Mask.bias(Tensor.allocate(arena, DType.F32, Shape.of(9, 50)))));
+            settles("causal softmax", () -> Softmax.forward(cpu, x, y, null, AttentionOptions.CAUSAL));
+            settles("scaled softmax", () -> Softmax.forward(cpu, x, y, null, scaled));
+            settles("biased softmax", () -> Softmax.forward(cpu, x, y, sums, biased));
+            settles("strided softmax", () -> Softmax.forward(cpu, half, y, null, plain));
+            settles("log-softmax", () -> Softmax.logForward(cpu, x, y, null, plain));
+            settles("log-softmax in place", () -> Softmax.logForward(cpu, y, y, null, plain));
+            settles("biased log-softmax", () -> Softmax.logForward(cpu, x, y, sums, biased));
+        }
+    }
+
+    @Test
+    void warmProductsWithActivationsAllocateNothing() {
+        try (Arena arena = Arena.ofShared();
+                Compute serial = Compute.serial();
+                Compute threads = Compute.threads(2)) {
+            Tensor a = Tensor.allocate(arena, DType.F32, Shape.of(9, 40));
+            Tensor b = Tensor.allocate(arena, DType.F32, Shape.of(40, 50));
+            Tensor c = Tensor.allocate(arena, DType.F32, Shape.of(9, 50));
+            PackedWeights packed = PackedWeights.of(b);
+            for (GemmOptions.Activation activation : GemmOptions.Activation.values()) {
+                GemmOptions options = GemmOptions.DEFAULT.withActivation(activation);
+                settles("gemm with " + activation, () -> Gemm.multiply(serial, a, b, c, options));
+                settles("packed gemm with " + activation, () -> Gemm.multiply(threads, a, packed, c, options));
+            }
+        }
+    }
+
     /** Rotation by positions per sequence and stream, by tables and by angles of tokens, and on the way into a cache. */
     private static void rotates(Arena arena, Compute cpu) {
         Tensor x = Tensor.allocate(arena, DType.BF16, Shape.of(2, 3, 33, 40));
