@@ -4,18 +4,23 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.params.provider.Arguments.arguments;
 
 import io.multihead.compute.Compute;
 import io.multihead.support.TestTensors;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 
-/** A stack makes no copies in inference for layers that only copy. */
+/** A stack has the bits of its layers in inference, and makes no copies for layers that only copy. */
 class SequenceInferenceTest {
     private static final Compute CPU = Compute.serial();
 
@@ -98,5 +103,64 @@ class SequenceInferenceTest {
         Counted dropout = new Counted();
         Sequence.of("", List.of(dropout, Relu.of())).forward(CPU, x, y);
         assertEquals(0, dropout.slicings);
+    }
+
+    /** A layer that a stack knows nothing of: halves every element. */
+    private static final class Halving implements Layer {
+        @Override
+        public Map<String, Tensor> parameters() {
+            return Map.of();
+        }
+
+        @Override
+        public Shape outputShape(Shape input) {
+            return input;
+        }
+
+        @Override
+        public void forward(Compute cpu, Tensor from, Tensor to) {
+            for (long at = 0; at < from.shape().elements(); at++) {
+                to.setAt(at, from.getAt(at) / 2);
+            }
+        }
+
+        @Override
+        public Pass record(Compute cpu, Tensor from, Tensor to, long seed) {
+            throw new UnsupportedOperationException("inference only");
+        }
+    }
+
+    static List<Arguments> stacks() {
+        Layer first = linear(24, 40, true, 1);
+        Layer square = linear(40, 40, false, 2);
+        return List.of(
+                arguments("linear, relu", List.of(first, Relu.of())),
+                arguments("linear, gelu erf", List.of(first, Gelu.erf())),
+                arguments("linear, gelu tanh", List.of(first, Gelu.tanh())),
+                arguments("linear, dropout, gelu", List.of(first, Dropout.of(0.5), Gelu.erf())),
+                arguments("linear, linear, gelu", List.of(first, square, Gelu.tanh())),
+                arguments("gelu, linear", List.of(Gelu.erf(), first)),
+                arguments("linear, gelu, relu, linear", List.of(first, Gelu.erf(), Relu.of(), square)),
+                arguments("linear, custom, relu", List.of(first, new Halving(), Relu.of())));
+    }
+
+    private static Layer linear(long inputs, long outputs, boolean bias, long seed) {
+        return Linear.initialise(inputs, outputs, bias, seed, Arena.ofAuto());
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("stacks")
+    void sameBitsAsItsLayersOneByOne(String name, List<Layer> layers) {
+        Tensor input = TestTensors.random(new Random(2), 3, 7, 24);
+        Tensor expected = input;
+        for (Layer layer : layers) {
+            Tensor next = TestTensors.zeros(
+                    DType.F32, layer.outputShape(expected.shape()).toArray());
+            layer.forward(CPU, expected, next);
+            expected = next;
+        }
+        Tensor actual = TestTensors.zeros(DType.F32, expected.shape().toArray());
+        Sequence.of("", layers).forward(CPU, input, actual);
+        assertArrayEquals(expected.toArray(), actual.toArray());
     }
 }
