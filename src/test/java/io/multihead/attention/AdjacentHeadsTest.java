@@ -1,6 +1,10 @@
 package io.multihead.attention;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
 import io.multihead.tensor.DType;
@@ -8,6 +12,8 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.util.SplittableRandom;
+import java.util.stream.DoubleStream;
+import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -58,27 +64,128 @@ class AdjacentHeadsTest {
         }
     }
 
+    /** A value that is not finite is kept out of the product: of its own head alone, and of the queries that see it. */
+    @ParameterizedTest
+    @CsvSource({"9, 9, 50, 50, 32, 64", "12, 4, 70, 70, 32, 32", "3, 3, 193, 257, 32, 32", "4, 4, 1, 30, 64, 64"})
+    void sameBitsWithNonFiniteValues(int heads, int keyHeads, int queries, int keys, int headDim, int valueDim) {
+        SplittableRandom random = new SplittableRandom(3);
+        double[] specials = {Double.NaN, Double.POSITIVE_INFINITY, Double.NEGATIVE_INFINITY};
+        for (int threads = 1; threads <= 2; threads++) {
+            try (Arena arena = Arena.ofShared();
+                    Compute cpu = Compute.threads(threads)) {
+                Tensor query = random(arena, DType.F32, random, queries, heads, headDim);
+                Tensor key = random(arena, DType.F32, random, keys, keyHeads, headDim);
+                Tensor value = random(arena, DType.F32, random, keys, keyHeads, valueDim);
+                for (int i = 0; i < specials.length; i++) {
+                    value.set(specials[i], i % BATCH, 1, keys - 1 - i * 7, i * 13);
+                }
+                AttentionOutputs all = assertSameBits(arena, cpu, query, key, value, AttentionOptions.DEFAULT);
+                assertTrue(holdsNonFinite(all.output().select(1, heads / keyHeads)), "none reached the output");
+                assertFalse(holdsNonFinite(all.output().select(1, 0)), "the head before it has some");
+                assertFalse(holdsNonFinite(all.output().select(1, heads - 1)), "the last head has some");
+                assertSameBits(arena, cpu, query, key, value, AttentionOptions.CAUSAL);
+            }
+        }
+    }
+
+    /** Some of the heads of a larger tensor, whose others are NaN: neither the first nor the last head is read. */
+    @ParameterizedTest
+    @CsvSource({"5, 50, 50, 32", "4, 1, 130, 64", "2, 30, 300, 96"})
+    void sameBitsForSomeOfTheHeads(int heads, int queries, int keys, int dim) {
+        SplittableRandom random = new SplittableRandom(5);
+        for (int threads = 1; threads <= 2; threads++) {
+            try (Arena arena = Arena.ofShared();
+                    Compute cpu = Compute.threads(threads)) {
+                for (DType dtype : new DType[] {DType.F32, DType.BF16}) {
+                    Tensor query = someHeads(arena, dtype, random, queries, heads, dim);
+                    Tensor key = someHeads(arena, dtype, random, keys, heads, dim);
+                    Tensor value = someHeads(arena, dtype, random, keys, heads, dim);
+                    AttentionOutputs all = assertSameBits(arena, cpu, query, key, value, AttentionOptions.DEFAULT);
+                    assertFalse(holdsNonFinite(all.output()), "another head was read");
+                    assertSameBits(arena, cpu, query, key, value, AttentionOptions.CAUSAL);
+                }
+            }
+        }
+    }
+
     private static Tensor random(Arena arena, DType dtype, SplittableRandom random, int tokens, int heads, int dim) {
+        return dense(arena, dtype, random, tokens, heads, dim).permute(0, 2, 1, 3);
+    }
+
+    private static Tensor someHeads(Arena arena, DType dtype, SplittableRandom random, int tokens, int heads, int dim) {
+        Tensor whole = Tensor.allocate(arena, dtype, Shape.of(BATCH, tokens, heads + 4, dim));
+        whole.fill(Double.NaN);
+        Tensor some = whole.slice(2, 3, 3 + heads);
+        dense(arena, dtype, random, tokens, heads, dim).copyTo(some);
+        return some.permute(0, 2, 1, 3);
+    }
+
+    private static Tensor dense(Arena arena, DType dtype, SplittableRandom random, int tokens, int heads, int dim) {
         Tensor tensor = Tensor.allocate(arena, dtype, Shape.of(BATCH, tokens, heads, dim));
         for (long at = 0; at < tensor.shape().elements(); at++) {
             tensor.setAt(at, random.nextGaussian());
         }
-        return tensor.permute(0, 2, 1, 3);
+        return tensor;
     }
 
-    private static void assertSameBits(
+    /** Returns a copy whose heads are matrices with a row between them, so that even those of one token are apart. */
+    private static Tensor apart(Arena arena, Tensor tensor) {
+        Shape padded = Shape.of(BATCH, tensor.dim(1), tensor.dim(2) + 1, tensor.dim(3));
+        Tensor copy = Tensor.allocate(arena, tensor.dtype(), padded).slice(2, 0, tensor.dim(2));
+        tensor.copyTo(copy);
+        assertEquals(tensor.dim(3), tensor.stride(1));
+        assertNotEquals(copy.dim(3), copy.stride(1));
+        return copy;
+    }
+
+    /** Compares the output alone, with log-sum-exp, and with weights too; returns the results of adjacent heads. */
+    private static AttentionOutputs assertSameBits(
             Arena arena, Compute cpu, Tensor query, Tensor key, Tensor value, AttentionOptions options) {
-        Shape shape = Shape.of(BATCH, query.dim(1), query.dim(2), value.dim(3));
-        Tensor apart = Tensor.allocate(arena, DType.F32, shape);
-        Attention.forward(
-                cpu,
-                query.copy(arena, query.dtype()),
-                key.copy(arena, key.dtype()),
-                value.copy(arena, value.dtype()),
-                apart,
-                options);
-        Tensor adjacent = Tensor.allocate(arena, DType.F32, shape);
+        Tensor queryApart = apart(arena, query);
+        Tensor keyApart = apart(arena, key);
+        Tensor valueApart = apart(arena, value);
+        Shape rows = Shape.of(BATCH, query.dim(1), query.dim(2));
+        AttentionOutputs adjacent = AttentionOutputs.of(f32(arena, rows, value.dim(3)));
+        AttentionOutputs expected = AttentionOutputs.of(f32(arena, rows, value.dim(3)));
+        for (int results = 1; results <= 3; results++) {
+            if (results == 2) {
+                adjacent = adjacent.withLogSumExp(Tensor.allocate(arena, DType.F64, rows));
+                expected = expected.withLogSumExp(Tensor.allocate(arena, DType.F64, rows));
+            } else if (results == 3) {
+                adjacent = adjacent.withWeights(f32(arena, rows, key.dim(2)));
+                expected = expected.withWeights(f32(arena, rows, key.dim(2)));
+            }
+            Attention.forward(cpu, queryApart, keyApart, valueApart, expected, options);
+            Attention.forward(cpu, query, key, value, adjacent, options);
+            assertSameBits(expected.output(), adjacent.output());
+            assertSameBits(expected.logSumExp(), adjacent.logSumExp());
+            assertSameBits(expected.weights(), adjacent.weights());
+            adjacent.output().fill(0);
+            expected.output().fill(0);
+        }
         Attention.forward(cpu, query, key, value, adjacent, options);
-        assertArrayEquals(apart.toArray(), adjacent.toArray());
+        return adjacent;
+    }
+
+    private static Tensor f32(Arena arena, Shape rows, long width) {
+        return Tensor.allocate(arena, DType.F32, Shape.of(rows.dim(0), rows.dim(1), rows.dim(2), width));
+    }
+
+    private static void assertSameBits(Tensor expected, Tensor actual) {
+        assertEquals(expected == null, actual == null);
+        if (expected != null) {
+            assertArrayEquals(elements(expected), elements(actual));
+        }
+    }
+
+    private static double[] elements(Tensor tensor) {
+        Tensor dense = tensor.copy(Arena.ofAuto(), DType.F64);
+        return LongStream.range(0, dense.shape().elements())
+                .mapToDouble(dense::getAt)
+                .toArray();
+    }
+
+    private static boolean holdsNonFinite(Tensor tensor) {
+        return !DoubleStream.of(elements(tensor)).allMatch(Double::isFinite);
     }
 }
