@@ -194,12 +194,7 @@ public final class Attention {
             call.bindStates(states);
             bindInputs(cpu, call, options);
             AttentionChecks.requireStates(cpu, states, call);
-            bindOptions(
-                    options,
-                    call.mask(),
-                    call.problem(),
-                    call.adapt(options.scores().modifier()));
-            call.run();
+            runBound(call, options);
         }
     }
 
@@ -232,6 +227,11 @@ public final class Attention {
     private static void run(Compute cpu, ModifiableForward call, AttentionOptions options) {
         bindInputs(cpu, call, options);
         AttentionChecks.requireOutputs(cpu, call);
+        runBound(call, options);
+    }
+
+    /** Binds the options of a call whose tensors and mask are bound and checked, and runs it. */
+    private static void runBound(ModifiableForward call, AttentionOptions options) {
         bindOptions(
                 options,
                 call.mask(),

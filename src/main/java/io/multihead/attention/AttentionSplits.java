@@ -35,8 +35,8 @@ import java.util.List;
  *
  * <p>States are f32 numbers that another process can read, on a machine with another lane width too: send the memory of a dense
  * tensor. What the numbers of the last axis mean, and {@link #SPLIT_KEYS}, may change with any version of the library: all shards
- * of a result must be computed and merged by the same version. Slices along the first three axes are states of some sequences, heads or queries,
- * which merge by themselves.
+ * of a result must be computed and merged by the same version. Slices along the first three axes are states of some sequences, heads
+ * or queries, which merge by themselves.
  *
  * <p>Thread-safe. The caller owns all memory. A warm call of forward allocates nothing.
  */

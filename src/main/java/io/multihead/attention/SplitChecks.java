@@ -89,8 +89,9 @@ final class SplitChecks {
         for (int i = 0; i < states.size(); i++) {
             Tensor from = states.get(i);
             for (long at = 0; at < from.dim(3); at++) {
-                requireScale(SplitStates.scale(from, batch, head, at), i);
-                requireSame("scale", SplitStates.scale(from, batch, head, at), scale, i);
+                float own = SplitStates.scale(from, batch, head, at);
+                requireScale(own, i);
+                requireSame("scale", own, scale, i);
                 requireSame("sink", SplitStates.sink(from, batch, head, at), sink, i);
                 float split = SplitStates.split(from, batch, head, at);
                 if (split != expected) {

@@ -13,7 +13,6 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.util.List;
-import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -28,21 +27,11 @@ class SequenceInferenceTest {
     private final Tensor y = TestTensors.zeros(DType.F32, 3, 4);
 
     /** Dropout that counts what it is asked. */
-    private static final class Counted implements Layer {
+    private static final class Counted extends SameShapeLayer {
         private final Layer dropout = Dropout.of(0.5);
         private int copies;
         private int passes;
         private int slicings;
-
-        @Override
-        public Map<String, Tensor> parameters() {
-            return Map.of();
-        }
-
-        @Override
-        public Shape outputShape(Shape input) {
-            return input;
-        }
 
         @Override
         public int independentAxes(Shape input) {
@@ -106,17 +95,7 @@ class SequenceInferenceTest {
     }
 
     /** A layer that a stack knows nothing of: halves every element. */
-    private static final class Halving implements Layer {
-        @Override
-        public Map<String, Tensor> parameters() {
-            return Map.of();
-        }
-
-        @Override
-        public Shape outputShape(Shape input) {
-            return input;
-        }
-
+    private static final class Halving extends SameShapeLayer {
         @Override
         public void forward(Compute cpu, Tensor from, Tensor to) {
             for (long at = 0; at < from.shape().elements(); at++) {

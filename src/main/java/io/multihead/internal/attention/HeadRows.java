@@ -62,7 +62,7 @@ public final class HeadRows {
         return rows;
     }
 
-    /** Returns the column at which the rows of the current head begin. */
+    /** Returns the column at which the rows of the head begin that {@link #moveTo} moved to; 0 where they were not held. */
     public int column() {
         return column;
     }

@@ -87,6 +87,7 @@ public final class LoopNest {
         int m = grid.rows(p, ic);
         long a = p.start(p.a(), batch);
         begin(m, n, p.k);
+        prepareFinish(p, packer, jc, n);
         for (long pc = 0; pc < p.k; pc += KC) { // loop 4
             int kc = (int) Math.min(KC, p.k - pc);
             packB(p, grid, packer, batch, pc, kc, jc, n);
@@ -112,6 +113,23 @@ public final class LoopNest {
         sums = memory.atLeast(sums, Lanes.roundUp(m, ROW_STEP) * ldc);
         if (k == 0) {
             Arrays.fill(sums, 0, m * ldc, 0f);
+        }
+    }
+
+    /** Reads the bias of the task's columns, and reserves what {@link #finish} needs for a row. */
+    private void prepareFinish(GemmProblem p, Packer packer, long jc, int n) {
+        int padded = Lanes.roundUp(n, NR);
+        Tensor bias = p.bias();
+        if (bias != null) {
+            long step = bias.stride(0);
+            addend = memory.atLeast(addend, padded);
+            packer.read(block.set(bias, bias.offset() + jc * step, 0, step), 1, n, addend, 0, padded);
+        }
+        if (p.beta != 0f) {
+            before = memory.atLeast(before, padded);
+        }
+        if (p.function() != null) {
+            room = memory.atLeast(room, Activation.room(padded));
         }
     }
 
@@ -164,19 +182,7 @@ public final class LoopNest {
     private void finish(GemmProblem p, Packer packer, long batch, long ic, long jc, int first, int m, int n) {
         int padded = Lanes.roundUp(n, NR);
         long start = p.start(p.c(), batch);
-        Tensor bias = p.bias();
-        if (bias != null) {
-            long step = bias.stride(0);
-            addend = memory.atLeast(addend, padded);
-            packer.read(block.set(bias, bias.offset() + jc * step, 0, step), 1, n, addend, 0, padded);
-        }
-        if (p.beta != 0f) {
-            before = memory.atLeast(before, padded);
-        }
         RowFunction function = p.function();
-        if (function != null) {
-            room = memory.atLeast(room, Activation.room(padded));
-        }
         for (int row = first; row < first + m; row++) {
             int at = row * ldc;
             if (p.alpha != 1f) {
@@ -186,7 +192,7 @@ public final class LoopNest {
                 packer.read(block.matrix(p.c(), start, ic + row, jc), 1, n, before, 0, padded);
                 RowOps.addScaled(sums, at, padded, before, p.beta);
             }
-            if (bias != null) {
+            if (p.bias() != null) {
                 RowOps.add(sums, at, padded, addend, 0);
             }
             if (function != null) {

@@ -132,10 +132,10 @@ public final class KeyValueBlock {
                     widenKeys(d, depth, key, panels, d * Blocking.KEY_BLOCK + key * depth);
                 }
             } else {
-                boolean several = readHeads(keyRows, spans[0].key(), packer, headDim);
-                float[] rows = several ? keyRows.rows() : readRows(true, packer, d, depth, staging);
-                int at = several ? keyRows.column() : 0;
-                panels.packColumns(rows, at, depth, count, packer.panel(depth), d * Blocking.KEY_BLOCK);
+                float[] rows = readHeads(keyRows, spans[0].key(), packer, headDim)
+                        ? keyRows.rows()
+                        : readRows(true, packer, d, depth, staging);
+                panels.packColumns(rows, keyRows.column(), depth, count, packer.panel(depth), d * Blocking.KEY_BLOCK);
             }
         }
         packedKeys.packed(tag, firstKey, count);
@@ -152,10 +152,10 @@ public final class KeyValueBlock {
         } else {
             for (int d = 0; d < valueDim; d += DIM_CHUNK) {
                 int depth = Math.min(DIM_CHUNK, valueDim - d);
-                boolean several = readHeads(valueRows, spans[0].value(), packer, valueDim);
-                float[] rows = several ? valueRows.rows() : readRows(false, packer, d, depth, staging);
-                int at = several ? valueRows.column() : 0;
-                finite &= panels.packRows(rows, at, ROW, count, depth, d * count, count);
+                float[] rows = readHeads(valueRows, spans[0].value(), packer, valueDim)
+                        ? valueRows.rows()
+                        : readRows(false, packer, d, depth, staging);
+                finite &= panels.packRows(rows, valueRows.column(), ROW, count, depth, d * count, count);
             }
         }
         nonFinite.clear();
