@@ -140,8 +140,8 @@ public final class Mask {
     }
 
     /**
-     * Returns a mask that sets the positions of the queries: query {@code i} of batch {@code b} is at position {@code i + offsets[b]}, instead of
-     * bottom-right. By itself it hides nothing; {@link #CAUSAL}, {@link #window} and linear biases that it is combined with, in
+     * Returns a mask that sets the positions of the queries: query {@code i} of batch {@code b} is at position {@code i + offsets[b]},
+     * instead of bottom-right. By itself it hides nothing; {@link #CAUSAL}, {@link #window} and linear biases that it is combined with, in
      * any order, measure from there, in any tensor, view or cache. The offset of a prompt is the number of tokens before it
      * ({@code past_sequence_length} of the ONNX operator Attention); 0 is top-left alignment. Key lengths then say which keys
      * exist, and do not move the queries. A query may be before the first key, or after the last.

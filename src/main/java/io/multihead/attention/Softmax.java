@@ -36,8 +36,8 @@ public final class Softmax {
      * @param output the same shape, written; may be {@code scores} itself
      * @param logSumExp the same shape without the last axis, written; null when not wanted
      * @param options mask and scale, nothing else
-     * @throws IllegalArgumentException if shapes do not fit, memory overlaps otherwise, or the options have dropout, score options or a mask
-     *     of blocks; nothing has been written then
+     * @throws IllegalArgumentException if shapes do not fit, memory overlaps otherwise, or the options have dropout, score options or a
+     *     mask of blocks; nothing has been written then
      */
     public static void forward(
             Compute cpu, Tensor scores, Tensor output, @Nullable Tensor logSumExp, AttentionOptions options) {
@@ -52,8 +52,8 @@ public final class Softmax {
      * @param output the same shape, written; may be {@code scores} itself
      * @param logSumExp the same shape without the last axis, written; null when not wanted
      * @param options mask and scale, nothing else
-     * @throws IllegalArgumentException if shapes do not fit, memory overlaps otherwise, or the options have dropout, score options or a mask
-     *     of blocks; nothing has been written then
+     * @throws IllegalArgumentException if shapes do not fit, memory overlaps otherwise, or the options have dropout, score options or a
+     *     mask of blocks; nothing has been written then
      */
     public static void logForward(
             Compute cpu, Tensor scores, Tensor output, @Nullable Tensor logSumExp, AttentionOptions options) {
@@ -70,8 +70,8 @@ public final class Softmax {
      * @param outputGradient the same shape: the loss's gradient with respect to the output
      * @param scoresGradient the same shape, written; may be {@code outputGradient} or {@code output} itself
      * @param options those of forward, of which the scale counts here
-     * @throws IllegalArgumentException if shapes do not fit, memory overlaps otherwise, or the options have dropout, score options or a mask
-     *     of blocks; nothing has been written then
+     * @throws IllegalArgumentException if shapes do not fit, memory overlaps otherwise, or the options have dropout, score options or a
+     *     mask of blocks; nothing has been written then
      */
     public static void backward(
             Compute cpu, Tensor output, Tensor outputGradient, Tensor scoresGradient, AttentionOptions options) {

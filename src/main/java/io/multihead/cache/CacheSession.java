@@ -33,16 +33,16 @@ public final class CacheSession {
     private CacheSession() {}
 
     /**
-     * Saves sequences. The file appears whole, and at once, under its name: until then it is a file {@code safetensors-*.tmp} beside it, which
-     * only a process that is killed leaves behind. Needs memory for the keys or the values of one layer.
+     * Saves sequences. The file appears whole, and at once, under its name: until then it is a file {@code safetensors-*.tmp} beside it,
+     * which only a process that is killed leaves behind. Needs memory for the keys or the values of one layer.
      *
      * @param cpu threads and scratch
      * @param cache the cache, which is not changed
      * @param file the file to write or to replace
      * @param sequences open sequences, no two the same; none for a file without sequences
      * @throws IOException if writing fails; the old file is then as it was
-     * @throws IllegalArgumentException if a sequence is not open or is there twice, the path has no file name, or threads of {@code cpu} may
-     *     not use the cache's arena
+     * @throws IllegalArgumentException if a sequence is not open or is there twice, the path has no file name, or threads of {@code cpu}
+     *     may not use the cache's arena
      */
     public static void save(Compute cpu, KeyValueCache cache, Path file, int... sequences) throws IOException {
         Operation.execution(cpu);
@@ -73,8 +73,8 @@ public final class CacheSession {
     }
 
     /**
-     * Opens the sequences of a file, in the order in which they were saved, with the smallest numbers that are not in use; sequences that are
-     * open stay as they are. The file is mapped and read once.
+     * Opens the sequences of a file, in the order in which they were saved, with the smallest numbers that are not in use; sequences
+     * that are open stay as they are. The file is mapped and read once.
      *
      * @param cpu threads and scratch
      * @param cache a cache of the file's sizes, element type and rotary embeddings

@@ -18,9 +18,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * Keys and values of many sequences and all layers, kept between steps in the layout that attention reads in place.
  *
- * <p>Memory is divided into pages, each with some tokens of all layers and heads (Kwon et al. 2023, section 4). Sequences that were forked share
- * pages until one of them writes. {@link #contiguous} allocates all its memory at once and never fails up to the length that it was
- * created for; {@link #paged} takes pages as they are needed, within a hard budget. Both hold native memory,
+ * <p>Memory is divided into pages, each with some tokens of all layers and heads (Kwon et al. 2023, section 4). Sequences that were
+ * forked share pages until one of them writes. {@link #contiguous} allocates all its memory at once and never fails up to the length
+ * that it was created for; {@link #paged} takes pages as they are needed, within a hard budget. Both hold native memory,
  * {@link #bytesPerToken} for each token. It is that of an arena, which the caller closes, of any size; or, where none is given, the
  * garbage collector frees it after the cache, and the JVM's limit of direct memory holds ({@code -XX:MaxDirectMemorySize}, else
  * {@code -Xmx}). Lengths are rounded up to whole pages, 64 tokens in a paged cache and 256 in a contiguous one. Memory once allocated
@@ -46,8 +46,8 @@ public final class KeyValueCache {
      * @param headDim elements of a key, at least 1
      * @param valueDim elements of a value, at least 1
      * @param dtype F32, BF16, F16 or I8
-     * @param ropes rotary embeddings that are applied to keys as they are appended, by their position in the sequence: none, one for all layers, or one per
-     *     layer. The caller rotates queries
+     * @param ropes rotary embeddings that are applied to keys as they are appended, by their position in the sequence: none, one for all
+     *     layers, or one per layer. The caller rotates queries
      */
     public record Config(int layers, int heads, int headDim, int valueDim, DType dtype, List<Rope> ropes) {
         /**

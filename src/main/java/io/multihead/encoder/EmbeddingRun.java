@@ -9,8 +9,8 @@ import java.util.RandomAccess;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One pass over texts, or over token ids in their place: fills batches with their parts, computes them, and hands out the vectors in the order of the texts. Reused
- * for the next pass; for one caller at a time.
+ * One pass over texts, or over token ids in their place: fills batches with their parts, computes them, and hands out the vectors in the
+ * order of the texts. Reused for the next pass; for one caller at a time.
  */
 final class EmbeddingRun {
     private final EncoderCore core;

@@ -8,8 +8,8 @@ import java.util.Deque;
 import java.util.concurrent.Semaphore;
 
 /**
- * The state that all views of one encoder share: weights, tokenizer, threads, and intermediate results that wait for the next batch. As many
- * batches as the machine has processors are computed at a time; further callers, virtual threads perhaps by the thousand, wait for
+ * The state that all views of one encoder share: weights, tokenizer, threads, and intermediate results that wait for the next batch. As
+ * many batches as the machine has processors are computed at a time; further callers, virtual threads perhaps by the thousand, wait for
  * their turn, so that they do not hold memory.
  */
 final class EncoderCore {

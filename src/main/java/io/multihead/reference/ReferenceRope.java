@@ -126,8 +126,8 @@ public final class ReferenceRope {
     }
 
     /**
-     * Returns an embedding scaled as YaRN (Peng et al. 2023, section 3.2), with the ramp linear in the pair's index as in the authors' models: between the
-     * pairs that turn {@code fast} and {@code slow} times within the context, rounded outwards to whole pairs.
+     * Returns an embedding scaled as YaRN (Peng et al. 2023, section 3.2), with the ramp linear in the pair's index as in the authors'
+     * models: between the pairs that turn {@code fast} and {@code slow} times within the context, rounded outwards to whole pairs.
      *
      * @param by the factor
      * @param context tokens that the model was trained with
@@ -154,7 +154,8 @@ public final class ReferenceRope {
     }
 
     /**
-     * Returns an embedding scaled as Llama 3.1's: by wavelength, short ones are kept, long ones stretched by the factor, and those between blended.
+     * Returns an embedding scaled as Llama 3.1's: by wavelength, short ones are kept, long ones stretched by the factor, and those
+     * between blended.
      *
      * @param by the factor
      * @param low wavelengths above {@code context / low} are stretched

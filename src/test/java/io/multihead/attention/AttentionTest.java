@@ -50,7 +50,10 @@ class AttentionTest {
 
     private static final int GOLDEN_HASH = -1406733264;
 
-    /** Equal values come out as themselves, however many keys: the sums of weights and of weighted values, and their quotient, round. The worst measured is 3 ulp; twice that. */
+    /**
+     * Equal values come out as themselves, however many keys: the sums of weights and of weighted values, and their quotient, round. The
+     * worst measured is 3 ulp; twice that.
+     */
     @Test
     void equalValuesComeOutAsThemselves() {
         double worst = 0;

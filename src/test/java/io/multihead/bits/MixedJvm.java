@@ -50,8 +50,8 @@ final class MixedJvm {
     private MixedJvm() {}
 
     /**
-     * Prints a line per call: its name, the nanoseconds of its fastest run and the bytes that 50 runs allocate when warm. Ends with status 3 if
-     * any call allocates.
+     * Prints a line per call: its name, the nanoseconds of its fastest run and the bytes that 50 runs allocate when warm. Ends with
+     * status 3 if any call allocates.
      *
      * @param args {@code names}; or {@code mixed} and the seed of the order; or {@code alone} and the name of a call
      */

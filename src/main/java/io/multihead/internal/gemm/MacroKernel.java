@@ -68,7 +68,10 @@ public final class MacroKernel {
         return this;
     }
 
-    /** Sets B, which must not change before it is multiplied. Formats other than F32 are for at most {@link PanelFormat#maxRowsInRegisters} rows of A. */
+    /**
+     * Sets B, which must not change before it is multiplied. Formats other than F32 are for at most
+     * {@link PanelFormat#maxRowsInRegisters} rows of A.
+     */
     public MacroKernel right(Panels panels) {
         segments = null;
         b = panels;
@@ -228,9 +231,9 @@ public final class MacroKernel {
 
     private void floatTile(int mr, int from, long panel, int k, int chain, float[] to, int t0, int stride) {
         WarmUp warmUp = mr == MR ? SIX_ROWS : FOUR_ROWS;
-        // one row has no trials: while sums of chains were receivers, C2 kept an object per vector in 4 of 5 JVMs with
-        // them. Now it
-        // does in none of 40, but whether trials would make the first calls of one row faster is not measured
+        // one row has no trials: with them C2 kept an object per vector in 4 of 5 JVMs, as sums of chains were
+        // receivers then; it does in none of 40 now, but whether trials would help one row's first calls is not
+        // measured
         if (mr == 1 || warmUp.isOver()) {
             vectorTile(mr, from, panel, k, chain, to, t0, stride);
         } else if (warmUp.isTrial()) {

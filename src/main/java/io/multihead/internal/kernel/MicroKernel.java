@@ -19,9 +19,9 @@ import jdk.incubator.vector.VectorOperators;
  * The micro-kernel: rows of A times panels of B, as a sum of outer products.
  *
  * <p>A is stored row by row, {@link Lanes#ROW} floats apart; each element is broadcast. B is stored in panels
- * {@code [panel][k][32]} in native memory, which begin on a cache line; {@code b0} is the offset in bytes of a tile's first vector. A tile keeps two vectors of C per row, half a panel apart, in registers, so every element of C is a sum
- * of chains of fused multiply-adds in ascending {@code k}, whichever tile computes it: results do not depend on tile
- * shape, neighbours or lane width.
+ * {@code [panel][k][32]} in native memory, which begin on a cache line; {@code b0} is the offset in bytes of a tile's first vector. A
+ * tile keeps two vectors of C per row, half a panel apart, in registers, so every element of C is a sum of chains of fused multiply-adds
+ * in ascending {@code k}, whichever tile computes it: results do not depend on tile shape, neighbours or lane width.
  *
  * <p>The tiles are unrolled by hand because C2 keeps accumulators in registers only as named locals. Six rows take 12
  * accumulators, which leaves one of 16 registers for A and two for B; the sums of chains are kept elsewhere meanwhile. With one chain

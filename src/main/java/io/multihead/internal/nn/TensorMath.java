@@ -124,8 +124,8 @@ public final class TensorMath {
     }
 
     /**
-     * Computes the sums of the products of two tensors in groups of equally many rows, along the last axis and in row-major order: in double,
-     * the elements of a row first, then the rows of a group.
+     * Computes the sums of the products of two tensors in groups of equally many rows, along the last axis and in row-major order: in
+     * double, the elements of a row first, then the rows of a group.
      */
     public static void groupDots(Compute cpu, Tensor a, Tensor b, long groups, GroupSums to) {
         RowView first = RowView.of(a, 1);

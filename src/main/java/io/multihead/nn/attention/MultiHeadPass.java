@@ -21,7 +21,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A recorded call of {@link MultiHeadAttention}. Keeps the projected heads, their attention and its log-sum-exp, all linear in
- * the number of tokens; and attention weights, if the outputs asked for any. For one thread at a time; inputs, outputs and parameters must not change before it is closed.
+ * the number of tokens; and attention weights, if the outputs asked for any. For one thread at a time; inputs, outputs and parameters
+ * must not change before it is closed.
  */
 public final class MultiHeadPass implements Pass {
     private final Compute cpu;
