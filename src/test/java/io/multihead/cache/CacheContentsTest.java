@@ -158,6 +158,9 @@ class CacheContentsTest {
         StoredTokens stored = StoredTokens.allocate(Arena.ofAuto(), SMALL, 10);
         contents.readStored(CPU, 0, sequence, 290, stored);
         named("key", () -> contents.readStored(CPU, 0, sequence, 0, new StoredTokens(k, v, null, null)));
+        StoredTokens floats = new StoredTokens(stored.key(), v, stored.keyScale(), stored.valueScale());
+        named("value", () -> contents.readStored(CPU, 0, sequence, 0, floats));
+        named("value", () -> contents.appendStored(CPU, 0, sequence, floats));
         named(
                 "keyScale",
                 () -> contents.appendStored(

@@ -119,6 +119,24 @@ class CacheSessionTest {
         }
     }
 
+    /** Pages of 512 tokens, which another sequence has filled before. */
+    @Test
+    void aFileHoldsNothingOfAnotherSequenceOrOfBlocksWithoutTokens() throws IOException {
+        KeyValueCache cache = KeyValueCache.contiguous(config(DType.F32), 1, 512);
+        append(cache, 0, 512, 1);
+        cache.truncate(0, 0);
+        append(cache, 0, 10, 2);
+        Path file = folder.resolve("short");
+        CacheSession.save(CPU, cache, file, 0);
+        try (Arena arena = Arena.ofConfined()) {
+            Tensor key = Safetensors.map(file, arena).get("layer.1.key");
+            assertEquals(64, key.dim(1));
+            assertTrue(key.get(1, 9, 0) != 0);
+            assertEquals(0, key.get(1, 10, 0));
+            assertEquals(0, key.get(1, 63, 7));
+        }
+    }
+
     @Test
     void nothingIsASessionToo() throws IOException {
         KeyValueCache cache = filled(CONFIG);
