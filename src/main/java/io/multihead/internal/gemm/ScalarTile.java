@@ -27,7 +27,7 @@ final class ScalarTile {
         this.memory = memory;
     }
 
-    /** Computes C = A * B for {@code rows} rows of A, as {@link MicroKernel#tile6} does for six. */
+    /** Computes C = A * B for {@code rows} rows of A, as {@link MicroKernel#tiles6} does for six. */
     void multiply(
             float[] a,
             int a0,

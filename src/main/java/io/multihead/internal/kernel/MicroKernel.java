@@ -53,77 +53,90 @@ public final class MicroKernel {
     private MicroKernel() {}
 
     /**
-     * Computes C = A * B for six rows of A and two vectors of one panel, summed in chains of {@code chain} multiply-adds: 12
-     * accumulators and as many sums.
+     * Computes C = A * B for {@code tiles} tiles, one below the other, of six rows of A and two vectors of one panel, summed in chains of
+     * {@code chain} multiply-adds: 12 accumulators and as many sums.
      */
-    public static void tile6(
-            float[] a, int a0, MemorySegment panels, long b0, int depth, int chain, float[] c, int c0, int ldc) {
+    public static void tiles6(
+            int tiles,
+            float[] a,
+            int a0,
+            MemorySegment panels,
+            long b0,
+            int depth,
+            int chain,
+            float[] c,
+            int c0,
+            int ldc) {
         MemorySegment b = NativeMemory.known(panels);
         FloatVector zero = FloatVector.zero(FLOATS);
-        FloatVector s00 = zero, s01 = zero;
-        FloatVector s10 = zero, s11 = zero;
-        FloatVector s20 = zero, s21 = zero;
-        FloatVector s30 = zero, s31 = zero;
-        FloatVector s40 = zero, s41 = zero;
-        FloatVector s50 = zero, s51 = zero;
-        for (int first = 0; first < depth; first += chain) {
-            int end = Math.min(depth, first + chain);
-            FloatVector c00 = zero, c01 = zero;
-            FloatVector c10 = zero, c11 = zero;
-            FloatVector c20 = zero, c21 = zero;
-            FloatVector c30 = zero, c31 = zero;
-            FloatVector c40 = zero, c41 = zero;
-            FloatVector c50 = zero, c51 = zero;
-            for (int k = first; k < end; k++) {
-                FloatVector b0k = FloatVector.fromMemorySegment(FLOATS, b, b0 + k * ROW_BYTES, ORDER);
-                FloatVector b1k = FloatVector.fromMemorySegment(FLOATS, b, b0 + HALF_BYTES + k * ROW_BYTES, ORDER);
-                FloatVector x0 = FloatVector.broadcast(FLOATS, a[a0 + k]);
-                c00 = x0.fma(b0k, c00);
-                c01 = x0.fma(b1k, c01);
-                FloatVector x1 = FloatVector.broadcast(FLOATS, a[a0 + k + ROW]);
-                c10 = x1.fma(b0k, c10);
-                c11 = x1.fma(b1k, c11);
-                FloatVector x2 = FloatVector.broadcast(FLOATS, a[a0 + k + 2 * ROW]);
-                c20 = x2.fma(b0k, c20);
-                c21 = x2.fma(b1k, c21);
-                FloatVector x3 = FloatVector.broadcast(FLOATS, a[a0 + k + 3 * ROW]);
-                c30 = x3.fma(b0k, c30);
-                c31 = x3.fma(b1k, c31);
-                FloatVector x4 = FloatVector.broadcast(FLOATS, a[a0 + k + 4 * ROW]);
-                c40 = x4.fma(b0k, c40);
-                c41 = x4.fma(b1k, c41);
-                FloatVector x5 = FloatVector.broadcast(FLOATS, a[a0 + k + 5 * ROW]);
-                c50 = x5.fma(b0k, c50);
-                c51 = x5.fma(b1k, c51);
+        for (int tile = 0; tile < tiles; tile++) {
+            int at = a0 + tile * MR * ROW;
+            int to = c0 + tile * MR * ldc;
+            FloatVector s00 = zero, s01 = zero;
+            FloatVector s10 = zero, s11 = zero;
+            FloatVector s20 = zero, s21 = zero;
+            FloatVector s30 = zero, s31 = zero;
+            FloatVector s40 = zero, s41 = zero;
+            FloatVector s50 = zero, s51 = zero;
+            for (int first = 0; first < depth; first += chain) {
+                int end = Math.min(depth, first + chain);
+                FloatVector c00 = zero, c01 = zero;
+                FloatVector c10 = zero, c11 = zero;
+                FloatVector c20 = zero, c21 = zero;
+                FloatVector c30 = zero, c31 = zero;
+                FloatVector c40 = zero, c41 = zero;
+                FloatVector c50 = zero, c51 = zero;
+                for (int k = first; k < end; k++) {
+                    FloatVector b0k = FloatVector.fromMemorySegment(FLOATS, b, b0 + k * ROW_BYTES, ORDER);
+                    FloatVector b1k = FloatVector.fromMemorySegment(FLOATS, b, b0 + HALF_BYTES + k * ROW_BYTES, ORDER);
+                    FloatVector x0 = FloatVector.broadcast(FLOATS, a[at + k]);
+                    c00 = x0.fma(b0k, c00);
+                    c01 = x0.fma(b1k, c01);
+                    FloatVector x1 = FloatVector.broadcast(FLOATS, a[at + k + ROW]);
+                    c10 = x1.fma(b0k, c10);
+                    c11 = x1.fma(b1k, c11);
+                    FloatVector x2 = FloatVector.broadcast(FLOATS, a[at + k + 2 * ROW]);
+                    c20 = x2.fma(b0k, c20);
+                    c21 = x2.fma(b1k, c21);
+                    FloatVector x3 = FloatVector.broadcast(FLOATS, a[at + k + 3 * ROW]);
+                    c30 = x3.fma(b0k, c30);
+                    c31 = x3.fma(b1k, c31);
+                    FloatVector x4 = FloatVector.broadcast(FLOATS, a[at + k + 4 * ROW]);
+                    c40 = x4.fma(b0k, c40);
+                    c41 = x4.fma(b1k, c41);
+                    FloatVector x5 = FloatVector.broadcast(FLOATS, a[at + k + 5 * ROW]);
+                    c50 = x5.fma(b0k, c50);
+                    c51 = x5.fma(b1k, c51);
+                }
+                s00 = c00.add(s00);
+                s01 = c01.add(s01);
+                s10 = c10.add(s10);
+                s11 = c11.add(s11);
+                s20 = c20.add(s20);
+                s21 = c21.add(s21);
+                s30 = c30.add(s30);
+                s31 = c31.add(s31);
+                s40 = c40.add(s40);
+                s41 = c41.add(s41);
+                s50 = c50.add(s50);
+                s51 = c51.add(s51);
             }
-            s00 = c00.add(s00);
-            s01 = c01.add(s01);
-            s10 = c10.add(s10);
-            s11 = c11.add(s11);
-            s20 = c20.add(s20);
-            s21 = c21.add(s21);
-            s30 = c30.add(s30);
-            s31 = c31.add(s31);
-            s40 = c40.add(s40);
-            s41 = c41.add(s41);
-            s50 = c50.add(s50);
-            s51 = c51.add(s51);
+            s00.intoArray(c, to);
+            s01.intoArray(c, to + HALF);
+            s10.intoArray(c, to + ldc);
+            s11.intoArray(c, to + ldc + HALF);
+            s20.intoArray(c, to + 2 * ldc);
+            s21.intoArray(c, to + 2 * ldc + HALF);
+            s30.intoArray(c, to + 3 * ldc);
+            s31.intoArray(c, to + 3 * ldc + HALF);
+            s40.intoArray(c, to + 4 * ldc);
+            s41.intoArray(c, to + 4 * ldc + HALF);
+            s50.intoArray(c, to + 5 * ldc);
+            s51.intoArray(c, to + 5 * ldc + HALF);
         }
-        s00.intoArray(c, c0);
-        s01.intoArray(c, c0 + HALF);
-        s10.intoArray(c, c0 + ldc);
-        s11.intoArray(c, c0 + ldc + HALF);
-        s20.intoArray(c, c0 + 2 * ldc);
-        s21.intoArray(c, c0 + 2 * ldc + HALF);
-        s30.intoArray(c, c0 + 3 * ldc);
-        s31.intoArray(c, c0 + 3 * ldc + HALF);
-        s40.intoArray(c, c0 + 4 * ldc);
-        s41.intoArray(c, c0 + 4 * ldc + HALF);
-        s50.intoArray(c, c0 + 5 * ldc);
-        s51.intoArray(c, c0 + 5 * ldc + HALF);
     }
 
-    /** Does the same for four rows: 8 accumulators. */
+    /** Does the same for one tile of four rows: 8 accumulators. */
     public static void tile4(
             float[] a, int a0, MemorySegment panels, long b0, int depth, int chain, float[] c, int c0, int ldc) {
         MemorySegment b = NativeMemory.known(panels);

@@ -23,10 +23,10 @@ class ScalarTileProperties {
     void bitsAreThoseOfVectors(
             @ForAll @IntRange(max = MicroKernel.MAX_DEPTH) int depth,
             @ForAll @IntRange(max = 3) int chain,
-            @ForAll @IntRange(max = 2) int shape,
+            @ForAll @IntRange(max = 3) int shape,
             @ForAll long seed) {
         SplittableRandom random = new SplittableRandom(seed);
-        int rows = new int[] {MicroKernel.MR, MicroKernel.MR_SMALL, 1}[shape];
+        int rows = new int[] {MicroKernel.MR, 3 * MicroKernel.MR, MicroKernel.MR_SMALL, 1}[shape];
         float[] a = numbers(random, rows * Lanes.ROW + 3);
         float[] scalar = numbers(random, rows * LDC + 5);
         float[] vector = scalar.clone();
@@ -39,10 +39,13 @@ class ScalarTileProperties {
                 int step = CHAINS[chain];
                 new ScalarTile(new Scratch()).multiply(a, 3, panels, b0, depth, step, rows, scalar, 5 + column, LDC);
                 switch (rows) {
-                    case MicroKernel.MR -> MicroKernel.tile6(a, 3, panels, b0, depth, step, vector, 5 + column, LDC);
                     case MicroKernel.MR_SMALL ->
                         MicroKernel.tile4(a, 3, panels, b0, depth, step, vector, 5 + column, LDC);
-                    default -> MicroKernel.tile1(a, 3, panels, b0, depth, step, vector, 5 + column);
+                    case 1 -> MicroKernel.tile1(a, 3, panels, b0, depth, step, vector, 5 + column);
+                    default -> {
+                        int tiles = rows / MicroKernel.MR;
+                        MicroKernel.tiles6(tiles, a, 3, panels, b0, depth, step, vector, 5 + column, LDC);
+                    }
                 }
             }
         }
