@@ -95,6 +95,29 @@ class AttentionSplitsTest {
     }
 
     @Test
+    void contextsHaveAtMost2To34Keys() {
+        KeyValueView end =
+                KeyValueView.of(key.slice(2, 0, 0), value.slice(2, 0, 0)).shard(1L << 34);
+        assertEquals(Shape.of(1, 2, 1, 1, 101), AttentionSplits.shape(query, end));
+        KeyValueView beyond =
+                KeyValueView.of(key.slice(2, 0, 1), value.slice(2, 0, 1)).shard(1L << 34);
+        String message = "shard: keys to 17179869185; expected at most 17179869184";
+        rejected(message, () -> AttentionSplits.shape(query, beyond));
+        Tensor states = Tensor.of(new float[202], 1, 2, 1, 1, 101);
+        rejected(message, () -> AttentionSplits.forward(CPU, query, beyond, states, AttentionOptions.DEFAULT));
+    }
+
+    @Test
+    void aQueryOfAnotherShapeHasNoStates() {
+        KeyValueView shard = shard(0, KEYS);
+        for (Tensor wrong : List.of(query.slice(3, 0, 1), query.select(0, 0), query.broadcast(2, 2, 1, 3))) {
+            String message = assertThrows(IllegalArgumentException.class, () -> AttentionSplits.shape(wrong, shard))
+                    .getMessage();
+            assertTrue(message.startsWith("query: "), message);
+        }
+    }
+
+    @Test
     void shardsCountTheKeysBeforeThem() {
         KeyValueView shard = shard(1024, KEYS);
         assertEquals(KEYS, shard.keys(0));

@@ -62,6 +62,9 @@ class KeyValueViewTest {
         Named.message(
                 "key: shape [2, 3, 7]; expected [sequences, keyValueHeads, maxTokens, headDim]",
                 () -> KeyValueView.of(zeros(2, 3, 7), zeros(2, 3, 7, 4), 3, 4));
+        for (Tensor wrong : List.of(zeros(2, 3, 6, 4), zeros(2, 2, 7, 4), zeros(1, 3, 7, 4), zeros(3, 7, 4))) {
+            Named.named("value", () -> KeyValueView.of(key, wrong, 3, 4));
+        }
         PackedSequences packed = PackedSequences.ofLengths(7);
         for (Tensor wrong : List.of(key, zeros(1, 3, 7))) {
             Named.message(

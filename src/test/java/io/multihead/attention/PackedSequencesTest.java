@@ -24,6 +24,7 @@ class PackedSequencesTest {
         assertEquals(sequences, PackedSequences.ofLengths(3, 0, 4));
         assertEquals(sequences.hashCode(), PackedSequences.ofLengths(3, 0, 4).hashCode());
         assertNotEquals(sequences, PackedSequences.ofLengths(3, 4));
+        assertNotEquals(sequences.hashCode(), PackedSequences.ofLengths(3, 4).hashCode());
         assertEquals("sequences at [0, 3, 3, 7]", sequences.toString());
         assertEquals(0, PackedSequences.ofLengths().tokens());
     }
