@@ -30,7 +30,7 @@ public final class MacroKernel {
     /** Scales of panels that have none. */
     private static final float[] ONES = ones();
 
-    /** Rows that are summed beside C before they are added to it: 12 KiB, which L1 holds beside the panel's end. */
+    /** Rows of C that are computed beside it before they are added to it: 12 KiB, so that they stay in L1. */
     private static final int SUM_ROWS = 16 * MR;
 
     private static final WarmUp SIX_ROWS = new WarmUp();
