@@ -113,12 +113,15 @@ final class PackedFile {
         if (outputs < 0 || outputs > limit / KC - Lanes.PANEL) {
             throw Checks.fail("outputs", String.valueOf(outputs), "expected 0 to " + (limit / KC - Lanes.PANEL));
         }
-        long expected = HEADER + PackedMatrix.bytes(inputs, outputs);
+        long rowBytes = PackedMatrix.bytes(1, outputs);
+        boolean isCountable = rowBytes == 0 || inputs <= (Long.MAX_VALUE - HEADER) / rowBytes;
+        long expected = isCountable ? HEADER + inputs * rowBytes : Long.MAX_VALUE;
         if (size != expected) {
             throw Checks.fail(
                     "file",
                     size + " bytes",
-                    "expected " + expected + " for " + inputs + " inputs and " + outputs + " outputs");
+                    "expected " + (isCountable ? "" : "at least ") + expected + " for " + inputs + " inputs and "
+                            + outputs + " outputs");
         }
     }
 

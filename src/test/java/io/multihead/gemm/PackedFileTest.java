@@ -86,6 +86,19 @@ class PackedFileTest {
         assertRefused(file, message);
     }
 
+    /** Found by fuzzing: sizes that are allowed each, of which no long counts the bytes together. */
+    @Test
+    void sizesWhosePanelsNoLongCountsAreRefused() throws IOException {
+        Path file = folder.resolve("weights");
+        PackedWeights.of(random(256, 32)).write(file);
+        byte[] bytes = Files.readAllBytes(file);
+        ByteBuffer header = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
+        Files.write(file, header.putLong(24, 549755813631L).putLong(32, 8388575).array());
+        assertRefused(
+                file,
+                "file: 36864 bytes; expected at least 9223372036854775807 for 549755813631 inputs and 8388575 outputs");
+    }
+
     @Test
     void aPathWithoutAFileNameIsRefused() {
         PackedWeights weights = PackedWeights.of(random(1, 1));
