@@ -211,7 +211,7 @@ public final class MacroKernel {
      */
     private void tiles(int m, int from, long panel, int k, int chain, float[] to, int t0, int stride) {
         int ir = 0;
-        if (m > MR_SMALL && b.format() == PanelFormat.F32 && SIX_ROWS.isOver()) {
+        if (tileRows(m) == MR && b.format() == PanelFormat.F32 && SIX_ROWS.isOver()) {
             while (ir < m && tileRows(m - ir) == MR) {
                 ir += MR;
             }

@@ -49,7 +49,7 @@ public final class Packer {
             int ld) {
         if (columnStride != 1 && rowStride == 1 && columns > 1 && rows > 1) {
             readTransposed(from, at, columnStride, rows, columns, to, t0, ld);
-        } else if (columnStride == 1 && rowStride == columns && ld == columns) {
+        } else if (isOneRun(rowStride, columnStride, columns, ld)) {
             codec.read(from, at, rows * columns, to, t0);
         } else {
             for (int row = 0; row < rows; row++) {
@@ -85,7 +85,7 @@ public final class Packer {
             long at,
             long rowStride,
             long columnStride) {
-        if (columnStride == 1 && rowStride == columns && ld == columns) {
+        if (isOneRun(rowStride, columnStride, columns, ld)) {
             codec.write(from, f0, rows * columns, to, at);
             return;
         }
@@ -98,6 +98,11 @@ public final class Packer {
                 }
             }
         }
+    }
+
+    /** Returns whether rows follow each other without gaps, in user memory and in scratch. */
+    private static boolean isOneRun(long rowStride, long columnStride, int columns, int ld) {
+        return columnStride == 1 && rowStride == columns && ld == columns;
     }
 
     /** Widens {@code rows} whole rows of a panel, from element {@code from} on, to an array, without scales. */
