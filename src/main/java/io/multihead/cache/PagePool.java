@@ -113,13 +113,12 @@ final class PagePool {
 
     /** Allocates all slabs at once, so that a system with too little memory refuses before any of it is touched. */
     void reserveAll() {
-        // pages are whole cache lines, so each slab is as far from one as the first
-        long lead = PanelMemory.STREAM_OFFSET;
-        MemorySegment all = PanelMemory.segment(arena, lead + (long) pages * pageElements * format.bytes());
+        // pages are whole cache lines, so each slab begins on one
+        MemorySegment all = PanelMemory.segment(arena, (long) pages * pageElements * format.bytes());
         long from = 0;
         for (int slab = 0; slab < slabs.length; slab++) {
             long bytes = (long) slabPages(slab * slabPages) * pageElements * format.bytes();
-            put(slab, PanelMemory.stream(format, all.asSlice(from, lead + bytes), "arena"));
+            put(slab, PanelMemory.of(format, all.asSlice(from, bytes), "arena"));
             from += bytes;
         }
     }
@@ -129,8 +128,7 @@ final class PagePool {
         int slab = page / slabPages;
         if (slabs[slab] == null) {
             long bytes = (long) slabPages(page) * pageElements * format.bytes();
-            MemorySegment segment = PanelMemory.segment(arena, PanelMemory.STREAM_OFFSET + bytes);
-            put(slab, PanelMemory.stream(format, segment, "arena"));
+            put(slab, PanelMemory.of(format, PanelMemory.segment(arena, bytes), "arena"));
         }
     }
 

@@ -193,12 +193,13 @@ public final class MicroKernel {
     public static void tile1(
             float[] a, int a0, MemorySegment panels, long b0, int depth, int chain, float[] c, int c0) {
         MemorySegment b = NativeMemory.known(panels);
+        int step = unknownOne(depth);
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector s0 = zero, s1 = zero;
         for (int first = 0; first < depth; first += chain) {
             int end = Math.min(depth, first + chain);
             FloatVector v0 = zero, v1 = zero;
-            for (int k = first; k < end; k++) {
+            for (int k = first; k < end; k += step) {
                 FloatVector x = FloatVector.broadcast(FLOATS, a[a0 + k]);
                 v0 = x.fma(FloatVector.fromMemorySegment(FLOATS, b, b0 + k * ROW_BYTES, ORDER), v0);
                 v1 = x.fma(FloatVector.fromMemorySegment(FLOATS, b, b0 + HALF_BYTES + k * ROW_BYTES, ORDER), v1);
@@ -240,6 +241,7 @@ public final class MicroKernel {
     public static void halves4(
             float[] a, int a0, MemorySegment panels, long b0, HalfPanels type, int depth, float[] c, int c0, int ldc) {
         MemorySegment b = NativeMemory.known(panels);
+        int step = unknownOne(depth);
         int shift = type.shift;
         IntVector mask = IntVector.broadcast(INTS, type.mask);
         FloatVector factor = FloatVector.broadcast(FLOATS, type.factor);
@@ -248,7 +250,7 @@ public final class MicroKernel {
         FloatVector c10 = zero, c11 = zero;
         FloatVector c20 = zero, c21 = zero;
         FloatVector c30 = zero, c31 = zero;
-        for (int k = 0; k < depth; k++) {
+        for (int k = 0; k < depth; k += step) {
             IntVector words = IntVector.fromMemorySegment(INTS, b, b0 + k * HALF_BYTES, ORDER);
             IntVector high = words.lanewise(VectorOperators.ASHR, shift).and(mask);
             FloatVector b0k = high.reinterpretAsFloats().mul(factor);
@@ -283,12 +285,13 @@ public final class MicroKernel {
     public static void halves1(
             float[] a, int a0, MemorySegment panels, long b0, HalfPanels type, int depth, float[] c, int c0) {
         MemorySegment b = NativeMemory.known(panels);
+        int step = unknownOne(depth);
         int shift = type.shift;
         IntVector mask = IntVector.broadcast(INTS, type.mask);
         FloatVector factor = FloatVector.broadcast(FLOATS, type.factor);
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector v0 = zero, v1 = zero;
-        for (int k = 0; k < depth; k++) {
+        for (int k = 0; k < depth; k += step) {
             IntVector words = IntVector.fromMemorySegment(INTS, b, b0 + k * HALF_BYTES, ORDER);
             IntVector high = words.lanewise(VectorOperators.ASHR, shift).and(mask);
             IntVector low = words.lanewise(VectorOperators.LSHL, 16)
@@ -359,6 +362,16 @@ public final class MicroKernel {
         c21.add(zero).intoArray(c, c0 + 2 * ldc + HALF);
         c30.add(zero).intoArray(c, c0 + 3 * ldc);
         c31.add(zero).intoArray(c, c0 + 3 * ldc + HALF);
+    }
+
+    /**
+     * Returns 1 for any k from 1 on, which C2 does not know, so that it does not unroll a loop with this step. The tiles that are bound by
+     * memory gain: each row of B is then read by the same instruction, which probably suits a prefetcher that follows the stride of an
+     * instruction. One token, 32 heads of 128 over 4096 keys: bf16 5.5 ms unrolled and 2.8 with this step, f32 6.9 and 5.4; f32 over 256
+     * keys, from L3, 0.139 and 0.116 (Zen 4, one thread).
+     */
+    private static int unknownOne(int k) {
+        return Math.min(1, k);
     }
 
     /** Adds a tile T, whose rows are one panel apart: C += T. */

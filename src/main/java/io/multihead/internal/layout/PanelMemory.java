@@ -11,22 +11,14 @@ import java.lang.foreign.MemorySegment;
 
 /**
  * Native memory that holds panels of one format and begins on a cache line: elements of a Java array begin 16 bytes after the
- * object, so that every load of 64 bytes crosses a line. Caches begin {@link #STREAM_OFFSET} bytes after a line on purpose. Only the
- * kernels that compute with panels know the segment; everybody else stores, widens and copies through this class. Positions count
- * elements, row by row.
+ * object, so that every load of 64 bytes crosses a line. Only the kernels that compute with panels know the segment; everybody else
+ * stores, widens and copies through this class. Positions count elements, row by row.
  *
  * <p>Rows that different threads store must not share a row of a panel. Otherwise thread-safe as memory is.
  */
 public final class PanelMemory {
     /** Bytes of a cache line. */
     public static final long ALIGNMENT = 64;
-
-    /**
-     * Bytes from a cache line to panels that are bound by memory: pages of a cache. Each load then crosses a line, and asks for the next
-     * one early. One token, 32 heads of 128 over 4096 keys in f32, 134 MB: 6.1 to 6.5 ms, and 6.8 to 7.9 on cache lines (Zen 4, one
-     * thread, least of a fork, five forks each, interleaved). From L3 cache lines would be faster: with 8 heads 1.1 ms instead of 1.4.
-     */
-    public static final long STREAM_OFFSET = 16;
 
     /** Memory of no elements. */
     public static final PanelMemory NONE = new PanelMemory(PanelFormat.F32, MemorySegment.NULL);
@@ -57,15 +49,6 @@ public final class PanelMemory {
             String message = e.getMessage() + ": " + bytes + " bytes of native memory for panels";
             throw (Error) new OutOfMemoryError(message).initCause(e);
         }
-    }
-
-    /**
-     * Returns the memory behind the first {@link #STREAM_OFFSET} bytes of a segment, for panels that are read once from beginning to end.
-     *
-     * @throws IllegalArgumentException as the other method
-     */
-    public static PanelMemory stream(PanelFormat format, MemorySegment segment, String argument) {
-        return new PanelMemory(format, of(format, segment, argument).segment.asSlice(STREAM_OFFSET));
     }
 
     /** Returns panels in memory of the caller's, which must be native and begin on a cache line. */
