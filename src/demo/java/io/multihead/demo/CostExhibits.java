@@ -2,7 +2,6 @@ package io.multihead.demo;
 
 import static io.multihead.demo.HeadExhibits.format;
 
-import com.sun.management.ThreadMXBean;
 import io.multihead.analysis.AttentionCost;
 import io.multihead.analysis.AttentionCost.Component;
 import io.multihead.attention.Attention;
@@ -14,23 +13,18 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.awt.BasicStroke;
 import java.lang.foreign.Arena;
-import java.lang.management.ManagementFactory;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.function.Consumer;
-import java.util.function.LongSupplier;
 import java.util.stream.LongStream;
 import org.knowm.xchart.XYChart;
 import org.knowm.xchart.XYSeries;
 
 /** Exhibits about what attention costs. */
 final class CostExhibits {
-    private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     private static final int HEAD_DIM = 64;
     private static final long SHORTEST = 256;
-    /** How long a length is called before the measurement goes on with code that still allocates in warm calls. */
-    private static final long WARM_UP_NANOS = 20_000_000_000L;
 
     private CostExhibits() {}
 
@@ -55,9 +49,8 @@ final class CostExhibits {
         int last = lengths.length - 1;
         return new Exhibit(
                 "Memory against length",
-                "Measured: the scratch memory that a call adds to a new Compute, that is, the Java heap that its thread allocates, "
-                        + "after calls of the same length until a warm call allocates nothing; plus the bytes of the output "
-                        + "and, for materialised attention, of the weights.",
+                "Measured: the scratch memory that a new Compute holds after one call, arrays on the Java heap and native memory, "
+                        + "plus the bytes of the output and, for materialised attention, of the weights.",
                 List.of(Charts.draw("memory", chart)),
                 format(
                         "At %,d tokens tiled attention took %.1f MiB and materialised attention %.1f MiB, %.0f times as much; from "
@@ -128,8 +121,7 @@ final class CostExhibits {
     private static long bytes(long length, boolean weights) {
         Shape shape = Shape.of(1, 1, length, HEAD_DIM);
         try (Arena arena = Arena.ofConfined();
-                Compute warm = Compute.serial();
-                Compute cold = Compute.serial()) {
+                Compute cpu = Compute.serial()) {
             Tensor input = Tensor.allocate(arena, DType.F32, shape);
             AttentionOutputs outputs = AttentionOutputs.of(Tensor.allocate(arena, DType.F32, shape));
             long asked = 4 * shape.elements();
@@ -137,35 +129,9 @@ final class CostExhibits {
                 outputs = outputs.withWeights(Tensor.allocate(arena, DType.F32, Shape.of(1, 1, length, length)));
                 asked += 4 * length * length;
             }
-            AttentionOutputs all = outputs;
-            return asked + scratch(() -> allocated(warm, input, all), () -> allocated(cold, input, all));
+            Attention.forward(cpu, input, input, input, outputs, AttentionOptions.DEFAULT);
+            return asked + cpu.heldBytes();
         }
-    }
-
-    /**
-     * Returns the bytes of scratch memory that a call adds to a new Compute.
-     *
-     * <p>Until C2 has compiled a kernel, each of its vectors is an object on the heap, which is no scratch memory. So calls
-     * with a Compute that has its scratch memory are repeated until one allocates nothing; what a new Compute then allocates
-     * is scratch memory alone. If C2 takes too long, what the last warm call allocated is subtracted.
-     *
-     * @param warm calls with a Compute that is used again, and returns the bytes that the call allocated
-     * @param cold the same with a new Compute, called once
-     */
-    static long scratch(LongSupplier warm, LongSupplier cold) {
-        warm.getAsLong();
-        long rest = warm.getAsLong();
-        for (long start = System.nanoTime(); rest > 0 && System.nanoTime() - start < WARM_UP_NANOS; ) {
-            rest = warm.getAsLong();
-        }
-        return cold.getAsLong() - rest;
-    }
-
-    /** Returns the bytes of Java heap that one call allocates. */
-    private static long allocated(Compute cpu, Tensor input, AttentionOutputs outputs) {
-        long before = THREADS.getCurrentThreadAllocatedBytes();
-        Attention.forward(cpu, input, input, input, outputs, AttentionOptions.DEFAULT);
-        return THREADS.getCurrentThreadAllocatedBytes() - before;
     }
 
     private static double[] scaled(double[] x, int power, double factor) {

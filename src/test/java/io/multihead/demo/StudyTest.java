@@ -14,8 +14,6 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.LongSupplier;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -89,6 +87,8 @@ class StudyTest {
                     14, new TrainingExhibits(trainings).exhibit(Task.COPY),
                     16, new PruningExhibits(two, trainings).importanceExhibit());
             again.forEach((number, exhibit) -> assertEquals(findings.get(number - 1), Page.escape(exhibit.finding())));
+            Exhibit memory = CostExhibits.memory(256, parallel, step -> {});
+            assertEquals(findings.get(8), Page.escape(memory.finding()));
         }
     }
 
@@ -100,14 +100,6 @@ class StudyTest {
                     findings(Files.readString(serial.resolve("index.html"))).contains(finding),
                     "findings come from the data");
         }
-    }
-
-    /** A kernel that C2 has not compiled yet allocates an object per vector, which is no scratch memory. */
-    @Test
-    void memoryIsMeasuredAfterCompilation() {
-        AtomicLong boxed = new AtomicLong(5000);
-        LongSupplier warm = () -> boxed.getAndUpdate(bytes -> Math.max(0, bytes - 1000));
-        assertEquals(64, CostExhibits.scratch(warm, () -> boxed.get() + 64));
     }
 
     @Test
