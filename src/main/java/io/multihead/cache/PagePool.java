@@ -127,8 +127,7 @@ final class PagePool {
     private void reserve(int page) {
         int slab = page / slabPages;
         if (slabs[slab] == null) {
-            long bytes = (long) slabPages(page) * pageElements * format.bytes();
-            put(slab, PanelMemory.of(format, PanelMemory.segment(arena, bytes), "arena"));
+            put(slab, PanelMemory.allocate(arena, format, slabPages(page) * pageElements));
         }
     }
 
