@@ -1,5 +1,6 @@
 package io.multihead.encoder;
 
+import io.multihead.compute.Compute;
 import io.multihead.format.Safetensors;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.Json;
@@ -20,14 +21,12 @@ import java.util.stream.Collectors;
 /**
  * The contents of a folder that sentence-transformers wrote.
  *
- * @param model reads its tables of embeddings from a mapped file
- * @param tokenizer the model's
+ * @param core the model, which reads its tables of embeddings from a mapped file, and its tokenizer
  * @param options what the folder says of pooling, lengths and the prompt
  * @param prompts by name
  * @param arena of the mapped file; closed by the receiver
  */
-record EncoderFolder(
-        BertModel model, WordPiece tokenizer, EncoderOptions options, Map<String, String> prompts, Arena arena) {
+record EncoderFolder(EncoderCore core, EncoderOptions options, Map<String, String> prompts, Arena arena) {
     private static final String MODULE = "sentence_transformers.models.";
     private static final String PREFIX = "bert.";
     /** Parts of a checkpoint that are ignored: the head that sentence embeddings do not use, and positions as numbers. */
@@ -41,21 +40,21 @@ record EncoderFolder(
     private record Paths(Path transformer, Path pooling, boolean normalized) {}
 
     /** Reads all files of a folder, and maps the weights. */
-    static EncoderFolder load(Path folder) throws IOException {
+    static EncoderFolder load(Compute cpu, Path folder) throws IOException {
         Modules modules = modules(folder);
         Path files = modules.transformer;
         BertConfig config = read(files.resolve("config.json"), BertConfig::of);
-        WordPiece tokenizer = WordPiece.load(files);
         int maxTokens = maxTokens(files.resolve("sentence_bert_config.json"), config);
         Map<String, String> prompts = new LinkedHashMap<>();
         String prompt = prompts(folder.resolve("config_sentence_transformers.json"), prompts);
         Path weights = files.resolve("model.safetensors");
         Arena arena = Arena.ofShared();
         try {
-            BertModel model = model(Safetensors.map(weights, arena), weights, config);
+            EncoderCore core = ModelLoader.load(
+                    cpu, () -> model(Safetensors.map(weights, arena), weights, config), () -> WordPiece.load(files));
             EncoderOptions options =
                     new EncoderOptions(modules.pooling, modules.normalized, maxTokens, LongTexts.TRUNCATE, prompt);
-            return new EncoderFolder(model, tokenizer, options, Map.copyOf(prompts), arena);
+            return new EncoderFolder(core, options, Map.copyOf(prompts), arena);
         } catch (Throwable failed) {
             arena.close();
             throw failed;

@@ -57,19 +57,22 @@ public final class SentenceEncoder implements AutoCloseable {
      * {@code sentence_bert_config.json} and {@code config_sentence_transformers.json}. Without {@code modules.json}, pooling is the
      * mean, and vectors are not normalised.
      *
-     * @param cpu threads of every call; stays the caller's
+     * <p>With several threads, one reads the weights. Another reads the tokenizer, and computes with a small model until the weights
+     * are there, so that the first text does not wait for the JVM to load and compile the kernels.
+     *
+     * @param cpu threads of this and every call; stays the caller's
      * @param folder the model's folder
      * @return the encoder
      * @throws IOException if a file is missing or cannot be read
      * @throws IllegalArgumentException if a file is malformed, or asks for what is not implemented: another model type, activation,
      *     position type, pooling or module, or a weight of no use; the message names the file and what is in it
+     * @throws IllegalStateException if {@code cpu} is closed
      */
     public static SentenceEncoder load(Compute cpu, Path folder) throws IOException {
         Checks.notNull(cpu, "cpu");
-        EncoderFolder files = EncoderFolder.load(Checks.notNull(folder, "folder"));
+        EncoderFolder files = EncoderFolder.load(cpu, Checks.notNull(folder, "folder"));
         try {
-            EncoderCore core = new EncoderCore(cpu, files.model(), files.tokenizer());
-            return of(core, files.options(), files.prompts(), files::close);
+            return of(files.core(), files.options(), files.prompts(), files::close);
         } catch (Throwable failed) {
             files.close();
             throw failed;
@@ -79,26 +82,29 @@ public final class SentenceEncoder implements AutoCloseable {
     /**
      * Loads a model from an ONNX file that PyTorch exported, as in langchain4j's model jars, and a {@code tokenizer.json}. Such files
      * say nothing of pooling, prompts and the length of texts: vectors are normalised, there are no prompts, and texts may
-     * have as many tokens as the model has positions.
+     * have as many tokens as the model has positions. Threads are used as by {@link #load}.
      *
-     * @param cpu threads of every call; stays the caller's
-     * @param onnx the model in f32; read to its end and not closed
-     * @param tokenizerJson the tokenizer; read to its end and not closed
+     * @param cpu threads of this and every call; stays the caller's
+     * @param onnx the model in f32; read to its end on a thread of {@code cpu}, and not closed
+     * @param tokenizerJson the tokenizer; read to its end on a thread of {@code cpu}, at the same time perhaps, and not closed
      * @param pooling how tokens become one vector
      * @return the encoder
      * @throws IOException if a stream cannot be read
      * @throws IllegalArgumentException if a file is malformed, or the graph is not that of a BERT encoder in f32; the message names what
      *     is in it
+     * @throws IllegalStateException if {@code cpu} is closed
      */
     public static SentenceEncoder ofOnnx(Compute cpu, InputStream onnx, InputStream tokenizerJson, Pooling pooling)
             throws IOException {
         Checks.notNull(cpu, "cpu");
         Checks.notNull(pooling, "pooling");
-        BertModel model = BertOnnx.load(Checks.notNull(onnx, "onnx"));
-        WordPiece tokenizer = WordPiece.ofTokenizerJson(
-                Checks.notNull(tokenizerJson, "tokenizerJson").readAllBytes());
-        EncoderOptions options = new EncoderOptions(pooling, true, model.config.positions(), LongTexts.TRUNCATE, "");
-        return of(new EncoderCore(cpu, model, tokenizer), options, Map.of(), () -> {});
+        Checks.notNull(onnx, "onnx");
+        Checks.notNull(tokenizerJson, "tokenizerJson");
+        EncoderCore core = ModelLoader.load(
+                cpu, () -> BertOnnx.load(onnx), () -> WordPiece.ofTokenizerJson(tokenizerJson.readAllBytes()));
+        EncoderOptions options =
+                new EncoderOptions(pooling, true, core.model.config.positions(), LongTexts.TRUNCATE, "");
+        return of(core, options, Map.of(), () -> {});
     }
 
     private static SentenceEncoder of(

@@ -5,12 +5,13 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import java.util.function.Function;
 
 /** Weights by name, of which each must have an expected shape and none may be left over. */
 final class Weights {
-    private final Function<String, Tensor> get;
+    private final BiFunction<String, Shape, Tensor> get;
     private final Consumer<Tensor> release;
     private final String prefix;
     private final Set<String> unused;
@@ -20,8 +21,21 @@ final class Weights {
         this(names, prefix, get, weight -> {});
     }
 
+    /** Weights of 0 by any name, of the shape that is expected. */
+    static Weights zeros() {
+        return new Weights(
+                Set.of(),
+                "",
+                (name, shape) -> Tensor.of(new float[(int) shape.elements()], shape.toArray()),
+                weight -> {});
+    }
+
     /** Weights each of which is passed to {@code release} once, after it was copied, so that its memory can be freed. */
     Weights(Set<String> names, String prefix, Function<String, Tensor> get, Consumer<Tensor> release) {
+        this(names, prefix, (name, shape) -> get.apply(name), release);
+    }
+
+    private Weights(Set<String> names, String prefix, BiFunction<String, Shape, Tensor> get, Consumer<Tensor> release) {
         this.get = get;
         this.release = release;
         this.prefix = prefix;
@@ -31,8 +45,8 @@ final class Weights {
     /** Returns a weight that must exist, have this shape and be of a floating type. */
     Tensor take(String name, long... dims) {
         String full = prefix + name;
-        Tensor tensor = get.apply(full);
         Shape shape = Shape.of(dims);
+        Tensor tensor = get.apply(full, shape);
         if (!tensor.shape().equals(shape) || !tensor.dtype().isFloating()) {
             throw Checks.fail(
                     "weight \"" + full + "\"", tensor.toString(), "expected floating numbers of shape " + shape);

@@ -6,12 +6,14 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 
 /**
- * Runs {@link FreshCall} or {@link FreshEmbedding} in fresh JVMs, one after another, without and with an AOT cache, and prints a
- * table of each.
+ * Runs {@link FreshCall} or {@link FreshEmbedding} in fresh JVMs, without and with an AOT cache, and prints a table of each kind. The
+ * kinds take turns.
  */
 public final class Fresh {
     /** The figures that a JVM reports, each with the unit of the table. */
@@ -20,6 +22,9 @@ public final class Fresh {
     };
 
     private static final Children CHILDREN = Children.ofThisJvm();
+
+    /** A main class with its arguments, and options of the JVM that runs it. */
+    private record Kind(String title, List<String> main, String... options) {}
 
     private Fresh() {}
 
@@ -38,28 +43,38 @@ public final class Fresh {
         if (arguments.length > 3) {
             List<String> ours = List.of(FreshEmbedding.class.getName(), "multihead");
             List<String> theirs = List.of(FreshEmbedding.class.getName(), "langchain4j");
-            table("langchain4j's class", FreshEmbedding.COLUMNS, jvms, jars, theirs);
-            table("multihead", FreshEmbedding.COLUMNS, jvms, jars, ours);
-            table("multihead, -Xmx256m", FreshEmbedding.COLUMNS, jvms, jars, ours, "-Xmx256m");
-            run(jars, ours, write);
-            table("multihead with an AOT cache", FreshEmbedding.COLUMNS, jvms, jars, ours, read);
+            run(jars, new Kind("writes the cache", ours, write));
+            tables(
+                    FreshEmbedding.COLUMNS,
+                    jvms,
+                    jars,
+                    new Kind("langchain4j's class", theirs),
+                    new Kind("multihead", ours),
+                    new Kind("multihead, -Xmx128m", ours, "-Xmx128m"),
+                    new Kind("multihead with an AOT cache", ours, read),
+                    new Kind("multihead with an AOT cache, -Xmx128m", ours, read, "-Xmx128m"));
             return;
         }
         List<String> calls = List.of(FreshCall.class.getName());
-        table("as it is", COLUMNS, jvms, jars, calls);
-        run(jars, calls, write);
-        table("with an AOT cache", COLUMNS, jvms, jars, calls, read);
+        run(jars, new Kind("writes the cache", calls, write));
+        tables(COLUMNS, jvms, jars, new Kind("as it is", calls), new Kind("with an AOT cache", calls, read));
     }
 
-    private static void table(
-            String title, String[] columns, int jvms, String jars, List<String> main, String... options)
+    private static void tables(String[] columns, int jvms, String jars, Kind... kinds)
             throws IOException, InterruptedException {
-        List<double[]> runs = new ArrayList<>();
+        Map<Kind, List<double[]>> runs = new LinkedHashMap<>();
         for (int jvm = 0; jvm < jvms; jvm++) {
-            System.err.println(title + ": JVM " + (jvm + 1) + " of " + jvms);
-            runs.add(run(jars, main, options));
+            for (Kind kind : kinds) {
+                System.err.println(kind.title + ": JVM " + (jvm + 1) + " of " + jvms);
+                runs.computeIfAbsent(kind, first -> new ArrayList<>()).add(run(jars, kind));
+            }
         }
-        System.out.println("\n| " + jvms + " JVMs, " + title + " | median | lowest | highest |\n|---|---|---|---|");
+        runs.forEach((kind, figures) -> print(kind.title, columns, figures));
+    }
+
+    private static void print(String title, String[] columns, List<double[]> runs) {
+        System.out.println(
+                "\n| " + runs.size() + " JVMs, " + title + " | median | lowest | highest |\n|---|---|---|---|");
         for (int column = 0; column < columns.length; column++) {
             int at = column;
             double[] sorted = runs.stream().mapToDouble(run -> run[at]).sorted().toArray();
@@ -67,20 +82,19 @@ public final class Fresh {
                     Locale.ROOT,
                     "| %s | %.3g | %.3g | %.3g |%n",
                     columns[column],
-                    sorted[jvms / 2],
+                    sorted[sorted.length / 2],
                     sorted[0],
-                    sorted[jvms - 1]);
+                    sorted[sorted.length - 1]);
         }
     }
 
-    private static double[] run(String jars, List<String> main, String... options)
-            throws IOException, InterruptedException {
+    private static double[] run(String jars, Kind kind) throws IOException, InterruptedException {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(List.of("--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"));
-        command.addAll(Arrays.asList(options));
+        command.addAll(Arrays.asList(kind.options));
         command.addAll(List.of("-cp", jars));
-        command.addAll(main);
+        command.addAll(kind.main);
         command.add(String.valueOf(System.currentTimeMillis()));
         Process process = CHILDREN.start(new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT));
         String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);

@@ -1,0 +1,103 @@
+package io.multihead.encoder;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.compute.Compute;
+import io.multihead.text.WordPiece;
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** A model and its tokenizer are read by one thread or by two, and what fails in either fails in the call. */
+class ModelLoaderTest {
+    private static final BertConfig CONFIG = new BertConfig(6, 1, 2, 5, 60, 4, 1, 0);
+
+    @TempDir
+    Path folder;
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void threadsChangeNoBit(int threads) throws IOException {
+        TinyModel.write(folder);
+        try (Compute cpu = Compute.threads(threads);
+                SentenceEncoder expected = SentenceEncoder.load(Compute.serial(), folder);
+                SentenceEncoder encoder = SentenceEncoder.load(cpu, folder)) {
+            assertArrayEquals(expected.embed("abc de"), encoder.embed("abc de"));
+        }
+    }
+
+    @Test
+    void twoThreadsReadAtTheSameTime() throws IOException {
+        TinyModel.write(folder);
+        CountDownLatch started = new CountDownLatch(2);
+        try (Compute cpu = Compute.threads(2)) {
+            ModelLoader.load(cpu, () -> meet(started, model()), () -> meet(started, WordPiece.load(folder)));
+        }
+    }
+
+    private static <T> T meet(CountDownLatch started, T result) throws InterruptedException {
+        started.countDown();
+        assertTrue(started.await(60, TimeUnit.SECONDS));
+        return result;
+    }
+
+    private static BertModel model() {
+        return BertModel.of(CONFIG, Weights.zeros());
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void theModelsFailureComesFirst(int threads) {
+        requireFailure(threads, new FileNotFoundException("weights"), new IOException("tokenizer"));
+        requireFailure(threads, new IllegalArgumentException("weights"), new IllegalArgumentException("tokenizer"));
+    }
+
+    private static void requireFailure(int threads, Exception ofModel, Exception ofTokenizer) {
+        requireFailure(threads, ofModel, failing(ofModel), failing(ofTokenizer));
+        requireFailure(threads, ofTokenizer, ModelLoaderTest::model, failing(ofTokenizer));
+    }
+
+    private static void requireFailure(
+            int threads, Exception expected, Callable<BertModel> model, Callable<WordPiece> tokenizer) {
+        try (Compute cpu = Compute.threads(threads)) {
+            assertSame(expected, assertThrows(expected.getClass(), () -> ModelLoader.load(cpu, model, tokenizer)));
+        }
+    }
+
+    private static <T> Callable<T> failing(Exception failure) {
+        return () -> {
+            throw failure;
+        };
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void aTokenizerOfAnotherModelIsRejected(int threads) throws IOException {
+        TinyModel.write(folder);
+        BertConfig smaller = new BertConfig(6, 1, 2, 5, 58, 4, 1, 0);
+        try (Compute cpu = Compute.threads(threads)) {
+            assertThrows(
+                    IllegalArgumentException.class,
+                    () -> ModelLoader.load(
+                            cpu, () -> BertModel.of(smaller, Weights.zeros()), () -> WordPiece.load(folder)));
+        }
+    }
+
+    @Test
+    void aClosedComputeIsRejected() throws IOException {
+        TinyModel.write(folder);
+        Compute cpu = Compute.threads(2);
+        cpu.close();
+        assertThrows(IllegalStateException.class, () -> SentenceEncoder.load(cpu, folder));
+    }
+}
