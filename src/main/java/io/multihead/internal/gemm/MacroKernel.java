@@ -254,13 +254,16 @@ public final class MacroKernel {
         // measured
         if (mr == 1 || warmUp.isOver()) {
             vectorTile(mr, from, panel, k, chain, to, t0, stride);
-        } else if (warmUp.isTrial()) {
-            long start = System.nanoTime();
-            vectorTile(mr, from, panel, k, chain, to, t0, stride);
-            warmUp.record(System.nanoTime() - start, 2 * COUNT * mr * k);
-        } else {
-            scalarTile.multiply(a, from, b.segment(), panel, k, chain, mr, to, t0, stride);
+            return;
         }
+        if (warmUp.isTrial()) {
+            // of the first rows of B alone, and what it stores is overwritten
+            int depth = Math.min(k, WarmUp.TRIAL_DEPTH);
+            long start = System.nanoTime();
+            vectorTile(mr, from, panel, depth, WarmUp.TRIAL_CHAIN, to, t0, stride);
+            warmUp.record(System.nanoTime() - start, 2 * COUNT * mr * depth);
+        }
+        scalarTile.multiply(a, from, b.segment(), panel, k, chain, mr, to, t0, stride);
     }
 
     private void vectorTile(int mr, int from, long panel, int k, int chain, float[] to, int t0, int stride) {

@@ -7,16 +7,18 @@ package io.multihead.internal.gemm;
  * <p>Any thread may use it. Fields are plain on purpose: a thread that reads an old value only uses the slower kernel once more.
  */
 final class WarmUp {
+    /** Calls to one trial, which takes about as long as the scalar tile. */
+    private static final int INTERVAL = 4;
+
     /**
-     * Calls to one trial. A trial of a tile takes ten times as long as the scalar tile and allocates half a megabyte. One of 8 took longer
-     * for a first batch of 32 texts; vectors from the end of the first calls on took less, but held up to 1 GB.
+     * Rows of B in a trial: of more, each vector would be one more object, and of fewer, C2 would compile later, as it wants 600 calls
+     * with 15,000 iterations. A first batch of 32 texts takes 1.5 s with trials of 32 rows and 2.1 s with trials of whole tiles in one
+     * call of 32.
      */
-    private static final int INTERVAL = 32;
+    static final int TRIAL_DEPTH = 32;
 
-    /** The first calls, of which fewer are trials: about as many as a first short text makes. */
-    private static final int FIRST_CALLS = 2048;
-
-    private static final int FIRST_INTERVAL = 128;
+    /** Rows in a chain of a trial, which has two: C2 leaves out the code for a second chain if it never saw one. */
+    static final int TRIAL_CHAIN = 16;
 
     /** Calls after which vectors are used in any case: small tiles need many trials before the JVM compiles them. */
     private static final int MOST_CALLS = 1 << 15;
@@ -41,7 +43,7 @@ final class WarmUp {
         if (call >= MOST_CALLS) {
             isOver = true;
         }
-        return call % (call < FIRST_CALLS ? FIRST_INTERVAL : INTERVAL) == 0;
+        return call % INTERVAL == 0;
     }
 
     /**
