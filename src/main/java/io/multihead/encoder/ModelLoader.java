@@ -11,17 +11,12 @@ import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
 
 /**
- * Reads a model and its tokenizer, at the same time where a Compute has several threads. Inflating and packing MiniLM takes 0.6 s on
- * one thread. The other computes with a small model meanwhile, once it has the tokenizer, so that the first text does not wait for the
- * classes of the Vector API and the first compilations: it takes 0.25 instead of 0.45 s (AMD Zen 4, 2 cores).
+ * Reads a model on the calling thread and its tokenizer on another, where the Compute has one. Inflating and packing MiniLM takes
+ * 0.6 s; the other thread computes with {@link SmallModel} meanwhile, once it has the tokenizer, so that the first text takes 0.25
+ * instead of 0.45 s (AMD Zen 4, 2 cores).
  */
 final class ModelLoader implements LoopBody {
-    private static final int SMALL_TOKENS = 8;
-    private static final BertConfig SMALL = new BertConfig(64, 1, 2, 128, 1, SMALL_TOKENS, 1, 1e-12);
-
-    /** Batches of the small model: 8 take 0.3 s in a fresh JVM, and a few ms once the kernels are compiled. */
-    private static final int MOST_BATCHES = 8;
-
+    private final Thread caller = Thread.currentThread();
     private final FutureTask<BertModel> model;
     private final FutureTask<WordPiece> tokenizer;
 
@@ -30,50 +25,44 @@ final class ModelLoader implements LoopBody {
         this.tokenizer = new FutureTask<>(tokenizer);
     }
 
-    /** Reads both, or fails as the model does, else as the tokenizer does. */
+    /**
+     * Reads both, or fails as the model does, else as the tokenizer does.
+     *
+     * @param model read by the calling thread
+     * @param tokenizer read by any thread of {@code cpu}
+     */
     static EncoderCore load(Compute cpu, Callable<BertModel> model, Callable<WordPiece> tokenizer) throws IOException {
         ModelLoader loader = new ModelLoader(model, tokenizer);
         SingleCall.run(cpu, loader, 2);
-        return new EncoderCore(cpu, result(loader.model), result(loader.tokenizer));
+        loader.model.run(); // does nothing, unless another thread ran both tasks before this one came
+        return new EncoderCore(
+                cpu,
+                ModelLoader.<BertModel, IOException>result(loader.model),
+                ModelLoader.<WordPiece, IOException>result(loader.tokenizer));
     }
 
+    /** Does what is left for this thread, whichever task it is: a part that was begun is not begun again. */
     @Override
     public void run(long task, Workspace scratch) {
-        if (task == 0) {
+        if (Thread.currentThread() == caller) {
             model.run();
-        } else {
             tokenizer.run();
-            computeUntilModelIsRead();
-        }
-    }
-
-    private void computeUntilModelIsRead() {
-        if (model.isDone()) {
             return;
         }
-        BertModel small = BertModel.of(SMALL, Weights.zeros());
-        Activations activations = new Activations(SMALL, SMALL_TOKENS);
-        TokenBatch batch = new TokenBatch(SMALL_TOKENS);
-        batch.begin();
-        for (int token = 0; token < SMALL_TOKENS; token++) {
-            batch.add(0);
-        }
-        try (Compute serial = Compute.serial()) {
-            for (int i = 0; i < MOST_BATCHES && !model.isDone(); i++) {
-                small.forward(serial, batch, activations);
-            }
+        tokenizer.run();
+        try {
+            SmallModel.compute(model::isDone);
+        } catch (RuntimeException | Error lost) {
+            // costs the first text some time; too little memory is the model's failure too, with a better message
         }
     }
 
-    private static <T> T result(Future<T> task) throws IOException {
-        if (task.state() != Future.State.FAILED) {
-            return task.resultNow();
+    /** Returns a result, or throws what was thrown instead, which another language need not declare. */
+    @SuppressWarnings("unchecked") // nothing is cast at run time
+    private static <T, E extends Throwable> T result(Future<T> task) throws E {
+        if (task.state() == Future.State.FAILED) {
+            throw (E) task.exceptionNow();
         }
-        switch (task.exceptionNow()) {
-            case IOException failed -> throw failed;
-            case Error failed -> throw failed;
-            case RuntimeException failed -> throw failed;
-            case Throwable failed -> throw new AssertionError(failed);
-        }
+        return task.resultNow();
     }
 }

@@ -57,8 +57,9 @@ public final class SentenceEncoder implements AutoCloseable {
      * {@code sentence_bert_config.json} and {@code config_sentence_transformers.json}. Without {@code modules.json}, pooling is the
      * mean, and vectors are not normalised.
      *
-     * <p>With several threads, one reads the weights. Another reads the tokenizer, and computes with a small model until the weights
-     * are there, so that the first text does not wait for the JVM to load and compile the kernels.
+     * <p>The calling thread reads the weights. A second thread of {@code cpu}, if there is one, reads the tokenizer and then computes
+     * with a small model, at most eight batches and none once the weights are there, so that the first text waits less for the JVM to
+     * load the kernels' classes. Until the model is read, other calls with the same {@code cpu} compute on their own thread alone.
      *
      * @param cpu threads of this and every call; stays the caller's
      * @param folder the model's folder
@@ -85,8 +86,8 @@ public final class SentenceEncoder implements AutoCloseable {
      * have as many tokens as the model has positions. Threads are used as by {@link #load}.
      *
      * @param cpu threads of this and every call; stays the caller's
-     * @param onnx the model in f32; read to its end on a thread of {@code cpu}, and not closed
-     * @param tokenizerJson the tokenizer; read to its end on a thread of {@code cpu}, at the same time perhaps, and not closed
+     * @param onnx the model in f32; read to its end on the calling thread, and not closed
+     * @param tokenizerJson the tokenizer; read to its end on the calling thread before the model, and not closed
      * @param pooling how tokens become one vector
      * @return the encoder
      * @throws IOException if a stream cannot be read
@@ -99,9 +100,8 @@ public final class SentenceEncoder implements AutoCloseable {
         Checks.notNull(cpu, "cpu");
         Checks.notNull(pooling, "pooling");
         Checks.notNull(onnx, "onnx");
-        Checks.notNull(tokenizerJson, "tokenizerJson");
-        EncoderCore core = ModelLoader.load(
-                cpu, () -> BertOnnx.load(onnx), () -> WordPiece.ofTokenizerJson(tokenizerJson.readAllBytes()));
+        byte[] json = Checks.notNull(tokenizerJson, "tokenizerJson").readAllBytes();
+        EncoderCore core = ModelLoader.load(cpu, () -> BertOnnx.load(onnx), () -> WordPiece.ofTokenizerJson(json));
         EncoderOptions options =
                 new EncoderOptions(pooling, true, core.model.config.positions(), LongTexts.TRUNCATE, "");
         return of(core, options, Map.of(), () -> {});

@@ -315,11 +315,23 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
          * @return the model
          * @throws UncheckedIOException if a file or resource is missing or cannot be read
          * @throws IllegalArgumentException if neither folder nor resources were given, or the model is malformed or not implemented
+         * @throws IllegalStateException if the given Compute is closed
          */
         public MultiheadEmbeddingModel build() {
             Compute own = compute == null ? Compute.threads(threads) : null;
             try {
-                SentenceEncoder loaded = load(own == null ? Checks.notNull(compute, "compute") : own);
+                return of(load(own == null ? Checks.notNull(compute, "compute") : own), own);
+            } catch (IOException e) {
+                closeAfterFailure(own);
+                throw new UncheckedIOException(e);
+            } catch (Throwable failed) {
+                closeAfterFailure(own);
+                throw failed;
+            }
+        }
+
+        private MultiheadEmbeddingModel of(SentenceEncoder loaded, @Nullable Compute own) {
+            try {
                 SentenceEncoder encoder =
                         (maxTokens == 0 ? loaded : loaded.withMaxTokens(maxTokens)).withLongTexts(longTexts);
                 return new MultiheadEmbeddingModel(
@@ -328,11 +340,8 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
                         documentPrefix == null ? encoder.forDocuments() : encoder.withPrompt(documentPrefix),
                         modelName(),
                         own);
-            } catch (IOException e) {
-                closeAfterFailure(own);
-                throw new UncheckedIOException(e);
-            } catch (RuntimeException failed) {
-                closeAfterFailure(own);
+            } catch (Throwable failed) {
+                loaded.close();
                 throw failed;
             }
         }

@@ -1,6 +1,7 @@
 package io.multihead.encoder;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -13,6 +14,7 @@ import java.nio.file.Path;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -59,6 +61,7 @@ class ModelLoaderTest {
     @ValueSource(ints = {1, 2})
     void theModelsFailureComesFirst(int threads) {
         requireFailure(threads, new FileNotFoundException("weights"), new IOException("tokenizer"));
+        requireFailure(threads, new InterruptedException("weights"), new InterruptedException("tokenizer"));
         requireFailure(threads, new IllegalArgumentException("weights"), new IllegalArgumentException("tokenizer"));
     }
 
@@ -78,6 +81,30 @@ class ModelLoaderTest {
         return () -> {
             throw failure;
         };
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void theCallingThreadReadsTheModel(int threads) throws IOException {
+        TinyModel.write(folder);
+        Thread caller = Thread.currentThread();
+        try (Compute cpu = Compute.threads(threads)) {
+            ModelLoader.load(
+                    cpu,
+                    () -> {
+                        assertSame(caller, Thread.currentThread());
+                        return model();
+                    },
+                    () -> WordPiece.load(folder));
+        }
+    }
+
+    @Test
+    void smallBatchesAreComputedUntilItIsEnough() {
+        assertEquals(SmallModel.MOST_BATCHES, SmallModel.compute(() -> false));
+        assertEquals(0, SmallModel.compute(() -> true));
+        AtomicInteger asked = new AtomicInteger();
+        assertEquals(2, SmallModel.compute(() -> asked.incrementAndGet() > 3));
     }
 
     @ParameterizedTest

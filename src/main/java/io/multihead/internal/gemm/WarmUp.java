@@ -7,13 +7,12 @@ package io.multihead.internal.gemm;
  * <p>Any thread may use it. Fields are plain on purpose: a thread that reads an old value only uses the slower kernel once more.
  */
 final class WarmUp {
-    /** Calls to one trial, which takes about as long as the scalar tile. */
+    /** One call in this many is a trial, which takes about as long as the scalar tile. */
     private static final int INTERVAL = 4;
 
     /**
-     * Rows of B in a trial: of more, each vector would be one more object, and of fewer, C2 would compile later, as it wants 600 calls
-     * with 15,000 iterations. A first batch of 32 texts takes 1.5 s with trials of 32 rows and 2.1 s with trials of whole tiles in one
-     * call of 32.
+     * Rows of B in a trial. With more, a trial allocates more; with fewer, C2 compiles later, as it waits for 600 calls with 15,000
+     * iterations. A first batch of 32 texts takes 1.5 s with these, and 2.1 s when one call in 32 tries a whole tile.
      */
     static final int TRIAL_DEPTH = 32;
 
