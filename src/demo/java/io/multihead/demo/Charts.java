@@ -91,6 +91,16 @@ final class Charts {
         return chart;
     }
 
+    /**
+     * Labels logarithmic axes between the powers of ten too, where curves span no more than two of them. The labels are small, so that
+     * those of 900 and 1,000 do not touch. (A function for labels would make XChart place ticks as on a linear axis.)
+     */
+    static void labelWithinDecades(XYChart chart) {
+        chart.getStyler().setXAxisLogarithmicDecadeOnly(false).setYAxisLogarithmicDecadeOnly(false);
+        chart.getStyler()
+                .setAxisTickLabelsFont(chart.getStyler().getAxisTickLabelsFont().deriveFont(10f));
+    }
+
     /** Lines over a numeric axis, on half the page's width, with the legend below: in one row, or in one row for each line. */
     static XYChart smallLines(String title, String x, String y, boolean rows) {
         XYChart chart = axes(title, x, y, 500, rows ? 520 : 380);

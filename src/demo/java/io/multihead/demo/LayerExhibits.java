@@ -107,6 +107,7 @@ final class LayerExhibits {
         XYChart chart = Charts.lines("One context, d_model 512, h = 8", "tokens L", "milliseconds", true);
         Charts.line(chart, "forward", x, column(curves, 0), false);
         Charts.line(chart, "backward", x, column(curves, 1), false);
+        Charts.labelWithinDecades(chart);
         int last = lengths.length - 1;
         return new Exhibit(
                 "What heads and length cost, forward and backward",
