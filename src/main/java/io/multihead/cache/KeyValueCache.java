@@ -162,10 +162,8 @@ public final class KeyValueCache {
         Checks.atLeast(sequences, 1, "sequences");
         long quota = Math.ceilDiv(Checks.atLeast(tokens, 1, "tokens"), (long) PagePool.CONTIGUOUS_PAGE);
         CacheChecks.requireCountable(config.layout(), sequences, quota, tokens);
-        long pages = quota * sequences;
-        KeyValueCache cache = new KeyValueCache(
-                config, new PagePool(arena, config.layout(), PagePool.CONTIGUOUS_PAGE, pages, 1), quota);
-        cache.pool.reserveAll();
+        PagePool pool = PagePool.contiguous(arena, config.layout(), sequences, quota);
+        KeyValueCache cache = new KeyValueCache(config, pool, quota);
         for (int sequence = 0; sequence < sequences; sequence++) {
             cache.open();
         }
@@ -174,7 +172,8 @@ public final class KeyValueCache {
 
     /**
      * Creates a cache of pages of 64 tokens, which are taken as sequences grow. No sequence is open. Memory is allocated in steps of
-     * 64 MiB or a sixteenth of the budget, whichever is more, and is kept.
+     * 64 MiB or a sixteenth of the budget, whichever is more, and is kept. Sequences that grow in turns take pages in runs of eight, so that
+     * attention reads long streams: memory for up to seven pages of a sequence may be allocated before it needs them.
      *
      * @param config sizes and element type
      * @param budgetBytes most bytes of all pages together
@@ -204,8 +203,7 @@ public final class KeyValueCache {
             throw Checks.fail("budgetBytes", String.valueOf(budgetBytes), "expected at least one page of " + page);
         }
         CacheChecks.requireCountable(config.layout(), budgetBytes, page);
-        PagePool pool =
-                new PagePool(arena, config.layout(), KeyValueSpan.MIN_PANEL_KEYS, budgetBytes / page, PagePool.STEPS);
+        PagePool pool = PagePool.growing(arena, config.layout(), KeyValueSpan.MIN_PANEL_KEYS, budgetBytes / page);
         return new KeyValueCache(config, pool, Long.MAX_VALUE);
     }
 

@@ -28,6 +28,11 @@ final class Sequence {
         return pages[(int) (index - dropped)];
     }
 
+    /** Returns the last page, or -1 if there is none. */
+    int last() {
+        return pageCount == 0 ? -1 : pages[pageCount - 1];
+    }
+
     void set(long index, int page) {
         pages[(int) (index - dropped)] = page;
     }

@@ -214,7 +214,7 @@ final class Sequences {
         long pages = Math.ceilDiv(length + count, (long) pool.pageTokens);
         for (long page = length / pool.pageTokens; page < pages && count > 0; page++) {
             if (page >= sequence.dropped + sequence.pageCount) {
-                sequence.add(pool.take());
+                sequence.add(pool.take(sequence.last()));
             } else if (pool.isShared(sequence.page(page))) {
                 sequence.set(page, pool.copy(sequence.page(page)));
             }

@@ -81,7 +81,7 @@ final class SessionLoader {
         boolean filled = false;
         try {
             for (; taken < pages.length; taken++) {
-                pages[taken] = pool.take();
+                pages[taken] = pool.take(taken == 0 ? -1 : pages[taken - 1]);
             }
             fill(cpu, pages);
             filled = true;

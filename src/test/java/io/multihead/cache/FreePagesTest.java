@@ -1,0 +1,103 @@
+package io.multihead.cache;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+
+import java.util.ArrayList;
+import java.util.List;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+import net.jqwik.api.constraints.Size;
+import org.junit.jupiter.api.Test;
+
+/** Which pages sequences get. */
+class FreePagesTest {
+    private static final int RUN = 4;
+
+    @Test
+    void sequencesThatGrowInTurnsHaveRunsOfTheirOwn() {
+        FreePages free = new FreePages(24, RUN);
+        List<List<Integer>> sequences = grow(free, 3, 8);
+        assertEquals(List.of(0, 1, 2, 3, 12, 13, 14, 15), sequences.get(0));
+        assertEquals(List.of(4, 5, 6, 7, 16, 17, 18, 19), sequences.get(1));
+        assertEquals(List.of(8, 9, 10, 11, 20, 21, 22, 23), sequences.get(2));
+        assertEquals(0, free.count());
+    }
+
+    @Test
+    void aSequenceThatGrowsAloneHasPagesThatFollowEachOther() {
+        assertEquals(
+                List.of(0, 1, 2, 3, 4, 5, 6, 7, 8, 9),
+                grow(new FreePages(10, RUN), 1, 10).get(0));
+    }
+
+    @Test
+    void withoutARunAnyFreePageIsTaken() {
+        FreePages free = new FreePages(6, RUN);
+        assertEquals(0, take(free, -1));
+        assertEquals(4, take(free, -1));
+        assertEquals(1, take(free, -1));
+        assertEquals(5, take(free, 4));
+        assertEquals(2, take(free, 5));
+        assertEquals(3, take(free, 2));
+    }
+
+    @Test
+    void aRunThatWasReleasedIsTakenAgain() {
+        FreePages free = new FreePages(8, RUN);
+        grow(free, 2, 4);
+        for (int page = 0; page < 4; page++) {
+            free.release(page);
+        }
+        assertEquals(List.of(0, 1, 2, 3), grow(free, 1, 4).get(0));
+    }
+
+    /** Whatever was taken and released, a page is given once, and every free page is given in the end. */
+    @Property
+    void everyFreePageIsGivenOnce(
+            @ForAll @IntRange(min = 1, max = 40) int pages,
+            @ForAll @IntRange(min = 1, max = 50) int run,
+            @ForAll @Size(max = 60) List<@IntRange(min = -3, max = 60) Integer> calls) {
+        FreePages free = new FreePages(pages, run);
+        List<Integer> held = new ArrayList<>();
+        for (int call : calls) {
+            if (call < 0 && !held.isEmpty()) {
+                free.release(held.removeFirst());
+            } else if (free.count() > 0) {
+                takeNew(free, held, held.isEmpty() ? -1 : held.get(Math.abs(call) % held.size()));
+            }
+            assertEquals(pages, free.count() + held.size());
+        }
+        while (free.count() > 0) {
+            takeNew(free, held, -1);
+        }
+        assertEquals(pages, held.size());
+    }
+
+    private static void takeNew(FreePages free, List<Integer> held, int last) {
+        int page = take(free, last);
+        assertFalse(held.contains(page), held + " has page " + page);
+        held.add(page);
+    }
+
+    private static int take(FreePages free, int last) {
+        int page = free.after(last);
+        free.take(page);
+        return page;
+    }
+
+    /** Sequences without pages take one after the other in turns; returns the pages of each. */
+    private static List<List<Integer>> grow(FreePages free, int sequences, int pages) {
+        List<List<Integer>> all = new ArrayList<>();
+        for (int i = 0; i < sequences; i++) {
+            all.add(new ArrayList<>());
+        }
+        for (int page = 0; page < pages; page++) {
+            for (List<Integer> sequence : all) {
+                sequence.add(take(free, sequence.isEmpty() ? -1 : sequence.getLast()));
+            }
+        }
+        return all;
+    }
+}
