@@ -229,7 +229,7 @@ public final class MacroKernel {
         if (rows == 1) {
             return 1;
         }
-        return rows <= MR_SMALL || rows == 2 * MR_SMALL ? MR_SMALL : MR;
+        return Lanes.FEW_REGISTERS || rows <= MR_SMALL || rows == 2 * MR_SMALL ? MR_SMALL : MR;
     }
 
     /** Computes one tile. From here on B is a segment and an offset. */
