@@ -40,7 +40,7 @@ class GemmProperties {
     Arbitrary<Case> cases() {
         Arbitrary<Integer> size = Arbitraries.oneOf(
                 Arbitraries.integers().between(0, 70),
-                Arbitraries.of(1, 2, 4, 7, 8, 9, 31, 32, 33, 191, 192, 193, 255, 256, 257, 511, 513));
+                Arbitraries.of(1, 2, 4, 7, 8, 9, 31, 32, 33, 191, 192, 193, 255, 256, 257, 511, 513, 1025));
         Arbitrary<DType> dtype = Arbitraries.frequencyOf(
                 net.jqwik.api.Tuple.of(5, Arbitraries.just(DType.F32)),
                 net.jqwik.api.Tuple.of(2, Arbitraries.of(DType.class)));

@@ -10,6 +10,7 @@ import io.multihead.internal.exec.ScratchKey;
 import io.multihead.internal.layout.Panels;
 import io.multihead.support.Golden;
 import io.multihead.support.Numbers;
+import io.multihead.support.TestTensors;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -18,6 +19,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.ref.WeakReference;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Random;
 import java.util.SplittableRandom;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Assertions;
@@ -99,6 +101,25 @@ class GemmTest {
         Tensor expected = matrix(400, 40);
         Gemm.multiply(Compute.serial(), a, b, expected, GemmOptions.DEFAULT);
         Assertions.assertArrayEquals(expected.toArray(), c.toArray());
+    }
+
+    /** One row, which reads panels in pairs, and many rows add the chains of a long k in the same order. */
+    @ParameterizedTest
+    @CsvSource({"255, 64", "257, 96", "512, 65", "513, 64", "1100, 130"})
+    void aRowAloneHasTheBitsThatItHasAmongOthers(int k, int n) {
+        Tensor a = random(7, k);
+        PackedWeights b = PackedWeights.of(random(k, n));
+        Tensor all = matrix(7, n);
+        Gemm.multiply(CPU, a, b, all, GemmOptions.DEFAULT);
+        for (int row = 0; row < 7; row++) {
+            Tensor alone = matrix(1, n);
+            Gemm.multiply(CPU, a.slice(0, row, row + 1), b, alone, GemmOptions.DEFAULT);
+            Assertions.assertArrayEquals(all.slice(0, row, row + 1).toArray(), alone.toArray());
+        }
+    }
+
+    private static Tensor random(int rows, int columns) {
+        return TestTensors.random(new Random(rows * 31L + columns), rows, columns);
     }
 
     /** Threads keep scratch for ever, and no caller's weights with it. */

@@ -28,7 +28,7 @@ class PackedFileTest {
     Path folder;
 
     @ParameterizedTest
-    @CsvSource({"1, 1", "256, 32", "257, 33", "700, 130", "0, 5", "5, 0"})
+    @CsvSource({"1, 1", "256, 32", "257, 33", "512, 32", "513, 33", "1100, 130", "0, 5", "5, 0"})
     void mappedWeightsHaveTheSameBits(int inputs, int outputs) throws IOException {
         Tensor matrix = random(inputs, outputs);
         Path file = folder.resolve("weights");
@@ -72,10 +72,10 @@ class PackedFileTest {
     @CsvSource(
             delimiter = '|',
             value = {
-                "24 | 549755813632 | inputs: 549755813632; expected 0 to 549755813631",
-                "24 | 549755813631 | file: 36864 bytes; expected",
-                "32 | 8388576 | outputs: 8388576; expected 0 to 8388575",
-                "32 | 8388575 | file: 36864 bytes; expected"
+                "24 | 1099511627264 | inputs: 1099511627264; expected 0 to 1099511627263",
+                "24 | 1099511627263 | file: 36864 bytes; expected",
+                "32 | 4194272 | outputs: 4194272; expected 0 to 4194271",
+                "32 | 4194271 | file: 36864 bytes; expected"
             })
     void sizesEndWherePanelsCanNoLongerBeAddressed(int at, long number, String message) throws IOException {
         Path file = folder.resolve("weights");
@@ -93,10 +93,11 @@ class PackedFileTest {
         PackedWeights.of(random(256, 32)).write(file);
         byte[] bytes = Files.readAllBytes(file);
         ByteBuffer header = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
-        Files.write(file, header.putLong(24, 549755813631L).putLong(32, 8388575).array());
+        Files.write(
+                file, header.putLong(24, 1099511627263L).putLong(32, 4194271).array());
         assertRefused(
                 file,
-                "file: 36864 bytes; expected at least 9223372036854775807 for 549755813631 inputs and 8388575 outputs");
+                "file: 36864 bytes; expected at least 9223372036854775807 for 1099511627263 inputs and 4194271 outputs");
     }
 
     @Test
@@ -111,14 +112,14 @@ class PackedFileTest {
     @Test
     void matricesWithRowsThatNoArrayHoldsAreRefused() {
         assertEquals(
-                8_388_576,
-                PackedWeights.of(Tensor.of(new float[0], 0, 8_388_576)).outputs());
-        // the last two times 256 overflow to small numbers
-        for (long columns : new long[] {8_388_577, 1L << 54, 1L << 56, (1L << 56) - 31}) {
+                4_194_272,
+                PackedWeights.of(Tensor.of(new float[0], 0, 4_194_272)).outputs());
+        // the last two times 512 overflow to small numbers
+        for (long columns : new long[] {4_194_273, 1L << 54, 1L << 56, (1L << 56) - 31}) {
             Tensor wide = Tensor.of(new float[1]).broadcast(1, columns);
             IllegalArgumentException refused =
                     assertThrows(IllegalArgumentException.class, () -> PackedWeights.of(wide));
-            assertEquals("matrix: shape [1, " + columns + "]; expected at most 8388576 columns", refused.getMessage());
+            assertEquals("matrix: shape [1, " + columns + "]; expected at most 4194272 columns", refused.getMessage());
         }
     }
 
@@ -148,7 +149,7 @@ class PackedFileTest {
         "8, 2, version",
         "12, 2, element bytes",
         "16, 64, panel columns",
-        "20, 512, block rows",
+        "20, 256, block rows",
         "24, 41, file",
         "28, 2147483647, inputs",
         "28, -1, inputs",
@@ -174,10 +175,10 @@ class PackedFileTest {
         assertRefused(file, "file: ");
     }
 
-    /** A header alone: an array with an element for each 256 rows would exceed the limit of the JVM. */
+    /** A header alone: an array with an element for each 512 rows would exceed the limit of the JVM. */
     @Test
     void rowsWithoutColumnsTakeNoMemory() throws IOException {
-        long inputs = Integer.MAX_VALUE * 256L - 1;
+        long inputs = Integer.MAX_VALUE * 512L - 1;
         Path file = folder.resolve("weights");
         PackedWeights.of(random(5, 0)).write(file);
         byte[] bytes = Files.readAllBytes(file);

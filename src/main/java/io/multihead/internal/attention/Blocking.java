@@ -8,10 +8,10 @@ public final class Blocking {
     public static final int QUERY_TILE = 48;
 
     /** Keys of one block, aligned at key 0: the largest depth of one matrix multiplication, here of P V. */
-    public static final int KEY_BLOCK = MicroKernel.MAX_DEPTH;
+    public static final int KEY_BLOCK = MicroKernel.MAX_CHAIN;
 
     /** Elements of a query, key or value that are multiplied at a time, the largest depth again, and kept as one chunk of panels. */
-    public static final int DIM_CHUNK = MicroKernel.MAX_DEPTH;
+    public static final int DIM_CHUNK = MicroKernel.MAX_CHAIN;
 
     /** Keys of one chain of P V. One chain of 256 was off by up to 32 bounds for values with a mean, chains of 64 by up to 13. */
     public static final int VALUE_CHAIN = io.multihead.internal.gemm.Blocking.CHAIN;

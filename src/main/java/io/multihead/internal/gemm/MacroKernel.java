@@ -101,24 +101,25 @@ public final class MacroKernel {
     }
 
     /**
-     * {@code C = A B}, or {@code C += A B} with {@code accumulate}.
+     * {@code C = A B}, or {@code C += A B} with {@code accumulate}, in chains of {@link MicroKernel#MAX_CHAIN} multiplications, whose
+     * sum is added to C.
      *
      * @param m rows of A and C
      * @param n columns of C; B has as many, rounded up to whole panels
      * @param k columns of A, rows of B
      */
     public void multiply(int m, int n, int k, boolean accumulate) {
-        int paired = m == 1 && k == PAIR_DEPTH && b.format() == PanelFormat.F32 ? multiplyPairs(n, accumulate) : 0;
+        int paired = m == 1 && k >= PAIR_DEPTH && b.format() == PanelFormat.F32 ? multiplyPairs(n, k, accumulate) : 0;
         for (int jr = paired; jr < n; jr = Lanes.nextTile(jr)) { // loop 2: two vectors of each panel of NR columns
             long panel = b.tileOffset(jr);
             if (accumulate) {
                 for (int ir = 0; ir < m; ir += SUM_ROWS) {
                     int rows = Math.min(SUM_ROWS, m - ir);
-                    tiles(rows, a0 + ir * ROW, panel, k, k, sum, 0, PANEL);
+                    tiles(rows, a0 + ir * ROW, panel, k, MicroKernel.MAX_CHAIN, sum, 0, PANEL);
                     MicroKernel.add(sum, c, c0 + ir * ldc + jr, ldc, rows);
                 }
             } else {
-                tiles(m, a0, panel, k, k, c, c0 + jr, ldc);
+                tiles(m, a0, panel, k, MicroKernel.MAX_CHAIN, c, c0 + jr, ldc);
             }
         }
     }
@@ -129,20 +130,33 @@ public final class MacroKernel {
      *
      * @return how many columns are done
      */
-    private int multiplyPairs(int n, boolean accumulate) {
+    private int multiplyPairs(int n, int k, boolean accumulate) {
         int done = Math.ceilDiv(n, PANEL) / 2 * 2 * PANEL;
         for (int pair = 0; pair < done; pair += 2 * PANEL) {
             for (int column = pair; column < pair + HALF; column += COUNT) {
-                if (accumulate) {
-                    MicroKernel.tilePair(a, a0, b.segment(), b.tileOffset(column), b.strideBytes(), PAIR_DEPTH, sum, 0);
-                    MicroKernel.add(sum, c, c0 + column, PANEL, 2);
-                } else {
-                    MicroKernel.tilePair(
-                            a, a0, b.segment(), b.tileOffset(column), b.strideBytes(), PAIR_DEPTH, c, c0 + column);
-                }
+                multiplyPair(column, k, accumulate);
             }
         }
         return done;
+    }
+
+    /** Multiplies the row by a vector of columns of each half of two panels; chains are added in the order of the other tiles. */
+    private void multiplyPair(int column, int k, boolean accumulate) {
+        float[] to = accumulate ? sum : c;
+        int at = accumulate ? 0 : c0 + column;
+        for (int first = 0; first < k; first += MicroKernel.MAX_CHAIN) {
+            int depth = Math.min(MicroKernel.MAX_CHAIN, k - first);
+            long rows = b.tileOffset(column) + b.format().offset(first * PANEL);
+            if (first == 0) {
+                MicroKernel.tilePair(a, a0, b.segment(), rows, b.strideBytes(), depth, to, at);
+            } else {
+                MicroKernel.tilePair(a, a0 + first, b.segment(), rows, b.strideBytes(), depth, part, 0);
+                MicroKernel.add(part, to, at, PANEL, 2);
+            }
+        }
+        if (accumulate) {
+            MicroKernel.add(sum, c, c0 + column, PANEL, 2);
+        }
     }
 
     /**

@@ -23,7 +23,7 @@ public final class Lanes {
      * Floats from one row of the left operand to the next (LDA). A constant, so that C2 addresses all rows of a tile from one
      * register; more than {@link MicroKernel#MAX_DEPTH}, so that the rows do not fall into the same cache sets.
      */
-    public static final int ROW = 288;
+    public static final int ROW = 544;
 
     /** The row count of scratch matrices is rounded up to a multiple of this, so that the last tile may overrun. */
     public static final int ROW_STEP = 8;

@@ -24,8 +24,8 @@ import jdk.incubator.vector.VectorOperators;
  * in ascending {@code k}, whichever tile computes it: results do not depend on tile shape, neighbours or lane width.
  *
  * <p>The tiles are unrolled by hand because C2 keeps accumulators in registers only as named locals. Six rows take 12
- * accumulators, which leaves one of 16 registers for A and two for B; the sums of chains are kept elsewhere meanwhile. With one chain
- * and no sums, C2 unrolls the loop itself, spills, and reaches 46 of 118 GFLOP/s on 16 registers instead of 105 (measured).
+ * accumulators, two registers for B and up to three for A, for 32 registers; with 16 ({@link Lanes#FEW_REGISTERS}) tiles have four rows. The
+ * sums of chains are kept elsewhere meanwhile.
  * A tile stores and does no more: with an addition to C at the end, C2 reaches its limit of nodes before it has inlined every
  * vector operation, boxes the rest and runs at 1/15 of the speed (measured, 12 rows).
  *
@@ -38,11 +38,14 @@ public final class MicroKernel {
     /** Rows of A in a tile. */
     public static final int MR = 6;
 
-    /** Rows of A in the tile for remainders, and for a few queries that share a head. */
+    /** Rows of A in the tile for remainders, for a few queries that share a head, and for 16 registers. */
     public static final int MR_SMALL = 4;
 
     /** Largest k of a tile: A's rows are {@link Lanes#ROW} floats apart, which is more. */
-    public static final int MAX_DEPTH = 256;
+    public static final int MAX_DEPTH = 512;
+
+    /** Most multiply-adds in one chain; chains are shorter where their sums are compensated. Results depend on it. */
+    public static final int MAX_CHAIN = 256;
 
     /** Bytes of a row of a panel of f32. */
     private static final long ROW_BYTES = PANEL * WORD;

@@ -37,7 +37,7 @@ public final class PanelPacker {
      * Packs {@code depth} rows and {@code columns} columns into F32 panels {@code [panel][depth][32]}, as they are stored from
      * element {@code p0} on.
      *
-     * @param depth at most 256
+     * @param depth at most {@link io.multihead.internal.kernel.MicroKernel#MAX_DEPTH}
      */
     public void pack(Packer packer, StridedBlock b, int depth, int columns, PanelMemory panels, int p0) {
         rows = memory.atLeast(rows, TRANSPOSED_COLUMNS * ROW);

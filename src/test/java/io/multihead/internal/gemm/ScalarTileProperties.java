@@ -17,7 +17,7 @@ import net.jqwik.api.constraints.IntRange;
 /** A tile has the same bits with vectors and without, and leaves the same floats around it alone. */
 class ScalarTileProperties {
     private static final int LDC = 2 * Lanes.PANEL;
-    private static final int[] CHAINS = {1, 7, 64, MicroKernel.MAX_DEPTH};
+    private static final int[] CHAINS = {1, 7, 64, MicroKernel.MAX_CHAIN};
 
     @Property(tries = 300)
     void bitsAreThoseOfVectors(

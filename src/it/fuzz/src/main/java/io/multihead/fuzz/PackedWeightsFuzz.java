@@ -29,7 +29,7 @@ public final class PackedWeightsFuzz {
     private static final int FIELDS = 40;
     private static final int HEADER = 4096;
     private static final int PANEL = 32;
-    private static final int BLOCK = 256;
+    private static final int BLOCK = 512;
     private static final long LARGEST = 1 << 18;
 
     private PackedWeightsFuzz() {}
@@ -109,7 +109,7 @@ public final class PackedWeightsFuzz {
         }
     }
 
-    /** Returns the matrix of the panels: depth blocks of 256 rows, in each of them panels of 32 columns, row after row. */
+    /** Returns the matrix of the panels: depth blocks of 512 rows, in each of them panels of 32 columns, row after row. */
     private static Tensor matrix(ByteBuffer file, int inputs, int outputs) {
         float[] values = new float[inputs * outputs];
         int columns = Math.ceilDiv(outputs, PANEL) * PANEL;
