@@ -5,7 +5,9 @@ import java.util.BitSet;
 /**
  * Which pages of a pool are free, and which one a sequence gets. Attention reads pages that follow each other as one stream, so a
  * sequence gets the page after its last one; if that is taken, it begins a run of free pages, so that the next sequence that grows does
- * not get the page after it; and only if there is no such run, it gets any free page.
+ * not get the page after it. Pages whose memory exists come first: without a free run among them, a sequence begins a new one in memory
+ * that is allocated for it if at least half of the pages that exist are taken, and else half a run, a quarter, or any page. So a
+ * sequence that slides stays within the memory that it has, and a pool has at most twice the memory of its pages and a slab.
  */
 final class FreePages {
     private final int pages;
@@ -30,32 +32,43 @@ final class FreePages {
         return free;
     }
 
-    /** Returns a free page, which must exist, for a sequence whose last page is {@code last}, or -1 if it has none. */
-    int after(int last) {
+    /**
+     * Returns a free page, which must exist, for a sequence.
+     *
+     * @param last its last page, or -1 if it has none
+     * @param ready pages whose memory exists, the first ones of the pool; {@code ready} is returned if there is to be more
+     */
+    int after(int last, int ready) {
         int next = last + 1;
-        if (last >= 0 && next < pages && !taken.get(next)) {
+        if (last >= 0 && next < ready && !taken.get(next)) {
             return next;
         }
-        int start = firstRun();
-        return start < pages ? start : taken.nextClearBit(0);
-    }
-
-    /** Returns the first page of the first free run; the number of pages if there is none. */
-    private int firstRun() {
-        int start = 0;
-        while (start < pages) {
-            int end = taken.nextSetBit(start);
-            if (end < 0 || end - start >= run) {
+        boolean mayGrow = ready < pages && 2L * (pages - free) >= ready;
+        for (int size = run; size > 0; size /= 2) {
+            int start = firstRun(size, ready);
+            if (start < ready || mayGrow) {
                 return start;
             }
-            start = boundary(taken.nextClearBit(end));
         }
-        return pages;
+        throw new IllegalStateException("no free page");
     }
 
-    /** Returns where the next run begins, from a page on; at most the number of pages. */
-    private int boundary(int page) {
-        return (int) Math.min(pages, Math.ceilDiv(page, (long) run) * run);
+    /** Returns the first free page whose memory exists, or {@code ready} if there is none. */
+    int any(int ready) {
+        return Math.min(taken.nextClearBit(0), ready);
+    }
+
+    /** Returns the first page of the first {@code size} free pages, or of fewer at the end; {@code ready} if there are none before it. */
+    private int firstRun(int size, int ready) {
+        long start = 0;
+        while (start < ready) {
+            int end = taken.nextSetBit((int) start);
+            if (end < 0 || end - start >= size) {
+                return (int) start;
+            }
+            start = Math.ceilDiv(taken.nextClearBit(end), (long) size) * size;
+        }
+        return ready;
     }
 
     void take(int page) {

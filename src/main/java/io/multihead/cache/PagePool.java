@@ -61,6 +61,8 @@ final class PagePool {
     private final int[] writers;
 
     private final FreePages free;
+    /** Pages whose memory is allocated, the first ones: slabs are allocated in order. */
+    private int ready;
 
     /** Divides the pages into at most {@code mostSlabs} slabs, unless such a slab has more elements than a position counts. */
     private PagePool(Arena arena, PageLayout layout, int pageTokens, long pages, int mostSlabs, long run) {
@@ -110,8 +112,7 @@ final class PagePool {
 
     /** Takes a free page, which must exist, for a sequence whose last page is {@code last}, or -1 if it has none. */
     int take(int last) {
-        int page = free.after(last);
-        reserve(page); // may run out of memory, so the page counts as taken only now
+        int page = ready(free.after(last, ready)); // may run out of memory, so the page counts as taken only now
         free.take(page);
         owners[page] = 1;
         int flags = layout.allHeads();
@@ -136,17 +137,31 @@ final class PagePool {
         }
     }
 
-    /** Allocates the slab of a page, so that appending to it later allocates nothing. */
-    private void reserve(int page) {
-        int slab = page / slabPages;
-        if (slabs[slab] == null) {
-            put(slab, PanelMemory.allocate(arena, format, slabPages(page) * pageElements));
+    /**
+     * Allocates the slab of a page, so that appending to it later allocates nothing.
+     *
+     * @return the page, or one in memory that exists if there is no more memory
+     */
+    private int ready(int page) {
+        if (page < ready) {
+            return page;
+        }
+        try {
+            put(page / slabPages, PanelMemory.allocate(arena, format, slabPages(page) * pageElements));
+            return page;
+        } catch (OutOfMemoryError e) {
+            int other = free.any(ready);
+            if (other == ready) {
+                throw e;
+            }
+            return other;
         }
     }
 
     private void put(int slab, PanelMemory memory) {
-        slabs[slab] = memory;
         scales[slab] = format.isScaled() ? new float[slabPages * layout.allHeads() * 2 * pageTokens] : Panels.UNSCALED;
+        slabs[slab] = memory;
+        ready = slab * slabPages + slabPages(slab * slabPages);
     }
 
     /** Returns the pages of the slab that holds a page; the last slab may be shorter. */

@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Fills pages of a cache from a session file. Pages are taken first and sequences opened last, so that a load which fails between
- * changes nothing but which free page is taken next.
+ * changes nothing but how many pages have memory.
  */
 final class SessionLoader {
     private final KeyValueCache cache;

@@ -2,6 +2,7 @@ package io.multihead.cache;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -35,12 +36,35 @@ class FreePagesTest {
     @Test
     void withoutARunAnyFreePageIsTaken() {
         FreePages free = new FreePages(6, RUN);
-        assertEquals(0, take(free, -1));
-        assertEquals(4, take(free, -1));
-        assertEquals(1, take(free, -1));
-        assertEquals(5, take(free, 4));
-        assertEquals(2, take(free, 5));
-        assertEquals(3, take(free, 2));
+        assertEquals(0, take(free, -1, 6));
+        assertEquals(4, take(free, -1, 6));
+        assertEquals(2, take(free, -1, 6)); // half a run
+        assertEquals(5, take(free, 4, 6));
+        assertEquals(1, take(free, 5, 6));
+        assertEquals(3, take(free, 2, 6));
+    }
+
+    @Test
+    void moreMemoryIsTakenWhenHalfOfItIsUsed() {
+        FreePages free = new FreePages(24, RUN);
+        assertEquals(0, take(free, -1, 0)); // none yet
+        assertEquals(4, take(free, -1, 8));
+        assertEquals(2, take(free, -1, 8)); // half a run, as 2 of 8 are used
+        assertEquals(6, take(free, -1, 8));
+        assertEquals(8, take(free, -1, 8)); // a run of its own
+    }
+
+    @Test
+    void aSequenceThatSlidesTakesRunsThatItLeft() {
+        FreePages free = new FreePages(24, RUN);
+        int last = -1;
+        for (int page = 0; page < 8; page++) {
+            last = take(free, last, 8);
+        }
+        for (int page = 0; page < 4; page++) {
+            free.release(page);
+        }
+        assertEquals(0, take(free, last, 8));
     }
 
     @Test
@@ -50,7 +74,7 @@ class FreePagesTest {
         for (int page = 0; page < 4; page++) {
             free.release(page);
         }
-        assertEquals(List.of(0, 1, 2, 3), grow(free, 1, 4).get(0));
+        assertEquals(0, take(free, -1, 8));
     }
 
     /** Whatever was taken and released, a page is given once, and every free page is given in the end. */
@@ -65,37 +89,39 @@ class FreePagesTest {
             if (call < 0 && !held.isEmpty()) {
                 free.release(held.removeFirst());
             } else if (free.count() > 0) {
-                takeNew(free, held, held.isEmpty() ? -1 : held.get(Math.abs(call) % held.size()));
+                takeNew(free, pages, held, held.isEmpty() ? -1 : held.get(Math.abs(call) % held.size()));
             }
             assertEquals(pages, free.count() + held.size());
         }
         while (free.count() > 0) {
-            takeNew(free, held, -1);
+            takeNew(free, pages, held, -1);
         }
         assertEquals(pages, held.size());
     }
 
-    private static void takeNew(FreePages free, List<Integer> held, int last) {
-        int page = take(free, last);
+    private static void takeNew(FreePages free, int pages, List<Integer> held, int last) {
+        int page = take(free, last, pages);
         assertFalse(held.contains(page), held + " has page " + page);
+        assertTrue(page >= 0 && page < pages, page + " of " + pages);
         held.add(page);
     }
 
-    private static int take(FreePages free, int last) {
-        int page = free.after(last);
+    private static int take(FreePages free, int last, int ready) {
+        int page = free.after(last, ready);
         free.take(page);
         return page;
     }
 
-    /** Sequences without pages take one after the other in turns; returns the pages of each. */
+    /** Sequences without pages take free pages, which all have memory, in turns; returns the pages of each. */
     private static List<List<Integer>> grow(FreePages free, int sequences, int pages) {
+        int ready = free.count();
         List<List<Integer>> all = new ArrayList<>();
         for (int i = 0; i < sequences; i++) {
             all.add(new ArrayList<>());
         }
         for (int page = 0; page < pages; page++) {
             for (List<Integer> sequence : all) {
-                sequence.add(take(free, sequence.isEmpty() ? -1 : sequence.getLast()));
+                sequence.add(take(free, sequence.isEmpty() ? -1 : sequence.getLast(), ready));
             }
         }
         return all;

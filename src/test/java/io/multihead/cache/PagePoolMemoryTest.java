@@ -1,0 +1,86 @@
+package io.multihead.cache;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import io.multihead.cache.KeyValueCache.Config;
+import io.multihead.compute.Compute;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** When a paged cache takes more memory of its arena, which here has 64 MiB: one slab of 128 pages of 512 KiB. */
+class PagePoolMemoryTest {
+    private static final Compute SERIAL = Compute.serial();
+    private static final long SLAB = 64L << 20;
+    private static final int PAGES = 128;
+
+    private final Arena memory = Arena.ofConfined();
+    private final KeyValueCache cache =
+            KeyValueCache.paged(Config.of(1, 8, 128), 8 * SLAB, new SmallArena(memory, SLAB + (1 << 20)));
+
+    @AfterEach
+    void close() {
+        memory.close();
+    }
+
+    @Test
+    void aSequenceThatSlidesStaysInTheMemoryThatItHas() {
+        int sequence = cache.open();
+        Tensor tokens = Tensor.allocate(memory, DType.F32, Shape.of(1, 8, 512, 128));
+        for (int length = 512; length <= 3 * 64 * PAGES; length += 512) {
+            cache.append(SERIAL, 0, sequence, tokens, tokens);
+            cache.slide(sequence, length - 256);
+        }
+        assertEquals(256, cache.usedBytes() / cache.bytesPerToken());
+    }
+
+    @Test
+    void everyPageIsTakenBeforeMemoryRunsOut() {
+        Tensor token = Tensor.allocate(memory, DType.F32, Shape.of(1, 8, 1, 128));
+        for (int i = 0; i < PAGES; i++) {
+            cache.append(SERIAL, 0, cache.open(), token, token);
+        }
+        int last = cache.open();
+        assertThrows(OutOfMemoryError.class, () -> cache.append(SERIAL, 0, last, token, token));
+        assertEquals(0, cache.length(0, last));
+        assertEquals(SLAB, cache.usedBytes());
+        cache.close(0);
+        cache.append(SERIAL, 0, last, token, token);
+        assertEquals(1, cache.length(0, last));
+    }
+
+    /** An arena that runs out of memory. */
+    private static final class SmallArena implements Arena {
+        private final Arena arena;
+        private long left;
+
+        SmallArena(Arena arena, long bytes) {
+            this.arena = arena;
+            left = bytes;
+        }
+
+        @Override
+        public MemorySegment allocate(long byteSize, long byteAlignment) {
+            if (byteSize > left) {
+                throw new OutOfMemoryError("no more than the test gives");
+            }
+            left -= byteSize;
+            return arena.allocate(byteSize, byteAlignment);
+        }
+
+        @Override
+        public MemorySegment.Scope scope() {
+            return arena.scope();
+        }
+
+        @Override
+        public void close() {
+            arena.close();
+        }
+    }
+}
