@@ -202,8 +202,8 @@ class SteadyStateTest {
     @Test
     void scratchGrowsOnlyByPackedKeys() {
         settlesForScratch();
-        long small = coldBytes(512);
-        long large = coldBytes(8192);
+        long small = leastColdBytes(512);
+        long large = leastColdBytes(8192);
         long packed = 8192L * (32 + 32) * Float.BYTES;
         assertTrue(large <= small + packed + packed / 10, "scratch for 512: " + small + ", for 8192: " + large);
     }
@@ -261,6 +261,14 @@ class SteadyStateTest {
         Tensor out = Tensor.of(new float[2048 * 16], 1, 1, 2048, 16);
         Compute cpu = Compute.serial();
         settles("attention", () -> Attention.forward(cpu, q, q, q, out, AttentionOptions.DEFAULT));
+    }
+
+    /**
+     * The least of three calls, each with scratch of its own: scratch that grew would show in all of them, whereas C2 may discard
+     * code during one, after which vectors are objects until it has compiled the path again (14 MB in one run with the serial collector).
+     */
+    private static long leastColdBytes(int length) {
+        return LongStream.range(0, 3).map(i -> coldBytes(length)).min().orElseThrow();
     }
 
     private static long coldBytes(int length) {
