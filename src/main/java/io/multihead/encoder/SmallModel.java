@@ -8,8 +8,8 @@ import java.util.function.BooleanSupplier;
  * begins to compile the kernels.
  */
 final class SmallModel {
-    /** One tile of six rows, and one of four. */
-    private static final int TOKENS = 10;
+    /** One tile of most rows, five or six, and one of four. */
+    private static final int TOKENS = 9;
 
     private static final BertConfig CONFIG = new BertConfig(64, 1, 2, 128, 1, TOKENS, 1, 1e-12);
 

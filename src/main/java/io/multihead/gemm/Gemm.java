@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Shapes: A {@code [..., M, K]}, B {@code [..., K, N]}, C {@code [..., M, N]}, any strides and element types; sums are f32
  * and C is rounded once. Leading axes are batches; those of A and B broadcast to those of C. Every element is summed in
- * ascending order of K in blocks of 256, so that results have the same bits for any number of threads and any batch.
+ * ascending order of K in chains of 256, so that results have the same bits for any number of threads and any batch.
  *
  * <p>Thread-safe. A warm call allocates nothing. Sums may overflow to infinity as f32 does; NaN follows IEEE 754.
  */

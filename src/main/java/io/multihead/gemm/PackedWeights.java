@@ -40,7 +40,7 @@ public final class PackedWeights {
      * @param matrix {@code [inputs, outputs]}, any element type and strides; a PyTorch weight {@code [outputs, inputs]} is
      *     given as {@code weight.permute(1, 0)}
      * @return the packed copy
-     * @throws IllegalArgumentException if the matrix has not two axes, or 256 of its rows have more than 2^31 elements
+     * @throws IllegalArgumentException if the matrix has not two axes, or 512 of its rows have more than 2^31 elements
      * @throws OutOfMemoryError if the JVM has too little direct memory
      */
     public static PackedWeights of(Tensor matrix) {
@@ -54,7 +54,7 @@ public final class PackedWeights {
      * @param matrix {@code [inputs, outputs]}, any element type and strides
      * @param arena allocates native memory; a shared one if several threads are to multiply
      * @return the packed copy
-     * @throws IllegalArgumentException if the matrix has not two axes, or 256 of its rows have more than 2^31 elements
+     * @throws IllegalArgumentException if the matrix has not two axes, or 512 of its rows have more than 2^31 elements
      * @throws OutOfMemoryError if the system has too little memory
      */
     public static PackedWeights of(Tensor matrix, Arena arena) {

@@ -7,10 +7,10 @@ public final class Blocking {
     /** Query rows of a tile, multiplied by one key block at a time: its scores, 48 x 256, stay in L1 and L2. */
     public static final int QUERY_TILE = 48;
 
-    /** Keys of one block, aligned at key 0: the largest depth of one matrix multiplication, here of P V. */
+    /** Keys of one block, aligned at key 0: the longest chain of multiply-adds. */
     public static final int KEY_BLOCK = MicroKernel.MAX_CHAIN;
 
-    /** Elements of a query, key or value that are multiplied at a time, the largest depth again, and kept as one chunk of panels. */
+    /** Elements of a query, key or value that are multiplied at a time, the longest chain again, and kept as one chunk of panels. */
     public static final int DIM_CHUNK = MicroKernel.MAX_CHAIN;
 
     /** Keys of one chain of P V. One chain of 256 was off by up to 32 bounds for values with a mean, chains of 64 by up to 13. */

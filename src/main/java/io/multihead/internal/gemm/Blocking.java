@@ -7,10 +7,11 @@ import io.multihead.internal.kernel.MicroKernel;
  * Block sizes of the matrix multiplication {@code C[m, n] += A[m, k] B[k, n]} and why they are what they are, in the letters of
  * Goto and van de Geijn (2008) and BLIS. {@link LoopNest} has the loops.
  *
- * <p>No size depends on the machine, so that no result does. They suit an L1 of 32 KiB and an L2 of 1 MiB or more per core.
+ * <p>{@link #KC} and {@link #CHAIN}, on which results depend, are the same on every machine. The sizes suit an L1 of 32 KiB and an L2 of
+ * 1 MiB or more per core; {@link #NC} is less where L2 is smaller.
  */
 public final class Blocking {
-    /** Rows of C in a tile: 12 accumulators, two vectors of B and one of A fill 16 vector registers. */
+    /** Rows of C in a tile. */
     public static final int MR = MicroKernel.MR;
 
     /**
@@ -29,16 +30,19 @@ public final class Blocking {
      */
     public static final int KC = MicroKernel.MAX_DEPTH;
 
-    /** Rows of A packed at a time: 204 KiB, which L2 holds beside the panels in use. */
+    /** Rows of A packed at a time: 204 KiB, which L2 holds beside the panel in use, 64 KiB. */
     public static final int MC = 96;
 
-    /** Columns of a task. A is read once for this many; reading it twice for 1024 columns costs 3 %. */
-    public static final int NC = 1024;
+    /**
+     * Columns of a task. A is read once for this many; reading it twice for 1024 columns costs 3 %. Where L2 is smaller, as on x86 without
+     * AVX-512 with its 256 or 512 KiB, the sums of fewer columns stay there: 1024 x 1024 at 73 instead of 67 GFLOP/s (Zen 3).
+     */
+    public static final int NC = Lanes.FEW_REGISTERS ? 384 : 1024;
 
     /** Columns below which reading A more often costs more than packing B more often. */
     public static final int NC_MIN = 256;
 
-    /** Rows of a task, two blocks of A: its sums, 816 KiB, stay in L2 or close by from depth to depth. */
+    /** Rows of a task, two blocks of A: its sums, at most 792 KiB, stay in L2 or close by from depth to depth. */
     public static final int TASK_ROWS = 192;
 
     /** Elements of packed B that a thread keeps from task to task: 16 MiB. */

@@ -33,7 +33,7 @@ public final class MacroKernel {
     /** Rows of C that are computed beside it before they are added to it: 12 KiB, so that they stay in L1. */
     private static final int SUM_ROWS = 16 * MR;
 
-    private static final WarmUp SIX_ROWS = new WarmUp();
+    private static final WarmUp MOST_ROWS = new WarmUp();
     private static final WarmUp FOUR_ROWS = new WarmUp();
 
     private final Scratch memory;
@@ -51,6 +51,8 @@ public final class MacroKernel {
     private float[] c = NONE;
     private int c0;
     private int ldc;
+    /** Columns from a tile's first vector to its second. */
+    private int apart;
 
     /** Creates a macro-kernel without operands. */
     public MacroKernel(Scratch memory) {
@@ -110,13 +112,16 @@ public final class MacroKernel {
      */
     public void multiply(int m, int n, int k, boolean accumulate) {
         int paired = m == 1 && k >= PAIR_DEPTH && b.format() == PanelFormat.F32 ? multiplyPairs(n, k, accumulate) : 0;
-        for (int jr = paired; jr < n; jr = Lanes.nextTile(jr)) { // loop 2: two vectors of each panel of NR columns
+        apart = apart(m, b.format());
+        for (int jr = paired;
+                jr < n;
+                jr = Lanes.nextTile(jr, apart)) { // loop 2: two vectors of each panel of NR columns
             long panel = b.tileOffset(jr);
             if (accumulate) {
                 for (int ir = 0; ir < m; ir += SUM_ROWS) {
                     int rows = Math.min(SUM_ROWS, m - ir);
                     tiles(rows, a0 + ir * ROW, panel, k, MicroKernel.MAX_CHAIN, sum, 0, PANEL);
-                    MicroKernel.add(sum, c, c0 + ir * ldc + jr, ldc, rows);
+                    MicroKernel.add(sum, c, c0 + ir * ldc + jr, ldc, rows, apart);
                 }
             } else {
                 tiles(m, a0, panel, k, MicroKernel.MAX_CHAIN, c, c0 + jr, ldc);
@@ -151,11 +156,11 @@ public final class MacroKernel {
                 MicroKernel.tilePair(a, a0, b.segment(), rows, b.strideBytes(), depth, to, at);
             } else {
                 MicroKernel.tilePair(a, a0 + first, b.segment(), rows, b.strideBytes(), depth, part, 0);
-                MicroKernel.add(part, to, at, PANEL, 2);
+                MicroKernel.add(part, to, at, PANEL, 2, HALF);
             }
         }
         if (accumulate) {
-            MicroKernel.add(sum, c, c0 + column, PANEL, 2);
+            MicroKernel.add(sum, c, c0 + column, PANEL, 2, HALF);
         }
     }
 
@@ -170,11 +175,12 @@ public final class MacroKernel {
      * @param compensation distance in floats from an element of C to its compensation term
      */
     public void accumulate(int m, int n, int k, int chain, int compensation) {
+        apart = apart(m, (segments == null ? b : segments.get(0)).format());
         if (segments != null && m <= FEW_ROWS) {
             accumulateInMemoryOrder(segments, m, n, k, compensation);
             return;
         }
-        for (int jr = 0; jr < n; jr = Lanes.nextTile(jr)) {
+        for (int jr = 0; jr < n; jr = Lanes.nextTile(jr, apart)) {
             for (int ir = 0; ir < m; ir += SUM_ROWS) {
                 int rows = Math.min(SUM_ROWS, m - ir);
                 if (segments == null) {
@@ -184,7 +190,7 @@ public final class MacroKernel {
                         addChain(segments, rows, a0 + ir * ROW, jr, pc, k, sum, 0);
                     }
                 }
-                MicroKernel.addCompensated(sum, 0, c, c0 + ir * ldc + jr, ldc, compensation, rows);
+                MicroKernel.addCompensated(sum, 0, c, c0 + ir * ldc + jr, ldc, compensation, rows, apart);
             }
         }
     }
@@ -197,12 +203,12 @@ public final class MacroKernel {
         int step = FEW_ROWS * PANEL;
         sums = memory.atLeast(sums, Math.ceilDiv(n, PANEL) * step);
         for (int pc = 0; pc < k; pc += CHAIN) {
-            for (int jr = 0; jr < n; jr = Lanes.nextTile(jr)) {
+            for (int jr = 0; jr < n; jr = Lanes.nextTile(jr, apart)) {
                 addChain(panels, m, a0, jr, pc, k, sums, jr / PANEL * step + jr % PANEL);
             }
         }
-        for (int jr = 0; jr < n; jr = Lanes.nextTile(jr)) {
-            MicroKernel.addCompensated(sums, jr / PANEL * step + jr % PANEL, c, c0 + jr, ldc, compensation, m);
+        for (int jr = 0; jr < n; jr = Lanes.nextTile(jr, apart)) {
+            MicroKernel.addCompensated(sums, jr / PANEL * step + jr % PANEL, c, c0 + jr, ldc, compensation, m, apart);
         }
     }
 
@@ -215,21 +221,21 @@ public final class MacroKernel {
             tiles(m, from, panel, kc, CHAIN, to, at, PANEL);
         } else {
             tiles(m, from + pc, panel, kc, CHAIN, part, 0, PANEL);
-            MicroKernel.add(part, to, at, PANEL, m);
+            MicroKernel.add(part, to, at, PANEL, m, apart);
         }
     }
 
     /**
-     * Loop 1: all rows of one tile's columns. Tiles of six rows are one call, which finds out once, not once a tile, that it may read
+     * Loop 1: all rows of one tile's columns. Tiles of most rows are one call, which finds out once, not once a tile, that it may read
      * the panel: attention with 64 dims takes 1 to 2 % less, with 32 dims 4 %.
      */
     private void tiles(int m, int from, long panel, int k, int chain, float[] to, int t0, int stride) {
         int ir = 0;
-        if (tileRows(m) == MR && b.format() == PanelFormat.F32 && SIX_ROWS.isOver()) {
+        if (tileRows(m) == MR && b.format() == PanelFormat.F32 && MOST_ROWS.isOver()) {
             while (ir < m && tileRows(m - ir) == MR) {
                 ir += MR;
             }
-            MicroKernel.tiles6(ir / MR, a, from, b.segment(), panel, k, chain, to, t0, stride);
+            mostRows(ir / MR, from, panel, k, chain, to, t0, stride);
         }
         while (ir < m) {
             int mr = tileRows(m - ir);
@@ -238,12 +244,24 @@ public final class MacroKernel {
         }
     }
 
-    /** Returns the rows of the next tile; its spare rows never pass the next multiple of {@link Lanes#ROW_STEP}. */
-    private static int tileRows(int rows) {
-        if (rows == 1) {
+    /**
+     * Returns the rows of the next tile: of four if as many tiles of four hold them all as of the most rows. Spare rows never pass the next
+     * multiple of {@link Lanes#ROW_STEP}.
+     */
+    private int tileRows(int rows) {
+        if (rows == 1 && apart == HALF) {
             return 1;
         }
-        return Lanes.FEW_REGISTERS || rows <= MR_SMALL || rows == 2 * MR_SMALL ? MR_SMALL : MR;
+        return rows <= MR_SMALL * Math.ceilDiv(rows, MR) ? MR_SMALL : MR;
+    }
+
+    /**
+     * Returns the columns from a tile's first vector to its second. A tile of many rows has them next to each other: with 8 lanes it then
+     * reads one cache line of each row of B, and half a panel stays in L1 while the rows of A pass by. Few rows, which are bound by memory,
+     * read both lines at once.
+     */
+    private static int apart(int m, PanelFormat format) {
+        return m > FEW_ROWS && format == PanelFormat.F32 ? COUNT : HALF;
     }
 
     /** Computes one tile. From here on B is a segment and an offset. */
@@ -262,7 +280,7 @@ public final class MacroKernel {
     }
 
     private void floatTile(int mr, int from, long panel, int k, int chain, float[] to, int t0, int stride) {
-        WarmUp warmUp = mr == MR ? SIX_ROWS : FOUR_ROWS;
+        WarmUp warmUp = mr == MR ? MOST_ROWS : FOUR_ROWS;
         // one row has no trials: with them C2 kept an object per vector in 4 of 5 JVMs, as sums of chains were
         // receivers then; it does in none of 40 now, but whether trials would help one row's first calls is not
         // measured
@@ -277,16 +295,24 @@ public final class MacroKernel {
             vectorTile(mr, from, panel, depth, WarmUp.TRIAL_CHAIN, to, t0, stride);
             warmUp.record(System.nanoTime() - start, 2 * COUNT * mr * depth);
         }
-        scalarTile.multiply(a, from, b.segment(), panel, k, chain, mr, to, t0, stride);
+        scalarTile.multiply(a, from, b.segment(), panel, k, chain, mr, to, t0, stride, apart);
     }
 
     private void vectorTile(int mr, int from, long panel, int k, int chain, float[] to, int t0, int stride) {
         if (mr == MR) {
-            MicroKernel.tiles6(1, a, from, b.segment(), panel, k, chain, to, t0, stride);
+            mostRows(1, from, panel, k, chain, to, t0, stride);
         } else if (mr == 1) {
             MicroKernel.tile1(a, from, b.segment(), panel, k, chain, to, t0);
         } else {
-            MicroKernel.tile4(a, from, b.segment(), panel, k, chain, to, t0, stride);
+            MicroKernel.tile4(a, from, b.segment(), panel, k, chain, to, t0, stride, apart);
+        }
+    }
+
+    private void mostRows(int tiles, int from, long panel, int k, int chain, float[] to, int t0, int stride) {
+        if (Lanes.FEW_REGISTERS) {
+            MicroKernel.tiles5(tiles, a, from, b.segment(), panel, k, chain, to, t0, stride);
+        } else {
+            MicroKernel.tiles6(tiles, a, from, b.segment(), panel, k, chain, to, t0, stride);
         }
     }
 }

@@ -1,7 +1,6 @@
 package io.multihead.internal.gemm;
 
 import static io.multihead.internal.kernel.Lanes.COUNT;
-import static io.multihead.internal.kernel.Lanes.HALF;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
@@ -38,12 +37,13 @@ final class ScalarTile {
             int rows,
             float[] c,
             int c0,
-            int ldc) {
-        int width = HALF + COUNT;
+            int ldc,
+            int apart) {
+        int width = apart + COUNT;
         buffer = memory.atLeast(buffer, MicroKernel.MAX_DEPTH * PANEL);
         MemorySegment.copy(panels, ValueLayout.JAVA_FLOAT, b0, buffer, 0, depth == 0 ? 0 : (depth - 1) * PANEL + width);
         for (int row = 0; row < rows; row++) {
-            for (int column = 0; column < width; column = column + COLUMNS == COUNT ? HALF : column + COLUMNS) {
+            for (int column = 0; column < width; column = column + COLUMNS == COUNT ? apart : column + COLUMNS) {
                 multiply(a, a0 + row * ROW, buffer, column, depth, chain, c, c0 + row * ldc + column);
             }
         }

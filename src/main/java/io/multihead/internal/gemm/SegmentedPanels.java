@@ -12,7 +12,7 @@ import io.multihead.internal.layout.Panels;
  * Belongs to one thread.
  */
 public final class SegmentedPanels {
-    private final Panels[] segments = new Panels[MicroKernel.MAX_DEPTH / CHAIN];
+    private final Panels[] segments = new Panels[MicroKernel.MAX_CHAIN / CHAIN];
 
     /** Creates segments of no memory. */
     public SegmentedPanels() {

@@ -2,6 +2,7 @@ package io.multihead.internal.kernel;
 
 import static io.multihead.internal.base.NativeMemory.ORDER;
 import static io.multihead.internal.base.NativeMemory.WORD;
+import static io.multihead.internal.kernel.Lanes.COUNT;
 import static io.multihead.internal.kernel.Lanes.FLOATS;
 import static io.multihead.internal.kernel.Lanes.HALF;
 import static io.multihead.internal.kernel.Lanes.INTS;
@@ -20,11 +21,11 @@ import jdk.incubator.vector.VectorOperators;
  *
  * <p>A is stored row by row, {@link Lanes#ROW} floats apart; each element is broadcast. B is stored in panels
  * {@code [panel][k][32]} in native memory, which begin on a cache line; {@code b0} is the offset in bytes of a tile's first vector. A
- * tile keeps two vectors of C per row, half a panel apart, in registers, so every element of C is a sum of chains of fused multiply-adds
+ * tile keeps two vectors of C per row in registers, next to each other or half a panel apart, so every element of C is a sum of chains of fused multiply-adds
  * in ascending {@code k}, whichever tile computes it: results do not depend on tile shape, neighbours or lane width.
  *
  * <p>The tiles are unrolled by hand because C2 keeps accumulators in registers only as named locals. Six rows take 12
- * accumulators, two registers for B and up to three for A, for 32 registers; with 16 ({@link Lanes#FEW_REGISTERS}) tiles have four rows. The
+ * accumulators, two registers for B and up to three for A, for 32 registers; with 16 ({@link Lanes#FEW_REGISTERS}) tiles have five rows. The
  * sums of chains are kept elsewhere meanwhile.
  * A tile stores and does no more: with an addition to C at the end, C2 reaches its limit of nodes before it has inlined every
  * vector operation, boxes the rest and runs at 1/15 of the speed (measured, 12 rows).
@@ -35,10 +36,10 @@ import jdk.incubator.vector.VectorOperators;
  * per tile and is never recompiled (measured: 10 of 30 JVMs that call nothing but {@link #tile1}, now none).
  */
 public final class MicroKernel {
-    /** Rows of A in a tile. */
-    public static final int MR = 6;
+    /** Rows of A in a tile: as many as the registers hold. */
+    public static final int MR = Lanes.FEW_REGISTERS ? 5 : 6;
 
-    /** Rows of A in the tile for remainders, for a few queries that share a head, and for 16 registers. */
+    /** Rows of A in the tile for remainders, and for a few queries that share a head. */
     public static final int MR_SMALL = 4;
 
     /** Largest k of a tile: A's rows are {@link Lanes#ROW} floats apart, which is more. */
@@ -50,7 +51,10 @@ public final class MicroKernel {
     /** Bytes of a row of a panel of f32. */
     private static final long ROW_BYTES = PANEL * WORD;
 
-    /** Bytes from the first vector of a tile to its second; and of a row of a panel of 16-bit elements. */
+    /** Bytes from the first vector of a tile of f32 panels to its second. */
+    private static final long NEXT_BYTES = COUNT * WORD;
+
+    /** Bytes from the first vector of a tile of other panels to its second; and of a row of a panel of 16-bit elements. */
     private static final long HALF_BYTES = HALF * WORD;
 
     private MicroKernel() {}
@@ -73,8 +77,8 @@ public final class MicroKernel {
         MemorySegment b = NativeMemory.known(panels);
         FloatVector zero = FloatVector.zero(FLOATS);
         for (int tile = 0; tile < tiles; tile++) {
-            int at = a0 + tile * MR * ROW;
-            int to = c0 + tile * MR * ldc;
+            int at = a0 + tile * 6 * ROW;
+            int to = c0 + tile * 6 * ldc;
             FloatVector s00 = zero, s01 = zero;
             FloatVector s10 = zero, s11 = zero;
             FloatVector s20 = zero, s21 = zero;
@@ -91,7 +95,7 @@ public final class MicroKernel {
                 FloatVector c50 = zero, c51 = zero;
                 for (int k = first; k < end; k++) {
                     FloatVector b0k = FloatVector.fromMemorySegment(FLOATS, b, b0 + k * ROW_BYTES, ORDER);
-                    FloatVector b1k = FloatVector.fromMemorySegment(FLOATS, b, b0 + HALF_BYTES + k * ROW_BYTES, ORDER);
+                    FloatVector b1k = FloatVector.fromMemorySegment(FLOATS, b, b0 + NEXT_BYTES + k * ROW_BYTES, ORDER);
                     FloatVector x0 = FloatVector.broadcast(FLOATS, a[at + k]);
                     c00 = x0.fma(b0k, c00);
                     c01 = x0.fma(b1k, c01);
@@ -125,24 +129,106 @@ public final class MicroKernel {
                 s51 = c51.add(s51);
             }
             s00.intoArray(c, to);
-            s01.intoArray(c, to + HALF);
+            s01.intoArray(c, to + COUNT);
             s10.intoArray(c, to + ldc);
-            s11.intoArray(c, to + ldc + HALF);
+            s11.intoArray(c, to + ldc + COUNT);
             s20.intoArray(c, to + 2 * ldc);
-            s21.intoArray(c, to + 2 * ldc + HALF);
+            s21.intoArray(c, to + 2 * ldc + COUNT);
             s30.intoArray(c, to + 3 * ldc);
-            s31.intoArray(c, to + 3 * ldc + HALF);
+            s31.intoArray(c, to + 3 * ldc + COUNT);
             s40.intoArray(c, to + 4 * ldc);
-            s41.intoArray(c, to + 4 * ldc + HALF);
+            s41.intoArray(c, to + 4 * ldc + COUNT);
             s50.intoArray(c, to + 5 * ldc);
-            s51.intoArray(c, to + 5 * ldc + HALF);
+            s51.intoArray(c, to + 5 * ldc + COUNT);
+        }
+    }
+
+    /** Does the same for tiles of five rows: 10 accumulators. */
+    public static void tiles5(
+            int tiles,
+            float[] a,
+            int a0,
+            MemorySegment panels,
+            long b0,
+            int depth,
+            int chain,
+            float[] c,
+            int c0,
+            int ldc) {
+        MemorySegment b = NativeMemory.known(panels);
+        FloatVector zero = FloatVector.zero(FLOATS);
+        for (int tile = 0; tile < tiles; tile++) {
+            int at = a0 + tile * 5 * ROW;
+            int to = c0 + tile * 5 * ldc;
+            FloatVector s00 = zero, s01 = zero;
+            FloatVector s10 = zero, s11 = zero;
+            FloatVector s20 = zero, s21 = zero;
+            FloatVector s30 = zero, s31 = zero;
+            FloatVector s40 = zero, s41 = zero;
+            for (int first = 0; first < depth; first += chain) {
+                int end = Math.min(depth, first + chain);
+                FloatVector c00 = zero, c01 = zero;
+                FloatVector c10 = zero, c11 = zero;
+                FloatVector c20 = zero, c21 = zero;
+                FloatVector c30 = zero, c31 = zero;
+                FloatVector c40 = zero, c41 = zero;
+                for (int k = first; k < end; k++) {
+                    FloatVector b0k = FloatVector.fromMemorySegment(FLOATS, b, b0 + k * ROW_BYTES, ORDER);
+                    FloatVector b1k = FloatVector.fromMemorySegment(FLOATS, b, b0 + NEXT_BYTES + k * ROW_BYTES, ORDER);
+                    FloatVector x0 = FloatVector.broadcast(FLOATS, a[at + k]);
+                    c00 = x0.fma(b0k, c00);
+                    c01 = x0.fma(b1k, c01);
+                    FloatVector x1 = FloatVector.broadcast(FLOATS, a[at + k + ROW]);
+                    c10 = x1.fma(b0k, c10);
+                    c11 = x1.fma(b1k, c11);
+                    FloatVector x2 = FloatVector.broadcast(FLOATS, a[at + k + 2 * ROW]);
+                    c20 = x2.fma(b0k, c20);
+                    c21 = x2.fma(b1k, c21);
+                    FloatVector x3 = FloatVector.broadcast(FLOATS, a[at + k + 3 * ROW]);
+                    c30 = x3.fma(b0k, c30);
+                    c31 = x3.fma(b1k, c31);
+                    FloatVector x4 = FloatVector.broadcast(FLOATS, a[at + k + 4 * ROW]);
+                    c40 = x4.fma(b0k, c40);
+                    c41 = x4.fma(b1k, c41);
+                }
+                s00 = c00.add(s00);
+                s01 = c01.add(s01);
+                s10 = c10.add(s10);
+                s11 = c11.add(s11);
+                s20 = c20.add(s20);
+                s21 = c21.add(s21);
+                s30 = c30.add(s30);
+                s31 = c31.add(s31);
+                s40 = c40.add(s40);
+                s41 = c41.add(s41);
+            }
+            s00.intoArray(c, to);
+            s01.intoArray(c, to + COUNT);
+            s10.intoArray(c, to + ldc);
+            s11.intoArray(c, to + ldc + COUNT);
+            s20.intoArray(c, to + 2 * ldc);
+            s21.intoArray(c, to + 2 * ldc + COUNT);
+            s30.intoArray(c, to + 3 * ldc);
+            s31.intoArray(c, to + 3 * ldc + COUNT);
+            s40.intoArray(c, to + 4 * ldc);
+            s41.intoArray(c, to + 4 * ldc + COUNT);
         }
     }
 
     /** Does the same for one tile of four rows: 8 accumulators. */
     public static void tile4(
-            float[] a, int a0, MemorySegment panels, long b0, int depth, int chain, float[] c, int c0, int ldc) {
+            float[] a,
+            int a0,
+            MemorySegment panels,
+            long b0,
+            int depth,
+            int chain,
+            float[] c,
+            int c0,
+            int ldc,
+            int apart) {
         MemorySegment b = NativeMemory.known(panels);
+        long b1 = b0 + apart * WORD;
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector s00 = zero, s01 = zero;
         FloatVector s10 = zero, s11 = zero;
@@ -156,7 +242,7 @@ public final class MicroKernel {
             FloatVector c30 = zero, c31 = zero;
             for (int k = first; k < end; k++) {
                 FloatVector b0k = FloatVector.fromMemorySegment(FLOATS, b, b0 + k * ROW_BYTES, ORDER);
-                FloatVector b1k = FloatVector.fromMemorySegment(FLOATS, b, b0 + HALF_BYTES + k * ROW_BYTES, ORDER);
+                FloatVector b1k = FloatVector.fromMemorySegment(FLOATS, b, b1 + k * ROW_BYTES, ORDER);
                 FloatVector x0 = FloatVector.broadcast(FLOATS, a[a0 + k]);
                 c00 = x0.fma(b0k, c00);
                 c01 = x0.fma(b1k, c01);
@@ -180,13 +266,13 @@ public final class MicroKernel {
             s31 = c31.add(s31);
         }
         s00.intoArray(c, c0);
-        s01.intoArray(c, c0 + HALF);
+        s01.intoArray(c, c0 + apart);
         s10.intoArray(c, c0 + ldc);
-        s11.intoArray(c, c0 + ldc + HALF);
+        s11.intoArray(c, c0 + ldc + apart);
         s20.intoArray(c, c0 + 2 * ldc);
-        s21.intoArray(c, c0 + 2 * ldc + HALF);
+        s21.intoArray(c, c0 + 2 * ldc + apart);
         s30.intoArray(c, c0 + 3 * ldc);
-        s31.intoArray(c, c0 + 3 * ldc + HALF);
+        s31.intoArray(c, c0 + 3 * ldc + apart);
     }
 
     /**
@@ -377,14 +463,14 @@ public final class MicroKernel {
         return Math.min(1, k);
     }
 
-    /** Adds a tile T, whose rows are one panel apart: C += T. */
-    public static void add(float[] t, float[] c, int c0, int ldc, int rows) {
+    /** Adds a tile T, whose rows are one panel apart and whose vectors are {@code apart} columns apart: C += T. */
+    public static void add(float[] t, float[] c, int c0, int ldc, int rows, int apart) {
         for (int row = 0; row < rows; row++) {
-            for (int lane = 0; lane < PANEL; lane += HALF) {
-                int at = c0 + row * ldc + lane;
-                FloatVector tile = FloatVector.fromArray(FLOATS, t, row * PANEL + lane);
-                FloatVector.fromArray(FLOATS, c, at).add(tile).intoArray(c, at);
-            }
+            int at = c0 + row * ldc;
+            FloatVector left = FloatVector.fromArray(FLOATS, t, row * PANEL);
+            FloatVector right = FloatVector.fromArray(FLOATS, t, row * PANEL + apart);
+            FloatVector.fromArray(FLOATS, c, at).add(left).intoArray(c, at);
+            FloatVector.fromArray(FLOATS, c, at + apart).add(right).intoArray(c, at + apart);
         }
     }
 
@@ -392,21 +478,21 @@ public final class MicroKernel {
      * Adds a tile as {@link #add} does, with compensation (Kahan 1965): the rounding error of each element is stored {@code lost}
      * floats after it and added the next time.
      */
-    public static void addCompensated(float[] t, int t0, float[] c, int c0, int ldc, int lost, int rows) {
+    public static void addCompensated(float[] t, int t0, float[] c, int c0, int ldc, int lost, int rows, int apart) {
         for (int row = 0; row < rows; row++) {
             int at = c0 + row * ldc;
             FloatVector left = FloatVector.fromArray(FLOATS, c, at);
-            FloatVector right = FloatVector.fromArray(FLOATS, c, at + HALF);
+            FloatVector right = FloatVector.fromArray(FLOATS, c, at + apart);
             FloatVector leftTile =
                     FloatVector.fromArray(FLOATS, t, t0 + row * PANEL).add(FloatVector.fromArray(FLOATS, c, at + lost));
-            FloatVector rightTile = FloatVector.fromArray(FLOATS, t, t0 + row * PANEL + HALF)
-                    .add(FloatVector.fromArray(FLOATS, c, at + lost + HALF));
+            FloatVector rightTile = FloatVector.fromArray(FLOATS, t, t0 + row * PANEL + apart)
+                    .add(FloatVector.fromArray(FLOATS, c, at + lost + apart));
             FloatVector leftSum = left.add(leftTile);
             FloatVector rightSum = right.add(rightTile);
             leftTile.sub(leftSum.sub(left)).intoArray(c, at + lost);
-            rightTile.sub(rightSum.sub(right)).intoArray(c, at + lost + HALF);
+            rightTile.sub(rightSum.sub(right)).intoArray(c, at + lost + apart);
             leftSum.intoArray(c, at);
-            rightSum.intoArray(c, at + HALF);
+            rightSum.intoArray(c, at + apart);
         }
     }
 }

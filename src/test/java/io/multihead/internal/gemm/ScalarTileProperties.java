@@ -17,16 +17,18 @@ import net.jqwik.api.constraints.IntRange;
 /** A tile has the same bits with vectors and without, and leaves the same floats around it alone. */
 class ScalarTileProperties {
     private static final int LDC = 2 * Lanes.PANEL;
+    private static final int[] ROWS = {6, 18, 5, 15, MicroKernel.MR_SMALL, 1};
     private static final int[] CHAINS = {1, 7, 64, MicroKernel.MAX_CHAIN};
 
     @Property(tries = 300)
     void bitsAreThoseOfVectors(
             @ForAll @IntRange(max = MicroKernel.MAX_DEPTH) int depth,
             @ForAll @IntRange(max = 3) int chain,
-            @ForAll @IntRange(max = 3) int shape,
+            @ForAll @IntRange(max = 5) int shape,
+            @ForAll boolean adjacent,
             @ForAll long seed) {
         SplittableRandom random = new SplittableRandom(seed);
-        int rows = new int[] {MicroKernel.MR, 3 * MicroKernel.MR, MicroKernel.MR_SMALL, 1}[shape];
+        int rows = ROWS[shape];
         float[] a = numbers(random, rows * Lanes.ROW + 3);
         float[] scalar = numbers(random, rows * LDC + 5);
         float[] vector = scalar.clone();
@@ -34,18 +36,19 @@ class ScalarTileProperties {
             MemorySegment panels = arena.allocate((long) Math.max(1, depth) * Lanes.PANEL * Float.BYTES, 64);
             MemorySegment.copy(
                     numbers(random, depth * Lanes.PANEL), 0, panels, ValueLayout.JAVA_FLOAT, 0, depth * Lanes.PANEL);
-            for (int column = 0; column < Lanes.PANEL; column = Lanes.nextTile(column)) {
+            boolean halves = rows == 1 || rows == MicroKernel.MR_SMALL && !adjacent;
+            int apart = halves ? Lanes.HALF : Lanes.COUNT;
+            for (int column = 0; column < Lanes.PANEL; column = Lanes.nextTile(column, apart)) {
                 long b0 = (long) column * Float.BYTES;
                 int step = CHAINS[chain];
-                new ScalarTile(new Scratch()).multiply(a, 3, panels, b0, depth, step, rows, scalar, 5 + column, LDC);
+                new ScalarTile(new Scratch())
+                        .multiply(a, 3, panels, b0, depth, step, rows, scalar, 5 + column, LDC, apart);
                 switch (rows) {
                     case MicroKernel.MR_SMALL ->
-                        MicroKernel.tile4(a, 3, panels, b0, depth, step, vector, 5 + column, LDC);
+                        MicroKernel.tile4(a, 3, panels, b0, depth, step, vector, 5 + column, LDC, apart);
                     case 1 -> MicroKernel.tile1(a, 3, panels, b0, depth, step, vector, 5 + column);
-                    default -> {
-                        int tiles = rows / MicroKernel.MR;
-                        MicroKernel.tiles6(tiles, a, 3, panels, b0, depth, step, vector, 5 + column, LDC);
-                    }
+                    case 5, 15 -> MicroKernel.tiles5(rows / 5, a, 3, panels, b0, depth, step, vector, 5 + column, LDC);
+                    default -> MicroKernel.tiles6(rows / 6, a, 3, panels, b0, depth, step, vector, 5 + column, LDC);
                 }
             }
         }
