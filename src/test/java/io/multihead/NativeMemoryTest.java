@@ -92,7 +92,9 @@ class NativeMemoryTest {
             Gemm.multiply(cpu, x, x, y, GemmOptions.DEFAULT);
             long used = committed() - before;
             cpu.trim();
-            report(used >= 4 * MIB && committed() - before < MIB && cpu.heldBytes() == 0, used);
+            // panels of B, which has 512 rows at a time: 2 MiB for the 1024 columns of a task, less where a task has
+            // fewer
+            report(used >= MIB && committed() - before < used / 2 && cpu.heldBytes() == 0, used);
             Gemm.multiply(cpu, x, x, y, GemmOptions.DEFAULT);
         }
     }
