@@ -113,9 +113,8 @@ public final class MacroKernel {
     public void multiply(int m, int n, int k, boolean accumulate) {
         int paired = m == 1 && k >= PAIR_DEPTH && b.format() == PanelFormat.F32 ? multiplyPairs(n, k, accumulate) : 0;
         apart = apart(m, b.format());
-        for (int jr = paired;
-                jr < n;
-                jr = Lanes.nextTile(jr, apart)) { // loop 2: two vectors of each panel of NR columns
+        // loop 2: two vectors of each panel of NR columns
+        for (int jr = paired; jr < n; jr = Lanes.nextTile(jr, apart)) {
             long panel = b.tileOffset(jr);
             if (accumulate) {
                 for (int ir = 0; ir < m; ir += SUM_ROWS) {
