@@ -24,6 +24,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.function.BiPredicate;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -102,6 +103,45 @@ class AttentionTest {
                     assertTrue(!spoiled, "row " + i + " must not see it");
                 } else if (surelySpoiled) {
                     assertTrue(spoiled, "row " + i + " must see it");
+                }
+            }
+        }
+    }
+
+    /**
+     * Keys out of a row's reach weigh 0 even where the row's weights are NaN, whichever rows and keys are computed together: 600 are
+     * several tiles and blocks.
+     */
+    @Test
+    void keysOutOfReachWeighZeroInRowsThatAreNaN() {
+        int n = 600;
+        int blocks = Math.ceilDiv(n, 32);
+        Tensor kept = Tensor.allocate(Arena.ofAuto(), DType.I8, Shape.of(blocks, blocks));
+        for (int i = 0; i < blocks; i++) {
+            kept.set(1, i, i);
+        }
+        checkUnreached(Mask.window(30, 0), n, (query, key) -> key <= query && key >= query - 30);
+        checkUnreached(Mask.CAUSAL, n, (query, key) -> key <= query);
+        // 256 keys are computed together, and those of them that blocks hide are NaN like the others
+        checkUnreached(Mask.blocks(kept, 32), n, (query, key) -> key / 256 == query / 256);
+    }
+
+    private static void checkUnreached(Mask mask, int n, BiPredicate<Integer, Integer> reaches) {
+        Tensor q = random(1, 1, 1, n, 8);
+        Tensor k = random(2, 1, 1, n, 8);
+        for (int i = 0; i < n; i++) {
+            q.set(Double.NaN, 0, 0, i, 5);
+        }
+        AttentionOptions options = AttentionOptions.DEFAULT.withMask(mask);
+        var built = new AttentionCase.Built(q, k, k, options, null, 0);
+        AttentionOutputs outputs = built.outputs(Arena.ofAuto(), Layout.DENSE, DType.F32, true);
+        built.run(CPU, outputs);
+        double[] weights = Numbers.of(outputs.weights());
+        for (int query = 0; query < n; query++) {
+            assertTrue(Double.isNaN(weights[query * n + query]), "query " + query);
+            for (int key = 0; key < n; key++) {
+                if (!reaches.test(query, key)) {
+                    assertEquals(0, weights[query * n + key], "query " + query + ", key " + key);
                 }
             }
         }

@@ -33,7 +33,7 @@ class BitsTest {
 
     @Test
     void scores() throws IOException {
-        check("scores", "0e0265f0c2d837ba", ScoreBits::run);
+        check("scores", "6ee0d1312dcbf6ee", ScoreBits::run);
     }
 
     @Test

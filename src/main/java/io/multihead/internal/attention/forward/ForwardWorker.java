@@ -87,7 +87,7 @@ final class ForwardWorker {
             int blockKeys = (int) Math.min(Blocking.KEY_BLOCK, end - firstKey);
             KeyValueBlock block = null;
             for (int tile = 0; tile < queries.rows(); tile += Blocking.QUERY_TILE) {
-                int keys = visible.keysOf(tile, queries, call.mask, firstKey, blockKeys);
+                int keys = visible.keysOf(tile, queries.tileRows(tile), queries, call.mask, firstKey, blockKeys);
                 if (keys > 0) {
                     if (block == null) {
                         block = blocks.block(firstKey, blockKeys);

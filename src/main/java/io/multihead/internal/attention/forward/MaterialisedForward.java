@@ -78,7 +78,7 @@ final class MaterialisedForward {
             KeyValueBlock block = blocks.block(firstKey, keysOf(firstKey));
             block.packKeys(packer, staging);
             for (int row = 0; row < queries.rows(); row += Blocking.QUERY_TILE) {
-                int tileKeys = tileKeys(call, row, firstKey);
+                int tileKeys = tileKeys(call, row, queries.tileRows(row), firstKey);
                 if (tileKeys > 0) {
                     int at = scoresOf(row, firstKey);
                     tile.multiplyKeys(call, packer, block, row, firstKey, tileKeys, at);
@@ -94,7 +94,7 @@ final class MaterialisedForward {
             KeyValueBlock block = blocks.block(firstKey, keysOf(firstKey));
             block.packValues(packer, staging);
             for (int row = 0; row < queries.rows(); row += Blocking.QUERY_TILE) {
-                int tileKeys = tileKeys(call, row, firstKey);
+                int tileKeys = tileKeys(call, row, queries.tileRows(row), firstKey);
                 if (tileKeys > 0) {
                     tile.accumulate(call, block, softmax, row, firstKey, tileKeys, scoresOf(row, firstKey));
                 }
@@ -135,12 +135,14 @@ final class MaterialisedForward {
                 int keys = blockKeys(call, firstKey);
                 for (int row = first; row < first + queries.tileRows(first); row++) {
                     float divisor = writer.divisor(row);
-                    int own = divisor != 0f ? held : 0;
+                    int own = divisor != 0f && held > 0 ? tileKeys(call, row, 1, firstKey) : 0;
                     float[] from = own > 0 ? tile.scores() : staging;
                     int at = own > 0 ? scoresOf(first, firstKey) + (row - first) * ROW : 0;
                     if (own > 0) {
                         RowOps.divide(from, at, Lanes.roundUp(own, PANEL), divisor);
                     }
+                    // of a row with a NaN, P is NaN for the keys before and after its own as well
+                    Arrays.fill(from, at, at + visible.firstOf(row, firstKey, own), 0f);
                     Arrays.fill(from, at + own, at + keys, 0f);
                     if (weights != null) {
                         queries.writeRow(packer, from, at, keys, weights, row, firstKey);
@@ -156,7 +158,7 @@ final class MaterialisedForward {
     /** Returns how many scores of a tile's rows and a block are held, counted from the block's first key. */
     private int heldKeys(ForwardArguments call, int firstRow, long firstKey) {
         boolean multiplied = firstKey >= visible.firstBlock() && firstKey < visible.end();
-        return multiplied ? tileKeys(call, firstRow, firstKey) : 0;
+        return multiplied ? tileKeys(call, firstRow, queries.tileRows(firstRow), firstKey) : 0;
     }
 
     /** Returns the columns of a block in tensors of weights and scores, those beyond the sequence included. */
@@ -168,8 +170,8 @@ final class MaterialisedForward {
         return (int) Math.min(Blocking.KEY_BLOCK, visible.end() - firstKey);
     }
 
-    private int tileKeys(ForwardArguments call, int row, long firstKey) {
-        return visible.keysOf(row, queries, call.mask, firstKey, keysOf(firstKey));
+    private int tileKeys(ForwardArguments call, int row, int rows, long firstKey) {
+        return visible.keysOf(row, rows, queries, call.mask, firstKey, keysOf(firstKey));
     }
 
     /** Returns where the scores of a tile and a key block start. */

@@ -12,7 +12,7 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Merges the states of splits that the caller kept, in order; a task is up to 48 queries of one head. */
+/** Merges the states of splits that the caller kept, in order; a task is up to {@link Blocking#QUERY_TILE} queries of one head. */
 public final class SplitMerge extends Operation implements LoopBody {
     private static final ScratchKey<Worker> WORKER = ScratchKey.ofWorker(Worker::new);
 

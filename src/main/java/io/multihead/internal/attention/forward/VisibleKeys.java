@@ -69,22 +69,23 @@ final class VisibleKeys {
         return (int) Math.max(0, Math.min(keys, firsts[row] - firstKey));
     }
 
-    /** Returns how many keys of the block the tile must be multiplied by, counted from the block's first; 0 to skip it. */
-    int keysOf(int tile, QueryTile queries, BoundMask mask, long firstKey, int blockKeys) {
+    /** Returns how many keys of the block some rows must be multiplied by, counted from the block's first; 0 to skip it. */
+    int keysOf(int firstRow, int rows, QueryTile queries, BoundMask mask, long firstKey, int blockKeys) {
         long most = 0;
         boolean seen = false;
-        for (int row = tile; row < tile + queries.tileRows(tile); row++) {
+        for (int row = firstRow; row < firstRow + rows; row++) {
             most = Math.max(most, ends[row]);
             seen |= firsts[row] < firstKey + blockKeys;
         }
         int keys = (int) Math.min(blockKeys, most - firstKey);
-        return seen && keys > 0 && keepsAny(tile, queries, mask.blocks(), firstKey, keys) ? keys : 0;
+        return seen && keys > 0 && keepsAny(firstRow, rows, queries, mask.blocks(), firstKey, keys) ? keys : 0;
     }
 
-    private static boolean keepsAny(int tile, QueryTile queries, BlockSparseMask blocks, long firstKey, int keys) {
+    private static boolean keepsAny(
+            int firstRow, int rows, QueryTile queries, BlockSparseMask blocks, long firstKey, int keys) {
         boolean any = !blocks.hides();
         int sequence = queries.group().sequence();
-        for (int row = tile; !any && row < tile + queries.tileRows(tile); row++) {
+        for (int row = firstRow; !any && row < firstRow + rows; row++) {
             any = blocks.keepsAny(sequence, queries.head(row), queries.query(row), firstKey, keys);
         }
         return any;
