@@ -12,7 +12,7 @@ import java.util.List;
 
 /** Attention forward: sizes, element types, layouts, weights, packed sequences, pages, partial states, softmax. */
 final class AttentionBits {
-    /** About the sizes of a tile (48 rows), a panel (32), a block (256 keys), a split (1024 keys) and a unit (192 rows). */
+    /** About the sizes of a tile (40 or 48 rows), a panel (32), a block (256 keys), a split (1024 keys) and a task (160 or 192 rows). */
     private static final Shapes[] SIZES = {
         new Shapes(2, 4, 4, 5, 7, 3, 5),
         new Shapes(1, 6, 2, 1, 33, 64, 64),

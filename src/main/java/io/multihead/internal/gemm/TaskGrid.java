@@ -6,6 +6,7 @@ import static io.multihead.internal.gemm.Blocking.NC_MIN;
 import static io.multihead.internal.gemm.Blocking.NR;
 import static io.multihead.internal.gemm.Blocking.TASKS_PER_THREAD;
 import static io.multihead.internal.gemm.Blocking.TASK_ROWS;
+import static io.multihead.internal.gemm.Blocking.TASK_STEP;
 import static io.multihead.internal.kernel.Lanes.ROW_STEP;
 
 import io.multihead.internal.base.Checks;
@@ -38,7 +39,7 @@ public final class TaskGrid {
         if (problem.m == 0 || problem.n == 0 || problem.batches() == 0) {
             return 0;
         }
-        taskRows = evenly(problem.m, TASK_ROWS, ROW_STEP);
+        taskRows = evenly(problem.m, TASK_ROWS, problem.m > TASK_ROWS ? TASK_STEP : ROW_STEP);
         taskColumns = evenly(problem.n, maxColumns(problem, parallelism), NR);
         while (parallelism > 1 && count(problem) < (long) parallelism * TASKS_PER_THREAD) {
             if (taskRows >= taskColumns && taskRows > ROW_STEP) {
