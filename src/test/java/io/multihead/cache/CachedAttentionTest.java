@@ -16,6 +16,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.attention.Attention;
 import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.KeyValueView;
 import io.multihead.attention.Mask;
 import io.multihead.attention.ScoreModifier;
@@ -110,6 +111,37 @@ class CachedAttentionTest {
         Tensor expected = zeros(1, 2, 400, DIM);
         Attention.forward(SERIAL, two, few, infinite, expected, AttentionOptions.CAUSAL);
         assertArrayEquals(Numbers.of(expected), attend(SERIAL, two, cache.view(0, sequence), AttentionOptions.CAUSAL));
+    }
+
+    /** A task of one row, in scratch that nobody has used: its weights are those that it has beside another row, and in several blocks. */
+    @ParameterizedTest
+    @EnumSource(
+            value = DType.class,
+            names = {"F32", "BF16", "F16", "I8"})
+    void weightsOfOneQueryAreThoseBesideAnother(DType dtype) {
+        KeyValueCache cache = KeyValueCache.contiguous(config(dtype), 1, KEYS);
+        for (int keys : new int[] {1, 5, 250, 600}) {
+            cache.truncate(0, 0);
+            cache.append(SERIAL, 0, 0, tokens(key, 0, keys), tokens(value, 0, keys));
+            double[] alone = weights(tokens(query, 0, 1).slice(1, 0, KV_HEADS), cache.view(0, 0), keys);
+            double[] both = weights(tokens(query, 0, 2).slice(1, 0, KV_HEADS), cache.view(0, 0), keys);
+            for (int head = 0; head < KV_HEADS; head++) {
+                assertArrayEquals(
+                        Arrays.copyOfRange(both, 2 * head * keys, (2 * head + 1) * keys),
+                        Arrays.copyOfRange(alone, head * keys, (head + 1) * keys));
+            }
+        }
+    }
+
+    private static double[] weights(Tensor queries, KeyValueView view, int keys) {
+        long rows = queries.shape().dim(2);
+        Tensor weights = zeros(1, KV_HEADS, rows, keys);
+        AttentionOutputs outputs =
+                AttentionOutputs.of(zeros(1, KV_HEADS, rows, DIM)).withWeights(weights);
+        try (Compute fresh = Compute.threads(1)) {
+            Attention.forward(fresh, queries, view, outputs, AttentionOptions.DEFAULT);
+        }
+        return Numbers.of(weights);
     }
 
     /** A narrow cache against the specification over its widened content. */

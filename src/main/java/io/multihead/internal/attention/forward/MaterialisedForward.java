@@ -10,6 +10,7 @@ import io.multihead.internal.attention.keyvalue.KeyValueSource;
 import io.multihead.internal.attention.keyvalue.PackedBlocks;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.MicroKernel;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.layout.Packer;
 import io.multihead.tensor.Tensor;
@@ -50,12 +51,16 @@ final class MaterialisedForward {
         }
     }
 
-    /** Returns the floats that hold all scores of a task. */
+    /**
+     * Returns the floats that hold all scores of a task. Over int8 keys a single row is stored with three spare ones, which lie in the
+     * blocks that follow and are overwritten by theirs; those of the last block need room.
+     */
     private static long scoreFloats(long keys, int rows) {
-        return Math.ceilDiv(keys, (long) Blocking.KEY_BLOCK) * blockFloats(rows);
+        int spare = rows == 1 ? (MicroKernel.MR_SMALL - 1) * ROW : 0;
+        return Math.ceilDiv(keys, (long) Blocking.KEY_BLOCK) * blockFloats(rows) + spare;
     }
 
-    /** Returns the floats of one key block's scores: whole micro-tiles, but a single row is multiplied alone. */
+    /** Returns the floats of one key block's scores: whole micro-tiles, but a single row's are stored one after another. */
     private static int blockFloats(int rows) {
         return (rows == 1 ? 1 : Lanes.roundUp(rows, Lanes.ROW_STEP)) * ROW;
     }
