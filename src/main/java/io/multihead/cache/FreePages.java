@@ -37,13 +37,15 @@ final class FreePages {
      *
      * @param last its last page, or -1 if it has none
      * @param ready pages whose memory exists, the first ones of the pool; {@code ready} is returned if there is to be more
+     * @param grows whether there may be more before all of these are taken
      */
-    int after(int last, int ready) {
+    int after(int last, int ready, boolean grows) {
         int next = last + 1;
         if (last >= 0 && next < ready && !taken.get(next)) {
             return next;
         }
-        boolean mayGrow = ready < pages && 2L * (pages - free) >= ready;
+        int used = pages - free;
+        boolean mayGrow = ready < pages && (used == ready || grows && 2L * used >= ready);
         for (int size = run; size > 0; size /= 2) {
             int start = firstRun(size, ready);
             if (start < ready || mayGrow) {

@@ -63,6 +63,8 @@ final class PagePool {
     private final FreePages free;
     /** Pages whose memory is allocated, the first ones: slabs are allocated in order. */
     private int ready;
+    /** Whether there was no memory for another slab: then there is one more try when no page is free in the memory there is. */
+    private boolean refused;
 
     /** Divides the pages into at most {@code mostSlabs} slabs, unless such a slab has more elements than a position counts. */
     private PagePool(Arena arena, PageLayout layout, int pageTokens, long pages, int mostSlabs, long run) {
@@ -112,7 +114,8 @@ final class PagePool {
 
     /** Takes a free page, which must exist, for a sequence whose last page is {@code last}, or -1 if it has none. */
     int take(int last) {
-        int page = ready(free.after(last, ready)); // may run out of memory, so the page counts as taken only now
+        int page =
+                ready(free.after(last, ready, !refused)); // may run out of memory, so the page counts as taken only now
         free.take(page);
         owners[page] = 1;
         int flags = layout.allHeads();
@@ -132,7 +135,7 @@ final class PagePool {
         long from = 0;
         for (int slab = 0; slab < slabs.length; slab++) {
             long bytes = (long) slabPages(slab * slabPages) * pageElements * format.bytes();
-            put(slab, PanelMemory.of(format, all.asSlice(from, bytes), "arena"));
+            put(slab, PanelMemory.of(format, all.asSlice(from, bytes), "arena"), newScales());
             from += bytes;
         }
     }
@@ -147,9 +150,13 @@ final class PagePool {
             return page;
         }
         try {
-            put(page / slabPages, PanelMemory.allocate(arena, format, slabPages(page) * pageElements));
+            float[] newScales = newScales(); // first: an arena keeps what it has allocated
+            PanelMemory memory = PanelMemory.allocate(arena, format, slabPages(page) * pageElements);
+            put(page / slabPages, memory, newScales);
+            refused = false;
             return page;
         } catch (OutOfMemoryError e) {
+            refused = true;
             int other = free.any(ready);
             if (other == ready) {
                 throw e;
@@ -158,8 +165,12 @@ final class PagePool {
         }
     }
 
-    private void put(int slab, PanelMemory memory) {
-        scales[slab] = format.isScaled() ? new float[slabPages * layout.allHeads() * 2 * pageTokens] : Panels.UNSCALED;
+    private float[] newScales() {
+        return format.isScaled() ? new float[slabPages * layout.allHeads() * 2 * pageTokens] : Panels.UNSCALED;
+    }
+
+    private void put(int slab, PanelMemory memory, float[] newScales) {
+        scales[slab] = newScales;
         slabs[slab] = memory;
         ready = slab * slabPages + slabPages(slab * slabPages);
     }

@@ -77,37 +77,60 @@ class FreePagesTest {
         assertEquals(0, take(free, -1, 8));
     }
 
-    /** Whatever was taken and released, a page is given once, and every free page is given in the end. */
+    @Test
+    void withoutMoreMemoryAllOfItIsUsed() {
+        FreePages free = new FreePages(24, RUN);
+        List<Integer> taken = new ArrayList<>();
+        for (int page = 0; page < 8; page++) {
+            int next = free.after(-1, 8, false);
+            free.take(next);
+            taken.add(next);
+        }
+        assertEquals(List.of(0, 4, 2, 6, 1, 3, 5, 7), taken);
+        assertEquals(8, free.after(-1, 8, false)); // none is left
+    }
+
+    /** Whatever was taken and released, a page is given once and has memory, and every free page is given in the end. */
     @Property
     void everyFreePageIsGivenOnce(
             @ForAll @IntRange(min = 1, max = 40) int pages,
             @ForAll @IntRange(min = 1, max = 50) int run,
+            @ForAll @IntRange(min = 1, max = 40) int slab,
+            @ForAll boolean grows,
             @ForAll @Size(max = 60) List<@IntRange(min = -3, max = 60) Integer> calls) {
         FreePages free = new FreePages(pages, run);
         List<Integer> held = new ArrayList<>();
+        int ready = 0;
         for (int call : calls) {
             if (call < 0 && !held.isEmpty()) {
                 free.release(held.removeFirst());
             } else if (free.count() > 0) {
-                takeNew(free, pages, held, held.isEmpty() ? -1 : held.get(Math.abs(call) % held.size()));
+                int last = held.isEmpty() ? -1 : held.get(Math.abs(call) % held.size());
+                ready = takeNew(free, pages, slab, ready, grows, held, last);
             }
             assertEquals(pages, free.count() + held.size());
         }
         while (free.count() > 0) {
-            takeNew(free, pages, held, -1);
+            ready = takeNew(free, pages, slab, ready, grows, held, -1);
         }
         assertEquals(pages, held.size());
     }
 
-    private static void takeNew(FreePages free, int pages, List<Integer> held, int last) {
-        int page = take(free, last, pages);
+    /** Takes a page, after another slab if the pool wants one; returns the pages that have memory. */
+    private static int takeNew(
+            FreePages free, int pages, int slab, int ready, boolean grows, List<Integer> held, int last) {
+        int page = free.after(last, ready, grows);
+        int now = page == ready ? Math.min(pages, ready + slab) : ready;
+        assertTrue(now == ready || 2 * held.size() >= ready, held.size() + " of " + ready + " used");
         assertFalse(held.contains(page), held + " has page " + page);
-        assertTrue(page >= 0 && page < pages, page + " of " + pages);
+        assertTrue(page >= 0 && page < now, page + " of " + now);
+        free.take(page);
         held.add(page);
+        return now;
     }
 
     private static int take(FreePages free, int last, int ready) {
-        int page = free.after(last, ready);
+        int page = free.after(last, ready, true);
         free.take(page);
         return page;
     }

@@ -20,8 +20,8 @@ class PagePoolMemoryTest {
     private static final int PAGES = 128;
 
     private final Arena memory = Arena.ofConfined();
-    private final KeyValueCache cache =
-            KeyValueCache.paged(Config.of(1, 8, 128), 8 * SLAB, new SmallArena(memory, SLAB + (1 << 20)));
+    private final SmallArena small = new SmallArena(memory, SLAB + (1 << 20));
+    private final KeyValueCache cache = KeyValueCache.paged(Config.of(1, 8, 128), 8 * SLAB, small);
 
     @AfterEach
     void close() {
@@ -45,6 +45,7 @@ class PagePoolMemoryTest {
         for (int i = 0; i < PAGES; i++) {
             cache.append(SERIAL, 0, cache.open(), token, token);
         }
+        assertEquals(1, small.refusals); // a system without memory may take long to say so
         int last = cache.open();
         assertThrows(OutOfMemoryError.class, () -> cache.append(SERIAL, 0, last, token, token));
         assertEquals(0, cache.length(0, last));
@@ -58,6 +59,7 @@ class PagePoolMemoryTest {
     private static final class SmallArena implements Arena {
         private final Arena arena;
         private long left;
+        private int refusals;
 
         SmallArena(Arena arena, long bytes) {
             this.arena = arena;
@@ -67,6 +69,7 @@ class PagePoolMemoryTest {
         @Override
         public MemorySegment allocate(long byteSize, long byteAlignment) {
             if (byteSize > left) {
+                refusals++;
                 throw new OutOfMemoryError("no more than the test gives");
             }
             left -= byteSize;
