@@ -171,9 +171,9 @@ public final class KeyValueCache {
     }
 
     /**
-     * Creates a cache of pages of 64 tokens, which are taken as sequences grow. No sequence is open. Memory is allocated in steps of
-     * 64 MiB or a sixteenth of the budget, whichever is more, and is kept. Sequences that grow in turns take pages in runs of eight, so that
-     * attention reads long streams; more memory is allocated when half of what there is is in use and no such run is free.
+     * Creates a cache of pages of 64 tokens, which are taken as sequences grow. No sequence is open. Memory is allocated in steps of 64
+     * MiB or a sixteenth of the budget, whichever is more, and is kept. Sequences that grow in turns take pages in runs of eight, so
+     * that attention reads long streams; more memory is allocated when at least half of it is in use and no such run is free.
      *
      * @param config sizes and element type
      * @param budgetBytes most bytes of all pages together

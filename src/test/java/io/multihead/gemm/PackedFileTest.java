@@ -74,8 +74,8 @@ class PackedFileTest {
             value = {
                 "24 | 1099511627264 | inputs: 1099511627264; expected 0 to 1099511627263",
                 "24 | 1099511627263 | file: 36864 bytes; expected",
-                "32 | 4194272 | outputs: 4194272; expected 0 to 4194271",
-                "32 | 4194271 | file: 36864 bytes; expected"
+                "32 | 4194273 | outputs: 4194273; expected 0 to 4194272",
+                "32 | 4194272 | file: 36864 bytes; expected"
             })
     void sizesEndWherePanelsCanNoLongerBeAddressed(int at, long number, String message) throws IOException {
         Path file = folder.resolve("weights");
@@ -94,10 +94,10 @@ class PackedFileTest {
         byte[] bytes = Files.readAllBytes(file);
         ByteBuffer header = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
         Files.write(
-                file, header.putLong(24, 1099511627263L).putLong(32, 4194271).array());
+                file, header.putLong(24, 1099511627263L).putLong(32, 4194272).array());
         assertRefused(
                 file,
-                "file: 36864 bytes; expected at least 9223372036854775807 for 1099511627263 inputs and 4194271 outputs");
+                "file: 36864 bytes; expected at least 9223372036854775807 for 1099511627263 inputs and 4194272 outputs");
     }
 
     @Test

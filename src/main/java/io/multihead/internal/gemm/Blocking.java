@@ -8,7 +8,7 @@ import io.multihead.internal.kernel.MicroKernel;
  * Goto and van de Geijn (2008) and BLIS. {@link LoopNest} has the loops.
  *
  * <p>{@link #KC} and {@link #CHAIN}, on which results depend, are the same on every machine. The sizes suit an L1 of 32 KiB and an L2 of
- * 1 MiB or more per core; {@link #NC} is less where L2 is smaller.
+ * 1 MiB or more per core; there are others for 16 vector registers, as x86 has without AVX-512, where most have less.
  */
 public final class Blocking {
     /** Rows of C in a tile. */
@@ -34,8 +34,8 @@ public final class Blocking {
     public static final int MC = Lanes.FEW_REGISTERS ? 80 : 96;
 
     /**
-     * Columns of a task. A is read once for this many; reading it twice for 1024 columns costs 3 %. Where L2 is smaller, as on x86 without
-     * AVX-512 with its 256 or 512 KiB, the sums of fewer columns stay there: 1024 x 1024 at 73 instead of 67 GFLOP/s (Zen 3).
+     * Columns of a task. A is read once for this many; reading it twice for 1024 columns costs 3 %. Where L2 has 512 KiB, the sums
+     * of fewer columns stay there: 1024 x 1024 at 73 instead of 67 GFLOP/s (Zen 3).
      */
     public static final int NC = Lanes.FEW_REGISTERS ? 384 : 1024;
 

@@ -30,7 +30,7 @@ public final class MacroKernel {
     /** Scales of panels that have none. */
     private static final float[] ONES = ones();
 
-    /** Rows of C that are computed beside it before they are added to it: 12 KiB, so that they stay in L1. */
+    /** Rows of C that are computed beside it before they are added to it: at most 12 KiB, so that they stay in L1. */
     private static final int SUM_ROWS = 16 * MR;
 
     private static final WarmUp MOST_ROWS = new WarmUp();
@@ -256,7 +256,8 @@ public final class MacroKernel {
 
     /**
      * Returns the columns from a tile's first vector to its second. A tile of many rows has them next to each other: with 8 lanes it then
-     * reads one cache line of each row of B, and half a panel stays in L1 while the rows of A pass by. Few rows, which are bound by memory,
+     * reads one cache line of each row of B, and half a panel, at most 32 KiB, stays in or near L1
+     * while the rows of A pass by. Few rows, which are bound by memory,
      * read both lines at once.
      */
     private static int apart(int m, PanelFormat format) {

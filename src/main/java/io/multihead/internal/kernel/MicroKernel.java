@@ -21,14 +21,14 @@ import jdk.incubator.vector.VectorOperators;
  *
  * <p>A is stored row by row, {@link Lanes#ROW} floats apart; each element is broadcast. B is stored in panels
  * {@code [panel][k][32]} in native memory, which begin on a cache line; {@code b0} is the offset in bytes of a tile's first vector. A
- * tile keeps two vectors of C per row in registers, next to each other or half a panel apart, so every element of C is a sum of chains of fused multiply-adds
- * in ascending {@code k}, whichever tile computes it: results do not depend on tile shape, neighbours or lane width.
+ * tile keeps two vectors of C per row in registers, next to each other or half a panel apart. Every element of C is a sum of chains of
+ * fused multiply-adds in ascending {@code k}, whichever tile computes it: results do not depend on tile shape, neighbours or lane width.
  *
  * <p>The tiles are unrolled by hand because C2 keeps accumulators in registers only as named locals. Six rows take 12
- * accumulators, two registers for B and up to three for A, for 32 registers; with 16 ({@link Lanes#FEW_REGISTERS}) tiles have five rows. The
- * sums of chains are kept elsewhere meanwhile.
- * A tile stores and does no more: with an addition to C at the end, C2 reaches its limit of nodes before it has inlined every
- * vector operation, boxes the rest and runs at 1/15 of the speed (measured, 12 rows).
+ * accumulators, two registers for B and up to three for A, of 32 registers; where there are 16 ({@link Lanes#FEW_REGISTERS}), tiles have
+ * five rows. The sums of chains are kept elsewhere meanwhile. A tile stores and does no more: with an addition to C at the end, C2
+ * reaches its limit of nodes before it has inlined every vector operation, boxes the rest and runs at 1/15 of the speed (measured, 12
+ * rows).
  *
  * <p>The sums of chains are arguments of {@code add}, never receivers. C2 inlines a call only if it knows the receiver's class: that of a
  * chain follows from the multiply-adds, but that of a sum only from the addition itself, which leaves the type profile of the call
@@ -51,17 +51,17 @@ public final class MicroKernel {
     /** Bytes of a row of a panel of f32. */
     private static final long ROW_BYTES = PANEL * WORD;
 
-    /** Bytes from the first vector of a tile of f32 panels to its second. */
+    /** Bytes from a vector of B to the next: to the second vector of {@link #tiles6} and {@link #tiles5}. */
     private static final long NEXT_BYTES = COUNT * WORD;
 
-    /** Bytes from the first vector of a tile of other panels to its second; and of a row of a panel of 16-bit elements. */
+    /** Bytes of half a row of B, after which tiles of one row have their second vector; and of a row of a panel of 16-bit elements. */
     private static final long HALF_BYTES = HALF * WORD;
 
     private MicroKernel() {}
 
     /**
-     * Computes C = A * B for {@code tiles} tiles, one below the other, of six rows of A and two vectors of one panel, summed in chains of
-     * {@code chain} multiply-adds: 12 accumulators and as many sums.
+     * Computes C = A * B for {@code tiles} tiles, one below the other, of six rows of A and two adjacent vectors of one panel, summed in
+     * chains of {@code chain} multiply-adds: 12 accumulators and as many sums.
      */
     public static void tiles6(
             int tiles,
@@ -215,7 +215,7 @@ public final class MicroKernel {
         }
     }
 
-    /** Does the same for one tile of four rows: 8 accumulators. */
+    /** Does the same for one tile of four rows, whose vectors are {@code apart} columns apart: 8 accumulators. */
     public static void tile4(
             float[] a,
             int a0,
@@ -228,7 +228,8 @@ public final class MicroKernel {
             int ldc,
             int apart) {
         MemorySegment b = NativeMemory.known(panels);
-        long b1 = b0 + apart * WORD;
+        int second = second(apart);
+        long b1 = b0 + second * WORD;
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector s00 = zero, s01 = zero;
         FloatVector s10 = zero, s11 = zero;
@@ -266,13 +267,13 @@ public final class MicroKernel {
             s31 = c31.add(s31);
         }
         s00.intoArray(c, c0);
-        s01.intoArray(c, c0 + apart);
+        s01.intoArray(c, c0 + second);
         s10.intoArray(c, c0 + ldc);
-        s11.intoArray(c, c0 + ldc + apart);
+        s11.intoArray(c, c0 + ldc + second);
         s20.intoArray(c, c0 + 2 * ldc);
-        s21.intoArray(c, c0 + 2 * ldc + apart);
+        s21.intoArray(c, c0 + 2 * ldc + second);
         s30.intoArray(c, c0 + 3 * ldc);
-        s31.intoArray(c, c0 + 3 * ldc + apart);
+        s31.intoArray(c, c0 + 3 * ldc + second);
     }
 
     /**
@@ -465,12 +466,13 @@ public final class MicroKernel {
 
     /** Adds a tile T, whose rows are one panel apart and whose vectors are {@code apart} columns apart: C += T. */
     public static void add(float[] t, float[] c, int c0, int ldc, int rows, int apart) {
+        int second = second(apart);
         for (int row = 0; row < rows; row++) {
             int at = c0 + row * ldc;
             FloatVector left = FloatVector.fromArray(FLOATS, t, row * PANEL);
-            FloatVector right = FloatVector.fromArray(FLOATS, t, row * PANEL + apart);
+            FloatVector right = FloatVector.fromArray(FLOATS, t, row * PANEL + second);
             FloatVector.fromArray(FLOATS, c, at).add(left).intoArray(c, at);
-            FloatVector.fromArray(FLOATS, c, at + apart).add(right).intoArray(c, at + apart);
+            FloatVector.fromArray(FLOATS, c, at + second).add(right).intoArray(c, at + second);
         }
     }
 
@@ -479,20 +481,26 @@ public final class MicroKernel {
      * floats after it and added the next time.
      */
     public static void addCompensated(float[] t, int t0, float[] c, int c0, int ldc, int lost, int rows, int apart) {
+        int second = second(apart);
         for (int row = 0; row < rows; row++) {
             int at = c0 + row * ldc;
             FloatVector left = FloatVector.fromArray(FLOATS, c, at);
-            FloatVector right = FloatVector.fromArray(FLOATS, c, at + apart);
+            FloatVector right = FloatVector.fromArray(FLOATS, c, at + second);
             FloatVector leftTile =
                     FloatVector.fromArray(FLOATS, t, t0 + row * PANEL).add(FloatVector.fromArray(FLOATS, c, at + lost));
-            FloatVector rightTile = FloatVector.fromArray(FLOATS, t, t0 + row * PANEL + apart)
-                    .add(FloatVector.fromArray(FLOATS, c, at + lost + apart));
+            FloatVector rightTile = FloatVector.fromArray(FLOATS, t, t0 + row * PANEL + second)
+                    .add(FloatVector.fromArray(FLOATS, c, at + lost + second));
             FloatVector leftSum = left.add(leftTile);
             FloatVector rightSum = right.add(rightTile);
             leftTile.sub(leftSum.sub(left)).intoArray(c, at + lost);
-            rightTile.sub(rightSum.sub(right)).intoArray(c, at + lost + apart);
+            rightTile.sub(rightSum.sub(right)).intoArray(c, at + lost + second);
             leftSum.intoArray(c, at);
-            rightSum.intoArray(c, at + apart);
+            rightSum.intoArray(c, at + second);
         }
+    }
+
+    /** Returns {@code apart}, the columns from a tile's first vector to its second, as a constant where it can be one thing alone. */
+    private static int second(int apart) {
+        return COUNT == HALF ? HALF : apart;
     }
 }

@@ -134,7 +134,7 @@ public enum PanelFormat {
      * Returns the offset in bytes at which a tile reads the first of its two vectors.
      *
      * @param panelAt the panel's first element
-     * @param column the tile's first column in the panel; where rows are interleaved or elements have 16 bits less than 16, one word each
+     * @param column the tile's first column in the panel; below 16 in formats other than F32, in which a word holds two columns or four rows
      */
     public long tileOffset(int panelAt, int column) {
         return offset(panelAt) + (long) column * Float.BYTES;
