@@ -114,9 +114,8 @@ final class PagePool {
 
     /** Takes a free page, which must exist, for a sequence whose last page is {@code last}, or -1 if it has none. */
     int take(int last) {
-        int page =
-                ready(free.after(last, ready, !refused)); // may run out of memory, so the page counts as taken only now
-        free.take(page);
+        int page = ready(free.after(last, ready, !refused));
+        free.take(page); // only now, as there may have been no memory
         owners[page] = 1;
         int flags = layout.allHeads();
         Arrays.fill(notFinite, page * flags, (page + 1) * flags, false);

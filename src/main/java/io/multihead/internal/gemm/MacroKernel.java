@@ -256,9 +256,8 @@ public final class MacroKernel {
 
     /**
      * Returns the columns from a tile's first vector to its second. A tile of many rows has them next to each other: with 8 lanes it then
-     * reads one cache line of each row of B, and half a panel, at most 32 KiB, stays in or near L1
-     * while the rows of A pass by. Few rows, which are bound by memory,
-     * read both lines at once.
+     * reads one cache line of each row of B, and half a panel, at most 32 KiB, stays in or near L1 while the rows of A pass by. Few rows,
+     * which are bound by memory, read both lines at once.
      */
     private static int apart(int m, PanelFormat format) {
         return m > FEW_ROWS && format == PanelFormat.F32 ? COUNT : HALF;
