@@ -48,6 +48,11 @@ public final class Lanes {
         return next % apart == 0 ? next + apart : next;
     }
 
+    /** Returns {@code apart}, the columns from a tile's first vector to its second, as a constant where it can be one thing alone. */
+    static int second(int apart) {
+        return COUNT == HALF ? HALF : apart;
+    }
+
     /** Linux and Windows say amd64, macOS says x86_64. */
     private static boolean isX86() {
         String processor = System.getProperty("os.arch");

@@ -27,8 +27,7 @@ import jdk.incubator.vector.VectorOperators;
  * <p>The tiles are unrolled by hand because C2 keeps accumulators in registers only as named locals. Six rows take 12
  * accumulators, two registers for B and up to three for A, of 32 registers; where there are 16 ({@link Lanes#FEW_REGISTERS}), tiles have
  * five rows. The sums of chains are kept elsewhere meanwhile. A tile stores and does no more: with an addition to C at the end, C2
- * reaches its limit of nodes before it has inlined every vector operation, boxes the rest and runs at 1/15 of the speed (measured, 12
- * rows).
+ * reaches its limit of nodes before it has inlined every vector operation, boxes the rest and runs at 1/15 of the speed (12 rows).
  *
  * <p>The sums of chains are arguments of {@code add}, never receivers. C2 inlines a call only if it knows the receiver's class: that of a
  * chain follows from the multiply-adds, but that of a sum only from the addition itself, which leaves the type profile of the call
@@ -228,7 +227,7 @@ public final class MicroKernel {
             int ldc,
             int apart) {
         MemorySegment b = NativeMemory.known(panels);
-        int second = second(apart);
+        int second = Lanes.second(apart);
         long b1 = b0 + second * WORD;
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector s00 = zero, s01 = zero;
@@ -466,7 +465,7 @@ public final class MicroKernel {
 
     /** Adds a tile T, whose rows are one panel apart and whose vectors are {@code apart} columns apart: C += T. */
     public static void add(float[] t, float[] c, int c0, int ldc, int rows, int apart) {
-        int second = second(apart);
+        int second = Lanes.second(apart);
         for (int row = 0; row < rows; row++) {
             int at = c0 + row * ldc;
             FloatVector left = FloatVector.fromArray(FLOATS, t, row * PANEL);
@@ -481,7 +480,7 @@ public final class MicroKernel {
      * floats after it and added the next time.
      */
     public static void addCompensated(float[] t, int t0, float[] c, int c0, int ldc, int lost, int rows, int apart) {
-        int second = second(apart);
+        int second = Lanes.second(apart);
         for (int row = 0; row < rows; row++) {
             int at = c0 + row * ldc;
             FloatVector left = FloatVector.fromArray(FLOATS, c, at);
@@ -497,10 +496,5 @@ public final class MicroKernel {
             leftSum.intoArray(c, at);
             rightSum.intoArray(c, at + second);
         }
-    }
-
-    /** Returns {@code apart}, the columns from a tile's first vector to its second, as a constant where it can be one thing alone. */
-    private static int second(int apart) {
-        return COUNT == HALF ? HALF : apart;
     }
 }
