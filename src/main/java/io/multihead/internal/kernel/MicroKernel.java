@@ -24,8 +24,9 @@ import jdk.incubator.vector.VectorOperators;
  *
  * <p>The tiles are unrolled by hand because C2 keeps accumulators in registers only as named locals. Six rows take 12
  * accumulators, two registers for B and up to three for A, of 32 registers; where there are 16 ({@link Lanes#FEW_REGISTERS}), tiles have
- * five rows. The sums of chains are kept elsewhere meanwhile. A tile stores and does no more: with an addition to C at the end, C2
- * reaches its limit of nodes before it has inlined every vector operation, boxes the rest and runs at 1/15 of the speed (12 rows).
+ * five rows. In tiles of five and four rows {@code k} counts from the start of a chain, which takes fewer additions for addresses: 2 to
+ * 5 % and 4 to 12 % faster (Zen 3). A tile stores and does no more: with an addition to C at the end, C2 reaches its limit of nodes before
+ * it has inlined every vector operation, boxes the rest and runs at 1/15 of the speed (12 rows).
  *
  * <p>The sums of chains are arguments of {@code add}, never receivers. C2 inlines a call only if it knows the receiver's class: that of a
  * chain follows from the multiply-adds, but that of a sum only from the addition itself, which leaves the type profile of the call
@@ -163,7 +164,6 @@ public final class MicroKernel {
             FloatVector s30 = zero, s31 = zero;
             FloatVector s40 = zero, s41 = zero;
             for (int first = 0; first < depth; first += chain) {
-                // k counts from the start of the chain: fewer additions for addresses, and 2 to 5 % more speed (Zen 3)
                 int length = Math.min(depth - first, chain);
                 long from = b0 + first * ROW_BYTES;
                 FloatVector c00 = zero, c01 = zero;
@@ -229,31 +229,32 @@ public final class MicroKernel {
             int apart) {
         MemorySegment b = NativeMemory.known(panels);
         int second = Lanes.second(apart);
-        long b1 = b0 + second * WORD;
+        long next = second * WORD;
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector s00 = zero, s01 = zero;
         FloatVector s10 = zero, s11 = zero;
         FloatVector s20 = zero, s21 = zero;
         FloatVector s30 = zero, s31 = zero;
         for (int first = 0; first < depth; first += chain) {
-            int end = Math.min(depth, first + chain);
+            int length = Math.min(depth - first, chain);
+            long from = b0 + first * ROW_BYTES;
             FloatVector c00 = zero, c01 = zero;
             FloatVector c10 = zero, c11 = zero;
             FloatVector c20 = zero, c21 = zero;
             FloatVector c30 = zero, c31 = zero;
-            for (int k = first; k < end; k++) {
-                FloatVector b0k = FloatVector.fromMemorySegment(FLOATS, b, b0 + k * ROW_BYTES, ORDER);
-                FloatVector b1k = FloatVector.fromMemorySegment(FLOATS, b, b1 + k * ROW_BYTES, ORDER);
-                FloatVector x0 = FloatVector.broadcast(FLOATS, a[a0 + k]);
+            for (int k = 0; k < length; k++) {
+                FloatVector b0k = FloatVector.fromMemorySegment(FLOATS, b, from + k * ROW_BYTES, ORDER);
+                FloatVector b1k = FloatVector.fromMemorySegment(FLOATS, b, from + next + k * ROW_BYTES, ORDER);
+                FloatVector x0 = FloatVector.broadcast(FLOATS, a[a0 + first + k]);
                 c00 = x0.fma(b0k, c00);
                 c01 = x0.fma(b1k, c01);
-                FloatVector x1 = FloatVector.broadcast(FLOATS, a[a0 + k + ROW]);
+                FloatVector x1 = FloatVector.broadcast(FLOATS, a[a0 + first + k + ROW]);
                 c10 = x1.fma(b0k, c10);
                 c11 = x1.fma(b1k, c11);
-                FloatVector x2 = FloatVector.broadcast(FLOATS, a[a0 + k + 2 * ROW]);
+                FloatVector x2 = FloatVector.broadcast(FLOATS, a[a0 + first + k + 2 * ROW]);
                 c20 = x2.fma(b0k, c20);
                 c21 = x2.fma(b1k, c21);
-                FloatVector x3 = FloatVector.broadcast(FLOATS, a[a0 + k + 3 * ROW]);
+                FloatVector x3 = FloatVector.broadcast(FLOATS, a[a0 + first + k + 3 * ROW]);
                 c30 = x3.fma(b0k, c30);
                 c31 = x3.fma(b1k, c31);
             }
@@ -455,9 +456,8 @@ public final class MicroKernel {
     }
 
     /**
-     * Returns 1 for any k from 1 on, which C2 does not know, so that it does not unroll a loop with this step. The tiles that are bound by
-     * memory gain: each row of B is then read by the same instruction, which probably suits a prefetcher that follows its stride. One
-     * token, 32 heads of 128 over 4096 keys: bf16 5.5 ms unrolled and 2.8 with this step, f32 6.9 and 5.4 (Zen 4, one thread).
+     * Returns 1 for any k from 1 on, unknown to C2, which therefore unrolls no loop with this step. Tiles bound by memory gain, probably as a
+     * prefetcher follows the stride of an instruction. One token, 32 heads of 128, 4096 keys: bf16 5.5 to 2.8 ms, f32 6.9 to 5.4 (Zen 4).
      */
     private static int unknownOne(int k) {
         return Math.min(1, k);
