@@ -5,11 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.multihead.cache.KeyValueCache.Config;
 import io.multihead.compute.Compute;
+import io.multihead.support.SmallArena;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -20,7 +20,7 @@ class PagePoolMemoryTest {
     private static final int PAGES = 128;
 
     private final Arena memory = Arena.ofConfined();
-    private final SmallArena small = new SmallArena(memory, SLAB + (1 << 20));
+    private final SmallArena small = new SmallArena(memory, SLAB + (1 << 20), SLAB + (1 << 20));
     private final KeyValueCache cache = KeyValueCache.paged(Config.of(1, 8, 128), 8 * SLAB, small);
 
     @AfterEach
@@ -45,7 +45,7 @@ class PagePoolMemoryTest {
         for (int i = 0; i < PAGES; i++) {
             cache.append(SERIAL, 0, cache.open(), token, token);
         }
-        assertEquals(1, small.refusals); // a system without memory may take long to say so
+        assertEquals(1, small.refusals()); // a system without memory may take long to say so
         int last = cache.open();
         assertThrows(OutOfMemoryError.class, () -> cache.append(SERIAL, 0, last, token, token));
         assertEquals(0, cache.length(0, last));
@@ -53,37 +53,5 @@ class PagePoolMemoryTest {
         cache.close(0);
         cache.append(SERIAL, 0, last, token, token);
         assertEquals(1, cache.length(0, last));
-    }
-
-    /** An arena that runs out of memory. */
-    private static final class SmallArena implements Arena {
-        private final Arena arena;
-        private long left;
-        private int refusals;
-
-        SmallArena(Arena arena, long bytes) {
-            this.arena = arena;
-            left = bytes;
-        }
-
-        @Override
-        public MemorySegment allocate(long byteSize, long byteAlignment) {
-            if (byteSize > left) {
-                refusals++;
-                throw new OutOfMemoryError("no more than the test gives");
-            }
-            left -= byteSize;
-            return arena.allocate(byteSize, byteAlignment);
-        }
-
-        @Override
-        public MemorySegment.Scope scope() {
-            return arena.scope();
-        }
-
-        @Override
-        public void close() {
-            arena.close();
-        }
     }
 }

@@ -2,6 +2,7 @@ package io.multihead.faults;
 
 import io.multihead.attention.ScoreModifier;
 import io.multihead.compute.Compute;
+import io.multihead.support.SmallArena;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -45,6 +46,9 @@ final class Arguments {
     private static final List<String> STRINGS = List.of(" ", "weight", "a.b", "é\ud800", "__metadata__");
     /** Becomes 2 when it is cast to an int, and is too much to be allocated anywhere. */
     private static final long HUGE = (1L << 58) + 2;
+
+    /** Most bytes of an allocation: sizes at random would otherwise spend the suite's time on filling gigabytes of parameters. */
+    private static final long MOST_BYTES = 1 << 20;
 
     private static final int DEEPEST = 4;
     private static final Compute SERIAL = Compute.serial();
@@ -164,7 +168,7 @@ final class Arguments {
             arena = Arena.ofConfined();
             arena.close();
         }
-        return new SmallArena(arena);
+        return new SmallArena(arena, MOST_BYTES, Long.MAX_VALUE);
     }
 
     private MemorySegment segment() {

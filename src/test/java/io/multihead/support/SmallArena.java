@@ -1,0 +1,46 @@
+package io.multihead.support;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/** An arena of another one's memory that runs out of it, in the JDK's words. For one thread. */
+public final class SmallArena implements Arena {
+    private final Arena arena;
+    private final long largest;
+    private long left;
+    private int refusals;
+
+    /** Creates an arena that refuses more than {@code largest} bytes at a time, and more than {@code all} bytes in all. */
+    public SmallArena(Arena arena, long largest, long all) {
+        this.arena = arena;
+        this.largest = largest;
+        left = all;
+    }
+
+    /** Returns how often memory was refused. */
+    public int refusals() {
+        return refusals;
+    }
+
+    @Override
+    public MemorySegment allocate(long byteSize, long byteAlignment) {
+        if (byteSize > Math.min(largest, left)) {
+            refusals++;
+            throw new OutOfMemoryError(
+                    "Cannot reserve " + byteSize + " bytes: a test's arena gives " + largest + " of " + left);
+        }
+        MemorySegment memory = arena.allocate(byteSize, byteAlignment);
+        left -= byteSize;
+        return memory;
+    }
+
+    @Override
+    public MemorySegment.Scope scope() {
+        return arena.scope();
+    }
+
+    @Override
+    public void close() {
+        arena.close();
+    }
+}
