@@ -110,8 +110,8 @@ final class PackedFile {
         if (inputs < 0 || inputs / KC >= limit) {
             throw Checks.fail("inputs", String.valueOf(inputs), "expected 0 to " + (limit * KC - 1));
         }
-        if (outputs < 0 || outputs > limit / KC - (Lanes.PANEL - 1)) {
-            throw Checks.fail("outputs", String.valueOf(outputs), "expected 0 to " + (limit / KC - (Lanes.PANEL - 1)));
+        if (outputs < 0 || outputs > PackedWeights.MOST_COLUMNS) {
+            throw Checks.fail("outputs", String.valueOf(outputs), "expected 0 to " + PackedWeights.MOST_COLUMNS);
         }
         long rowBytes = PackedMatrix.bytes(1, outputs);
         boolean isCountable = rowBytes == 0 || inputs <= (Long.MAX_VALUE - HEADER) / rowBytes;

@@ -26,7 +26,7 @@ import java.nio.file.Path;
  */
 public final class PackedWeights {
     /** A depth block of whole panels is addressed by {@code int}. */
-    private static final long MOST_COLUMNS = Checks.MAX_ARRAY_LENGTH / KC - (Lanes.PANEL - 1);
+    static final long MOST_COLUMNS = Checks.MAX_ARRAY_LENGTH / KC - (Lanes.PANEL - 1);
 
     private final PackedMatrix matrix;
 
