@@ -26,8 +26,8 @@ public final class SmallArena implements Arena {
     public MemorySegment allocate(long byteSize, long byteAlignment) {
         if (byteSize > Math.min(largest, left)) {
             refusals++;
-            throw new OutOfMemoryError(
-                    "Cannot reserve " + byteSize + " bytes: a test's arena gives " + largest + " of " + left);
+            throw new OutOfMemoryError("Cannot reserve " + byteSize + " bytes: a test's arena has " + left
+                    + ", at most " + largest + " at a time");
         }
         MemorySegment memory = arena.allocate(byteSize, byteAlignment);
         left -= byteSize;

@@ -25,8 +25,8 @@ import jdk.incubator.vector.VectorOperators;
  * <p>The tiles are unrolled by hand because C2 keeps accumulators in registers only as named locals. Six rows take 12
  * accumulators, two registers for B and up to three for A, of 32 registers; where there are 16 ({@link Lanes#FEW_REGISTERS}), tiles have
  * five rows. In tiles of five and four rows {@code k} counts from the start of a chain, which takes fewer additions for addresses: 2 to
- * 5 % and 4 to 12 % faster (Zen 3). A tile stores and does no more: with an addition to C at the end, C2 reaches its limit of nodes before
- * it has inlined every vector operation, boxes the rest and runs at 1/15 of the speed (12 rows).
+ * 5 % and 4 to 12 % faster (Zen 3; six rows are not measured). A tile stores and does no more: with an addition to C at the end, C2
+ * reaches its limit of nodes before it has inlined every vector operation, boxes the rest and runs at 1/15 of the speed (12 rows).
  *
  * <p>The sums of chains are arguments of {@code add}, never receivers. C2 inlines a call only if it knows the receiver's class: that of a
  * chain follows from the multiply-adds, but that of a sum only from the addition itself, which leaves the type profile of the call

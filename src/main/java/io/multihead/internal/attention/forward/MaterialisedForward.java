@@ -52,12 +52,12 @@ final class MaterialisedForward {
     }
 
     /**
-     * Returns the floats that hold all scores of a task. Over int8 keys a single row is stored with three spare ones, which lie in the
-     * blocks that follow and are overwritten by theirs; those of the last block need room.
+     * Returns the size, in floats, of the buffer for all scores of a task. The micro-kernel for int8 panels always stores four rows. For a
+     * single query the other three go where the next blocks' scores will be stored, and after the last block into padding.
      */
     private static long scoreFloats(long keys, int rows) {
-        int spare = rows == 1 ? (MicroKernel.MR_SMALL - 1) * ROW : 0;
-        return Math.ceilDiv(keys, (long) Blocking.KEY_BLOCK) * blockFloats(rows) + spare;
+        int padding = rows == 1 ? (MicroKernel.MR_SMALL - 1) * ROW : 0;
+        return Math.ceilDiv(keys, (long) Blocking.KEY_BLOCK) * blockFloats(rows) + padding;
     }
 
     /** Returns the floats of one key block's scores: whole micro-tiles, but a single row's are stored one after another. */
