@@ -46,9 +46,7 @@ final class PackedFile {
         requireLittleEndian();
         AtomicFile.write(file, "panels", to -> {
             to.append(header(matrix));
-            for (MemorySegment block : matrix.segments()) {
-                to.append(block);
-            }
+            to.append(matrix.segment());
         });
     }
 
@@ -106,13 +104,7 @@ final class PackedFile {
 
     /** Fails unless the panels of the sizes are what follows the header, whatever numbers it holds. */
     private static void requireSizes(long inputs, long outputs, long size) {
-        long limit = Integer.MAX_VALUE;
-        if (inputs < 0 || inputs / KC >= limit) {
-            throw Checks.fail("inputs", String.valueOf(inputs), "expected 0 to " + (limit * KC - 1));
-        }
-        if (outputs < 0 || outputs > PackedWeights.MOST_COLUMNS) {
-            throw Checks.fail("outputs", String.valueOf(outputs), "expected 0 to " + PackedWeights.MOST_COLUMNS);
-        }
+        PackedMatrix.requireSizes(inputs, outputs);
         long rowBytes = PackedMatrix.bytes(1, outputs);
         boolean isCountable = rowBytes == 0 || inputs <= (Long.MAX_VALUE - HEADER) / rowBytes;
         long expected = isCountable ? HEADER + inputs * rowBytes : Long.MAX_VALUE;

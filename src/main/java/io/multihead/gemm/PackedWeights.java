@@ -6,6 +6,8 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.VectorApiCheck;
 import io.multihead.internal.gemm.PackedMatrix;
 import io.multihead.internal.kernel.Lanes;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -25,8 +27,8 @@ import java.nio.file.Path;
  * multiplying with the tensor.
  */
 public final class PackedWeights {
-    /** A depth block of whole panels is addressed by {@code int}. */
-    static final long MOST_COLUMNS = Checks.MAX_ARRAY_LENGTH / KC - (Lanes.PANEL - 1);
+    /** Names how panels are stored, for files that hold {@link #panels()}: panels of another layout are other numbers. */
+    public static final String LAYOUT = "f32 panels of " + Lanes.PANEL + " columns, depth blocks of " + KC + " rows";
 
     private final PackedMatrix matrix;
 
@@ -63,8 +65,9 @@ public final class PackedWeights {
             throw Checks.fail("matrix", "shape " + matrix.shape(), "expected two axes [inputs, outputs]");
         }
         Checks.notNull(arena, "arena");
-        if (matrix.dim(1) > MOST_COLUMNS) {
-            throw Checks.fail("matrix", "shape " + matrix.shape(), "expected at most " + MOST_COLUMNS + " columns");
+        if (matrix.dim(1) > PackedMatrix.MOST_COLUMNS) {
+            throw Checks.fail(
+                    "matrix", "shape " + matrix.shape(), "expected at most " + PackedMatrix.MOST_COLUMNS + " columns");
         }
         Checks.fitsInt(Math.ceilDiv(matrix.dim(0), (long) KC), "matrix rows");
         return new PackedWeights(PackedMatrix.of(matrix, arena));
@@ -97,6 +100,61 @@ public final class PackedWeights {
     public static PackedWeights map(Path file, Arena arena) throws IOException {
         VectorApiCheck.requireVectorModule();
         return new PackedWeights(PackedFile.map(file, arena));
+    }
+
+    /**
+     * Returns the panels, for a file that holds more than one matrix or anything else beside it; {@link #ofPanels}
+     * takes them back. Such a file should also hold {@link #LAYOUT}.
+     *
+     * @return one axis of {@link #panelElements} f32 elements, the memory that products read; it must not be written
+     */
+    public Tensor panels() {
+        return Tensor.view(matrix.segment(), DType.F32, Shape.of(panelElements(inputs(), outputs())));
+    }
+
+    /**
+     * Returns the number of elements that panels take.
+     *
+     * @param inputs rows of the matrix
+     * @param outputs columns of the matrix
+     * @return {@code inputs} times {@code outputs} rounded up to a multiple of 32
+     * @throws IllegalArgumentException if a size is negative or more than a matrix can have, or the panels would have 2^63 bytes or more
+     */
+    public static long panelElements(long inputs, long outputs) {
+        PackedMatrix.requireSizes(inputs, outputs);
+        long row = PackedMatrix.bytes(1, outputs);
+        if (row > 0 && inputs > Long.MAX_VALUE / row) {
+            throw Checks.fail(
+                    "inputs",
+                    String.valueOf(inputs),
+                    "expected at most " + Long.MAX_VALUE / row + " of " + row + " bytes");
+        }
+        return PackedMatrix.bytes(inputs, outputs) / Float.BYTES;
+    }
+
+    /**
+     * Returns weights whose panels exist already, as {@link #panels()} gave them, without a copy.
+     *
+     * @param panels one axis of {@link #panelElements} f32 elements in native memory that begins on a multiple of 64 bytes, as the first
+     *     tensors of a mapped safetensors file do whose sizes are multiples of 16; not changed while the weights are used
+     * @param inputs rows of the matrix
+     * @param outputs columns of the matrix
+     * @return weights that read this memory
+     * @throws IllegalArgumentException if the sizes do not fit the panels, or their memory is another
+     */
+    public static PackedWeights ofPanels(Tensor panels, long inputs, long outputs) {
+        VectorApiCheck.requireVectorModule();
+        Checks.notNull(panels, "panels");
+        Shape expected = Shape.of(panelElements(inputs, outputs));
+        if (panels.dtype() != DType.F32 || !panels.isDense() || !panels.shape().equals(expected)) {
+            throw Checks.fail(
+                    "panels",
+                    panels.toString(),
+                    "expected dense F32 " + expected + " for " + inputs + " inputs and " + outputs + " outputs");
+        }
+        long bytes = expected.elements() * Float.BYTES;
+        return new PackedWeights(
+                PackedMatrix.in(panels.memory().asSlice(panels.offset() * Float.BYTES, bytes), inputs, (int) outputs));
     }
 
     /**

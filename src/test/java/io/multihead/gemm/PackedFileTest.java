@@ -7,9 +7,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
 import io.multihead.support.TestTensors;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
@@ -48,6 +51,54 @@ class PackedFileTest {
                 assertArrayEquals(expected.toArray(), actual.toArray());
             }
         }
+    }
+
+    /** Panels in a file of the caller's: behind an offset, as a part of a mapped file has. */
+    @ParameterizedTest
+    @CsvSource({"1, 1", "513, 33", "1100, 130", "0, 5", "5, 0"})
+    void panelsInMemoryOfTheCallersHaveTheSameBits(int inputs, int outputs) {
+        PackedWeights packed = PackedWeights.of(random(inputs, outputs));
+        long elements = PackedWeights.panelElements(inputs, outputs);
+        assertEquals(elements, packed.panels().shape().elements());
+        Tensor a = random(2, inputs);
+        Tensor expected = random(2, outputs);
+        Tensor actual = random(2, outputs);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment memory = arena.allocate(4 * elements + 64, 64);
+            Tensor panels = Tensor.view(memory, DType.F32, Shape.of(elements), 16, 1);
+            packed.panels().copyTo(panels);
+            PackedWeights read = PackedWeights.ofPanels(panels, inputs, outputs);
+            Gemm.multiply(Compute.serial(), a, packed, expected, GemmOptions.DEFAULT);
+            Gemm.multiply(Compute.serial(), a, read, actual, GemmOptions.DEFAULT);
+        }
+        assertArrayEquals(expected.toArray(), actual.toArray());
+    }
+
+    @Test
+    void otherMemoryThanPanelsIsRefused() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment memory = arena.allocate(4 * 65, 64);
+            Shape two = Shape.of(64);
+            assertPanelsRefused(
+                    Tensor.view(memory, DType.F32, Shape.of(65)), 2, 5, "F32 [64] for 2 inputs and 5 outputs");
+            assertPanelsRefused(
+                    Tensor.view(memory, DType.BF16, two), 2, 5, "panels: BF16 [64]; expected dense F32 [64]");
+            assertPanelsRefused(Tensor.view(memory, DType.F32, two, 1, 1), 2, 5, "aligned to 64 bytes");
+            assertPanelsRefused(Tensor.of(new float[64]), 2, 5, "expected native memory aligned to 64 bytes");
+            assertPanelsRefused(Tensor.view(memory, DType.F32, two), -2, 5, "inputs: -2; expected 0 to 1099511627263");
+            assertPanelsRefused(Tensor.view(memory, DType.F32, two), 2, -5, "outputs: -5; expected 0 to 4194272");
+            assertPanelsRefused(
+                    Tensor.view(memory, DType.F32, two),
+                    1099511627263L,
+                    4194272,
+                    "inputs: 1099511627263; expected at most 549760008224 of 16777088 bytes");
+        }
+    }
+
+    private static void assertPanelsRefused(Tensor panels, long inputs, long outputs, String message) {
+        IllegalArgumentException refused =
+                assertThrows(IllegalArgumentException.class, () -> PackedWeights.ofPanels(panels, inputs, outputs));
+        assertTrue(refused.getMessage().contains(message), refused.getMessage());
     }
 
     /** Files are written in pieces of 16 MiB, of which these panels are one and a bit. */

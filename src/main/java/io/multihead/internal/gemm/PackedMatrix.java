@@ -2,7 +2,7 @@ package io.multihead.internal.gemm;
 
 import static io.multihead.internal.gemm.Blocking.KC;
 
-import io.multihead.internal.kernel.F32Panels;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.layout.Packer;
 import io.multihead.internal.layout.PanelFormat;
@@ -14,48 +14,62 @@ import io.multihead.internal.layout.StridedBlock;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.Arrays;
-import java.util.List;
 
-/** All of B as F32 panels: one memory for each depth block of {@link Blocking#KC} rows. Immutable. */
+/** All of B as F32 panels: the depth blocks of {@link Blocking#KC} rows one after another in one memory. Immutable. */
 public final class PackedMatrix {
+    /** A depth block of whole panels is addressed by {@code int}. */
+    public static final long MOST_COLUMNS = Checks.MAX_ARRAY_LENGTH / KC - (Lanes.PANEL - 1);
+
+    /** The number of depth blocks is an {@code int}. */
+    private static final long MOST_ROWS = (long) Integer.MAX_VALUE * KC - 1;
+
     private final long k;
     private final int n;
+    private final MemorySegment memory;
     private final PanelMemory[] blocks;
 
-    private PackedMatrix(long k, int n, PanelMemory[] blocks) {
+    private PackedMatrix(long k, int n, MemorySegment memory) {
         this.k = k;
         this.n = n;
-        this.blocks = blocks;
+        this.memory = memory;
+        blocks = new PanelMemory[blocks(k, n)];
+        for (int i = 0; i < blocks.length; i++) {
+            long pc = (long) i * KC;
+            MemorySegment block = memory.asSlice(bytes(pc, n), bytes(Math.min(KC, k - pc), n));
+            blocks[i] = PanelMemory.of(PanelFormat.F32, block, "panels");
+        }
+    }
+
+    /** Fails unless a matrix can have so many rows and columns. */
+    public static void requireSizes(long inputs, long outputs) {
+        if (inputs < 0 || inputs > MOST_ROWS) {
+            throw Checks.fail("inputs", String.valueOf(inputs), "expected 0 to " + MOST_ROWS);
+        }
+        if (outputs < 0 || outputs > MOST_COLUMNS) {
+            throw Checks.fail("outputs", String.valueOf(outputs), "expected 0 to " + MOST_COLUMNS);
+        }
     }
 
     /** Packs a matrix {@code [k, n]}, of which {@link Blocking#KC} rows have 2^31 elements at most and {@code k / KC} fits an int. */
     public static PackedMatrix of(Tensor matrix, Arena arena) {
         long k = matrix.dim(0);
         int n = (int) matrix.dim(1);
-        PanelMemory[] blocks = new PanelMemory[blocks(k, n)];
+        PackedMatrix packed = new PackedMatrix(k, n, PanelMemory.segment(arena, bytes(k, n)));
         Scratch memory = new Scratch();
         Packer packer = new Packer(memory);
         PanelPacker panelPacker = PanelPacker.ofWeights(memory);
         StridedBlock block = new StridedBlock();
-        for (int i = 0; i < blocks.length; i++) {
+        for (int i = 0; i < packed.blocks.length; i++) {
             long pc = (long) i * KC;
             int kc = (int) Math.min(KC, k - pc);
-            blocks[i] = PanelMemory.allocate(arena, PanelFormat.F32, F32Panels.size(n, kc));
-            panelPacker.pack(packer, block.matrix(matrix, matrix.offset(), pc, 0), kc, n, blocks[i], 0);
+            panelPacker.pack(packer, block.matrix(matrix, matrix.offset(), pc, 0), kc, n, packed.blocks[i], 0);
         }
-        return new PackedMatrix(k, n, blocks);
+        return packed;
     }
 
     /** Returns the matrix whose panels, all blocks in order, are in memory of the caller's, which must have their size. */
     public static PackedMatrix in(MemorySegment panels, long k, int n) {
-        PanelMemory[] blocks = new PanelMemory[blocks(k, n)];
-        for (int i = 0; i < blocks.length; i++) {
-            long pc = (long) i * KC;
-            long bytes = bytes(Math.min(KC, k - pc), n);
-            blocks[i] = PanelMemory.of(PanelFormat.F32, panels.asSlice(bytes(pc, n), bytes), "panels");
-        }
-        return new PackedMatrix(k, n, blocks);
+        return new PackedMatrix(k, n, panels);
     }
 
     /** Returns the number of depth blocks: none without columns, whose rows take no memory and may be as many as a file says. */
@@ -69,14 +83,9 @@ public final class PackedMatrix {
         return Math.multiplyExact(Math.multiplyExact(k, columns), Float.BYTES);
     }
 
-    /** Returns the memory of the depth blocks in order. */
-    public List<MemorySegment> segments() {
-        return Arrays.stream(blocks).map(PanelMemory::segment).toList();
-    }
-
-    /** Returns memory that stands for all of it when access is checked. */
+    /** Returns the memory of all panels. */
     public MemorySegment segment() {
-        return blocks.length == 0 ? MemorySegment.NULL : blocks[0].segment();
+        return memory;
     }
 
     /** Returns the rows. */
