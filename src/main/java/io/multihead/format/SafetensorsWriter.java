@@ -3,6 +3,7 @@ package io.multihead.format;
 import io.multihead.internal.base.AtomicFile;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.Json;
+import io.multihead.internal.base.JsonWriter;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -11,10 +12,15 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 
 /** Writes safetensors files that appear whole or not at all. */
 final class SafetensorsWriter {
+    /** Bytes of a cache line; the format itself asks for 8. */
+    private static final int ALIGNMENT = 64;
+
     private SafetensorsWriter() {}
 
     static void write(Path file, Map<String, LazyTensor> tensors, Map<String, String> metadata) throws IOException {
@@ -50,17 +56,14 @@ final class SafetensorsWriter {
         }
     }
 
-    /** The header, padded with spaces so that the data starts at a multiple of 8. */
+    /** The header, padded with spaces so that the data starts on a cache line of a mapped file. */
     private static byte[] header(Map<String, LazyTensor> tensors, Map<String, String> metadata) {
-        StringBuilder json = new StringBuilder("{\"__metadata__\":{");
-        String comma = "";
-        for (Map.Entry<String, String> entry : metadata.entrySet()) {
-            String what = "metadata \"" + entry.getKey() + "\"";
-            json.append(comma).append(quoted(entry.getKey(), what));
-            json.append(':').append(quoted(entry.getValue(), what));
-            comma = ",";
-        }
-        json.append('}');
+        metadata.forEach((key, text) -> {
+            requireText(key, "metadata \"" + key + "\"");
+            requireText(text, "metadata \"" + key + "\"");
+        });
+        Map<String, Object> members = new LinkedHashMap<>();
+        members.put(Safetensors.METADATA, metadata);
         long at = 0;
         for (Map.Entry<String, LazyTensor> entry : tensors.entrySet()) {
             LazyTensor tensor = entry.getValue();
@@ -69,40 +72,32 @@ final class SafetensorsWriter {
                     > (Long.MAX_VALUE - at) / tensor.dtype().bytes()) {
                 throw Checks.fail(what, tensor.dtype() + " " + tensor.shape(), "expected fewer than 2^63 bytes in all");
             }
-            long end = at + tensor.shape().elements() * tensor.dtype().bytes();
             if (entry.getKey().equals(Safetensors.METADATA)) {
                 throw Checks.fail(what, "the name of the file's metadata", "expected another name");
             }
-            json.append(',').append(quoted(entry.getKey(), what));
-            json.append(":{\"dtype\":\"").append(tensor.dtype()).append("\",\"shape\":");
-            json.append(Arrays.toString(tensor.shape().toArray()));
-            json.append(",\"data_offsets\":[")
-                    .append(at)
-                    .append(',')
-                    .append(end)
-                    .append("]}");
+            requireText(entry.getKey(), what);
+            long end = at + tensor.shape().elements() * tensor.dtype().bytes();
+            members.put(entry.getKey(), described(tensor, at, end));
             at = end;
         }
-        byte[] unpadded = json.append('}').toString().getBytes(StandardCharsets.UTF_8);
-        byte[] header = Arrays.copyOf(unpadded, (unpadded.length + 7) / 8 * 8);
-        Arrays.fill(header, unpadded.length, header.length, (byte) ' ');
+        byte[] unpadded = JsonWriter.write("header", members).getBytes(StandardCharsets.UTF_8);
+        int padded = Math.ceilDiv(Long.BYTES + unpadded.length, ALIGNMENT) * ALIGNMENT - Long.BYTES;
+        byte[] header = Arrays.copyOf(unpadded, padded);
+        Arrays.fill(header, unpadded.length, padded, (byte) ' ');
         return header;
     }
 
-    private static String quoted(String text, String what) {
+    private static void requireText(String text, String what) {
         if (Json.unpaired(text)) {
             throw Checks.fail(what, "an unpaired surrogate", "expected text that UTF-8 can hold");
         }
-        StringBuilder result = new StringBuilder("\"");
-        for (char c : text.toCharArray()) {
-            if (c == '"' || c == '\\') {
-                result.append('\\').append(c);
-            } else if (c < ' ') {
-                result.append(String.format("\\u%04x", (int) c));
-            } else {
-                result.append(c);
-            }
-        }
-        return result.append('"').toString();
+    }
+
+    private static Map<String, Object> described(LazyTensor tensor, long from, long to) {
+        Map<String, Object> members = new LinkedHashMap<>();
+        members.put("dtype", tensor.dtype().toString());
+        members.put("shape", Arrays.stream(tensor.shape().toArray()).boxed().toList());
+        members.put("data_offsets", List.of(from, to));
+        return members;
     }
 }

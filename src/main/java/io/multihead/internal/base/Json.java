@@ -18,6 +18,8 @@ import org.jspecify.annotations.Nullable;
 public final class Json {
     private static final int DEEPEST_HEADER = 3;
     private static final int DEEPEST = 64;
+    /** As many digits always fit a long. */
+    private static final int LONG_DIGITS = 18;
 
     private static final char REPLACEMENT = '\ufffd';
 
@@ -177,21 +179,31 @@ public final class Json {
             at = start;
             throw fail("a value");
         }
-        boolean whole = true;
+        char next = at < text.length() ? text.charAt(at) : ' ';
+        boolean whole = next != '.' && next != 'e' && next != 'E';
+        return whole && at - first <= LONG_DIGITS ? (Object) whole(start, first) : (Object) fractional(start);
+    }
+
+    /** Returns the value of the digits from {@code first} on: a vocabulary has 30,000 of them, and is read before code is compiled. */
+    private Long whole(int start, int first) {
+        long value = 0;
+        for (int i = first; i < at; i++) {
+            value = 10 * value + text.charAt(i) - '0';
+        }
+        return first > start ? -value : value;
+    }
+
+    private Double fractional(int start) {
         if (at < text.length() && text.charAt(at) == '.') {
             at++;
             digits(start);
-            whole = false;
         }
         if (at < text.length() && (text.charAt(at) == 'e' || text.charAt(at) == 'E')) {
             at++;
             at += peek() == '-' || peek() == '+' ? 1 : 0;
             digits(start);
-            whole = false;
         }
-        String number = text.substring(start, at);
-        // 18 digits always fit a long
-        return whole && number.length() <= 18 ? (Object) Long.valueOf(number) : (Object) Double.valueOf(number);
+        return Double.valueOf(text.substring(start, at));
     }
 
     private void digits(int start) {

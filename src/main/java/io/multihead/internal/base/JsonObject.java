@@ -1,5 +1,6 @@
 package io.multihead.internal.base;
 
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -95,6 +96,13 @@ public final class JsonObject {
             throw fail(member, "an object");
         }
         return new JsonObject(name + "." + member, map);
+    }
+
+    /** Returns all members, which must be strings, in the order of the text. */
+    public Map<String, String> texts() {
+        Map<String, String> texts = new LinkedHashMap<>();
+        names().forEach(member -> texts.put((String) member, text((String) member)));
+        return texts;
     }
 
     /** Returns an array that must exist. */

@@ -18,7 +18,7 @@ import net.jqwik.api.Provide;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** The JSON reader against Jackson, and what it says about text that is not JSON. */
+/** The JSON reader against Jackson, the writer against the reader, and what it says about text that is not JSON. */
 class JsonTest {
     private static final ObjectMapper JACKSON = new ObjectMapper();
 
@@ -40,11 +40,13 @@ class JsonTest {
     }
 
     @Property(tries = 200)
-    void readsWhatJacksonWrites(@ForAll("values") Object value) throws JsonProcessingException {
+    void readsWhatJacksonAndTheWriterWrite(@ForAll("values") Object value) throws JsonProcessingException {
         Map<String, Object> object = new LinkedHashMap<>();
         object.put("value", value);
         String json = JACKSON.writerWithDefaultPrettyPrinter().writeValueAsString(object);
         assertEquals(object, Json.object("text", json.getBytes(StandardCharsets.UTF_8)), json);
+        String written = JsonWriter.write("text", object);
+        assertEquals(object, Json.object("text", written.getBytes(StandardCharsets.UTF_8)), written);
         byte[] array = JACKSON.writeValueAsBytes(List.of(object));
         assertEquals(List.of(object), Json.array("text", array));
     }

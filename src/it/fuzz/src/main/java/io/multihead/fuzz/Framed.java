@@ -2,12 +2,16 @@ package io.multihead.fuzz;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
 
 /**
  * Safetensors files as inputs: a header, a zero byte and the data. The length before the header is added, since hardly any change of a
- * header would keep it right. Inputs that do not begin with a brace are whole files.
+ * header would keep it right, and the header is padded so that the data begins on a cache line. Inputs that do not begin with a brace
+ * are whole files.
  */
 final class Framed {
+    private static final int CACHE_LINE = 64;
+
     private Framed() {}
 
     /** Returns the file of an input. */
@@ -20,10 +24,12 @@ final class Framed {
             header++;
         }
         int data = Math.max(0, input.length - header - 1);
-        return ByteBuffer.allocate(Long.BYTES + header + data)
+        int padding = -(Long.BYTES + header) & CACHE_LINE - 1;
+        return ByteBuffer.allocate(Long.BYTES + header + padding + data)
                 .order(ByteOrder.LITTLE_ENDIAN)
-                .putLong(header)
+                .putLong(header + padding)
                 .put(input, 0, header)
+                .put(" ".repeat(padding).getBytes(StandardCharsets.UTF_8))
                 .put(input, input.length - data, data)
                 .array();
     }
