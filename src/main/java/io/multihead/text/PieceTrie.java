@@ -1,6 +1,7 @@
 package io.multihead.text;
 
 import java.util.Arrays;
+import java.util.List;
 
 /**
  * The pieces of a vocabulary as two tries, one for pieces that begin a word and one for those that continue it, so that the longest
@@ -22,8 +23,21 @@ final class PieceTrie {
     /** The id of the piece that ends at a node, or -1. */
     private int[] ids = {-1, -1};
 
-    /** Adds a piece; its prefix is left out where it continues a word. */
-    void add(int root, String piece, int id) {
+    /** Returns the tries of a vocabulary in the order of its ids, in which pieces that continue a word begin with the prefix. */
+    static PieceTrie of(List<String> vocabulary, String prefix) {
+        PieceTrie pieces = new PieceTrie();
+        for (int id = 0; id < vocabulary.size(); id++) {
+            String piece = vocabulary.get(id);
+            if (piece.startsWith(prefix)) {
+                pieces.add(CONTINUING, piece.substring(prefix.length()), id);
+            } else {
+                pieces.add(FIRST, piece, id);
+            }
+        }
+        return pieces;
+    }
+
+    private void add(int root, String piece, int id) {
         int node = root;
         for (int i = 0; i < piece.length(); ) {
             int codePoint = piece.codePointAt(i);

@@ -3,6 +3,8 @@ package io.multihead.text;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.base.JsonWriter;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
@@ -11,7 +13,10 @@ import java.util.Map;
 import java.util.OptionalInt;
 import org.jspecify.annotations.Nullable;
 
-/** Reads {@code tokenizer.json}: BERT's normaliser, pre-tokenizer, model and template; anything else is an error that names it. */
+/**
+ * Reads and writes {@code tokenizer.json}: BERT's normaliser, pre-tokenizer, model and template; anything else in a file is an error that
+ * names it.
+ */
 final class TokenizerJson {
     private TokenizerJson() {}
 
@@ -81,29 +86,40 @@ final class TokenizerJson {
 
     /** Returns the tokens in the order of their ids, each of which must exist once. */
     private static String[] tokens(JsonObject vocabulary, Map<String, Integer> special) {
-        Map<String, Integer> ids = new LinkedHashMap<>();
         int most = vocabulary.names().size() + special.size() - 1;
+        Map<String, Integer> added = added(vocabulary, special);
+        @Nullable String[] tokens = new String[vocabulary.names().size() + added.size()];
         for (Object token : vocabulary.names()) {
-            ids.put((String) token, vocabulary.integer((String) token, 0, most));
+            place((String) token, vocabulary.integer((String) token, 0, most), tokens);
         }
-        special.forEach((token, id) -> {
-            Integer other = ids.put(token, id);
-            if (other != null && !other.equals(id)) {
-                throw Checks.fail(
-                        "added token \"" + token + "\"", "id " + id, "expected " + other + ", as in the vocabulary");
-            }
-        });
-        @Nullable String[] tokens = new String[ids.size()];
-        ids.forEach((token, id) -> {
-            if (id >= tokens.length || tokens[id] != null) {
-                throw Checks.fail(
-                        "vocabulary",
-                        "token \"" + token + "\" has id " + id,
-                        "expected each id from 0 to " + (tokens.length - 1) + " once");
-            }
-            tokens[id] = token;
-        });
+        added.forEach((token, id) -> place(token, id, tokens));
         return Arrays.copyOf(tokens, tokens.length, String[].class);
+    }
+
+    /** Returns the special tokens that the vocabulary does not have; those that it has must have the same id there. */
+    private static Map<String, Integer> added(JsonObject vocabulary, Map<String, Integer> special) {
+        Map<String, Integer> added = new LinkedHashMap<>();
+        special.forEach((token, id) -> {
+            if (!vocabulary.has(token)) {
+                added.put(token, id);
+            } else if (!Long.valueOf(id).equals(vocabulary.get(token))) {
+                throw Checks.fail(
+                        "added token \"" + token + "\"",
+                        "id " + id,
+                        "expected " + vocabulary.get(token) + ", as in the vocabulary");
+            }
+        });
+        return added;
+    }
+
+    private static void place(String token, int id, @Nullable String[] tokens) {
+        if (id >= tokens.length || tokens[id] != null) {
+            throw Checks.fail(
+                    "vocabulary",
+                    "token \"" + token + "\" has id " + id,
+                    "expected each id from 0 to " + (tokens.length - 1) + " once");
+        }
+        tokens[id] = token;
     }
 
     /** Returns the tokens that stand before and after a text. */
@@ -137,5 +153,76 @@ final class TokenizerJson {
         return file.has("truncation")
                 ? OptionalInt.of(file.object("truncation").integer("max_length", 1, Integer.MAX_VALUE))
                 : OptionalInt.empty();
+    }
+
+    static byte[] write(WordPieceModel model) {
+        TextNormalization steps = model.normalization();
+        List<String> tokens = model.vocabulary();
+        Map<String, Object> file = new LinkedHashMap<>();
+        file.put("version", "1.0");
+        file.put(
+                "truncation",
+                model.truncation().isPresent() ? truncation(model.truncation().getAsInt()) : null);
+        file.put("padding", null);
+        file.put("added_tokens", describe(model.special()));
+        file.put(
+                "normalizer",
+                object(
+                        "type", "BertNormalizer",
+                        "clean_text", steps.cleanText(),
+                        "handle_chinese_chars", steps.separateChinese(),
+                        "strip_accents", steps.stripAccents(),
+                        "lowercase", steps.lowercase()));
+        file.put("pre_tokenizer", object("type", "BertPreTokenizer"));
+        file.put(
+                "post_processor",
+                object(
+                        "type", "BertProcessing",
+                        "sep", List.of(tokens.get(model.last()), model.last()),
+                        "cls", List.of(tokens.get(model.first()), model.first())));
+        file.put("decoder", null);
+        file.put(
+                "model",
+                object(
+                        "type", "WordPiece",
+                        "unk_token", tokens.get(model.unknown()),
+                        "continuing_subword_prefix", model.prefix(),
+                        "max_input_chars_per_word", WordPieceModel.LONGEST_WORD,
+                        "vocab", ids(tokens)));
+        return JsonWriter.write("tokenizer", file).getBytes(StandardCharsets.UTF_8);
+    }
+
+    private static Map<String, Object> truncation(int tokens) {
+        return object("direction", "Right", "max_length", tokens, "strategy", "LongestFirst", "stride", 0);
+    }
+
+    private static List<Map<String, Object>> describe(Map<String, Integer> special) {
+        return special.entrySet().stream()
+                .map(token -> object(
+                        "id", token.getValue(),
+                        "content", token.getKey(),
+                        "single_word", false,
+                        "lstrip", false,
+                        "rstrip", false,
+                        "normalized", false,
+                        "special", true))
+                .toList();
+    }
+
+    private static Map<String, Integer> ids(List<String> tokens) {
+        Map<String, Integer> ids = LinkedHashMap.newLinkedHashMap(tokens.size());
+        for (String token : tokens) {
+            ids.put(token, ids.size());
+        }
+        return ids;
+    }
+
+    /** Returns an object of names and values in turns. */
+    private static Map<String, Object> object(Object... members) {
+        Map<String, Object> object = new LinkedHashMap<>();
+        for (int i = 0; i < members.length; i += 2) {
+            object.put((String) members[i], members[i + 1]);
+        }
+        return object;
     }
 }

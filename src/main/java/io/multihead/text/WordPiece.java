@@ -25,53 +25,28 @@ import org.jspecify.annotations.Nullable;
  * {@link #encode(String)} allocates its result.
  */
 public final class WordPiece {
-    private final String[] vocabulary;
-    private final String prefix;
+    private final WordPieceModel model;
     private final PieceTrie pieces;
     private final CharacterTable characters;
     private final SpecialTokens special;
     private final boolean specialInText;
-    private final int unknown;
-    private final int first;
-    private final int last;
-    private final OptionalInt truncation;
     private final AtomicReference<@Nullable TokenBuffer> spare = new AtomicReference<>();
 
     /** A tokenizer of a vocabulary in the order of its ids, which has every special token. */
     WordPiece(WordPieceModel model) {
-        vocabulary = model.vocabulary().toArray(String[]::new);
-        prefix = model.prefix();
-        pieces = new PieceTrie();
-        for (int id = 0; id < vocabulary.length; id++) {
-            if (vocabulary[id].startsWith(model.prefix())) {
-                pieces.add(
-                        PieceTrie.CONTINUING,
-                        vocabulary[id].substring(model.prefix().length()),
-                        id);
-            } else {
-                pieces.add(PieceTrie.FIRST, vocabulary[id], id);
-            }
-        }
+        this.model = model;
+        pieces = PieceTrie.of(model.vocabulary(), model.prefix());
         characters = new CharacterTable(model.normalization());
         special = new SpecialTokens(model.special());
         specialInText = true;
-        unknown = model.unknown();
-        first = model.first();
-        last = model.last();
-        truncation = model.truncation();
     }
 
     private WordPiece(WordPiece other, boolean specialInText) {
-        vocabulary = other.vocabulary;
-        prefix = other.prefix;
+        model = other.model;
         pieces = other.pieces;
         characters = other.characters;
         special = other.special;
         this.specialInText = specialInText;
-        unknown = other.unknown;
-        first = other.first;
-        last = other.last;
-        truncation = other.truncation;
     }
 
     /**
@@ -113,6 +88,17 @@ public final class WordPiece {
     }
 
     /**
+     * Returns a {@code tokenizer.json} of this tokenizer, which {@link #ofTokenizerJson} reads, as do HuggingFace's libraries. Whether
+     * special tokens are found in texts is not part of such a file.
+     *
+     * @return UTF-8
+     * @throws IllegalArgumentException if a token has an unpaired surrogate
+     */
+    public byte[] toTokenizerJson() {
+        return TokenizerJson.write(model);
+    }
+
+    /**
      * Returns this tokenizer with special tokens in texts as special tokens, which is how the reference treats them, or as plain
      * text, for texts that must not reach the model's special tokens.
      *
@@ -129,7 +115,7 @@ public final class WordPiece {
      * @return one more than the largest id
      */
     public int vocabularySize() {
-        return vocabulary.length;
+        return model.vocabulary().size();
     }
 
     /**
@@ -140,7 +126,7 @@ public final class WordPiece {
      * @throws IllegalArgumentException if there is no such id
      */
     public String token(int id) {
-        return vocabulary[(int) Checks.index(id, vocabulary.length, "id")];
+        return model.vocabulary().get((int) Checks.index(id, vocabularySize(), "id"));
     }
 
     /**
@@ -149,7 +135,7 @@ public final class WordPiece {
      * @return an id
      */
     public int firstToken() {
-        return first;
+        return model.first();
     }
 
     /**
@@ -158,7 +144,7 @@ public final class WordPiece {
      * @return an id
      */
     public int lastToken() {
-        return last;
+        return model.last();
     }
 
     /**
@@ -168,7 +154,7 @@ public final class WordPiece {
      * @return a number of tokens, or empty where the file says nothing
      */
     public OptionalInt truncation() {
-        return truncation;
+        return model.truncation();
     }
 
     /**
@@ -193,11 +179,11 @@ public final class WordPiece {
         TokenBuffer buffer = take();
         append(text, buffer);
         int[] ids = new int[Math.min(buffer.size(), mostTokens - 2) + 2];
-        ids[0] = first;
+        ids[0] = model.first();
         for (int i = 1; i < ids.length - 1; i++) {
             ids[i] = buffer.id(i - 1);
         }
-        ids[ids.length - 1] = last;
+        ids[ids.length - 1] = model.last();
         spare.set(buffer);
         return ids;
     }
@@ -228,14 +214,15 @@ public final class WordPiece {
     public void append(int[] ids, TokenBuffer to) {
         Checks.notNull(to, "to");
         int inner = Checks.notNull(ids, "ids").length - 1;
-        if (inner < 1 || ids[0] != first || ids[inner] != last) {
-            throw Checks.fail("ids", ids.length + " of them", "expected " + first + " first and " + last + " last");
+        if (inner < 1 || ids[0] != firstToken() || ids[inner] != lastToken()) {
+            throw Checks.fail(
+                    "ids", ids.length + " of them", "expected " + firstToken() + " first and " + lastToken() + " last");
         }
         for (int i = 1; i < inner; i++) {
-            Checks.index(ids[i], vocabulary.length, "ids");
+            Checks.index(ids[i], vocabularySize(), "ids");
         }
         for (int i = 1; i < inner; i++) {
-            to.add(ids[i], i, i + 1, i > 1 && vocabulary[ids[i]].startsWith(prefix));
+            to.add(ids[i], i, i + 1, i > 1 && model.vocabulary().get(ids[i]).startsWith(model.prefix()));
         }
     }
 
@@ -307,7 +294,7 @@ public final class WordPiece {
     private int endWord(TokenBuffer to, int wordLength) {
         if (wordLength > 0 && (wordLength > WordPieceModel.LONGEST_WORD || !divide(to, wordLength))) {
             int end = to.wordEnds[Math.min(wordLength, WordPieceModel.LONGEST_WORD) - 1];
-            to.add(unknown, to.wordStarts[0], end, false);
+            to.add(model.unknown(), to.wordStarts[0], end, false);
         }
         return 0;
     }
@@ -350,6 +337,6 @@ public final class WordPiece {
 
     @Override
     public String toString() {
-        return "WordPiece of " + vocabulary.length + " tokens";
+        return "WordPiece of " + vocabularySize() + " tokens";
     }
 }

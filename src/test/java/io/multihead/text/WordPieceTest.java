@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.management.ThreadMXBean;
+import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -13,6 +14,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalInt;
 import java.util.stream.IntStream;
 import net.jqwik.api.ForAll;
@@ -92,6 +94,28 @@ class WordPieceTest {
         assertEquals(MINILM.lastToken(), cut[127]);
         assertArrayEquals(new int[] {2, 3}, SMALL.encode("un un", 2));
         assertThrows(IllegalArgumentException.class, () -> SMALL.encode("un", 1));
+    }
+
+    /** Tokens that JSON must escape, every combination of steps, and the trained model's tokenizer. */
+    @Test
+    void aWrittenTokenizerIsReadAgain() throws IOException {
+        assertReadAgain(TokenizerJson.parse(Models.open(Models.MINILM_TOKENIZER).readAllBytes()));
+        List<String> odd =
+                List.of("[UNK]", "\"", "\\", "\n", "##\u0001", "[CLS]", "\ud83d\ude00", "", "[SEP]", "\u2028");
+        for (int steps = 0; steps < 16; steps++) {
+            TextNormalization normalization =
+                    new TextNormalization((steps & 1) != 0, (steps & 2) != 0, (steps & 4) != 0, (steps & 8) != 0);
+            assertReadAgain(WordPieceModel.of(odd, normalization));
+            Map<String, Integer> special = Map.of("\"", 1, "", 7);
+            assertReadAgain(new WordPieceModel(odd, special, normalization, "#", 1, 2, 3, OptionalInt.of(7)));
+        }
+        WordPiece unpaired =
+                WordPiece.ofVocabulary(List.of("[UNK]", "[CLS]", "[SEP]", "\ud83d"), TextNormalization.CASED);
+        assertThrows(IllegalArgumentException.class, unpaired::toTokenizerJson);
+    }
+
+    private static void assertReadAgain(WordPieceModel model) {
+        assertEquals(model, TokenizerJson.parse(new WordPiece(model).toTokenizerJson()));
     }
 
     /** Whatever the text, offsets rise and stay inside it, and tokens do not depend on the text before or after white space. */
