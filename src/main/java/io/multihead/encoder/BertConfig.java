@@ -3,6 +3,8 @@ package io.multihead.encoder;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.internal.kernel.Lanes;
+import java.util.LinkedHashMap;
+import java.util.Map;
 
 /**
  * The sizes of a BERT encoder.
@@ -55,6 +57,23 @@ record BertConfig(int dim, int layers, int heads, int inner, int vocabulary, int
                 config.integer("max_position_embeddings", 1, MOST),
                 config.integer("type_vocab_size", 1, MOST),
                 config.number("layer_norm_eps"));
+    }
+
+    /** Returns what {@link #of} reads. */
+    Map<String, Object> toJson() {
+        Map<String, Object> config = new LinkedHashMap<>();
+        config.put("model_type", "bert");
+        config.put("hidden_act", "gelu");
+        config.put("position_embedding_type", "absolute");
+        config.put("hidden_size", dim);
+        config.put("num_hidden_layers", layers);
+        config.put("num_attention_heads", heads);
+        config.put("intermediate_size", inner);
+        config.put("vocab_size", vocabulary);
+        config.put("max_position_embeddings", positions);
+        config.put("type_vocab_size", types);
+        config.put("layer_norm_eps", epsilon);
+        return config;
     }
 
     /** Returns the length of a row in scratch: a multiple of 32. */

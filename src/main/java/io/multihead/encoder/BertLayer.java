@@ -1,10 +1,10 @@
 package io.multihead.encoder;
 
-import io.multihead.gemm.GemmOptions;
-import io.multihead.gemm.PackedWeights;
 import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
 
 /**
  * The weights of one block, packed: nothing refers to what they were read from.
@@ -24,43 +24,49 @@ record BertLayer(
         PackedLinear down,
         NormWeights outputNorm) {
 
-    /** A linear layer whose weight exists only in packed form. */
-    record PackedLinear(PackedWeights weights, GemmOptions options) {
-        static PackedLinear of(Tensor weight, Tensor bias) {
-            Tensor own = Tensor.of(bias.toArray());
-            return new PackedLinear(PackedWeights.of(weight.permute(1, 0)), GemmOptions.DEFAULT.withBias(own));
-        }
+    private static final String PROJECTIONS = "attention.projections";
+    private static final String OUTPUT = "attention.output.dense";
+    private static final String ATTENTION_NORM = "attention.output.LayerNorm";
+    private static final String UP = "intermediate.dense";
+    private static final String DOWN = "output.dense";
+    private static final String OUTPUT_NORM = "output.LayerNorm";
 
-        /** Returns the layer followed by GELU. */
-        PackedLinear withGelu() {
-            return new PackedLinear(weights, options.withActivation(GemmOptions.Activation.GELU));
-        }
-
-        /** Bytes of native memory and of the bias: columns are padded to panels of 32. */
-        long bytes() {
-            return (weights.inputs() * BertConfig.padded((int) weights.outputs()) + weights.outputs()) * Float.BYTES;
-        }
+    /** How a linear layer is made of weights. */
+    private interface LinearReader {
+        PackedLinear take(Weights weights, String name, int outputs, int inputs);
     }
 
-    /** Factor and addend of a layer normalisation, padded with zeros. */
-    record NormWeights(float[] weight, float[] bias) {
-        static NormWeights take(Weights weights, String name, int dim) {
-            return new NormWeights(
-                    padded(weights.take(name + ".weight", dim)), padded(weights.take(name + ".bias", dim)));
-        }
-
-        private static float[] padded(Tensor tensor) {
-            return Arrays.copyOf(tensor.toArray(), BertConfig.padded((int) tensor.dim(0)));
-        }
-
-        long bytes() {
-            return (long) (weight.length + bias.length) * Float.BYTES;
-        }
-    }
-
+    /** Takes the weights of a checkpoint, and packs them. */
     static BertLayer take(Weights weights, int index, BertConfig config) {
-        String layer = "encoder.layer." + index + ".";
+        String layer = name(index);
+        return of(weights, layer, config, projections(weights, layer, config.dim()), PackedLinear::take);
+    }
+
+    /** Takes what {@link #put} named. */
+    static BertLayer takePacked(Weights weights, int index, BertConfig config) {
+        String layer = name(index);
         int dim = config.dim();
+        PackedLinear projections = PackedLinear.takePacked(weights, layer + PROJECTIONS, 3 * dim, dim);
+        return of(weights, layer, config, projections, PackedLinear::takePacked);
+    }
+
+    private static BertLayer of(
+            Weights weights, String layer, BertConfig config, PackedLinear projections, LinearReader linear) {
+        int dim = config.dim();
+        return new BertLayer(
+                projections,
+                linear.take(weights, layer + OUTPUT, dim, dim),
+                NormWeights.take(weights, layer + ATTENTION_NORM, dim),
+                linear.take(weights, layer + UP, config.inner(), dim).withGelu(),
+                linear.take(weights, layer + DOWN, dim, config.inner()),
+                NormWeights.take(weights, layer + OUTPUT_NORM, dim));
+    }
+
+    private static String name(int index) {
+        return "encoder.layer." + index + ".";
+    }
+
+    private static PackedLinear projections(Weights weights, String layer, int dim) {
         String[] names = {"query", "key", "value"};
         Tensor[] parts = new Tensor[names.length];
         Tensor[] biases = new Tensor[names.length];
@@ -74,14 +80,7 @@ record BertLayer(
         for (Tensor part : parts) {
             weights.release(part);
         }
-        return new BertLayer(
-                PackedLinear.of(fused, bias),
-                linear(weights, layer + "attention.output.dense", dim, dim),
-                NormWeights.take(weights, layer + "attention.output.LayerNorm", dim),
-                linear(weights, layer + "intermediate.dense", config.inner(), dim)
-                        .withGelu(),
-                linear(weights, layer + "output.dense", dim, config.inner()),
-                NormWeights.take(weights, layer + "output.LayerNorm", dim));
+        return PackedLinear.of(fused, bias);
     }
 
     /** Returns the three weights one below another, stored in the order of their file: then whole rows are copied. */
@@ -101,19 +100,36 @@ record BertLayer(
         return transposed.permute(1, 0);
     }
 
-    private static PackedLinear linear(Weights weights, String name, int outputs, int inputs) {
-        Tensor weight = weights.take(name + ".weight", outputs, inputs);
-        PackedLinear packed = PackedLinear.of(weight, weights.take(name + ".bias", outputs));
-        weights.release(weight);
-        return packed;
+    /** Adds what {@link #takePacked} takes. */
+    void put(int index, int dim, Map<String, Tensor> panels, Map<String, Tensor> others) {
+        String layer = name(index);
+        projections.put(layer + PROJECTIONS, panels, others);
+        output.put(layer + OUTPUT, panels, others);
+        attentionNorm.put(layer + ATTENTION_NORM, dim, others);
+        up.put(layer + UP, panels, others);
+        down.put(layer + DOWN, panels, others);
+        outputNorm.put(layer + OUTPUT_NORM, dim, others);
     }
 
-    long bytes() {
-        return projections.bytes()
-                + output.bytes()
-                + attentionNorm.bytes()
-                + up.bytes()
-                + down.bytes()
-                + outputNorm.bytes();
+    /** Returns the bytes that this process holds for itself. */
+    long heapBytes() {
+        long bytes = attentionNorm.bytes() + outputNorm.bytes();
+        for (PackedLinear linear : linears()) {
+            bytes += linear.panelBytes(false) + linear.biasBytes();
+        }
+        return bytes;
+    }
+
+    /** Returns the bytes that are read from a mapped file. */
+    long mappedBytes() {
+        long bytes = 0;
+        for (PackedLinear linear : linears()) {
+            bytes += linear.panelBytes(true);
+        }
+        return bytes;
+    }
+
+    private List<PackedLinear> linears() {
+        return List.of(projections, output, up, down);
     }
 }

@@ -6,11 +6,12 @@ import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.KeyValueView;
 import io.multihead.attention.PackedSequences;
 import io.multihead.compute.Compute;
-import io.multihead.encoder.BertLayer.PackedLinear;
 import io.multihead.gemm.Gemm;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -25,34 +26,60 @@ final class BertModel {
     private final EmbeddingTables embeddings;
     private final BertLayer[] layers;
 
-    private BertModel(BertConfig config, Weights weights) {
+    /** How a layer is made of weights. */
+    private interface LayerReader {
+        BertLayer take(Weights weights, int index, BertConfig config);
+    }
+
+    private BertModel(BertConfig config, Weights weights, LayerReader reader) {
         this.config = config;
         embeddings = EmbeddingTables.take(weights, config);
         List<BertLayer> blocks = new ArrayList<>();
         for (int layer = 0; layer < config.layers(); layer++) {
-            blocks.add(BertLayer.take(weights, layer, config));
+            blocks.add(reader.take(weights, layer, config));
         }
         layers = blocks.toArray(BertLayer[]::new);
         weights.requireAllUsed();
     }
 
-    /** Takes every weight and fails if one is missing or left over. */
+    /** Takes every weight of a checkpoint, and fails if one is missing or left over. */
     static BertModel of(BertConfig config, Weights weights) {
-        return new BertModel(config, weights);
+        return new BertModel(config, weights, BertLayer::take);
+    }
+
+    /** Takes what {@link #packed} returned: nothing is packed, and panels and tables are read in place. */
+    static BertModel ofPacked(BertConfig config, Weights weights) {
+        return new BertModel(config, weights, BertLayer::takePacked);
+    }
+
+    /** Returns all weights by name. Panels come first: in a file whose data begins on a cache line, so does each of them. */
+    Map<String, Tensor> packed() {
+        Map<String, Tensor> panels = new LinkedHashMap<>();
+        Map<String, Tensor> others = new LinkedHashMap<>();
+        for (int i = 0; i < layers.length; i++) {
+            layers[i].put(i, config.dim(), panels, others);
+        }
+        embeddings.put(others);
+        panels.putAll(others);
+        return panels;
     }
 
     /** Returns the bytes of weights that are not mapped: packed matrices, and arrays. */
     long heapBytes() {
         long bytes = embeddings.heapBytes();
         for (BertLayer layer : layers) {
-            bytes += layer.bytes();
+            bytes += layer.heapBytes();
         }
         return bytes;
     }
 
     /** Returns the bytes of weights that are read from a mapped file. */
     long mappedBytes() {
-        return embeddings.mappedBytes();
+        long bytes = embeddings.mappedBytes();
+        for (BertLayer layer : layers) {
+            bytes += layer.mappedBytes();
+        }
+        return bytes;
     }
 
     /** Computes the vectors of all tokens of a batch into {@link Activations#states}. */

@@ -1,5 +1,9 @@
 package io.multihead.encoder;
 
+import static io.multihead.encoder.EmbeddingTables.POSITIONS;
+import static io.multihead.encoder.EmbeddingTables.TYPES;
+import static io.multihead.encoder.EmbeddingTables.WORDS;
+
 import io.multihead.format.OnnxWeights;
 import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
@@ -37,9 +41,6 @@ final class BertOnnx {
             "Transpose",
             "Unsqueeze");
 
-    private static final String WORDS = "embeddings.word_embeddings.weight";
-    private static final String POSITIONS = "embeddings.position_embeddings.weight";
-    private static final String TYPES = "embeddings.token_type_embeddings.weight";
     private static final Set<String> TABLES = Set.of(WORDS, POSITIONS, TYPES);
     private static final String INNER = "encoder.layer.0.intermediate.dense.weight";
 

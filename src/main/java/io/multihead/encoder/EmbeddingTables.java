@@ -1,8 +1,8 @@
 package io.multihead.encoder;
 
-import io.multihead.encoder.BertLayer.NormWeights;
 import io.multihead.tensor.Tensor;
 import java.util.List;
+import java.util.Map;
 
 /**
  * The tables whose rows are added up for each token, read in place, and the normalisation of the sum.
@@ -13,13 +13,26 @@ import java.util.List;
  * @param norm factor and addend of the normalisation
  */
 record EmbeddingTables(Tensor words, Tensor positions, Tensor types, NormWeights norm) {
+    static final String WORDS = "embeddings.word_embeddings.weight";
+    static final String POSITIONS = "embeddings.position_embeddings.weight";
+    static final String TYPES = "embeddings.token_type_embeddings.weight";
+    private static final String NORM = "embeddings.LayerNorm";
+
     static EmbeddingTables take(Weights weights, BertConfig config) {
         int dim = config.dim();
         return new EmbeddingTables(
-                weights.take("embeddings.word_embeddings.weight", config.vocabulary(), dim),
-                weights.take("embeddings.position_embeddings.weight", config.positions(), dim),
-                weights.take("embeddings.token_type_embeddings.weight", config.types(), dim),
-                NormWeights.take(weights, "embeddings.LayerNorm", dim));
+                weights.take(WORDS, config.vocabulary(), dim),
+                weights.take(POSITIONS, config.positions(), dim),
+                weights.take(TYPES, config.types(), dim),
+                NormWeights.take(weights, NORM, dim));
+    }
+
+    /** Adds what {@link #take} takes. */
+    void put(Map<String, Tensor> to) {
+        to.put(WORDS, words);
+        to.put(POSITIONS, positions);
+        to.put(TYPES, types);
+        norm.put(NORM, (int) words.dim(1), to);
     }
 
     /** Returns the bytes of the normalisation, and of tables that are on the Java heap. */

@@ -18,15 +18,8 @@ import java.util.Set;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 
-/**
- * The contents of a folder that sentence-transformers wrote.
- *
- * @param core the model, which reads its tables of embeddings from a mapped file, and its tokenizer
- * @param options what the folder says of pooling, lengths and the prompt
- * @param prompts by name
- * @param arena of the mapped file; closed by the receiver
- */
-record EncoderFolder(EncoderCore core, EncoderOptions options, Map<String, String> prompts, Arena arena) {
+/** Reads folders that sentence-transformers wrote. */
+final class EncoderFolder {
     private static final String MODULE = "sentence_transformers.models.";
     private static final String PREFIX = "bert.";
     /** Parts of a checkpoint that are ignored: the head that sentence embeddings do not use, and positions as numbers. */
@@ -39,8 +32,10 @@ record EncoderFolder(EncoderCore core, EncoderOptions options, Map<String, Strin
     /** The modules by their folders. */
     private record Paths(Path transformer, Path pooling, boolean normalized) {}
 
+    private EncoderFolder() {}
+
     /** Reads all files of a folder, and maps the weights. */
-    static EncoderFolder load(Compute cpu, Path folder) throws IOException {
+    static LoadedEncoder load(Compute cpu, Path folder) throws IOException {
         Modules modules = modules(folder);
         Path files = modules.transformer;
         BertConfig config = read(files.resolve("config.json"), BertConfig::of);
@@ -54,17 +49,10 @@ record EncoderFolder(EncoderCore core, EncoderOptions options, Map<String, Strin
                     cpu, () -> model(Safetensors.map(weights, arena), weights, config), () -> WordPiece.load(files));
             EncoderOptions options =
                     new EncoderOptions(modules.pooling, modules.normalized, maxTokens, LongTexts.TRUNCATE, prompt);
-            return new EncoderFolder(core, options, Map.copyOf(prompts), arena);
+            return new LoadedEncoder(core, options, Map.copyOf(prompts), arena);
         } catch (Throwable failed) {
             arena.close();
             throw failed;
-        }
-    }
-
-    /** Unmaps the weights; another time it does nothing. */
-    void close() {
-        if (arena.scope().isAlive()) {
-            arena.close();
         }
     }
 
@@ -169,8 +157,7 @@ record EncoderFolder(EncoderCore core, EncoderOptions options, Map<String, Strin
         }
         return read(file, config -> {
             if (config.has("prompts")) {
-                JsonObject named = config.object("prompts");
-                named.names().forEach(name -> prompts.put((String) name, named.text((String) name)));
+                prompts.putAll(config.object("prompts").texts());
             }
             String name = config.find("default_prompt_name");
             if (name != null && !prompts.containsKey(name)) {

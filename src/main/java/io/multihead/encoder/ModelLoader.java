@@ -41,17 +41,18 @@ final class ModelLoader implements LoopBody {
                 ModelLoader.<WordPiece, IOException>result(loader.tokenizer));
     }
 
-    /** Does what is left for this thread, whichever task it is: a part that was begun is not begun again. */
+    /**
+     * Reads what is left for this thread, whichever task it is: a part that was begun is not begun again. Then it computes while the other
+     * thread reads.
+     */
     @Override
     public void run(long task, Workspace scratch) {
         if (Thread.currentThread() == caller) {
             model.run();
-            tokenizer.run();
-            return;
         }
         tokenizer.run();
         try {
-            SmallModel.compute(model::isDone);
+            SmallModel.compute(() -> model.isDone() && tokenizer.isDone());
         } catch (RuntimeException | Error lost) {
             // costs the first text some time; too little memory is the model's failure too, with a better message
         }

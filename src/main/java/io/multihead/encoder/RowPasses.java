@@ -3,7 +3,6 @@ package io.multihead.encoder;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import io.multihead.compute.Compute;
-import io.multihead.encoder.BertLayer.NormWeights;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.SingleCall;
 import io.multihead.internal.exec.FloatsKey;

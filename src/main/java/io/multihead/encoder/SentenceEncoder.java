@@ -71,11 +71,31 @@ public final class SentenceEncoder implements AutoCloseable {
      */
     public static SentenceEncoder load(Compute cpu, Path folder) throws IOException {
         Checks.notNull(cpu, "cpu");
-        EncoderFolder files = EncoderFolder.load(cpu, Checks.notNull(folder, "folder"));
+        return of(EncoderFolder.load(cpu, Checks.notNull(folder, "folder")));
+    }
+
+    /**
+     * Maps an encoder that {@link #write} wrote: nothing is packed or copied, pages are read when they are first used, and all
+     * processes that map the file share its memory. Threads are used as by {@link #load}.
+     *
+     * @param cpu threads of this and every call; stays the caller's
+     * @param file the file, which must not be changed in place while it is mapped; {@link #write} replaces it
+     * @return the encoder, with the options that the written one had
+     * @throws IOException if the file cannot be read
+     * @throws IllegalArgumentException if it is no such file, or was written by a version of the library with another layout; the message
+     *     names the file and what is in it
+     * @throws IllegalStateException if {@code cpu} is closed
+     */
+    public static SentenceEncoder map(Compute cpu, Path file) throws IOException {
+        Checks.notNull(cpu, "cpu");
+        return of(EncoderFile.map(cpu, Checks.notNull(file, "file")));
+    }
+
+    private static SentenceEncoder of(LoadedEncoder loaded) {
         try {
-            return of(files.core(), files.options(), files.prompts(), files::close);
+            return of(loaded.core(), loaded.options(), loaded.prompts(), loaded::close);
         } catch (Throwable failed) {
-            files.close();
+            loaded.close();
             throw failed;
         }
     }
@@ -370,6 +390,22 @@ public final class SentenceEncoder implements AutoCloseable {
      */
     public TextAttention attention(String text) {
         return TextAttention.of(core, options, Checks.notNull(text, "text"));
+    }
+
+    /**
+     * Writes this encoder to one file that {@link #map} maps: packed weights, tables, tokenizer, options and prompts. It is written to a
+     * temporary file beside it first, which then replaces it at once, so that a crash leaves either the old file or the new one.
+     *
+     * <p>The file is the same for all processors and vector widths of little-endian machines. A later version of the library may use
+     * another layout, and then refuses the file: it is to be made anew from the model, as a cache is.
+     *
+     * @param file where to write; as large as the weights in f32
+     * @throws IOException if the file cannot be written
+     * @throws IllegalArgumentException if the path has no file name
+     * @throws IllegalStateException if the encoder is closed
+     */
+    public void write(Path file) throws IOException {
+        EncoderFile.write(Checks.notNull(file, "file"), core, options, prompts);
     }
 
     /** Unmaps the weights. Calls that run meanwhile, and later ones, fail with {@link IllegalStateException}. */

@@ -23,6 +23,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -30,8 +31,8 @@ import org.jspecify.annotations.Nullable;
  * langchain4j's embedding model on a {@link SentenceEncoder}: in process, without native libraries.
  *
  * <p>Reads langchain4j's own model jars, whose dependencies on ONNX Runtime and on the tokenizers' native library can be excluded,
- * or a folder of sentence-transformers. A request for {@link EmbeddingInputType#QUERY} or {@code DOCUMENT} puts the model's prompt
- * before each text; one without input type puts nothing. {@link TokenUsage} counts the tokens that were embedded, without
+ * a folder of sentence-transformers, or a file that {@link SentenceEncoder#write} wrote. A request for
+ * {@link EmbeddingInputType#QUERY} or {@code DOCUMENT} puts the model's prompt before each text; one without input type puts nothing. {@link TokenUsage} counts the tokens that were embedded, without
  * {@code [CLS]} and {@code [SEP]}, as langchain4j's own classes do.
  *
  * <p>Thread-safe. {@link #close} ends the threads and unmaps the weights.
@@ -61,7 +62,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
     }
 
     /**
-     * Returns a builder, which needs a folder or resources.
+     * Returns a builder, which needs a folder, a packed file or resources.
      *
      * @return a builder for one thread
      */
@@ -177,9 +178,8 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
     /** Collects the parts of a model. For one thread. */
     public static final class Builder {
         private @Nullable Path folder;
-        private @Nullable String onnx;
-        private String tokenizer = "";
-        private Pooling pooling = Pooling.MEAN;
+        private @Nullable Path packed;
+        private @Nullable Resources resources;
         private @Nullable ClassLoader loader;
         private LongTexts longTexts = LongTexts.TRUNCATE;
         private int maxTokens;
@@ -188,6 +188,15 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         private @Nullable Compute compute;
         private int threads = 1;
         private @Nullable String name;
+
+        /** Names of resources, and how tokens become one vector. */
+        private record Resources(String onnx, String tokenizerJson, Pooling pooling) {
+            Resources {
+                Checks.notNull(onnx, "onnx");
+                Checks.notNull(tokenizerJson, "tokenizerJson");
+                Checks.notNull(pooling, "pooling");
+            }
+        }
 
         Builder() {}
 
@@ -199,23 +208,35 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
          */
         public Builder directory(Path newFolder) {
             folder = Checks.notNull(newFolder, "directory");
-            onnx = null;
+            packed = null;
+            resources = null;
+            return this;
+        }
+
+        /**
+         * Takes the model from a file that {@link SentenceEncoder#write} wrote, as {@link SentenceEncoder#map} does. Folder or resources
+         * that were given before are not read then, but still name the model; prefixes stay.
+         *
+         * @param file the file
+         * @return this
+         */
+        public Builder packedFile(Path file) {
+            packed = Checks.notNull(file, "packedFile");
             return this;
         }
 
         /**
          * Takes the model from resources of the class path, as {@link SentenceEncoder#ofOnnx} does.
          *
-         * @param newOnnx name of the ONNX file, without a leading slash
+         * @param onnx name of the ONNX file, without a leading slash
          * @param tokenizerJson name of the {@code tokenizer.json}
-         * @param newPooling how tokens become one vector
+         * @param pooling how tokens become one vector
          * @return this
          */
-        public Builder resources(String newOnnx, String tokenizerJson, Pooling newPooling) {
-            onnx = Checks.notNull(newOnnx, "onnx");
-            tokenizer = Checks.notNull(tokenizerJson, "tokenizerJson");
-            pooling = Checks.notNull(newPooling, "pooling");
+        public Builder resources(String onnx, String tokenizerJson, Pooling pooling) {
+            resources = new Resources(onnx, tokenizerJson, pooling);
             folder = null;
+            packed = null;
             return this;
         }
 
@@ -314,7 +335,8 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
          *
          * @return the model
          * @throws UncheckedIOException if a file or resource is missing or cannot be read
-         * @throws IllegalArgumentException if neither folder nor resources were given, or the model is malformed or not implemented
+         * @throws IllegalArgumentException if no folder, packed file or resources were given, or the model is malformed or not
+         *     implemented
          * @throws IllegalStateException if the given Compute is closed
          */
         public MultiheadEmbeddingModel build() {
@@ -353,15 +375,18 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         }
 
         private SentenceEncoder load(Compute cpu) throws IOException {
+            if (packed != null) {
+                return SentenceEncoder.map(cpu, packed);
+            }
             if (folder != null) {
                 return SentenceEncoder.load(cpu, folder);
             }
-            if (onnx == null) {
-                throw Checks.fail("model", "neither directory nor resources", "expected one of them");
+            if (resources == null) {
+                throw Checks.fail("model", "neither directory, packed file nor resources", "expected one of them");
             }
-            try (InputStream model = open(onnx);
-                    InputStream json = open(tokenizer)) {
-                return SentenceEncoder.ofOnnx(cpu, model, json, pooling);
+            try (InputStream model = open(resources.onnx);
+                    InputStream json = open(resources.tokenizerJson)) {
+                return SentenceEncoder.ofOnnx(cpu, model, json, resources.pooling);
             }
         }
 
@@ -385,8 +410,11 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
             if (name != null) {
                 return name;
             }
-            String file = folder == null ? String.valueOf(onnx) : String.valueOf(folder.getFileName());
-            return file.endsWith(".onnx") ? file.substring(0, file.length() - ".onnx".length()) : file;
+            if (resources == null) {
+                return String.valueOf(Objects.requireNonNullElse(folder, packed).getFileName());
+            }
+            String onnx = resources.onnx;
+            return onnx.endsWith(".onnx") ? onnx.substring(0, onnx.length() - ".onnx".length()) : onnx;
         }
     }
 }

@@ -16,6 +16,7 @@ import dev.langchain4j.model.embedding.response.EmbeddingResponse;
 import io.multihead.compute.Compute;
 import io.multihead.encoder.LongTexts;
 import io.multihead.encoder.Pooling;
+import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -108,6 +109,30 @@ class MultiheadEmbeddingModelTest {
         IllegalArgumentException neither =
                 assertThrows(IllegalArgumentException.class, () -> MultiheadEmbeddingModel.builder()
                         .build());
-        assertEquals("model: neither directory nor resources; expected one of them", neither.getMessage());
+        assertEquals("model: neither directory, packed file nor resources; expected one of them", neither.getMessage());
+    }
+
+    /** The file holds the encoder; prefixes and the name are those of the builder, whose resources are not read. */
+    @Test
+    void aPackedFileTakesThePlaceOfResources(@TempDir Path folder) throws IOException {
+        Path file = folder.resolve("packed");
+        MODEL.encoder().write(file);
+        try (MultiheadEmbeddingModel packed = MultiheadEmbeddingModel.builder()
+                        .resources("minilm.onnx", "none.json", Pooling.CLS)
+                        .packedFile(file)
+                        .queryPrefix("query: ")
+                        .build();
+                MultiheadEmbeddingModel unnamed =
+                        MultiheadEmbeddingModel.builder().packedFile(file).build()) {
+            assertEquals("minilm", packed.modelName());
+            assertEquals("packed", unnamed.modelName());
+            float[] expected = MODEL.embed("query: a text").content().vector();
+            assertArrayEquals(expected, unnamed.embed("query: a text").content().vector());
+            EmbeddingRequest query = EmbeddingRequest.builder()
+                    .inputs("a text")
+                    .inputType(EmbeddingInputType.QUERY)
+                    .build();
+            assertArrayEquals(expected, packed.embed(query).embeddings().get(0).vector());
+        }
     }
 }

@@ -4,6 +4,7 @@ import io.multihead.cache.CacheSession;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.cache.KeyValueCache.Config;
 import io.multihead.compute.Compute;
+import io.multihead.encoder.SentenceEncoder;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
@@ -34,6 +35,7 @@ public final class Seeds {
         seeds.tokenizer();
         seeds.text();
         seeds.encoder();
+        seeds.packedEncoder();
         seeds.sessions();
         seeds.packedWeights();
         seeds.random("AttentionFuzz", 48);
@@ -83,6 +85,16 @@ public final class Seeds {
                     name,
                     join(String.valueOf(i), name.endsWith(".safetensors") ? Framed.input(file) : file));
         }
+    }
+
+    private void packedEncoder() throws IOException {
+        Path folder = Scratch.folder("seed-encoder");
+        SmallModel.files().forEach((name, bytes) -> Scratch.write(folder.resolve(name), bytes));
+        Path file = folder.resolve("packed");
+        try (SentenceEncoder encoder = SentenceEncoder.load(CPU, folder)) {
+            encoder.write(file);
+        }
+        write("PackedEncoderFuzz", "model", Framed.input(Files.readAllBytes(file)));
     }
 
     /** Sequences that share tokens, that dropped some, and an empty one, for each kind of cache. */

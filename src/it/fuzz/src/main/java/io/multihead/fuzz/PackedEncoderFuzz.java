@@ -1,0 +1,46 @@
+package io.multihead.fuzz;
+
+import io.multihead.compute.Compute;
+import io.multihead.encoder.SentenceEncoder;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Path;
+import java.util.Arrays;
+
+/** A packed file of an encoder of any bytes: an encoder that is accepted is written again, and has the same vectors then. */
+public final class PackedEncoderFuzz {
+    private static final Compute CPU = Compute.serial();
+    private static final Path FILE = Scratch.folder("packed-encoder").resolve("encoder");
+    private static final Path COPY = FILE.resolveSibling("copy");
+
+    private PackedEncoderFuzz() {}
+
+    public static void fuzzerTestOneInput(byte[] input) {
+        Oracle.check(input.length, () -> check(input));
+    }
+
+    private static void check(byte[] input) {
+        Scratch.write(FILE, Framed.file(input));
+        Oracle.accepts(FILE + ": ", () -> {
+            try (SentenceEncoder encoder = SentenceEncoder.map(CPU, FILE)) {
+                Oracle.uncounted(() -> use(encoder));
+            }
+        });
+    }
+
+    private static void use(SentenceEncoder encoder) {
+        try {
+            encoder.write(COPY);
+            try (SentenceEncoder copy = SentenceEncoder.map(CPU, COPY)) {
+                Oracle.require(Arrays.equals(embed(encoder), embed(copy)), "another vector");
+            }
+        } catch (IOException failed) {
+            throw new UncheckedIOException(failed);
+        }
+    }
+
+    private static float[] embed(SentenceEncoder encoder) {
+        // a text that is too long is an error by the options of some files
+        return encoder.forQueries().withPrompt("").withMaxTokens(3).embed("");
+    }
+}

@@ -1,0 +1,130 @@
+package io.multihead.encoder;
+
+import io.multihead.compute.Compute;
+import io.multihead.format.Safetensors;
+import io.multihead.gemm.PackedWeights;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Json;
+import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.base.JsonWriter;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import io.multihead.text.WordPiece;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An encoder in one file, its matrices packed as products read them: safetensors whose metadata says the layout of panels, the model's
+ * sizes as {@code config.json} and the options. The tokenizer is a tensor of the bytes of a {@code tokenizer.json}.
+ */
+final class EncoderFile {
+    private static final String FORMAT = "multihead sentence encoder 1";
+    private static final String TOKENIZER = "tokenizer.json";
+
+    private EncoderFile() {}
+
+    static void write(Path file, EncoderCore core, EncoderOptions options, Map<String, String> prompts)
+            throws IOException {
+        byte[] tokenizer = core.tokenizer.toTokenizerJson();
+        Map<String, Tensor> tensors = core.model.packed();
+        tensors.put(TOKENIZER, Tensor.view(MemorySegment.ofArray(tokenizer), DType.I8, Shape.of(tokenizer.length)));
+        Map<String, String> metadata = new LinkedHashMap<>();
+        metadata.put("format", FORMAT);
+        metadata.put("panels", PackedWeights.LAYOUT);
+        metadata.put("config", JsonWriter.write("config", core.model.config.toJson()));
+        metadata.put("options", JsonWriter.write("options", toJson(options, prompts)));
+        Safetensors.write(file, tensors, metadata);
+    }
+
+    /** Maps a file that {@link #write} wrote. */
+    static LoadedEncoder map(Compute cpu, Path path) throws IOException {
+        Arena arena = Arena.ofShared();
+        try {
+            return read(cpu, path, Safetensors.map(path, arena), arena);
+        } catch (Throwable failed) {
+            arena.close();
+            throw failed;
+        }
+    }
+
+    private static LoadedEncoder read(Compute cpu, Path path, Safetensors file, Arena arena) throws IOException {
+        try {
+            Map<String, String> metadata = file.metadata();
+            require("format", metadata.get("format"), FORMAT);
+            require("panels", metadata.get("panels"), PackedWeights.LAYOUT);
+            BertConfig config = BertConfig.of(json(metadata, "config"));
+            JsonObject described = json(metadata, "options");
+            EncoderOptions options = options(described, config);
+            Map<String, String> prompts = Map.copyOf(described.object("prompts").texts());
+            Set<String> names = new HashSet<>(file.names());
+            names.remove(TOKENIZER);
+            EncoderCore core = ModelLoader.load(
+                    cpu,
+                    () -> BertModel.ofPacked(config, new Weights(names, "", file::get)),
+                    () -> WordPiece.ofTokenizerJson(bytes(file)));
+            return new LoadedEncoder(core, options, prompts, arena);
+        } catch (IllegalArgumentException wrong) {
+            throw new IllegalArgumentException(path + ": " + wrong.getMessage(), wrong);
+        }
+    }
+
+    private static void require(String key, @Nullable String actual, String expected) {
+        if (!expected.equals(actual)) {
+            throw Checks.fail(key, String.valueOf(actual), "expected " + expected);
+        }
+    }
+
+    private static JsonObject json(Map<String, String> metadata, String key) {
+        String text = metadata.getOrDefault(key, "");
+        return new JsonObject(key, Json.object(key, text.getBytes(StandardCharsets.UTF_8)));
+    }
+
+    private static byte[] bytes(Safetensors file) {
+        Tensor bytes = file.get(TOKENIZER);
+        if (bytes.dtype() != DType.I8) {
+            throw Checks.fail(TOKENIZER, bytes.toString(), "expected bytes");
+        }
+        Checks.fitsInt(bytes.memory().byteSize(), "bytes of " + TOKENIZER);
+        return bytes.memory().toArray(ValueLayout.JAVA_BYTE);
+    }
+
+    private static Map<String, Object> toJson(EncoderOptions options, Map<String, String> prompts) {
+        Map<String, Object> json = new LinkedHashMap<>();
+        json.put("pooling", options.pooling().name());
+        json.put("normalized", options.normalized());
+        json.put("max_tokens", options.maxTokens());
+        json.put("long_texts", options.longTexts().name());
+        json.put("prompt", options.prompt());
+        json.put("prompts", new TreeMap<>(prompts)); // the same bytes each time
+        return json;
+    }
+
+    private static EncoderOptions options(JsonObject json, BertConfig config) {
+        return new EncoderOptions(
+                choice(json, "pooling", Pooling.values()),
+                json.flag("normalized", true),
+                json.integer("max_tokens", 3, config.positions()),
+                choice(json, "long_texts", LongTexts.values()),
+                json.text("prompt"));
+    }
+
+    private static <E extends Enum<E>> E choice(JsonObject json, String member, E[] values) {
+        String name = json.text(member);
+        return Arrays.stream(values)
+                .filter(value -> value.name().equals(name))
+                .findFirst()
+                .orElseThrow(() -> json.fail(member, "one of " + Arrays.toString(values)));
+    }
+}

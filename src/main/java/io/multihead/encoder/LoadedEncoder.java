@@ -1,0 +1,21 @@
+package io.multihead.encoder;
+
+import java.lang.foreign.Arena;
+import java.util.Map;
+
+/**
+ * What a folder or a file has of an encoder.
+ *
+ * @param core the model, which reads some or all of its weights from a mapped file, and its tokenizer
+ * @param options pooling, lengths and the prompt
+ * @param prompts by name
+ * @param arena of the mapped file; closed by the receiver
+ */
+record LoadedEncoder(EncoderCore core, EncoderOptions options, Map<String, String> prompts, Arena arena) {
+    /** Unmaps the weights; another time it does nothing. */
+    void close() {
+        if (arena.scope().isAlive()) {
+            arena.close();
+        }
+    }
+}

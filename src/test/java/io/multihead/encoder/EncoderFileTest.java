@@ -1,0 +1,230 @@
+package io.multihead.encoder;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.compute.Compute;
+import io.multihead.format.Safetensors;
+import io.multihead.gemm.PackedWeights;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.BiConsumer;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** An encoder that was written to one file is the same when it is mapped, and other files are refused. */
+class EncoderFileTest {
+    private static final List<String> TEXTS =
+            List.of("", "abc de", "query: a b c d e f g h i j k l m n o p", "[MASK] z");
+
+    @TempDir
+    Path folder;
+
+    private Path file;
+
+    @BeforeEach
+    void write() throws IOException {
+        file = folder.resolve("packed");
+        Path model = TinyModel.write(folder.resolve("model"));
+        Files.writeString(
+                model.resolve("config_sentence_transformers.json"),
+                "{\"prompts\": {\"query\": \"query: \", \"document\": \"\\\"d\\\"\\n\"}, \"default_prompt_name\": \"query\"}");
+        try (SentenceEncoder encoder = load()) {
+            encoder.write(file);
+        }
+    }
+
+    private SentenceEncoder load() throws IOException {
+        return SentenceEncoder.load(Compute.serial(), folder.resolve("model"));
+    }
+
+    private SentenceEncoder map() throws IOException {
+        return SentenceEncoder.map(Compute.serial(), file);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void theBitsAreTheSame(int threads) throws IOException {
+        try (Compute cpu = Compute.threads(threads);
+                SentenceEncoder encoder = load();
+                SentenceEncoder mapped = SentenceEncoder.map(cpu, file)) {
+            assertArrayEquals(encoder.embed(TEXTS), mapped.embed(TEXTS));
+            assertArrayEquals(
+                    encoder.forDocuments().embed(TEXTS), mapped.forDocuments().embed(TEXTS));
+            assertEquals(encoder.prompts(), mapped.prompts());
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(LongTexts.class)
+    void theOptionsAreTheSame(LongTexts longTexts) throws IOException {
+        for (Pooling pooling : Pooling.values()) {
+            for (boolean normalized : new boolean[] {false, true}) {
+                try (SentenceEncoder encoder = load()) {
+                    SentenceEncoder changed = encoder.withPooling(pooling)
+                            .withNormalization(normalized)
+                            .withMaxTokens(longTexts == LongTexts.FAIL ? 24 : 5)
+                            .withLongTexts(longTexts)
+                            .withPrompt("a ");
+                    changed.write(file);
+                    try (SentenceEncoder mapped = map()) {
+                        assertArrayEquals(changed.embed(TEXTS), mapped.embed(TEXTS));
+                    }
+                }
+            }
+        }
+    }
+
+    @Test
+    void weightsMayBeNarrow() throws IOException {
+        try (Arena arena = Arena.ofConfined()) {
+            Map<String, Tensor> narrow = TinyModel.weights(1);
+            narrow.replaceAll((name, tensor) -> tensor.copy(arena, DType.BF16));
+            TinyModel.write(folder.resolve("model"), narrow);
+        }
+        try (SentenceEncoder encoder = load()) {
+            encoder.write(file);
+            try (SentenceEncoder mapped = map()) {
+                assertArrayEquals(encoder.embed(TEXTS), mapped.embed(TEXTS));
+            }
+        }
+    }
+
+    /** The file says everything that the encoder has. */
+    @Test
+    void aMappedEncoderIsWrittenWithTheSameBytes() throws IOException {
+        byte[] before = Files.readAllBytes(file);
+        try (SentenceEncoder mapped = map()) {
+            mapped.write(file);
+        }
+        assertArrayEquals(before, Files.readAllBytes(file));
+    }
+
+    /** Only biases and normalisations are copied. */
+    @Test
+    void memoryIsCounted() throws IOException {
+        try (SentenceEncoder mapped = map()) {
+            long tables = (60 + TinyModel.POSITIONS + 2) * TinyModel.DIM;
+            long panels = 2 * (21 * 64 + 21 * 32 + 21 * 64 + 37 * 32);
+            assertEquals(4 * (tables + panels), mapped.mappedBytes());
+            assertEquals(4 * (2 * (63 + 21 + 37 + 21) + 10 * 32), mapped.heapBytes());
+        }
+    }
+
+    @Test
+    void closingUnmaps() throws IOException {
+        SentenceEncoder mapped = map();
+        mapped.close();
+        mapped.close();
+        assertThrows(IllegalStateException.class, () -> mapped.embed("a"));
+        Path other = folder.resolve("other");
+        assertThrows(IllegalStateException.class, () -> mapped.write(other));
+        assertTrue(Files.notExists(other));
+    }
+
+    @Test
+    void aMissingFileIsNamed() {
+        NoSuchFileException missing = assertThrows(
+                NoSuchFileException.class, () -> SentenceEncoder.map(Compute.serial(), folder.resolve("none")));
+        assertTrue(missing.getMessage().endsWith("none"), missing.getMessage());
+    }
+
+    @Test
+    void aCheckpointIsNoPackedFile() {
+        file = folder.resolve("model/model.safetensors");
+        assertRefused("format: pt; expected multihead sentence encoder 1");
+    }
+
+    /** A key of the metadata, a part of its text, its replacement, and what the message says. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "format | 1 | 2 | format: multihead sentence encoder 2; expected multihead sentence encoder 1",
+                "panels | 512 | 256 | panels: f32 panels of 32 columns, depth blocks of 256 rows; expected f32 panels of 32",
+                "config | { | [ | config: malformed at character 0; expected '{'",
+                "config | gelu | relu | config.hidden_act: relu; expected gelu",
+                "config | \"hidden_size\":21 | \"hidden_size\":24 | F32 [60, 21]; expected floating numbers of shape [60, 24]",
+                "config | \"intermediate_size\":37 | \"intermediate_size\":70 | panels\": F32 [1344]; expected floating numbers of shape [2016]",
+                "config | layers\":2 | layers\":3 | tensor \"encoder.layer.2.attention.projections.panels\": not in the file",
+                "config | layers\":2 | layers\":1 | weights: unused [encoder.layer.1.attention.output.LayerNorm.bias, ",
+                "options | MEAN | SUM | options.pooling: SUM; expected one of [MEAN, CLS, MAX]",
+                "options | TRUNCATE | CUT | options.long_texts: CUT; expected one of [TRUNCATE, SPLIT_AND_AVERAGE, FAIL]",
+                "options | max_tokens\":12 | max_tokens\":25 | options.max_tokens: 25; expected an integer from 3 to 24",
+                "options | prompt\":\"query: \" | prompt\":1 | options.prompt: 1; expected a string",
+                "options | \"query\":\"query: \" | \"query\":1 | options.prompts.query: 1; expected a string",
+            })
+    void whatIsNotAsWrittenIsNamed(String key, String part, String instead, String message) throws IOException {
+        rewrite((tensors, metadata) -> {
+            String before = metadata.get(key);
+            metadata.put(key, before.replace(part, instead));
+            assertTrue(!metadata.get(key).equals(before), "nothing was replaced in " + before);
+        });
+        assertRefused(message);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"format", "panels", "config", "options"})
+    void missingMetadataIsNamed(String key) throws IOException {
+        rewrite((tensors, metadata) -> metadata.remove(key));
+        assertRefused(key + ": ");
+    }
+
+    @Test
+    void everyTensorIsUsedOrNamed() throws IOException {
+        rewrite((tensors, metadata) -> tensors.put("more", Tensor.of(new float[1])));
+        assertRefused("weights: unused [more]; expected those of a BERT encoder");
+        rewrite((tensors, metadata) -> tensors.remove("tokenizer.json"));
+        assertRefused("tensor \"tokenizer.json\": not in the file");
+        rewrite((tensors, metadata) -> tensors.put("tokenizer.json", Tensor.of(new float[1])));
+        assertRefused("tokenizer.json: F32 [1]; expected bytes");
+    }
+
+    /** Products read panels from cache lines. */
+    @Test
+    void panelsThatBeginBetweenCacheLinesAreRefused() throws IOException {
+        String panels = "encoder.layer.0.attention.projections.panels";
+        rewrite((tensors, metadata) -> {
+            Tensor moved = tensors.remove(panels);
+            tensors.put(panels, moved);
+        });
+        assertRefused("expected native memory aligned to 64 bytes");
+    }
+
+    private void rewrite(BiConsumer<Map<String, Tensor>, Map<String, String>> change) throws IOException {
+        try (SentenceEncoder encoder = load()) {
+            encoder.write(file);
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            Safetensors read = Safetensors.map(file, arena);
+            Map<String, Tensor> tensors = new LinkedHashMap<>();
+            read.names().forEach(name -> tensors.put(name, read.get(name)));
+            Map<String, String> metadata = new LinkedHashMap<>(read.metadata());
+            assertEquals(PackedWeights.LAYOUT, metadata.get("panels"));
+            change.accept(tensors, metadata);
+            Safetensors.write(file, tensors, metadata);
+        }
+    }
+
+    private void assertRefused(String message) {
+        IllegalArgumentException wrong = assertThrows(IllegalArgumentException.class, this::map);
+        assertTrue(wrong.getMessage().contains(message), wrong.getMessage());
+        assertTrue(wrong.getMessage().startsWith(file.toString()), wrong.getMessage());
+    }
+}
