@@ -1,6 +1,7 @@
 package io.multihead.jmh.bench;
 
 import io.multihead.jmh.rounds.Children;
+import io.multihead.langchain4j.MultiheadEmbeddingModel;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -13,7 +14,7 @@ import java.util.Map;
 
 /**
  * Runs {@link FreshCall} or {@link FreshEmbedding} in fresh JVMs, without and with an AOT cache, and prints a table of each kind. The
- * kinds take turns.
+ * kinds take turns. Beside the cache, embeddings leave the encoder's packed file.
  */
 public final class Fresh {
     /** The figures that a JVM reports, each with the unit of the table. */
@@ -38,26 +39,51 @@ public final class Fresh {
     public static void main(String[] arguments) throws IOException, InterruptedException {
         int jvms = Integer.parseInt(arguments[0]);
         String jars = arguments[1];
-        String write = "-XX:AOTCacheOutput=" + arguments[2];
-        String read = "-XX:AOTCache=" + arguments[2];
+        String cache = arguments[2];
         if (arguments.length > 3) {
-            List<String> ours = List.of(FreshEmbedding.class.getName(), "multihead");
-            List<String> theirs = List.of(FreshEmbedding.class.getName(), "langchain4j");
-            run(jars, new Kind("writes the cache", ours, write));
-            tables(
-                    FreshEmbedding.COLUMNS,
-                    jvms,
-                    jars,
-                    new Kind("langchain4j's class", theirs),
-                    new Kind("multihead", ours),
-                    new Kind("multihead, -Xmx128m", ours, "-Xmx128m"),
-                    new Kind("multihead with an AOT cache", ours, read),
-                    new Kind("multihead with an AOT cache, -Xmx128m", ours, read, "-Xmx128m"));
+            embeddings(jvms, jars, cache);
             return;
         }
         List<String> calls = List.of(FreshCall.class.getName());
-        run(jars, new Kind("writes the cache", calls, write));
-        tables(COLUMNS, jvms, jars, new Kind("as it is", calls), new Kind("with an AOT cache", calls, read));
+        run(jars, new Kind("writes the cache", calls, writing(cache)));
+        tables(COLUMNS, jvms, jars, new Kind("as it is", calls), new Kind("with an AOT cache", calls, reading(cache)));
+    }
+
+    private static void embeddings(int jvms, String jars, String cache) throws IOException, InterruptedException {
+        Path packed = Path.of(cache).resolveSibling("fresh.packed");
+        try (MultiheadEmbeddingModel model =
+                MultiheadEmbeddingModel.allMiniLmL6V2().build()) {
+            model.encoder().write(packed);
+        }
+        String packedCache = cache + ".packed";
+        List<String> ours = List.of(FreshEmbedding.class.getName(), "multihead");
+        List<String> mapped = List.of(FreshEmbedding.class.getName(), packed.toString());
+        List<String> theirs = List.of(FreshEmbedding.class.getName(), "langchain4j");
+        run(jars, new Kind("writes the cache", ours, writing(cache)));
+        run(jars, new Kind("writes the other cache", mapped, writing(packedCache)));
+        tables(
+                FreshEmbedding.COLUMNS,
+                jvms,
+                jars,
+                new Kind("langchain4j's class", theirs),
+                new Kind("multihead", ours),
+                new Kind("multihead, -Xmx128m", ours, "-Xmx128m"),
+                new Kind("multihead with an AOT cache", ours, reading(cache)),
+                new Kind("multihead, packed file", mapped),
+                new Kind("multihead, packed file with an AOT cache", mapped, reading(packedCache)),
+                new Kind(
+                        "multihead, packed file with an AOT cache, -Xmx128m",
+                        mapped,
+                        reading(packedCache),
+                        "-Xmx128m"));
+    }
+
+    private static String writing(String cache) {
+        return "-XX:AOTCacheOutput=" + cache;
+    }
+
+    private static String reading(String cache) {
+        return "-XX:AOTCache=" + cache;
     }
 
     private static void tables(String[] columns, int jvms, String jars, Kind... kinds)

@@ -24,23 +24,15 @@ public final class FreshEmbedding {
     /**
      * Prints {@link #COLUMNS} numbers.
      *
-     * @param arguments {@code multihead} or {@code langchain4j}, and the time at which the process was started, in milliseconds
+     * @param arguments {@code langchain4j}, {@code multihead} or a packed file of ours, and the time at which the process was started, in
+     *     milliseconds
      * @throws IOException if {@code /proc/self/status}, which only Linux has, cannot be read
      */
     public static void main(String[] arguments) throws IOException {
         // the system's own start of a process is counted from a boot time in whole seconds
         long started = Long.parseLong(arguments[1]);
         EmbeddingModel model =
-                switch (arguments[0]) {
-                    case "multihead" ->
-                        MultiheadEmbeddingModel.allMiniLmL6V2()
-                                .threads(Runtime.getRuntime().availableProcessors())
-                                .build();
-                    case "langchain4j" -> new AllMiniLmL6V2EmbeddingModel();
-                    default ->
-                        throw new IllegalArgumentException(
-                                "impl: " + arguments[0] + "; expected multihead or langchain4j");
-                };
+                arguments[0].equals("langchain4j") ? new AllMiniLmL6V2EmbeddingModel() : ours(arguments[0]);
         float[] first = model.embed("The first text of a service.").content().vector();
         double seconds = (System.currentTimeMillis() - started) * 1e-3;
         double then = peak();
@@ -48,6 +40,14 @@ public final class FreshEmbedding {
         System.out.printf(Locale.ROOT, "%.3f %.1f %.1f%n", seconds, then, peak());
         // langchain4j's threads wait for more
         System.exit(first.length == 384 && vectors == 32 ? 0 : 1);
+    }
+
+    private static EmbeddingModel ours(String source) {
+        MultiheadEmbeddingModel.Builder builder = MultiheadEmbeddingModel.allMiniLmL6V2()
+                .threads(Runtime.getRuntime().availableProcessors());
+        return source.equals("multihead")
+                ? builder.build()
+                : builder.packedFile(Path.of(source)).build();
     }
 
     private static List<TextSegment> texts() {
