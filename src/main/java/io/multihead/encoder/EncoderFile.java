@@ -42,7 +42,7 @@ final class EncoderFile {
         tensors.put(TOKENIZER, Tensor.view(MemorySegment.ofArray(tokenizer), DType.I8, Shape.of(tokenizer.length)));
         Map<String, String> metadata = new LinkedHashMap<>();
         metadata.put("format", FORMAT);
-        metadata.put("panels", PackedWeights.LAYOUT);
+        metadata.put("panels", PackedWeights.layout());
         metadata.put("config", JsonWriter.write("config", core.model.config.toJson()));
         metadata.put("options", JsonWriter.write("options", toJson(options, prompts)));
         Safetensors.write(file, tensors, metadata);
@@ -63,7 +63,7 @@ final class EncoderFile {
         try {
             Map<String, String> metadata = file.metadata();
             require("format", metadata.get("format"), FORMAT);
-            require("panels", metadata.get("panels"), PackedWeights.LAYOUT);
+            require("panels", metadata.get("panels"), PackedWeights.layout());
             BertConfig config = BertConfig.of(json(metadata, "config"));
             JsonObject described = json(metadata, "options");
             EncoderOptions options = options(described, config);
@@ -114,7 +114,7 @@ final class EncoderFile {
     private static EncoderOptions options(JsonObject json, BertConfig config) {
         return new EncoderOptions(
                 choice(json, "pooling", Pooling.values()),
-                json.flag("normalized", true),
+                json.flag("normalized"),
                 json.integer("max_tokens", 3, config.positions()),
                 choice(json, "long_texts", LongTexts.values()),
                 json.text("prompt"));

@@ -4,6 +4,7 @@ import static io.multihead.internal.gemm.Blocking.KC;
 
 import io.multihead.internal.base.AtomicFile;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.NativeMemory;
 import io.multihead.internal.gemm.PackedMatrix;
 import io.multihead.internal.kernel.Lanes;
 import java.io.IOException;
@@ -43,7 +44,7 @@ final class PackedFile {
     private PackedFile() {}
 
     static void write(Path file, PackedMatrix matrix) throws IOException {
-        requireLittleEndian();
+        NativeMemory.requireLittleEndian("packed weights");
         AtomicFile.write(file, "panels", to -> {
             to.append(header(matrix));
             to.append(matrix.segment());
@@ -66,7 +67,7 @@ final class PackedFile {
     static PackedMatrix map(Path file, Arena arena) throws IOException {
         Checks.notNull(file, "file");
         Checks.notNull(arena, "arena");
-        requireLittleEndian();
+        NativeMemory.requireLittleEndian("packed weights");
         try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
             return map(channel, arena);
         } catch (IllegalArgumentException malformed) {
@@ -105,21 +106,12 @@ final class PackedFile {
     /** Fails unless the panels of the sizes are what follows the header, whatever numbers it holds. */
     private static void requireSizes(long inputs, long outputs, long size) {
         PackedMatrix.requireSizes(inputs, outputs);
-        long rowBytes = PackedMatrix.bytes(1, outputs);
-        boolean isCountable = rowBytes == 0 || inputs <= (Long.MAX_VALUE - HEADER) / rowBytes;
-        long expected = isCountable ? HEADER + inputs * rowBytes : Long.MAX_VALUE;
+        long expected = HEADER + PackedMatrix.bytes(inputs, outputs);
         if (size != expected) {
             throw Checks.fail(
                     "file",
                     size + " bytes",
-                    "expected " + (isCountable ? "" : "at least ") + expected + " for " + inputs + " inputs and "
-                            + outputs + " outputs");
-        }
-    }
-
-    private static void requireLittleEndian() {
-        if (ByteOrder.nativeOrder() != ByteOrder.LITTLE_ENDIAN) {
-            throw new UnsupportedOperationException("packed weights: little-endian files on a big-endian machine");
+                    "expected " + expected + " for " + inputs + " inputs and " + outputs + " outputs");
         }
     }
 }

@@ -27,9 +27,6 @@ import java.nio.file.Path;
  * multiplying with the tensor.
  */
 public final class PackedWeights {
-    /** Names how panels are stored, for files that hold {@link #panels()}: panels of another layout are other numbers. */
-    public static final String LAYOUT = "f32 panels of " + Lanes.PANEL + " columns, depth blocks of " + KC + " rows";
-
     private final PackedMatrix matrix;
 
     private PackedWeights(PackedMatrix matrix) {
@@ -42,7 +39,8 @@ public final class PackedWeights {
      * @param matrix {@code [inputs, outputs]}, any element type and strides; a PyTorch weight {@code [outputs, inputs]} is
      *     given as {@code weight.permute(1, 0)}
      * @return the packed copy
-     * @throws IllegalArgumentException if the matrix has not two axes, or 512 of its rows have more than 2^31 elements
+     * @throws IllegalArgumentException if the matrix has not two axes, 512 of its rows have more than 2^31 elements, or it has more than
+     *     2^40 rows
      * @throws OutOfMemoryError if the JVM has too little direct memory
      */
     public static PackedWeights of(Tensor matrix) {
@@ -56,7 +54,8 @@ public final class PackedWeights {
      * @param matrix {@code [inputs, outputs]}, any element type and strides
      * @param arena allocates native memory; a shared one if several threads are to multiply
      * @return the packed copy
-     * @throws IllegalArgumentException if the matrix has not two axes, or 512 of its rows have more than 2^31 elements
+     * @throws IllegalArgumentException if the matrix has not two axes, 512 of its rows have more than 2^31 elements, or it has more than
+     *     2^40 rows
      * @throws OutOfMemoryError if the system has too little memory
      */
     public static PackedWeights of(Tensor matrix, Arena arena) {
@@ -69,7 +68,7 @@ public final class PackedWeights {
             throw Checks.fail(
                     "matrix", "shape " + matrix.shape(), "expected at most " + PackedMatrix.MOST_COLUMNS + " columns");
         }
-        Checks.fitsInt(Math.ceilDiv(matrix.dim(0), (long) KC), "matrix rows");
+        PackedMatrix.requireSizes(matrix.dim(0), matrix.dim(1));
         return new PackedWeights(PackedMatrix.of(matrix, arena));
     }
 
@@ -103,13 +102,23 @@ public final class PackedWeights {
     }
 
     /**
-     * Returns the panels, for a file that holds more than one matrix or anything else beside it; {@link #ofPanels}
-     * takes them back. Such a file should also hold {@link #LAYOUT}.
+     * Names how panels are stored, for files that hold {@link #panels()}: panels of another layout are other numbers. Not a constant,
+     * which compilers would copy into classes that may run with a later version.
      *
-     * @return one axis of {@link #panelElements} f32 elements, the memory that products read; it must not be written
+     * @return a text without line breaks
+     */
+    public static String layout() {
+        return "f32 panels of " + Lanes.PANEL + " columns, depth blocks of " + KC + " rows";
+    }
+
+    /**
+     * Returns the panels, for a file that holds more than one matrix or anything else beside it; {@link #ofPanels}
+     * takes them back. Such a file should also hold {@link #layout}.
+     *
+     * @return one axis of {@link #panelElements} f32 elements, read-only: the memory that products read
      */
     public Tensor panels() {
-        return Tensor.view(matrix.segment(), DType.F32, Shape.of(panelElements(inputs(), outputs())));
+        return Tensor.view(matrix.segment().asReadOnly(), DType.F32, Shape.of(panelElements(inputs(), outputs())));
     }
 
     /**
@@ -118,17 +127,10 @@ public final class PackedWeights {
      * @param inputs rows of the matrix
      * @param outputs columns of the matrix
      * @return {@code inputs} times {@code outputs} rounded up to a multiple of 32
-     * @throws IllegalArgumentException if a size is negative or more than a matrix can have, or the panels would have 2^63 bytes or more
+     * @throws IllegalArgumentException if a size is negative or more than a matrix can have, or the panels would have 2^62 bytes or more
      */
     public static long panelElements(long inputs, long outputs) {
         PackedMatrix.requireSizes(inputs, outputs);
-        long row = PackedMatrix.bytes(1, outputs);
-        if (row > 0 && inputs > Long.MAX_VALUE / row) {
-            throw Checks.fail(
-                    "inputs",
-                    String.valueOf(inputs),
-                    "expected at most " + Long.MAX_VALUE / row + " of " + row + " bytes");
-        }
         return PackedMatrix.bytes(inputs, outputs) / Float.BYTES;
     }
 

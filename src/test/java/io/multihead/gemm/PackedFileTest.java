@@ -60,6 +60,7 @@ class PackedFileTest {
         PackedWeights packed = PackedWeights.of(random(inputs, outputs));
         long elements = PackedWeights.panelElements(inputs, outputs);
         assertEquals(elements, packed.panels().shape().elements());
+        assertTrue(packed.panels().memory().isReadOnly());
         Tensor a = random(2, inputs);
         Tensor expected = random(2, outputs);
         Tensor actual = random(2, outputs);
@@ -91,7 +92,7 @@ class PackedFileTest {
                     Tensor.view(memory, DType.F32, two),
                     1099511627263L,
                     4194272,
-                    "inputs: 1099511627263; expected at most 549760008224 of 16777088 bytes");
+                    "inputs: 1099511627263; expected at most 274880004112 with 4194272 outputs");
         }
     }
 
@@ -101,7 +102,7 @@ class PackedFileTest {
         assertTrue(refused.getMessage().contains(message), refused.getMessage());
     }
 
-    /** Files are written in pieces of 16 MiB, of which these panels are one and a bit. */
+    /** Files are written in pieces of 1 MiB, of which these panels are 16 and a bit. */
     @Test
     void panelsLargerThanAPieceAreWritten() throws IOException {
         int outputs = 16_500;
@@ -146,9 +147,7 @@ class PackedFileTest {
         ByteBuffer header = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
         Files.write(
                 file, header.putLong(24, 1099511627263L).putLong(32, 4194272).array());
-        assertRefused(
-                file,
-                "file: 36864 bytes; expected at least 9223372036854775807 for 1099511627263 inputs and 4194272 outputs");
+        assertRefused(file, "inputs: 1099511627263; expected at most 274880004112 with 4194272 outputs");
     }
 
     @Test
@@ -158,6 +157,14 @@ class PackedFileTest {
             IllegalArgumentException refused = assertThrows(IllegalArgumentException.class, () -> weights.write(path));
             assertEquals("file: \"" + path + "\"; expected a path that ends in a file name", refused.getMessage());
         }
+    }
+
+    /** One element that is repeated: no memory has such a matrix. */
+    @Test
+    void matricesOfMoreBytesThanALongHoldsAreRefused() {
+        Tensor huge = Tensor.of(new float[1]).broadcast(1099511627263L, 4194272);
+        IllegalArgumentException refused = assertThrows(IllegalArgumentException.class, () -> PackedWeights.of(huge));
+        assertEquals("inputs: 1099511627263; expected at most 274880004112 with 4194272 outputs", refused.getMessage());
     }
 
     @Test

@@ -3,7 +3,7 @@ package io.multihead.internal.base;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteOrder;
 
-/** Defines how kernels reach native memory by vectors: panels, and rows of f32 of the softmax. */
+/** Defines how kernels reach native memory by vectors, panels and rows of f32 of the softmax, and what files hold as it is. */
 public final class NativeMemory {
     /** Byte order of panels. */
     public static final ByteOrder ORDER = ByteOrder.nativeOrder();
@@ -14,6 +14,13 @@ public final class NativeMemory {
     private static final Class<? extends MemorySegment> NATIVE = MemorySegment.NULL.getClass();
 
     private NativeMemory() {}
+
+    /** Fails on a machine whose numbers in memory are not those of files. */
+    public static void requireLittleEndian(String files) {
+        if (ORDER != ByteOrder.LITTLE_ENDIAN) {
+            throw new UnsupportedOperationException(files + ": little-endian files on a big-endian machine");
+        }
+    }
 
     /**
      * Returns the segment, of a type that C2 knows to be native. A segment's vector loads are compiled by the type profile of the

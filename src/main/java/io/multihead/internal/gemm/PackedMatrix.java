@@ -23,6 +23,9 @@ public final class PackedMatrix {
     /** The number of depth blocks is an {@code int}. */
     private static final long MOST_ROWS = (long) Integer.MAX_VALUE * KC - 1;
 
+    /** So that bytes of panels with those of a header before them are a {@code long}. */
+    private static final long MOST_BYTES = Long.MAX_VALUE / 2;
+
     private final long k;
     private final int n;
     private final MemorySegment memory;
@@ -47,6 +50,13 @@ public final class PackedMatrix {
         }
         if (outputs < 0 || outputs > MOST_COLUMNS) {
             throw Checks.fail("outputs", String.valueOf(outputs), "expected 0 to " + MOST_COLUMNS);
+        }
+        long row = bytes(1, outputs);
+        if (row > 0 && inputs > MOST_BYTES / row) {
+            throw Checks.fail(
+                    "inputs",
+                    String.valueOf(inputs),
+                    "expected at most " + MOST_BYTES / row + " with " + outputs + " outputs");
         }
     }
 
@@ -80,7 +90,7 @@ public final class PackedMatrix {
     /** Returns the bytes of the panels of {@code k} rows and {@code n} columns. */
     public static long bytes(long k, long n) {
         long columns = Math.ceilDiv(n, (long) Lanes.PANEL) * Lanes.PANEL;
-        return Math.multiplyExact(Math.multiplyExact(k, columns), Float.BYTES);
+        return k * columns * Float.BYTES;
     }
 
     /** Returns the memory of all panels. */
