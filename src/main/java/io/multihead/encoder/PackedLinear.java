@@ -28,7 +28,11 @@ record PackedLinear(PackedWeights weights, GemmOptions options) {
     /** Takes panels that {@link #put} named, and reads them in place. */
     static PackedLinear takePacked(Weights weights, String name, int outputs, int inputs) {
         Tensor panels = weights.take(name + ".panels", PackedWeights.panelElements(inputs, outputs));
-        return of(PackedWeights.ofPanels(panels, inputs, outputs), weights.take(name + ".bias", outputs));
+        try {
+            return of(PackedWeights.ofPanels(panels, inputs, outputs), weights.take(name + ".bias", outputs));
+        } catch (IllegalArgumentException wrong) {
+            throw new IllegalArgumentException(name + ": " + wrong.getMessage(), wrong);
+        }
     }
 
     /** Adds what {@link #takePacked} takes. */
@@ -46,7 +50,7 @@ record PackedLinear(PackedWeights weights, GemmOptions options) {
         return new PackedLinear(weights, options.withActivation(GemmOptions.Activation.GELU));
     }
 
-    /** Returns the bytes of the panels, whose columns are padded to 32, if they are mapped or if they are not; else 0. */
+    /** Returns the bytes of the panels, whose columns are padded to 32, if {@code mapped} says where they are, else 0. */
     long panelBytes(boolean mapped) {
         Tensor panels = weights.panels();
         return panels.memory().isMapped() == mapped ? panels.shape().elements() * Float.BYTES : 0;

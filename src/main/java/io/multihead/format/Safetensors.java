@@ -2,13 +2,13 @@ package io.multihead.format;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.Json;
+import io.multihead.internal.base.NativeMemory;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -76,9 +76,7 @@ public final class Safetensors {
      * @throws IllegalArgumentException if it is not a well-formed safetensors file
      */
     public static Safetensors parse(MemorySegment file) {
-        if (ByteOrder.nativeOrder() != ByteOrder.LITTLE_ENDIAN) {
-            throw new UnsupportedOperationException("safetensors: little-endian data on a big-endian machine");
-        }
+        NativeMemory.requireLittleEndian("safetensors");
         if (Checks.notNull(file, "file").byteSize() < LENGTH_BYTES) {
             throw Checks.fail(
                     "file", file.byteSize() + " bytes", "expected at least the 8 bytes of the header's length");

@@ -4,6 +4,7 @@ import io.multihead.internal.base.AtomicFile;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonWriter;
+import io.multihead.internal.base.NativeMemory;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -24,6 +25,7 @@ final class SafetensorsWriter {
     private SafetensorsWriter() {}
 
     static void write(Path file, Map<String, LazyTensor> tensors, Map<String, String> metadata) throws IOException {
+        NativeMemory.requireLittleEndian("safetensors");
         AtomicFile.requireName(file);
         requireNoNulls(tensors, "tensors");
         requireNoNulls(metadata, "metadata");

@@ -10,17 +10,24 @@ import io.multihead.format.Safetensors;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
+import java.io.File;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -137,6 +144,80 @@ class EncoderFileTest {
         assertTrue(Files.notExists(other));
     }
 
+    /** A call that runs while the weights are unmapped ends as one after that; a new mapping is not affected. */
+    @Test
+    void closingEndsCallsThatRun() throws Exception {
+        float[] expected;
+        try (SentenceEncoder mapped = map()) {
+            expected = mapped.embed("abc");
+        }
+        for (int i = 0; i < 20; i++) {
+            SentenceEncoder mapped = map();
+            CountDownLatch started = new CountDownLatch(1);
+            FutureTask<IllegalStateException> calls = inThread(() -> {
+                while (true) {
+                    assertArrayEquals(expected, mapped.embed("abc"));
+                    started.countDown();
+                }
+            });
+            assertTrue(started.await(60, TimeUnit.SECONDS));
+            mapped.close();
+            calls.get(60, TimeUnit.SECONDS);
+        }
+    }
+
+    /** Found in review: a channel that wrote the mapped memory kept it from being closed. Large enough to be closed in the middle. */
+    @Test
+    void closingEndsWriting() throws Exception {
+        MiniLm.load(Compute.serial()).write(file);
+        SentenceEncoder mapped = map();
+        Path copy = folder.resolve("copy");
+        FutureTask<IllegalStateException> call = inThread(() -> mapped.write(copy));
+        while (!call.isDone() && temporaryBytes() == 0) {
+            Thread.onSpinWait();
+        }
+        mapped.close();
+        call.get(60, TimeUnit.SECONDS);
+        assertTrue(Files.notExists(copy));
+        assertEquals(0, temporaryBytes());
+    }
+
+    private static FutureTask<IllegalStateException> inThread(Executable calls) {
+        FutureTask<IllegalStateException> task =
+                new FutureTask<>(() -> assertThrows(IllegalStateException.class, calls));
+        new Thread(task).start();
+        return task;
+    }
+
+    private long temporaryBytes() {
+        return Arrays.stream(Objects.requireNonNull(folder.toFile().listFiles((dir, name) -> name.endsWith(".tmp"))))
+                .mapToLong(File::length)
+                .sum();
+    }
+
+    /** The file is replaced, not changed: the old one stays mapped. */
+    @Test
+    void aMappedFileMayBeWrittenAgain() throws IOException {
+        try (SentenceEncoder mapped = map()) {
+            float[][] before = mapped.embed(TEXTS);
+            Path other = TinyModel.write(folder.resolve("other"), TinyModel.weights(2));
+            try (SentenceEncoder encoder = SentenceEncoder.load(Compute.serial(), other)) {
+                encoder.write(file);
+            }
+            assertArrayEquals(before, mapped.embed(TEXTS));
+        }
+    }
+
+    @Test
+    void whatCouldNotBeReadAgainIsNotWritten() throws IOException {
+        Path other = folder.resolve("other");
+        try (SentenceEncoder encoder = load()) {
+            SentenceEncoder unpaired = encoder.withPrompt("\ud83d");
+            assertThrows(IllegalArgumentException.class, () -> unpaired.write(other));
+        }
+        assertTrue(Files.notExists(other));
+    }
+
     @Test
     void aMissingFileIsNamed() {
         NoSuchFileException missing = assertThrows(
@@ -167,13 +248,14 @@ class EncoderFileTest {
                 "options | MEAN | SUM | options.pooling: SUM; expected one of [MEAN, CLS, MAX]",
                 "options | TRUNCATE | CUT | options.long_texts: CUT; expected one of [TRUNCATE, SPLIT_AND_AVERAGE, FAIL]",
                 "options | max_tokens\":12 | max_tokens\":25 | options.max_tokens: 25; expected an integer from 3 to 24",
+                "options | \"normalized\":true, | | options.normalized: null; expected true or false",
                 "options | prompt\":\"query: \" | prompt\":1 | options.prompt: 1; expected a string",
                 "options | \"query\":\"query: \" | \"query\":1 | options.prompts.query: 1; expected a string",
             })
     void whatIsNotAsWrittenIsNamed(String key, String part, String instead, String message) throws IOException {
         rewrite((tensors, metadata) -> {
             String before = metadata.get(key);
-            metadata.put(key, before.replace(part, instead));
+            metadata.put(key, before.replace(part, instead == null ? "" : instead));
             assertTrue(!metadata.get(key).equals(before), "nothing was replaced in " + before);
         });
         assertRefused(message);
@@ -204,7 +286,17 @@ class EncoderFileTest {
             Tensor moved = tensors.remove(panels);
             tensors.put(panels, moved);
         });
+        assertRefused(panels.replace(".panels", "") + ": panels: ");
         assertRefused("expected native memory aligned to 64 bytes");
+    }
+
+    @Test
+    void panelsOfAnotherTypeAreRefused() throws IOException {
+        try (Arena arena = Arena.ofConfined()) {
+            rewrite((tensors, metadata) -> tensors.computeIfPresent(
+                    "encoder.layer.1.output.dense.panels", (name, f32) -> f32.copy(arena, DType.F16)));
+        }
+        assertRefused("encoder.layer.1.output.dense: panels: F16 [1184]; expected dense F32 [1184] for 37 inputs");
     }
 
     private void rewrite(BiConsumer<Map<String, Tensor>, Map<String, String>> change) throws IOException {
@@ -216,7 +308,7 @@ class EncoderFileTest {
             Map<String, Tensor> tensors = new LinkedHashMap<>();
             read.names().forEach(name -> tensors.put(name, read.get(name)));
             Map<String, String> metadata = new LinkedHashMap<>(read.metadata());
-            assertEquals(PackedWeights.LAYOUT, metadata.get("panels"));
+            assertEquals(PackedWeights.layout(), metadata.get("panels"));
             change.accept(tensors, metadata);
             Safetensors.write(file, tensors, metadata);
         }

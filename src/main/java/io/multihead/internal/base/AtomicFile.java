@@ -1,8 +1,8 @@
 package io.multihead.internal.base;
 
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
@@ -14,12 +14,14 @@ import java.util.UUID;
 /** A file that is being written and appears whole, under its name, or not at all. Belongs to one thread. */
 public final class AtomicFile {
     /** Bytes written at a time. */
-    private static final long PIECE = 1L << 24;
+    private static final int PIECE = 1 << 20;
 
     private final FileChannel channel;
+    private final ByteBuffer piece;
 
-    private AtomicFile(FileChannel channel) {
+    private AtomicFile(FileChannel channel, Arena arena) {
         this.channel = channel;
+        piece = arena.allocate(PIECE).asByteBuffer();
     }
 
     /** The contents of a file. */
@@ -48,8 +50,9 @@ public final class AtomicFile {
         Path temporary = file.resolveSibling(prefix + "-" + UUID.randomUUID() + ".tmp");
         FileChannel channel = FileChannel.open(temporary, StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW);
         try {
-            try (channel) {
-                body.writeTo(new AtomicFile(channel));
+            try (channel;
+                    Arena arena = Arena.ofConfined()) {
+                body.writeTo(new AtomicFile(channel, arena));
                 channel.force(true);
             }
             Files.move(temporary, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
@@ -65,12 +68,15 @@ public final class AtomicFile {
         }
     }
 
-    /** Appends memory of any kind and size. */
+    /**
+     * Appends memory of any kind and size: piece by piece through a buffer, since a channel that writes memory of a shared arena keeps it
+     * from being closed.
+     */
     public void append(MemorySegment memory) throws IOException {
         for (long at = 0; at < memory.byteSize(); at += PIECE) {
-            MemorySegment piece = memory.asSlice(at, Math.min(PIECE, memory.byteSize() - at));
-            // a Java array of anything but bytes cannot be seen as a buffer of bytes
-            append(piece.isNative() ? piece.asByteBuffer() : ByteBuffer.wrap(piece.toArray(ValueLayout.JAVA_BYTE)));
+            int length = (int) Math.min(PIECE, memory.byteSize() - at);
+            MemorySegment.copy(memory, at, MemorySegment.ofBuffer(piece.clear()), 0, length);
+            append(piece.limit(length));
         }
     }
 }

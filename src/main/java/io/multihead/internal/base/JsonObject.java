@@ -73,6 +73,14 @@ public final class JsonObject {
         return value == null ? otherwise : (Boolean) value;
     }
 
+    /** Returns a boolean that must exist. */
+    public boolean flag(String member) {
+        if (!(members.get(member) instanceof Boolean value)) {
+            throw fail(member, "true or false");
+        }
+        return value;
+    }
+
     /** Returns an integer within a range that must exist. */
     public int integer(String member, int least, int most) {
         Object value = members.get(member);
