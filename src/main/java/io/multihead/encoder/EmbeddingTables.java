@@ -48,7 +48,7 @@ record EmbeddingTables(Tensor words, Tensor positions, Tensor types, NormWeights
     private long tables(boolean mapped) {
         long bytes = 0;
         for (Tensor table : List.of(words, positions, types)) {
-            bytes += table.memory().isNative() == mapped
+            bytes += table.memory().isMapped() == mapped
                     ? table.shape().elements() * table.dtype().bytes()
                     : 0;
         }

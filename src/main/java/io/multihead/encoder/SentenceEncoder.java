@@ -57,9 +57,9 @@ public final class SentenceEncoder implements AutoCloseable {
      * {@code sentence_bert_config.json} and {@code config_sentence_transformers.json}. Without {@code modules.json}, pooling is the
      * mean, and vectors are not normalised.
      *
-     * <p>The calling thread reads the weights. A second thread of {@code cpu}, if there is one, reads the tokenizer and then computes
-     * with a small model, at most eight batches and none once the weights are there, so that the first text waits less for the JVM to
-     * load the kernels' classes. Until the model is read, other calls with the same {@code cpu} compute on their own thread alone.
+     * <p>The calling thread reads the weights, and a second thread of {@code cpu}, if there is one, the tokenizer. The one that is done
+     * first computes with a small model until the other one is, at most eight batches, so that the first text waits less for the JVM to
+     * load the kernels' classes. Until both are read, other calls with the same {@code cpu} compute on their own thread alone.
      *
      * @param cpu threads of this and every call; stays the caller's
      * @param folder the model's folder
@@ -75,8 +75,8 @@ public final class SentenceEncoder implements AutoCloseable {
     }
 
     /**
-     * Maps an encoder that {@link #write} wrote: nothing is packed or copied, pages are read when they are first used, and all
-     * processes that map the file share its memory. Threads are used as by {@link #load}.
+     * Maps an encoder that {@link #write} wrote: matrices and tables are read in place, pages when they are first used, and all processes
+     * that map the file share their memory. Threads are used as by {@link #load}.
      *
      * @param cpu threads of this and every call; stays the caller's
      * @param file the file, which must not be changed in place while it is mapped; {@link #write} replaces it
@@ -252,8 +252,8 @@ public final class SentenceEncoder implements AutoCloseable {
     }
 
     /**
-     * Returns the bytes of weights that this process holds for itself: packed matrices in native memory, and on the Java heap biases
-     * and, for a model from an ONNX file, tables of embeddings.
+     * Returns the bytes of weights that this process holds for itself: packed matrices in native memory, unless they are mapped, and on the
+     * Java heap biases and, for a model from an ONNX file, tables of embeddings.
      *
      * @return a number of bytes that does not change
      */
@@ -399,10 +399,10 @@ public final class SentenceEncoder implements AutoCloseable {
      * <p>The file is the same for all processors and vector widths of little-endian machines. A later version of the library may use
      * another layout, and then refuses the file: it is to be made anew from the model, as a cache is.
      *
-     * @param file where to write; as large as the weights in f32
+     * @param file where to write: as many bytes as matrices in f32, tables as they are and the tokenizer need
      * @throws IOException if the file cannot be written
-     * @throws IllegalArgumentException if the path has no file name
-     * @throws IllegalStateException if the encoder is closed
+     * @throws IllegalArgumentException if the path has no file name, or a prompt or a token has an unpaired surrogate
+     * @throws IllegalStateException if the encoder is closed, or is closed meanwhile
      */
     public void write(Path file) throws IOException {
         EncoderFile.write(Checks.notNull(file, "file"), core, options, prompts);

@@ -160,7 +160,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
     /**
      * Returns the encoder, for what langchain4j's interface does not offer.
      *
-     * @return the encoder without prompts, which this model closes
+     * @return the encoder for requests without an input type, which this model closes
      */
     public SentenceEncoder encoder() {
         return encoder;
@@ -169,9 +169,12 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
     /** Ends the model's own threads and unmaps its weights. */
     @Override
     public void close() {
-        encoder.close();
-        if (own != null) {
-            own.close();
+        try {
+            encoder.close();
+        } finally {
+            if (own != null) {
+                own.close();
+            }
         }
     }
 
@@ -181,7 +184,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         private @Nullable Path packed;
         private @Nullable Resources resources;
         private @Nullable ClassLoader loader;
-        private LongTexts longTexts = LongTexts.TRUNCATE;
+        private @Nullable LongTexts longTexts;
         private int maxTokens;
         private @Nullable String queryPrefix;
         private @Nullable String documentPrefix;
@@ -252,7 +255,8 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         }
 
         /**
-         * Chooses what happens to texts of too many tokens. Without a choice, they are truncated, as in sentence-transformers.
+         * Chooses what happens to texts of too many tokens. Without a choice, it is what a packed file says; others are truncated, as in
+         * sentence-transformers.
          *
          * @param newLongTexts the way
          * @return this
@@ -263,8 +267,8 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         }
 
         /**
-         * Sets how many tokens of a text count, {@code [CLS]} and {@code [SEP]} included. Without it, the folder says so, or the
-         * model's positions.
+         * Sets how many tokens of a text count, {@code [CLS]} and {@code [SEP]} included. Without it, the folder or packed file
+         * says so, or the model's positions.
          *
          * @param newMaxTokens 3 to the model's positions
          * @return this
@@ -275,7 +279,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         }
 
         /**
-         * Sets the prefix of each text of a request for queries. The default is the folder's prompt.
+         * Sets the prefix of each text of a request for queries. The default is the prompt of the folder or packed file.
          *
          * @param prefix the text
          * @return this
@@ -286,7 +290,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         }
 
         /**
-         * Sets the prefix of each text of a request for documents. The default is the folder's prompt.
+         * Sets the prefix of each text of a request for documents. The default is the prompt of the folder or packed file.
          *
          * @param prefix the text
          * @return this
@@ -320,7 +324,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         }
 
         /**
-         * Sets what {@link EmbeddingModel#modelName} says. Without it, the name of the folder or of the resource.
+         * Sets what {@link EmbeddingModel#modelName} says. Without it, the name of the resource, folder or packed file.
          *
          * @param newName a name
          * @return this
@@ -354,8 +358,8 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
 
         private MultiheadEmbeddingModel of(SentenceEncoder loaded, @Nullable Compute own) {
             try {
-                SentenceEncoder encoder =
-                        (maxTokens == 0 ? loaded : loaded.withMaxTokens(maxTokens)).withLongTexts(longTexts);
+                SentenceEncoder limited = maxTokens == 0 ? loaded : loaded.withMaxTokens(maxTokens);
+                SentenceEncoder encoder = longTexts == null ? limited : limited.withLongTexts(longTexts);
                 return new MultiheadEmbeddingModel(
                         encoder,
                         queryPrefix == null ? encoder.forQueries() : encoder.withPrompt(queryPrefix),

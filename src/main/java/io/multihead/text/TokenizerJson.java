@@ -87,7 +87,7 @@ final class TokenizerJson {
     /** Returns the tokens in the order of their ids, each of which must exist once. */
     private static String[] tokens(JsonObject vocabulary, Map<String, Integer> special) {
         int most = vocabulary.names().size() + special.size() - 1;
-        Map<String, Integer> added = added(vocabulary, special);
+        Map<String, Integer> added = added(vocabulary, special, most);
         @Nullable String[] tokens = new String[vocabulary.names().size() + added.size()];
         for (Object token : vocabulary.names()) {
             place((String) token, vocabulary.integer((String) token, 0, most), tokens);
@@ -97,16 +97,16 @@ final class TokenizerJson {
     }
 
     /** Returns the special tokens that the vocabulary does not have; those that it has must have the same id there. */
-    private static Map<String, Integer> added(JsonObject vocabulary, Map<String, Integer> special) {
+    private static Map<String, Integer> added(JsonObject vocabulary, Map<String, Integer> special, int most) {
         Map<String, Integer> added = new LinkedHashMap<>();
         special.forEach((token, id) -> {
             if (!vocabulary.has(token)) {
                 added.put(token, id);
-            } else if (!Long.valueOf(id).equals(vocabulary.get(token))) {
+            } else if (vocabulary.integer(token, 0, most) != id) {
                 throw Checks.fail(
                         "added token \"" + token + "\"",
                         "id " + id,
-                        "expected " + vocabulary.get(token) + ", as in the vocabulary");
+                        "expected " + vocabulary.integer(token, 0, most) + ", as in the vocabulary");
             }
         });
         return added;

@@ -47,6 +47,26 @@ class ModelLoaderTest {
         }
     }
 
+    /** Then it is the calling thread that computes meanwhile. */
+    @Test
+    void theTokenizerMayTakeLonger() throws IOException {
+        TinyModel.write(folder);
+        CountDownLatch read = new CountDownLatch(1);
+        try (Compute cpu = Compute.threads(2)) {
+            EncoderCore core = ModelLoader.load(
+                    cpu,
+                    () -> {
+                        read.countDown();
+                        return model();
+                    },
+                    () -> {
+                        assertTrue(read.await(60, TimeUnit.SECONDS));
+                        return WordPiece.load(folder);
+                    });
+            assertEquals(TinyModel.VOCABULARY.size(), core.tokenizer.vocabularySize());
+        }
+    }
+
     private static <T> T meet(CountDownLatch started, T result) throws InterruptedException {
         started.countDown();
         assertTrue(started.await(60, TimeUnit.SECONDS));

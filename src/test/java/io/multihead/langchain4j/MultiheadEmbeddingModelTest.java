@@ -112,6 +112,24 @@ class MultiheadEmbeddingModelTest {
         assertEquals("model: neither directory, packed file nor resources; expected one of them", neither.getMessage());
     }
 
+    /** What a packed file says of long texts holds unless the builder says otherwise. */
+    @Test
+    void longTextsAreThoseOfThePackedFile(@TempDir Path folder) throws IOException {
+        Path file = folder.resolve("packed");
+        MODEL.encoder().withMaxTokens(4).withLongTexts(LongTexts.FAIL).write(file);
+        try (MultiheadEmbeddingModel packed =
+                        MultiheadEmbeddingModel.builder().packedFile(file).build();
+                MultiheadEmbeddingModel truncating = MultiheadEmbeddingModel.builder()
+                        .packedFile(file)
+                        .longTexts(LongTexts.TRUNCATE)
+                        .build()) {
+            assertThrows(IllegalArgumentException.class, () -> packed.embed("one two three"));
+            assertArrayEquals(
+                    MODEL.embed("one two").content().vector(),
+                    truncating.embed("one two three").content().vector());
+        }
+    }
+
     /** The file holds the encoder; prefixes and the name are those of the builder, whose resources are not read. */
     @Test
     void aPackedFileTakesThePlaceOfResources(@TempDir Path folder) throws IOException {

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
 public final class Json {
     private static final int DEEPEST_HEADER = 3;
     private static final int DEEPEST = 64;
-    /** As many digits always fit a long. */
+    /** So many digits always fit a long. */
     private static final int LONG_DIGITS = 18;
 
     private static final char REPLACEMENT = '\ufffd';
