@@ -137,8 +137,9 @@ public final class PackedWeights {
     /**
      * Returns weights whose panels exist already, as {@link #panels()} gave them, without a copy.
      *
-     * @param panels one axis of {@link #panelElements} f32 elements in native memory that begins on a multiple of 64 bytes, as the first
-     *     tensors of a mapped safetensors file do whose sizes are multiples of 16; not changed while the weights are used
+     * @param panels one axis of {@link #panelElements} f32 elements in native memory that begins on a multiple of 64 bytes, as all panels
+     *     do that are the first tensors of a mapped file by {@link io.multihead.format.Safetensors#write}; not changed while the weights
+     *     are used
      * @param inputs rows of the matrix
      * @param outputs columns of the matrix
      * @return weights that read this memory
