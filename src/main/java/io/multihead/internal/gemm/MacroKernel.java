@@ -262,7 +262,7 @@ public final class MacroKernel {
      * Returns the columns from a tile's first vector to its second. A tile of many rows has them next to each other: with 8 lanes it then
      * reads one cache line of each row of B, and half a panel, at most 32 KiB, stays in or near L1 while the rows of A pass by. One or two
      * tiles of four rows, which are bound by memory, read both lines at once: 8 rows by 4096 x 4096 take 5.8 instead of 7.2 to 8.4 ms, by
-     * matrices in the cache 0 to 3 % longer; 16 rows, 4 to 5 % longer, have many rows here (Zen 3).
+     * matrices in the cache up to 5 % longer (Zen 3).
      */
     private static int apart(int m, PanelFormat format) {
         boolean isBoundByMemory = m <= 2 * MR_SMALL && inTilesOfFour(m);
