@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 @Tag("lanes")
 class SentenceEncoderBitsTest {
     /** Changes with the order in which any kernel sums; then every width must give the new one. */
-    private static final int GOLDEN_HASH = 324772906;
+    private static final int GOLDEN_HASH = -258664389;
 
     @Test
     void everyLaneWidthGivesTheSameBits() {

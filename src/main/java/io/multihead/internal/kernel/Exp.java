@@ -11,8 +11,11 @@ import jdk.incubator.vector.VectorOperators;
  * The exponential of the softmax.
  *
  * <p>It uses {@code e^x = 2^n * e^r} with {@code n = round(x / ln 2)} and {@code |r| <= ln 2 / 2} (Cody and Waite's reduction in two
- * parts), {@code e^r} by a minimax polynomial of degree 6. The error is at most 1 ulp on {@code [-87.33, 0]}, and {@code e^0 = 1};
- * below, where the result would be subnormal, it is 0. NaN stays NaN.
+ * parts) and {@code e^r = 1 + (r + r^2 p(r))}, a polynomial of degree 6. The error is at most 1 ulp on {@code [-87.33, 0]}, and
+ * {@code e^0 = 1}; below, where the result would be subnormal, it is 0. NaN stays NaN.
+ *
+ * <p>The coefficients are those of a random search for the least error in f32 arithmetic, 0.996 ulp over every float of the range; those
+ * of a minimax polynomial, rounded, give 1.01.
  */
 public final class Exp {
     /** Below this, {@code e^x} is not a normal f32 and becomes 0. */
@@ -24,11 +27,11 @@ public final class Exp {
 
     static final float LN2_HIGH = 0.693359375f;
     static final float LN2_LOW = -2.12194440e-4f;
-    static final float C6 = 0.0013821236f;
-    static final float C5 = 0.008368666f;
-    static final float C4 = 0.04166826f;
-    static final float C3 = 0.16666521f;
-    static final float C2 = 0.49999994f;
+    static final float C6 = 0.0013663982f;
+    static final float C5 = 0.008367216f;
+    static final float C4 = 0.04166983f;
+    static final float C3 = 0.16666546f;
+    static final float C2 = 0.5f;
 
     private Exp() {}
 
@@ -63,17 +66,14 @@ public final class Exp {
                 p = p.fma(r, FloatVector.broadcast(FLOATS, C4));
                 p = p.fma(r, FloatVector.broadcast(FLOATS, C3));
                 p = p.fma(r, FloatVector.broadcast(FLOATS, C2));
-                // (1 + r) + (rounding error of 1 + r) + r^2 p: one rounding fewer than Horner to the end, and monotone
-                FloatVector one = r.add(1f);
-                FloatVector rest = r.sub(one.sub(1f));
-                p = r.mul(r).fma(p, rest).add(one);
+                FloatVector fraction = r.mul(r).fma(p, r);
                 FloatVector power = biased.viewAsIntegralLanes()
                         .lanewise(VectorOperators.LSHL, 23)
                         .viewAsFloatingLanes()
                         .reinterpretAsFloats();
-                p = p.mul(power).blend(0f, x.compare(VectorOperators.LT, LOWEST));
-                p.intoArray(row, at + i);
-                sum = p.add(sum);
+                FloatVector y = fraction.fma(power, power).blend(0f, x.compare(VectorOperators.LT, LOWEST));
+                y.intoArray(row, at + i);
+                sum = y.add(sum);
             }
             FloatVector before = FloatVector.fromArray(FLOATS, partial, p0 + slot);
             before.fma(FloatVector.broadcast(FLOATS, keep), sum).intoArray(partial, p0 + slot);

@@ -62,16 +62,14 @@ public final class NativeSoftmax {
                 p = p.fma(r, FloatVector.broadcast(FLOATS, Exp.C4));
                 p = p.fma(r, FloatVector.broadcast(FLOATS, Exp.C3));
                 p = p.fma(r, FloatVector.broadcast(FLOATS, Exp.C2));
-                FloatVector one = r.add(1f);
-                FloatVector rest = r.sub(one.sub(1f));
-                p = r.mul(r).fma(p, rest).add(one);
+                FloatVector fraction = r.mul(r).fma(p, r);
                 FloatVector power = biased.viewAsIntegralLanes()
                         .lanewise(VectorOperators.LSHL, 23)
                         .viewAsFloatingLanes()
                         .reinterpretAsFloats();
-                p = p.mul(power).blend(0f, x.compare(VectorOperators.LT, Exp.LOWEST));
-                p.intoMemorySegment(output, t0 + i * WORD, ORDER);
-                sum = p.add(sum);
+                FloatVector y = fraction.fma(power, power).blend(0f, x.compare(VectorOperators.LT, Exp.LOWEST));
+                y.intoMemorySegment(output, t0 + i * WORD, ORDER);
+                sum = y.add(sum);
             }
             sum.intoArray(partial, slot);
         }
