@@ -12,8 +12,8 @@ import java.util.Map;
  * @param arena of the mapped file; closed by the receiver
  */
 record LoadedEncoder(EncoderCore core, EncoderOptions options, Map<String, String> prompts, Arena arena) {
-    /** Unmaps the weights; another time it does nothing. */
-    void close() {
+    /** Unmaps the weights; another time it does nothing, whichever thread closes first. */
+    synchronized void close() {
         if (arena.scope().isAlive()) {
             arena.close();
         }
