@@ -2,6 +2,7 @@ package io.multihead.jmh.report;
 
 import io.multihead.jmh.bench.Work;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -112,7 +113,7 @@ final class Charts {
 
     /**
      * Impls that more than half the cases have, since a bar that only one has would leave a gap in all others, and that read as
-     * much as the others: a narrow cache would look slow for reading less.
+     * much as the others: a narrow cache would look slow for reading less. A case that would have no peer then keeps its own.
      */
     private Set<String> charted(List<Case> group) {
         Map<String, Long> cover = group.stream()
@@ -126,7 +127,22 @@ final class Charts {
                 impls.add(impl);
             }
         });
+        for (Case of : group) {
+            Set<String> peers = peers(of);
+            if (Collections.disjoint(impls, peers)) {
+                impls.addAll(peers);
+            }
+        }
         return impls;
+    }
+
+    /** Native and other peers that read as much as a case says. */
+    private Set<String> peers(Case of) {
+        return cases.get(of).values().stream()
+                .filter(result -> result.work().equals(work(of)))
+                .map(Result::impl)
+                .filter(impl -> Impls.comparable(impl) && !Impls.ours(of.benchmark(), impl))
+                .collect(Collectors.toSet());
     }
 
     private static String title(Case of, List<String> varying) {
