@@ -37,24 +37,6 @@ public final class RowOps {
         return Float.intBitsToFloat(ordered ^ ordered >> 31 & Integer.MAX_VALUE);
     }
 
-    /**
-     * Updates {@code maximum' = max(maximum, row)}, and sets {@code row = maximum - maximum'}, but 0 where the maximum was or stays
-     * minus infinity: no visible key has been seen there, so the accumulator needs no rescaling.
-     *
-     * @param length a multiple of {@link Lanes#COUNT}
-     */
-    public static void raise(float[] maximum, int at, float[] row, int length) {
-        for (int i = 0; i < length; i += COUNT) {
-            FloatVector before = FloatVector.fromArray(FLOATS, maximum, at + i);
-            FloatVector found = FloatVector.fromArray(FLOATS, row, i);
-            VectorMask<Float> more = found.compare(VectorOperators.GT, before);
-            FloatVector after = before.blend(found, more);
-            VectorMask<Float> moved = more.and(before.compare(VectorOperators.NE, Float.NEGATIVE_INFINITY));
-            FloatVector.zero(FLOATS).blend(before.sub(after), moved).intoArray(row, i);
-            after.intoArray(maximum, at + i);
-        }
-    }
-
     /** {@code row *= factor}. */
     public static void scale(float[] row, int at, int length, float factor) {
         for (int i = 0; i < length; i += COUNT) {

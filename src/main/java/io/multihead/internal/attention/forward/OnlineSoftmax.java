@@ -62,10 +62,13 @@ final class OnlineSoftmax {
     void raiseMaximum(float[] scores, int at, int tile, int count, int keys) {
         int padded = Lanes.roundUp(keys, PANEL);
         for (int r = 0; r < count; r++) {
-            rescale[r] = RowOps.max(scores, at + r * ROW, padded);
+            float before = maximum[tile + r];
+            // no branch that depends on the row: a wrong guess would wait for its whole reduction, 2 % of attention
+            float after = Math.max(before, RowOps.max(scores, at + r * ROW, padded));
+            // a row that has seen no key has nothing to rescale
+            rescale[r] = before == Float.NEGATIVE_INFINITY ? 0f : before - after;
+            maximum[tile + r] = after;
         }
-        // no branch per row: a wrong guess would wait for the row's whole reduction, 2 % of attention
-        RowOps.raise(maximum, tile, rescale, Lanes.roundUp(count, Lanes.COUNT));
         Exp.shifted(rescale, 0, Lanes.roundUp(count, PANEL), scale, 0f, unused, 0, 0f);
     }
 
