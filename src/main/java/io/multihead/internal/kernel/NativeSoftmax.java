@@ -13,7 +13,7 @@ import jdk.incubator.vector.VectorOperators;
 
 /**
  * Passes of the softmax over rows of f32 in native memory of any alignment. Positions are in bytes; every length is a multiple of 32. The
- * results have the bits of {@link RowOps#max}, {@link Exp#shifted} and {@link RowOps#divide}.
+ * results have the bits of {@link RowOps#max}, {@link Exp#shifted} and {@link RowOps#normalise}.
  */
 public final class NativeSoftmax {
     private NativeSoftmax() {}
@@ -75,13 +75,15 @@ public final class NativeSoftmax {
         }
     }
 
-    /** {@code row /= divisor}, for elements that are not -0. */
-    public static void divide(MemorySegment row, long at, int length, float divisor) {
+    /** {@code row /= sum}, as {@link RowOps#normalise} does it. */
+    public static void normalise(MemorySegment row, long at, int length, float sum) {
         MemorySegment memory = NativeMemory.known(row);
+        FloatVector reciprocal = FloatVector.broadcast(FLOATS, 1f / sum);
+        FloatVector negative = FloatVector.broadcast(FLOATS, -sum);
         for (int i = 0; i < length; i += COUNT) {
-            FloatVector.fromMemorySegment(FLOATS, memory, at + i * WORD, ORDER)
-                    .div(divisor)
-                    .intoMemorySegment(memory, at + i * WORD, ORDER);
+            FloatVector x = FloatVector.fromMemorySegment(FLOATS, memory, at + i * WORD, ORDER);
+            FloatVector q = x.mul(reciprocal);
+            q.fma(negative, x).fma(reciprocal, q).intoMemorySegment(memory, at + i * WORD, ORDER);
         }
     }
 }

@@ -69,6 +69,26 @@ public final class RowOps {
         }
     }
 
+    /**
+     * {@code row /= sum} for exponentials and their sum: elements from 0 to 1, or NaN.
+     *
+     * <p>Each quotient is {@code q = x r} with {@code r = 1 / sum}, plus its remainder {@code (x - q sum) r} (Markstein 1990). r and q are
+     * each rounded once, so the remainder is at most 2 u of the quotient; it has two roundings itself, so that what is rounded last is off
+     * by 4 u^2. The error is half an ulp and 2^-22 of one, and at most 2^-149 more where the remainder underflows. Divisions of 16 lanes
+     * take 6.2 cycles each, these three operations about half (Zen 4).
+     *
+     * @param sum from 1 to 2^31, or NaN
+     */
+    public static void normalise(float[] row, int at, int length, float sum) {
+        FloatVector reciprocal = FloatVector.broadcast(FLOATS, 1f / sum);
+        FloatVector negative = FloatVector.broadcast(FLOATS, -sum);
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector x = FloatVector.fromArray(FLOATS, row, at + i);
+            FloatVector q = x.mul(reciprocal);
+            q.fma(negative, x).fma(reciprocal, q).intoArray(row, at + i);
+        }
+    }
+
     /** {@code row += addends}. */
     public static void add(float[] row, int at, int length, float[] addends, int a0) {
         for (int i = 0; i < length; i += COUNT) {

@@ -71,7 +71,7 @@ public final class CrossEntropyCall implements LoopBody {
                 // StrictMath gives the same bits on every machine
                 losses[r] = StrictMath.log(total) - right;
                 if (gradient != null) {
-                    RowOps.divide(row, 0, padded, total);
+                    RowOps.normalise(row, 0, padded, total);
                     row[target] -= 1f;
                     RowOps.divide(row, 0, padded, counted);
                 }

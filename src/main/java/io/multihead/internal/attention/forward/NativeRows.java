@@ -42,9 +42,11 @@ final class NativeRows {
         int whole = keys / PANEL * PANEL;
         int rest = keys - whole;
         NativeSoftmax.maxima(from.memory(), f0 * WORD, whole, buffer, 0);
-        packer.read(from, f0 + whole, 0, 1, 1, rest, buffer, PANEL, PANEL);
-        Arrays.fill(buffer, PANEL + rest, 2 * PANEL, Float.NEGATIVE_INFINITY);
-        max = RowOps.max(buffer, 0, 2 * PANEL);
+        if (rest > 0) {
+            packer.read(from, f0 + whole, 0, 1, 1, rest, buffer, PANEL, PANEL);
+            Arrays.fill(buffer, PANEL + rest, 2 * PANEL, Float.NEGATIVE_INFINITY);
+        }
+        max = RowOps.max(buffer, 0, rest > 0 ? 2 * PANEL : PANEL);
         float shift = max == Float.NEGATIVE_INFINITY ? 0f : max;
         NativeSoftmax.exponentials(from.memory(), f0 * WORD, to.memory(), t0 * WORD, whole, shift, sums);
         if (rest > 0) {
@@ -52,10 +54,18 @@ final class NativeRows {
         }
         total = RowOps.total(sums, 0);
         if (total != 0f) {
-            NativeSoftmax.divide(to.memory(), t0 * WORD, whole, total);
-            RowOps.divide(buffer, PANEL, PANEL, total);
+            NativeSoftmax.normalise(to.memory(), t0 * WORD, whole, total);
         }
-        packer.write(buffer, PANEL, 0, 1, rest, to, t0 + whole, 0, 1);
+        if (rest > 0) {
+            writeRest(packer, rest, to, t0 + whole);
+        }
+    }
+
+    private void writeRest(Packer packer, int rest, Tensor to, long at) {
+        if (total != 0f) {
+            RowOps.normalise(buffer, PANEL, PANEL, total);
+        }
+        packer.write(buffer, PANEL, 0, 1, rest, to, at, 0, 1);
     }
 
     /** Returns the log-sum-exp of the last row. */

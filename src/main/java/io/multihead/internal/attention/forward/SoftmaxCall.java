@@ -161,7 +161,7 @@ public final class SoftmaxCall extends Operation implements LoopBody {
     private void finish(float[] row, float[] shifted, int padded, float shift, float total) {
         if (!logarithm) {
             if (total != 0f) {
-                RowOps.divide(row, 0, padded, total);
+                RowOps.normalise(row, 0, padded, total);
             }
             return;
         }

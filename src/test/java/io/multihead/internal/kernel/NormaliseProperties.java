@@ -1,0 +1,90 @@
+package io.multihead.internal.kernel;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.SplittableRandom;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.Tag;
+import net.jqwik.api.constraints.IntRange;
+import org.junit.jupiter.api.Test;
+
+/** Quotients of the softmax, {@link RowOps#normalise}, beside those in double; in native memory they have the same bits. */
+@Tag("lanes")
+class NormaliseProperties {
+    private static final float GUARD = 77;
+    /** Half an ulp for the last rounding, and 4 u^2 of the quotient before it. */
+    private static final double ULPS = 0.5 + 0x1p-22;
+
+    @Property(tries = 400)
+    void quotientsAreRoundedOnce(@ForAll @IntRange(max = 5) int panels, @ForAll long seed) {
+        SplittableRandom random = new SplittableRandom(seed);
+        float[] row = exponentials(random, panels * Lanes.PANEL);
+        float sum = (float) Math.scalb(1 + random.nextDouble(), random.nextInt(31));
+        float[] quotients = normalised(row, sum);
+        for (int i = 0; i < panels * Lanes.PANEL; i++) {
+            double exact = (double) row[i] / sum;
+            double limit = ULPS * Math.ulp((float) exact) + Float.MIN_VALUE;
+            assertTrue(Math.abs(quotients[i] - exact) <= limit, row[i] + " / " + sum + " gave " + quotients[i]);
+        }
+        assertEquals(GUARD, quotients[panels * Lanes.PANEL]);
+    }
+
+    @Test
+    void equalKeysShareOneAndZeroStaysZero() {
+        for (int count = 1; count <= 1 << 12; count++) {
+            float[] row = new float[Lanes.PANEL + 1];
+            row[0] = 1;
+            float[] quotients = normalised(row, count);
+            assertEquals(1f / count, quotients[0]);
+            assertEquals(Float.floatToRawIntBits(0f), Float.floatToRawIntBits(quotients[1]));
+        }
+    }
+
+    @Test
+    void notANumberStays() {
+        float[] row = new float[Lanes.PANEL + 1];
+        row[1] = Float.NaN;
+        float[] quotients = normalised(row, 2);
+        assertEquals(0f, quotients[0]);
+        assertEquals(Float.NaN, quotients[1]);
+        assertEquals(Float.NaN, normalised(row, Float.NaN)[0]);
+    }
+
+    /** Normalises a row, whose last element is no part of it, in an array and in native memory. */
+    private static float[] normalised(float[] row, float sum) {
+        int length = row.length - 1;
+        float[] quotients = row.clone();
+        quotients[length] = GUARD;
+        RowOps.normalise(quotients, 0, length, sum);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment memory = arena.allocateFrom(ValueLayout.JAVA_FLOAT, row);
+            memory.setAtIndex(ValueLayout.JAVA_FLOAT, length, GUARD);
+            NativeSoftmax.normalise(memory, 0, length, sum);
+            for (int i = 0; i <= length; i++) {
+                assertEquals(
+                        Float.floatToIntBits(quotients[i]),
+                        Float.floatToIntBits(memory.getAtIndex(ValueLayout.JAVA_FLOAT, i)));
+            }
+        }
+        return quotients;
+    }
+
+    /** Numbers from 0 to 1 of any size, subnormal ones too, and one element that is no part of the row. */
+    private static float[] exponentials(SplittableRandom random, int length) {
+        float[] row = new float[length + 1];
+        for (int i = 0; i < length; i++) {
+            row[i] = switch (random.nextInt(8)) {
+                case 0 -> 0f;
+                case 1 -> 1f;
+                case 2 -> (float) Math.scalb(random.nextDouble(), -random.nextInt(149));
+                default -> (float) random.nextDouble();
+            };
+        }
+        return row;
+    }
+}
