@@ -12,6 +12,7 @@ import static io.multihead.internal.kernel.MicroKernel.MR_SMALL;
 
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.MicroKernel;
+import io.multihead.internal.kernel.TileSums;
 import io.multihead.internal.layout.PanelFormat;
 import io.multihead.internal.layout.Panels;
 import io.multihead.internal.layout.Scratch;
@@ -120,7 +121,7 @@ public final class MacroKernel {
                 for (int ir = 0; ir < m; ir += SUM_ROWS) {
                     int rows = Math.min(SUM_ROWS, m - ir);
                     tiles(rows, a0 + ir * ROW, panel, k, MicroKernel.MAX_CHAIN, sum, 0, PANEL);
-                    MicroKernel.add(sum, c, c0 + ir * ldc + jr, ldc, rows, apart);
+                    TileSums.add(sum, c, c0 + ir * ldc + jr, ldc, rows, apart);
                 }
             } else {
                 tiles(m, a0, panel, k, MicroKernel.MAX_CHAIN, c, c0 + jr, ldc);
@@ -155,11 +156,11 @@ public final class MacroKernel {
                 MicroKernel.tilePair(a, a0, b.segment(), rows, b.strideBytes(), depth, to, at);
             } else {
                 MicroKernel.tilePair(a, a0 + first, b.segment(), rows, b.strideBytes(), depth, part, 0);
-                MicroKernel.add(part, to, at, PANEL, 2, HALF);
+                TileSums.add(part, to, at, PANEL, 2, HALF);
             }
         }
         if (accumulate) {
-            MicroKernel.add(sum, c, c0 + column, PANEL, 2, HALF);
+            TileSums.add(sum, c, c0 + column, PANEL, 2, HALF);
         }
     }
 
@@ -189,7 +190,7 @@ public final class MacroKernel {
                         addChain(segments, rows, a0 + ir * ROW, jr, pc, k, sum, 0);
                     }
                 }
-                MicroKernel.addCompensated(sum, 0, c, c0 + ir * ldc + jr, ldc, compensation, rows, apart);
+                TileSums.addCompensated(sum, 0, c, c0 + ir * ldc + jr, ldc, compensation, rows, apart);
             }
         }
     }
@@ -207,7 +208,7 @@ public final class MacroKernel {
             }
         }
         for (int jr = 0; jr < n; jr = Lanes.nextTile(jr, apart)) {
-            MicroKernel.addCompensated(sums, jr / PANEL * step + jr % PANEL, c, c0 + jr, ldc, compensation, m, apart);
+            TileSums.addCompensated(sums, jr / PANEL * step + jr % PANEL, c, c0 + jr, ldc, compensation, m, apart);
         }
     }
 
@@ -220,7 +221,7 @@ public final class MacroKernel {
             tiles(m, from, panel, kc, CHAIN, to, at, PANEL);
         } else {
             tiles(m, from + pc, panel, kc, CHAIN, part, 0, PANEL);
-            MicroKernel.add(part, to, at, PANEL, m, apart);
+            TileSums.add(part, to, at, PANEL, m, apart);
         }
     }
 

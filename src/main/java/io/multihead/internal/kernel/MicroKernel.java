@@ -24,9 +24,10 @@ import jdk.incubator.vector.VectorOperators;
  *
  * <p>The tiles are unrolled by hand because C2 keeps accumulators in registers only as named locals. Six rows take 12
  * accumulators, two registers for B and up to three for A, of 32 registers; where there are 16 ({@link Lanes#FEW_REGISTERS}), tiles have
- * five rows. In tiles of five and four rows {@code k} counts from the start of a chain, which takes fewer additions for addresses: 2 to
- * 5 % and 4 to 12 % faster (Zen 3; six rows are not measured). A tile stores and does no more: with an addition to C at the end, C2
- * reaches its limit of nodes before it has inlined every vector operation, boxes the rest and runs at 1/15 of the speed (12 rows).
+ * five rows. {@code k} counts from the start of a chain, not of the panel, which takes fewer additions for addresses: tiles of five and
+ * four rows are 2 to 5 % and 4 to 12 % faster (Zen 3), those of six rows 1 to 2 % in chains of 64 (Zen 4). A tile stores and does no more:
+ * with an addition to C at the end, C2 reaches its limit of nodes before it has inlined every vector operation, boxes the rest and runs at
+ * 1/15 of the speed (12 rows).
  *
  * <p>The sums of chains are arguments of {@code add}, never receivers. C2 inlines a call only if it knows the receiver's class: that of a
  * chain follows from the multiply-adds, but that of a sum only from the addition itself, which leaves the type profile of the call
@@ -84,32 +85,34 @@ public final class MicroKernel {
             FloatVector s40 = zero, s41 = zero;
             FloatVector s50 = zero, s51 = zero;
             for (int first = 0; first < depth; first += chain) {
-                int end = Math.min(depth, first + chain);
+                int length = Math.min(depth - first, chain);
+                long from = b0 + first * ROW_BYTES;
                 FloatVector c00 = zero, c01 = zero;
                 FloatVector c10 = zero, c11 = zero;
                 FloatVector c20 = zero, c21 = zero;
                 FloatVector c30 = zero, c31 = zero;
                 FloatVector c40 = zero, c41 = zero;
                 FloatVector c50 = zero, c51 = zero;
-                for (int k = first; k < end; k++) {
-                    FloatVector b0k = FloatVector.fromMemorySegment(FLOATS, b, b0 + k * ROW_BYTES, ORDER);
-                    FloatVector b1k = FloatVector.fromMemorySegment(FLOATS, b, b0 + NEXT_BYTES + k * ROW_BYTES, ORDER);
-                    FloatVector x0 = FloatVector.broadcast(FLOATS, a[at + k]);
+                for (int k = 0; k < length; k++) {
+                    FloatVector b0k = FloatVector.fromMemorySegment(FLOATS, b, from + k * ROW_BYTES, ORDER);
+                    FloatVector b1k =
+                            FloatVector.fromMemorySegment(FLOATS, b, from + NEXT_BYTES + k * ROW_BYTES, ORDER);
+                    FloatVector x0 = FloatVector.broadcast(FLOATS, a[at + first + k]);
                     c00 = x0.fma(b0k, c00);
                     c01 = x0.fma(b1k, c01);
-                    FloatVector x1 = FloatVector.broadcast(FLOATS, a[at + k + ROW]);
+                    FloatVector x1 = FloatVector.broadcast(FLOATS, a[at + first + k + ROW]);
                     c10 = x1.fma(b0k, c10);
                     c11 = x1.fma(b1k, c11);
-                    FloatVector x2 = FloatVector.broadcast(FLOATS, a[at + k + 2 * ROW]);
+                    FloatVector x2 = FloatVector.broadcast(FLOATS, a[at + first + k + 2 * ROW]);
                     c20 = x2.fma(b0k, c20);
                     c21 = x2.fma(b1k, c21);
-                    FloatVector x3 = FloatVector.broadcast(FLOATS, a[at + k + 3 * ROW]);
+                    FloatVector x3 = FloatVector.broadcast(FLOATS, a[at + first + k + 3 * ROW]);
                     c30 = x3.fma(b0k, c30);
                     c31 = x3.fma(b1k, c31);
-                    FloatVector x4 = FloatVector.broadcast(FLOATS, a[at + k + 4 * ROW]);
+                    FloatVector x4 = FloatVector.broadcast(FLOATS, a[at + first + k + 4 * ROW]);
                     c40 = x4.fma(b0k, c40);
                     c41 = x4.fma(b1k, c41);
-                    FloatVector x5 = FloatVector.broadcast(FLOATS, a[at + k + 5 * ROW]);
+                    FloatVector x5 = FloatVector.broadcast(FLOATS, a[at + first + k + 5 * ROW]);
                     c50 = x5.fma(b0k, c50);
                     c51 = x5.fma(b1k, c51);
                 }
@@ -461,40 +464,5 @@ public final class MicroKernel {
      */
     private static int unknownOne(int k) {
         return Math.min(1, k);
-    }
-
-    /** Adds a tile T, whose rows are one panel apart and whose vectors are {@code apart} columns apart: C += T. */
-    public static void add(float[] t, float[] c, int c0, int ldc, int rows, int apart) {
-        int second = Lanes.second(apart);
-        for (int row = 0; row < rows; row++) {
-            int at = c0 + row * ldc;
-            FloatVector left = FloatVector.fromArray(FLOATS, t, row * PANEL);
-            FloatVector right = FloatVector.fromArray(FLOATS, t, row * PANEL + second);
-            FloatVector.fromArray(FLOATS, c, at).add(left).intoArray(c, at);
-            FloatVector.fromArray(FLOATS, c, at + second).add(right).intoArray(c, at + second);
-        }
-    }
-
-    /**
-     * Adds a tile as {@link #add} does, with compensation (Kahan 1965): the rounding error of each element is stored {@code lost}
-     * floats after it and added the next time.
-     */
-    public static void addCompensated(float[] t, int t0, float[] c, int c0, int ldc, int lost, int rows, int apart) {
-        int second = Lanes.second(apart);
-        for (int row = 0; row < rows; row++) {
-            int at = c0 + row * ldc;
-            FloatVector left = FloatVector.fromArray(FLOATS, c, at);
-            FloatVector right = FloatVector.fromArray(FLOATS, c, at + second);
-            FloatVector leftTile =
-                    FloatVector.fromArray(FLOATS, t, t0 + row * PANEL).add(FloatVector.fromArray(FLOATS, c, at + lost));
-            FloatVector rightTile = FloatVector.fromArray(FLOATS, t, t0 + row * PANEL + second)
-                    .add(FloatVector.fromArray(FLOATS, c, at + lost + second));
-            FloatVector leftSum = left.add(leftTile);
-            FloatVector rightSum = right.add(rightTile);
-            leftTile.sub(leftSum.sub(left)).intoArray(c, at + lost);
-            rightTile.sub(rightSum.sub(right)).intoArray(c, at + lost + second);
-            leftSum.intoArray(c, at);
-            rightSum.intoArray(c, at + second);
-        }
     }
 }
