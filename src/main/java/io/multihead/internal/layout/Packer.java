@@ -47,6 +47,9 @@ public final class Packer {
             float[] to,
             int t0,
             int ld) {
+        if (columns == 0) {
+            return; // the strides of a tensor without elements may lead beyond its memory
+        }
         if (columnStride != 1 && rowStride == 1 && columns > 1 && rows > 1) {
             readTransposed(from, at, columnStride, rows, columns, to, t0, ld);
         } else if (isOneRun(rowStride, columnStride, columns, ld)) {
@@ -85,6 +88,9 @@ public final class Packer {
             long at,
             long rowStride,
             long columnStride) {
+        if (columns == 0) {
+            return;
+        }
         if (isOneRun(rowStride, columnStride, columns, ld)) {
             codec.write(from, f0, rows * columns, to, at);
             return;
