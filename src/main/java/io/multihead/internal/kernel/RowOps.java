@@ -89,6 +89,15 @@ public final class RowOps {
         }
     }
 
+    /** Sets NaN where an element is not 0: the softmax of a row with a NaN, in which hidden elements stay 0. */
+    public static void spreadNaN(float[] row, int at, int length) {
+        FloatVector nan = FloatVector.broadcast(FLOATS, Float.NaN);
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector x = FloatVector.fromArray(FLOATS, row, at + i);
+            x.blend(nan, x.compare(VectorOperators.NE, 0f)).intoArray(row, at + i);
+        }
+    }
+
     /** {@code row += addends}. */
     public static void add(float[] row, int at, int length, float[] addends, int a0) {
         for (int i = 0; i < length; i += COUNT) {

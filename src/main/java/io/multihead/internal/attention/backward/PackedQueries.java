@@ -230,7 +230,7 @@ final class PackedQueries {
         statistics[MAX_ROWS + r] = Double.isInfinite(logSumExp) ? 0f : (float) (logSumExp - statistics[r]);
     }
 
-    /** Returns {@code sum_j W_ij dW_ij} of one row. */
+    /** Returns {@code sum_j W_ij dW_ij} of one row over the keys with a weight: dW of the others, hidden ones too, may be anything. */
     private static float weightsMean(Tensor weights, Tensor gradient, Staging staging, HeadGroup group, long row) {
         Packer packer = staging.packer();
         long keys = group.problem().keys();
@@ -242,6 +242,7 @@ final class PackedQueries {
             from = group.position(gradient, row) + key * gradient.stride(3);
             packer.read(gradient, from, 0, gradient.stride(3), 1, width, staging.other, 0, ROW);
             int padded = Lanes.roundUp(width, PANEL);
+            ScoreGradient.dropWhereZero(staging.other, staging.rows, padded);
             result += ScoreGradient.dot(staging.rows, 0, staging.other, 0, padded, staging.partial);
         }
         return result;

@@ -8,6 +8,7 @@ import io.multihead.internal.attention.Stage;
 import io.multihead.internal.attention.keyvalue.KeyValueBlock;
 import io.multihead.internal.attention.keyvalue.KeyValueSource;
 import io.multihead.internal.attention.keyvalue.PackedBlocks;
+import io.multihead.internal.attention.mask.BoundMask;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.MicroKernel;
@@ -144,7 +145,7 @@ final class MaterialisedForward {
                     float[] from = own > 0 ? tile.scores() : staging;
                     int at = own > 0 ? scoresOf(first, firstKey) + (row - first) * ROW : 0;
                     if (own > 0) {
-                        RowOps.divide(from, at, Lanes.roundUp(own, PANEL), divisor);
+                        normalise(call.mask, from, at, Lanes.roundUp(own, PANEL), divisor);
                     }
                     // of a row with a NaN, P is NaN for the keys before and after its own as well
                     Arrays.fill(from, at, at + visible.firstOf(row, firstKey, own), 0f);
@@ -157,6 +158,15 @@ final class MaterialisedForward {
                     }
                 }
             }
+        }
+    }
+
+    /** Divides a row's weights; where one is NaN, all are but those that are 0, as those of keys which the mask hides. */
+    private static void normalise(BoundMask mask, float[] weights, int at, int length, float divisor) {
+        if (Float.isNaN(divisor) && mask.hidesSingleKeys()) {
+            RowOps.spreadNaN(weights, at, length);
+        } else {
+            RowOps.divide(weights, at, length, divisor);
         }
     }
 

@@ -158,16 +158,18 @@ public final class SoftmaxCall extends Operation implements LoopBody {
         Arrays.fill(row, visible, padded, Float.NEGATIVE_INFINITY);
     }
 
+    /** Normalises exponentials. In a masked row with a NaN, what is 0, hidden scores among it, stays 0 or minus infinity. */
     private void finish(float[] row, float[] shifted, int padded, float shift, float total) {
-        if (!logarithm) {
-            if (total != 0f) {
-                RowOps.normalise(row, 0, padded, total);
+        boolean spreads = masked && Float.isNaN(total);
+        if (logarithm) {
+            float log = total == 0f ? 0f : (float) StrictMath.log(total);
+            for (int i = 0; i < keys; i++) {
+                row[i] = spreads && shifted[i] == Float.NEGATIVE_INFINITY ? shifted[i] : (shifted[i] - shift) - log;
             }
-            return;
-        }
-        float log = total == 0f ? 0f : (float) StrictMath.log(total);
-        for (int i = 0; i < keys; i++) {
-            row[i] = (shifted[i] - shift) - log;
+        } else if (spreads) {
+            RowOps.spreadNaN(row, 0, padded);
+        } else if (total != 0f) {
+            RowOps.normalise(row, 0, padded, total);
         }
     }
 

@@ -151,6 +151,11 @@ public final class BoundMask {
         return tensorCount > 0;
     }
 
+    /** Returns whether tensors or blocks may hide keys within the range that a query sees. */
+    public boolean hidesSingleKeys() {
+        return hasTensors() || blocks.hides();
+    }
+
     /** Returns whether something is added to scores, which must then be scaled before. */
     public boolean hasBias() {
         return bias;
