@@ -41,8 +41,8 @@ public final class CacheSession {
      * @param file the file to write or to replace
      * @param sequences open sequences, no two the same; none for a file without sequences
      * @throws IOException if writing fails; the old file is then as it was
-     * @throws IllegalArgumentException if a sequence is not open or is there twice, the path has no file name, or threads of {@code cpu}
-     *     may not use the cache's arena
+     * @throws IllegalArgumentException if a sequence is not open or is there twice, the path has no file name, keys are rotated by tables
+     *     ({@link io.multihead.position.Rope#ofTables}), which a file cannot name, or threads of {@code cpu} may not use the cache's arena
      */
     public static void save(Compute cpu, KeyValueCache cache, Path file, int... sequences) throws IOException {
         Operation.execution(cpu);

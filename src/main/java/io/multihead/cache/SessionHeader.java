@@ -125,9 +125,18 @@ record SessionHeader(List<Entry> sequences) {
         List<String> ropes = new ArrayList<>();
         for (int layer = 0; layer < config.layers(); layer++) {
             Rope rope = config.rope(layer);
-            ropes.add(rope == null ? "none" : rope.config().toString());
+            ropes.add(rope == null ? "none" : description(rope));
         }
         return ropes.stream().distinct().count() == 1 ? ropes.getFirst() : String.join(" ", ropes);
+    }
+
+    /** Returns the text of a rotary embedding, with its sections. */
+    private static String description(Rope rope) {
+        if (!rope.hasConfig()) {
+            throw Checks.fail(
+                    "cache", "rotates by " + rope, "expected embeddings made of frequencies, which a file can name");
+        }
+        return rope.toString();
     }
 
     private static String name(int sequence, String field) {

@@ -3,6 +3,7 @@ package io.multihead.cache;
 import static io.multihead.faults.Named.named;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -10,6 +11,7 @@ import io.multihead.cache.KeyValueCache.Config;
 import io.multihead.compute.Compute;
 import io.multihead.format.Safetensors;
 import io.multihead.position.Rope;
+import io.multihead.position.RopeSections;
 import io.multihead.support.ChildJvm;
 import io.multihead.support.Tokens;
 import io.multihead.tensor.DType;
@@ -173,6 +175,31 @@ class CacheSessionTest {
         rejected(CONFIG.withRopes(rope(500), rope(501)), file, "theta=501.0");
         KeyValueCache same = KeyValueCache.paged(CONFIG.withRopes(rope(500), rope(500)), 1L << 20);
         assertEquals(300, same.length(0, CacheSession.load(CPU, same, file)[0]));
+    }
+
+    /** The sections of M-RoPE say which position rotates a pair, so a cache with others would rotate new keys differently. */
+    @Test
+    void sectionsOfRotaryEmbeddingsAreInTheFile() throws IOException {
+        Path file = folder.resolve("session");
+        Config consecutive = CONFIG.withRopes(rope(500).withSections(RopeSections.consecutive(2, 1, 1)));
+        CacheSession.save(CPU, KeyValueCache.paged(consecutive, 1L << 20), file);
+        KeyValueCache same = KeyValueCache.paged(consecutive, 1L << 20);
+        assertEquals(0, CacheSession.load(CPU, same, file).length);
+        rejected(CONFIG.withRopes(rope(500).withSections(RopeSections.interleaved(2, 1, 1))), file, "ropes: Config");
+        rejected(CONFIG, file, "ropes: Config");
+    }
+
+    @Test
+    void tablesOfRotaryEmbeddingsCannotBeNamed() throws IOException {
+        Path file = folder.resolve("session");
+        CacheSession.save(CPU, KeyValueCache.paged(CONFIG, 1L << 20), file);
+        Tensor table = Tensor.zeros(Arena.ofAuto(), DType.F32, 10, 4);
+        Config tables = CONFIG.withRopes(Rope.ofTables(table, table, Rope.Pairing.HALF_SPLIT));
+        rejected(tables, file, "rotates by the tables cos and sin [10, 4], HALF_SPLIT");
+        Path other = folder.resolve("other");
+        KeyValueCache cache = KeyValueCache.paged(tables, 1L << 20);
+        assertThrows(IllegalArgumentException.class, () -> CacheSession.save(CPU, cache, other));
+        assertFalse(Files.exists(other));
     }
 
     @Test
