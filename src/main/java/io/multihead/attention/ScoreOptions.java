@@ -32,8 +32,8 @@ public record ScoreOptions(
      *     infinity
      */
     public ScoreOptions {
-        if (!(softCap >= 0 && softCap <= Float.MAX_VALUE)) {
-            throw Checks.fail("softCap", String.valueOf(softCap), "expected a positive number, or 0 for none");
+        if (!(softCap == 0 || softCap >= Float.MIN_NORMAL && softCap <= Float.MAX_VALUE)) {
+            throw Checks.fail("softCap", String.valueOf(softCap), "expected a normal f32 above 0, or 0 for none");
         }
         slopes = slopes == null ? null : slopes.clone();
         sinks = sinks == null ? null : sinks.clone();

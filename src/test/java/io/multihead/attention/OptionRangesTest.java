@@ -82,9 +82,14 @@ class OptionRangesTest {
         assertEquals(
                 Float.MAX_VALUE, ScoreOptions.NONE.withSoftCap(Float.MAX_VALUE).softCap());
         assertTrue(ScoreOptions.NONE.withSoftCap(0).isNone());
-        for (double bad : new double[] {-Double.MIN_VALUE, Math.nextUp((double) Float.MAX_VALUE), Double.NaN}) {
+        assertEquals(
+                Float.MIN_NORMAL,
+                ScoreOptions.NONE.withSoftCap(Float.MIN_NORMAL).softCap());
+        double small = Math.nextDown((double) Float.MIN_NORMAL);
+        double large = Math.nextUp((double) Float.MAX_VALUE);
+        for (double bad : new double[] {-Double.MIN_VALUE, Double.MIN_VALUE, small, large, Double.NaN}) {
             fails(
-                    "softCap: " + bad + "; expected a positive number, or 0 for none",
+                    "softCap: " + bad + "; expected a normal f32 above 0, or 0 for none",
                     () -> ScoreOptions.NONE.withSoftCap(bad));
         }
         assertEquals(0.25, AttentionOptions.DEFAULT.scaleFor(16));
