@@ -34,7 +34,8 @@ import org.jspecify.annotations.Nullable;
  * to 192 query rows are held between two matrix multiplications.
  *
  * <p>Thread-safe. Results have the same bits for any number of threads, whatever else is in the batch, however the queries are
- * divided over calls, and wherever the memory is. A warm call allocates nothing.
+ * divided over calls, and wherever the memory is; only dropout draws by the index of a query within its call. A warm call allocates nothing,
+ * unless the threads are those of an executor, which is handed objects.
  */
 public final class Attention {
     private static final ScratchKey<ModifiableForward> FORWARD = ScratchKey.ofWorker(ModifiableForward::new);
