@@ -20,6 +20,9 @@ import io.multihead.tensor.Tensor;
  * through f32. The same bits for any number of threads. Stateless and thread-safe; tensors stay the caller's.
  */
 public final class SinusoidalPositions {
+    /** As many positions as a double holds exactly, as {@link Rope} has. */
+    private static final long POSITIONS = 1L << 53;
+
     private static final double BASE = 10_000;
     private static final FloatsKey ENCODING = new FloatsKey();
     private static final FloatsKey SUM = new FloatsKey();
@@ -31,7 +34,7 @@ public final class SinusoidalPositions {
      *
      * @param cpu threads and scratch
      * @param to {@code [..., tokens, dim]}, any floating type and strides; written
-     * @param offset position of the first token, at least 0
+     * @param offset position of the first token, at least 0; all positions are below 2^53
      * @throws IllegalArgumentException if the tensor or the offset does not fit; nothing has been written then
      */
     public static void fill(Compute cpu, Tensor to, long offset) {
@@ -43,7 +46,7 @@ public final class SinusoidalPositions {
      *
      * @param cpu threads and scratch
      * @param to {@code [..., tokens, dim]}, any floating type and strides; added to, rounding to f32 and to its element type
-     * @param offset position of the first token, at least 0
+     * @param offset position of the first token, at least 0; all positions are below 2^53
      * @throws IllegalArgumentException if the tensor or the offset does not fit; nothing has been written then
      */
     public static void add(Compute cpu, Tensor to, long offset) {
@@ -59,6 +62,9 @@ public final class SinusoidalPositions {
         new TensorChecks(cpu).writes("to", to, to.shape());
         RowView rows = RowView.of(to, 1);
         long tokens = to.dim(-2);
+        if (offset > POSITIONS - tokens) {
+            throw Checks.fail("offset", offset + " for " + tokens + " tokens", "expected positions below " + POSITIONS);
+        }
         double[] rates = rates(dim);
         RowLoop.run(cpu, tokens, (token, scratch) -> {
             Packer packer = scratch.packer();

@@ -66,6 +66,10 @@ class SinusoidalPositionsTest {
     void badPositionsWriteNothing() {
         Tensor to = Tensor.of(new float[4], 2, 2);
         Named.message("offset: -1; expected at least 0", () -> SinusoidalPositions.fill(SERIAL, to, -1));
+        long first = (1L << 53) - to.dim(-2) + 1;
+        Named.message(
+                "offset: " + first + " for " + to.dim(-2) + " tokens; expected positions below 9007199254740992",
+                () -> SinusoidalPositions.add(SERIAL, to, first));
         Named.message(
                 "to: shape [4]; expected [..., tokens, dim]",
                 () -> SinusoidalPositions.add(SERIAL, Tensor.of(new float[4]), 0));
