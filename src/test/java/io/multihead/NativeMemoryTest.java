@@ -93,7 +93,7 @@ class NativeMemoryTest {
             Gemm.multiply(cpu, x, x, y, GemmOptions.DEFAULT);
             long used = committed() - before;
             cpu.trim();
-            // panels of the columns of B that a task multiplies: 1024, or 352 with 16 vector registers
+            // panels of the columns of B that a task multiplies: 1024, or 384 with 16 vector registers
             long least = Lanes.FEW_REGISTERS ? MIB : 4 * MIB;
             long rest = committed() - before;
             report(used >= least && rest < Math.min(MIB, used / 2) && cpu.heldBytes() == 0, used);

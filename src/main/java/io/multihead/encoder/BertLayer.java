@@ -112,7 +112,7 @@ record BertLayer(
     }
 
     /** Returns the bytes that this process holds for itself. */
-    long heapBytes() {
+    long ownBytes() {
         long bytes = attentionNorm.bytes() + outputNorm.bytes();
         for (PackedLinear linear : linears()) {
             bytes += linear.panelBytes(false) + linear.biasBytes();

@@ -65,10 +65,10 @@ final class BertModel {
     }
 
     /** Returns the bytes of weights that are not mapped: packed matrices, and arrays. */
-    long heapBytes() {
-        long bytes = embeddings.heapBytes();
+    long ownBytes() {
+        long bytes = embeddings.ownBytes();
         for (BertLayer layer : layers) {
-            bytes += layer.heapBytes();
+            bytes += layer.ownBytes();
         }
         return bytes;
     }

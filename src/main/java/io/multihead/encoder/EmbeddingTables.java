@@ -36,7 +36,7 @@ record EmbeddingTables(Tensor words, Tensor positions, Tensor types, NormWeights
     }
 
     /** Returns the bytes of the normalisation, and of tables that are on the Java heap. */
-    long heapBytes() {
+    long ownBytes() {
         return norm.bytes() + tables(false);
     }
 

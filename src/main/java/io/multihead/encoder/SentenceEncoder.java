@@ -20,7 +20,8 @@ import java.util.function.IntConsumer;
  *
  * <p>Texts are packed into batches of about 512 tokens without padding. A vector has the same bits alone and in any batch, for any
  * number of threads and at every lane width. Empty text is the sequence of {@code [CLS]} and {@code [SEP]}, as in
- * sentence-transformers, and has a vector like any other. A warm call allocates its results and a few hundred bytes per batch.
+ * sentence-transformers, and has a vector like any other. A warm call of one thread allocates its results and, with a
+ * prompt, the texts with the prompt.
  *
  * <p>Immutable and thread-safe; virtual threads may call it. The {@code with} methods return views that share weights and
  * threads. {@link #close} unmaps the weights of all of them; the {@link Compute} stays the caller's.
@@ -266,8 +267,8 @@ public final class SentenceEncoder implements AutoCloseable {
      *
      * @return a number of bytes that does not change
      */
-    public long heapBytes() {
-        return core.model.heapBytes();
+    public long ownBytes() {
+        return core.model.ownBytes();
     }
 
     /**

@@ -76,7 +76,7 @@ class BertOnnxTest {
                 SentenceEncoder actual = load()) {
             assertEquals(TinyModel.POSITIONS, actual.maxTokens());
             assertEquals(0, actual.mappedBytes());
-            assertEquals(expected.heapBytes() + expected.mappedBytes(), actual.heapBytes());
+            assertEquals(expected.ownBytes() + expected.mappedBytes(), actual.ownBytes());
             assertArrayEquals(expected.embed("abc de fghij"), actual.embed("abc de fghij"));
         }
     }

@@ -129,7 +129,7 @@ class EncoderFileTest {
             long tables = (60 + TinyModel.POSITIONS + 2) * TinyModel.DIM;
             long panels = 2 * (21 * 64 + 21 * 32 + 21 * 64 + 37 * 32);
             assertEquals(4 * (tables + panels), mapped.mappedBytes());
-            assertEquals(4 * (2 * (63 + 21 + 37 + 21) + 10 * 32), mapped.heapBytes());
+            assertEquals(4 * (2 * (63 + 21 + 37 + 21) + 10 * 32), mapped.ownBytes());
         }
     }
 

@@ -222,7 +222,7 @@ class EncoderFolderTest {
             long tables = (60 + TinyModel.POSITIONS + 2) * TinyModel.DIM;
             assertEquals(4 * tables, encoder.mappedBytes());
             long products = 21 * 64 + 63 + 21 * 32 + 21 + 21 * 64 + 37 + 37 * 32 + 21;
-            assertEquals(4 * (2 * products + 10 * 32), encoder.heapBytes());
+            assertEquals(4 * (2 * products + 10 * 32), encoder.ownBytes());
         }
     }
 

@@ -112,8 +112,8 @@ class SentenceEncoderGoldenTest {
     @Test
     void weightsAreHeldOnce() {
         long weights = 4L * 22_565_376;
-        assertTrue(ENCODER.heapBytes() >= weights, ENCODER.heapBytes() + " bytes");
-        assertTrue(ENCODER.heapBytes() <= 1.15 * weights, ENCODER.heapBytes() + " bytes");
+        assertTrue(ENCODER.ownBytes() >= weights, ENCODER.ownBytes() + " bytes");
+        assertTrue(ENCODER.ownBytes() <= 1.15 * weights, ENCODER.ownBytes() + " bytes");
     }
 
     /** Vectors with their headers and the array that holds them; texts of several batches. */
