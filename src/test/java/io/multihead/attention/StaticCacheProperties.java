@@ -54,7 +54,7 @@ class StaticCacheProperties {
     @Provide
     Arbitrary<Integer> maxTokens() {
         return Arbitraries.oneOf(
-                Arbitraries.integers().between(0, 70), Arbitraries.of(255, 256, 257, 300, 513, 1024, 1300));
+                Arbitraries.integers().between(0, 70), Arbitraries.of(255, 256, 257, 300, 513, 1024, 1300, 2060, 3400));
     }
 
     @Provide

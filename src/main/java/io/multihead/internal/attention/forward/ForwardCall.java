@@ -7,7 +7,6 @@ import io.multihead.internal.attention.Stage;
 import io.multihead.internal.attention.keyvalue.KeyValueSource;
 import io.multihead.internal.attention.keyvalue.TensorKeyValues;
 import io.multihead.internal.attention.mask.BoundMask;
-import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.ScratchKey;
@@ -103,7 +102,7 @@ public class ForwardCall extends Operation implements LoopBody {
     private void runTasks() {
         boolean materialised = arguments.materialises();
         boolean saving = arguments.savesStates();
-        schedule.build(arguments.problem, arguments.source(), materialised, saving, parallelism());
+        schedule.build(arguments, parallelism());
         if (materialised) {
             String argument = arguments.tensors.weights() != null ? "weights" : "scores";
             MaterialisedForward.requireScoresFit(schedule, arguments.source(), argument);
@@ -111,7 +110,8 @@ public class ForwardCall extends Operation implements LoopBody {
         merging = false;
         if (schedule.isSplit() && !saving) {
             stateFloats = (int) schedule.mostRows() * OnlineSoftmax.stateFloats(arguments.problem.valueDim());
-            states = memory.atLeast(states, Checks.fitsInt((long) schedule.tasks() * stateFloats, "splits"));
+            // an int: otherwise the schedule does not split the keys
+            states = memory.atLeast(states, Math.multiplyExact(schedule.tasks(), stateFloats));
             run(this, schedule.tasks());
             merging = true;
         }
@@ -148,7 +148,7 @@ public class ForwardCall extends Operation implements LoopBody {
                 schedule.keepsPacked(),
                 Math.ceilDiv(schedule.tasks(), parallelism()));
         int state = task * stateFloats;
-        long split = schedule.firstSplit() + schedule.split(task);
+        long split = schedule.splitNumber(task);
         if (arguments.savesStates()) {
             worker.writeSplit(arguments, packer, split);
         } else if (merging) {

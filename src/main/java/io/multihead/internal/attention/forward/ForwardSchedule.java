@@ -3,6 +3,7 @@ package io.multihead.internal.attention.forward;
 import io.multihead.internal.attention.AttentionProblem;
 import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.attention.keyvalue.KeyValueSource;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.Lanes;
 
 /**
@@ -19,82 +20,102 @@ final class ForwardSchedule {
     private static final int SPLITS = 4;
     private static final int COLUMNS = 5;
 
+    private final SplitRange range = new SplitRange();
     private int[] table = new int[0];
     private long[] firstRows = new long[0];
+    private long[] firstSplits = new long[0];
     private int tasks;
     private boolean split;
-    private long firstSplit;
     private boolean keepsPacked;
     private long longest;
     private long mostRows;
 
-    /**
-     * Builds the table.
-     *
-     * @param materialised whether all scores of a task are held at once, because weights or scores are wanted
-     * @param saving whether the states of splits are wanted, so that each split is a task whatever that costs
-     */
-    void build(AttentionProblem problem, KeyValueSource source, boolean materialised, boolean saving, int threads) {
-        measure(problem, source);
-        int maxRows = keepsPacked || materialised ? Blocking.TASK_ROWS : Blocking.TASK_ROWS_REPACKED;
-        split = saving;
-        fill(problem, source, maxRows, saving, threads);
-        if (!saving && leavesThreadsIdle(threads) && !materialised) {
+    /** Builds the table. Where the caller wants the states of splits, each split is a task whatever that costs. */
+    void build(ForwardArguments call, int threads) {
+        measure(call.problem, call.source());
+        int maxRows = keepsPacked || call.materialises() ? Blocking.TASK_ROWS : Blocking.TASK_ROWS_REPACKED;
+        split = call.savesStates();
+        fill(call, maxRows, threads);
+        if (!split && !call.materialises() && leavesThreadsIdle(threads) && canSplit(call)) {
             split = true;
-            fill(problem, source, maxRows, saving, threads);
+            fill(call, maxRows, threads);
         }
     }
 
     private void measure(AttentionProblem problem, KeyValueSource source) {
         longest = 0;
         mostRows = 0;
-        firstSplit = source.start() / Blocking.KEY_SPLIT;
         for (int sequence = 0; sequence < problem.sequences(); sequence++) {
             longest = Math.max(longest, source.keys(sequence));
             mostRows = Math.max(mostRows, problem.headsPerGroup() * problem.queries(sequence));
         }
-        int widths = Lanes.roundUp(problem.headDim(), Lanes.PANEL) + Lanes.roundUp(problem.valueDim(), Lanes.PANEL);
-        keepsPacked = longest * widths <= Blocking.PACKED_FLOATS;
+        long widths =
+                (long) Lanes.roundUp(problem.headDim(), Lanes.PANEL) + Lanes.roundUp(problem.valueDim(), Lanes.PANEL);
+        // the first condition keeps the product from overflowing
+        keepsPacked = longest <= Blocking.PACKED_FLOATS && longest * widths <= Blocking.PACKED_FLOATS;
     }
 
-    /** Returns whether there are so few tasks, each of one tile at most, that splitting the keys pays. */
+    /** Returns whether there are so few tasks, each of one tile at most, that splitting the keys may pay. */
     private boolean leavesThreadsIdle(int threads) {
         return threads > 1
                 && tasks > 0
                 && tasks < (long) threads * Blocking.TASKS_PER_THREAD
-                && mostRows <= Blocking.QUERY_TILE
-                && longest - firstSplit * Blocking.KEY_SPLIT > Blocking.KEY_SPLIT;
+                && mostRows <= Blocking.QUERY_TILE;
+    }
+
+    /** Returns whether the queries of a sequence see several splits, and the states of those of all sequences fit one array. */
+    private boolean canSplit(ForwardArguments call) {
+        AttentionProblem problem = call.problem;
+        boolean several = false;
+        long free = Checks.MAX_ARRAY_LENGTH / (mostRows * OnlineSoftmax.stateFloats(problem.valueDim()));
+        for (int sequence = 0; sequence < problem.sequences(); sequence++) {
+            if (problem.queries(sequence) > 0) {
+                range.setVisible(problem, call.mask, call.source(), sequence);
+                several |= range.count() > 1;
+                if (range.count() > free / problem.keyValueHeads()) {
+                    return false;
+                }
+                free -= range.count() * problem.keyValueHeads();
+            }
+        }
+        return several;
     }
 
     /**
      * Tasks of one head group follow each other, so that a thread finds its keys still packed; later rows first, since under a
      * causal mask they cost most and see every key that the others see.
      */
-    private void fill(AttentionProblem problem, KeyValueSource source, int maxRows, boolean saving, int threads) {
+    private void fill(ForwardArguments call, int maxRows, int threads) {
+        AttentionProblem problem = call.problem;
         tasks = 0;
-        long groups = problem.sequences() * problem.keyValueHeads() * (saving ? splits(source, source.maxKeys()) : 1);
+        long stored = call.savesStates() ? SplitRange.stored(call.source()) : 1;
+        long groups = problem.sequences() * problem.keyValueHeads() * stored;
         long wanted =
                 threads == 1 || groups == 0 ? 1 : Math.ceilDiv((long) threads * Blocking.TASKS_PER_THREAD, groups);
         for (int sequence = 0; sequence < problem.sequences(); sequence++) {
             long rows = problem.headsPerGroup() * problem.queries(sequence);
             int taskRows = rowsPerTask(rows, maxRows, wanted);
             long chunks = Math.ceilDiv(rows, (long) taskRows);
-            int splits = split ? splits(source, saving ? source.maxKeys() : source.keys(sequence)) : 1;
-            reserve(Math.addExact(tasks, Math.toIntExact(problem.keyValueHeads() * chunks * splits)));
+            setRange(call, sequence);
+            long added = Math.multiplyExact(problem.keyValueHeads() * chunks, range.count());
+            reserve(Math.toIntExact(Math.addExact(tasks, added)));
             for (int keyValueHead = 0; keyValueHead < problem.keyValueHeads(); keyValueHead++) {
                 for (long chunk = chunks - 1; chunk >= 0; chunk--) {
                     long firstRow = chunk * taskRows;
-                    for (int s = 0; s < splits; s++) {
-                        add(sequence, keyValueHead, firstRow, (int) Math.min(taskRows, rows - firstRow), s, splits);
-                    }
+                    addSplits(sequence, keyValueHead, firstRow, (int) Math.min(taskRows, rows - firstRow));
                 }
             }
         }
     }
 
-    /** Returns the number of splits from the first stored key to {@code end}; one if there are no keys. */
-    static int splits(KeyValueSource source, long end) {
-        return (int) Math.max(1, Math.ceilDiv(end - source.start(), (long) Blocking.KEY_SPLIT));
+    private void setRange(ForwardArguments call, int sequence) {
+        if (call.savesStates()) {
+            range.setStored(call.source());
+        } else if (split) {
+            range.setVisible(call.problem, call.mask, call.source(), sequence);
+        } else {
+            range.setWhole();
+        }
     }
 
     private static int rowsPerTask(long rows, int maxRows, long wantedTasks) {
@@ -103,15 +124,19 @@ final class ForwardSchedule {
         return (int) Math.min(Math.max(size, 1), maxRows);
     }
 
-    private void add(int sequence, int keyValueHead, long firstRow, int rows, int splitIndex, int splits) {
-        int line = tasks * COLUMNS;
-        table[line + SEQUENCE] = sequence;
-        table[line + KEY_VALUE_HEAD] = keyValueHead;
-        table[line + ROWS] = rows;
-        table[line + SPLIT] = splitIndex;
-        table[line + SPLITS] = splits;
-        firstRows[tasks] = firstRow;
-        tasks++;
+    /** Adds a task for each split of the range; {@link #reserve} has made sure that their number is an int. */
+    private void addSplits(int sequence, int keyValueHead, long firstRow, int rows) {
+        for (int s = 0; s < range.count(); s++) {
+            int line = tasks * COLUMNS;
+            table[line + SEQUENCE] = sequence;
+            table[line + KEY_VALUE_HEAD] = keyValueHead;
+            table[line + ROWS] = rows;
+            table[line + SPLIT] = s;
+            table[line + SPLITS] = (int) range.count();
+            firstRows[tasks] = firstRow;
+            firstSplits[tasks] = range.first();
+            tasks++;
+        }
     }
 
     /** Makes room for the tasks; lines that are filled in already are kept. */
@@ -120,6 +145,7 @@ final class ForwardSchedule {
             int length = Math.max(wanted, Math.min(2 * tasks, Integer.MAX_VALUE / COLUMNS));
             table = java.util.Arrays.copyOf(table, Math.multiplyExact(length, COLUMNS));
             firstRows = java.util.Arrays.copyOf(firstRows, length);
+            firstSplits = java.util.Arrays.copyOf(firstSplits, length);
         }
     }
 
@@ -130,11 +156,6 @@ final class ForwardSchedule {
     /** Returns whether each task has one split of the keys, whose states are saved. */
     boolean isSplit() {
         return split;
-    }
-
-    /** Returns the number of the split that tasks count theirs from: keys before it are not stored in the source. */
-    long firstSplit() {
-        return firstSplit;
     }
 
     /** Returns whether a thread keeps the packed keys and values of a whole head group from task to task. */
@@ -168,10 +189,17 @@ final class ForwardSchedule {
         return table[task * COLUMNS + ROWS];
     }
 
+    /** Returns the index of the task's split among those of its rows. */
     int split(int task) {
         return table[task * COLUMNS + SPLIT];
     }
 
+    /** Returns the number of the task's split, counted from key 0 of the sequence. */
+    long splitNumber(int task) {
+        return firstSplits[task] + split(task);
+    }
+
+    /** Returns the number of splits that the task's rows have. */
     int splits(int task) {
         return table[task * COLUMNS + SPLITS];
     }

@@ -47,7 +47,7 @@ public final class SplitStates {
 
     /** Returns the shape of the states of all splits of a source. */
     public static Shape shape(Tensor query, KeyValueSource source) {
-        int splits = ForwardSchedule.splits(source, source.maxKeys());
+        long splits = SplitRange.stored(source);
         return Shape.of(query.dim(0), query.dim(1), query.dim(2), splits, size(source.valueDim()));
     }
 
@@ -57,7 +57,7 @@ public final class SplitStates {
                 && states.dim(0) == query.dim(0)
                 && states.dim(1) == query.dim(1)
                 && states.dim(2) == query.dim(2)
-                && states.dim(3) == ForwardSchedule.splits(source, source.maxKeys())
+                && states.dim(3) == SplitRange.stored(source)
                 && states.dim(4) == size(source.valueDim());
     }
 
