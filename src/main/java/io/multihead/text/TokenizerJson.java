@@ -36,7 +36,12 @@ final class TokenizerJson {
         JsonObject vocabulary = model.object("vocab");
         Map<String, Integer> special = special(file, vocabulary);
         List<String> tokens = Arrays.asList(tokens(vocabulary, special));
-        String[] ends = template(file.object("post_processor"));
+        JsonObject processor = file.object("post_processor");
+        String[] ends = template(processor);
+        int first = id(tokens, ends[0]);
+        int last = id(tokens, ends[1]);
+        requireId(processor, "cls", ends[0], first);
+        requireId(processor, "sep", ends[1], last);
         return new WordPieceModel(
                 tokens,
                 special,
@@ -47,8 +52,8 @@ final class TokenizerJson {
                 normalization(file.object("normalizer")),
                 prefix,
                 id(tokens, model.text("unk_token")),
-                id(tokens, ends[0]),
-                id(tokens, ends[1]),
+                first,
+                last,
                 truncation(file));
     }
 
@@ -138,13 +143,31 @@ final class TokenizerJson {
         for (Object element : processor.array("single")) {
             JsonObject part = JsonObject.of("tokenizer.post_processor.single", element);
             boolean text = part.has("Sequence");
-            names.add((text ? "$" : "")
-                    + part.object(text ? "Sequence" : "SpecialToken").text("id"));
+            JsonObject described = part.object(text ? "Sequence" : "SpecialToken");
+            described.require("type_id", 0L);
+            names.add((text ? "$" : "") + described.text("id"));
         }
         if (names.size() != 3 || !names.get(1).equals("$A")) {
             throw processor.fail("single", "a special token, sequence A and a special token");
         }
         return new String[] {names.get(0), names.get(2)};
+    }
+
+    /** Fails if the template puts another id before or after a text than the vocabulary has for the token. */
+    private static void requireId(JsonObject processor, String member, String token, int id) {
+        if (processor.has(member)) {
+            List<?> pair = processor.array(member);
+            if (pair.size() != 2 || !pair.get(1).equals((long) id)) {
+                throw processor.fail(member, "[" + token + ", " + id + "], as in the vocabulary");
+            }
+        }
+        JsonObject tokens = processor.has("special_tokens") ? processor.object("special_tokens") : null;
+        if (tokens != null && tokens.has(token)) {
+            JsonObject described = tokens.object(token);
+            if (!described.array("ids").equals(List.of((long) id))) {
+                throw described.fail("ids", "[" + id + "], as in the vocabulary");
+            }
+        }
     }
 
     private static String named(JsonObject processor, String member) {
@@ -156,9 +179,12 @@ final class TokenizerJson {
     }
 
     private static OptionalInt truncation(JsonObject file) {
-        return file.has("truncation")
-                ? OptionalInt.of(file.object("truncation").integer("max_length", 1, Integer.MAX_VALUE))
-                : OptionalInt.empty();
+        if (!file.has("truncation")) {
+            return OptionalInt.empty();
+        }
+        JsonObject truncation = file.object("truncation");
+        truncation.require("direction", "Right");
+        return OptionalInt.of(truncation.integer("max_length", 1, Integer.MAX_VALUE));
     }
 
     static byte[] write(WordPieceModel model) {

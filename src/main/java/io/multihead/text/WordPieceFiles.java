@@ -1,8 +1,5 @@
 package io.multihead.text;
 
-import io.multihead.internal.base.Checks;
-import io.multihead.internal.base.Json;
-import io.multihead.internal.base.JsonObject;
 import java.io.IOException;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
@@ -18,18 +15,27 @@ final class WordPieceFiles {
     static WordPieceModel load(Path folder) throws IOException {
         Path json = folder.resolve("tokenizer.json");
         if (Files.exists(json)) {
-            try {
-                return TokenizerJson.parse(Files.readAllBytes(json));
-            } catch (IllegalArgumentException wrong) {
-                throw new IllegalArgumentException(json + ": " + wrong.getMessage(), wrong);
-            }
+            return named(json, () -> TokenizerJson.parse(Files.readAllBytes(json)));
         }
         Path text = folder.resolve("vocab.txt");
-        TextNormalization normalization = normalization(folder.resolve("tokenizer_config.json"));
+        List<String> tokens = named(text, () -> lines(text));
+        TextNormalization normalization = named(folder, () -> {
+            VocabularyFolder.requireBert(folder, tokens);
+            return VocabularyFolder.normalization(folder);
+        });
+        return named(text, () -> WordPieceModel.of(tokens, normalization));
+    }
+
+    private interface Reader<T> {
+        T read() throws IOException;
+    }
+
+    /** Puts a path before the message of what is wrong there. */
+    private static <T> T named(Path path, Reader<T> reader) throws IOException {
         try {
-            return WordPieceModel.of(lines(text), normalization);
+            return reader.read();
         } catch (IllegalArgumentException wrong) {
-            throw new IllegalArgumentException(text + ": " + wrong.getMessage(), wrong);
+            throw new IllegalArgumentException(path + ": " + wrong.getMessage(), wrong);
         }
     }
 
@@ -50,27 +56,5 @@ final class WordPieceFiles {
             at = end + 1;
         }
         return tokens;
-    }
-
-    /** Uncased unless the configuration says otherwise, as the reference's {@code BertTokenizer}. */
-    private static TextNormalization normalization(Path file) throws IOException {
-        if (!Files.exists(file)) {
-            return TextNormalization.UNCASED;
-        }
-        try {
-            JsonObject config =
-                    new JsonObject("tokenizer_config", Json.object("tokenizer_config", Files.readAllBytes(file)));
-            boolean lowercase = config.flag("do_lower_case", true);
-            if (!config.flag("do_basic_tokenize", true)) {
-                throw Checks.fail("do_basic_tokenize", "false", "expected true");
-            }
-            return new TextNormalization(
-                    true,
-                    config.flag("tokenize_chinese_chars", true),
-                    config.flag("strip_accents", lowercase),
-                    lowercase);
-        } catch (IllegalArgumentException wrong) {
-            throw new IllegalArgumentException(file + ": " + wrong.getMessage(), wrong);
-        }
     }
 }

@@ -202,6 +202,9 @@ class WordPieceTest {
                 "\"normalized\": false | \"normalized\": true | tokenizer.added_tokens.normalized: true; expected false",
                 "\"normalized\": false | \"lstrip\": true | tokenizer.added_tokens.lstrip: true; expected false",
                 "[\"[CLS]\", 2] | [\"<s>\", 2] | vocabulary: no token \"<s>\"; expected one",
+                "[\"[CLS]\", 2] | [\"[CLS]\", 3] | tokenizer.post_processor.cls: [[CLS], 3]; expected [[CLS], 2], as in the vocabulary",
+                "[\"[SEP]\", 3] | [\"[SEP]\"] | tokenizer.post_processor.sep: [[SEP]]; expected [[SEP], 3], as in the vocabulary",
+                "\"normalizer\" | \"truncation\": {\"direction\": \"Left\", \"max_length\": 5}, \"normalizer\" | tokenizer.truncation.direction: Left; expected Right",
                 "\"##\" | \"@@\" | tokenizer.model.continuing_subword_prefix: @@; expected ##",
                 "100 | 200 | tokenizer.model.max_input_chars_per_word: 200; expected 100",
                 "\"normalizer\" | \"normaliser\" | tokenizer.normalizer: null; expected an object",
@@ -213,6 +216,34 @@ class WordPieceTest {
         String json = JSON.replace(part, instead);
         IllegalArgumentException wrong = assertThrows(
                 IllegalArgumentException.class, () -> WordPiece.ofTokenizerJson(json.getBytes(StandardCharsets.UTF_8)));
+        assertTrue(wrong.getMessage().contains(message), wrong.getMessage());
+    }
+
+    /** The ids and types of a template, part by part, and what the message says of others. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "\"ids\": [2] | \"ids\": [3] | special_tokens.[CLS].ids: [3]; expected [2], as in the vocabulary",
+                "\"ids\": [3] | \"ids\": [3, 3] | special_tokens.[SEP].ids: [3, 3]; expected [3], as in the vocabulary",
+                "\"A\", \"type_id\": 0 | \"A\", \"type_id\": 1 | tokenizer.post_processor.single.Sequence.type_id: 1; expected 0",
+                "\"SpecialToken\": {\"id\": \"[SEP]\" | \"SpecialToken\": {\"type_id\": 1, \"id\": \"[SEP]\" | type_id: 1; expected 0",
+            })
+    void aTemplateHasTheVocabularysIdsAndType0(String part, String instead, String message) {
+        String template = """
+                {"type": "TemplateProcessing",
+                 "single": [{"SpecialToken": {"id": "[CLS]"}}, {"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "[SEP]"}}],
+                 "special_tokens": {"[CLS]": {"id": "[CLS]", "ids": [2]}, "[SEP]": {"id": "[SEP]", "ids": [3]}}}
+                """;
+        String json = JSON.replaceFirst(
+                "\\{\"type\": \"BertProcessing.*\\}", java.util.regex.Matcher.quoteReplacement(template));
+        assertArrayEquals(
+                new int[] {2, 4, 3},
+                WordPiece.ofTokenizerJson(json.getBytes(StandardCharsets.UTF_8)).encode("un"));
+        byte[] changed = json.replace(part, instead).getBytes(StandardCharsets.UTF_8);
+        IllegalArgumentException wrong =
+                assertThrows(IllegalArgumentException.class, () -> WordPiece.ofTokenizerJson(changed));
         assertTrue(wrong.getMessage().contains(message), wrong.getMessage());
     }
 
