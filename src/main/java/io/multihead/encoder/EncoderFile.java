@@ -35,7 +35,8 @@ final class EncoderFile {
 
     private EncoderFile() {}
 
-    static void write(Path file, EncoderCore core, EncoderOptions options, Map<String, String> prompts)
+    static void write(
+            Path file, EncoderCore core, EncoderOptions options, Map<String, String> prompts, String defaultPrompt)
             throws IOException {
         byte[] tokenizer = core.tokenizer.toTokenizerJson();
         Map<String, Tensor> tensors = core.model.packed();
@@ -44,7 +45,7 @@ final class EncoderFile {
         metadata.put("format", FORMAT);
         metadata.put("panels", PackedWeights.layout());
         metadata.put("config", JsonWriter.write("config", core.model.config.toJson()));
-        metadata.put("options", JsonWriter.write("options", toJson(options, prompts)));
+        metadata.put("options", JsonWriter.write("options", toJson(options, prompts, defaultPrompt)));
         Safetensors.write(file, tensors, metadata);
     }
 
@@ -74,7 +75,9 @@ final class EncoderFile {
                     cpu,
                     () -> BertModel.ofPacked(config, new Weights(names, "", file::get)),
                     () -> WordPiece.ofTokenizerJson(bytes(file)));
-            return new LoadedEncoder(core, options, prompts, arena);
+            String defaultPrompt =
+                    described.has("default_prompt") ? described.text("default_prompt") : options.prompt();
+            return new LoadedEncoder(core, options, prompts, defaultPrompt, arena);
         } catch (IllegalArgumentException wrong) {
             throw new IllegalArgumentException(path + ": " + wrong.getMessage(), wrong);
         }
@@ -100,13 +103,15 @@ final class EncoderFile {
         return bytes.memory().toArray(ValueLayout.JAVA_BYTE);
     }
 
-    private static Map<String, Object> toJson(EncoderOptions options, Map<String, String> prompts) {
+    private static Map<String, Object> toJson(
+            EncoderOptions options, Map<String, String> prompts, String defaultPrompt) {
         Map<String, Object> json = new LinkedHashMap<>();
         json.put("pooling", options.pooling().name());
         json.put("normalized", options.normalized());
         json.put("max_tokens", options.maxTokens());
         json.put("long_texts", options.longTexts().name());
         json.put("prompt", options.prompt());
+        json.put("default_prompt", defaultPrompt);
         json.put("prompts", new TreeMap<>(prompts)); // the same bytes each time
         return json;
     }

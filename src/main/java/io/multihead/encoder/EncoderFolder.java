@@ -52,7 +52,7 @@ final class EncoderFolder {
                     cpu, () -> model(Safetensors.map(weights, arena), weights, config), () -> WordPiece.load(files));
             EncoderOptions options =
                     new EncoderOptions(modules.pooling, modules.normalized, maxTokens, LongTexts.TRUNCATE, prompt);
-            return new LoadedEncoder(core, options, Map.copyOf(prompts), arena);
+            return new LoadedEncoder(core, options, Map.copyOf(prompts), prompt, arena);
         } catch (Throwable failed) {
             arena.close();
             throw failed;
@@ -161,6 +161,10 @@ final class EncoderFolder {
 
     /** Returns the length that the folder names, or else the tokenizer's, which is at most the positions that the model has. */
     private static int maxTokens(Path folder, BertConfig config) throws IOException {
+        Path tokenizer = folder.resolve("tokenizer_config.json");
+        OptionalInt tokenizerLength = Files.exists(tokenizer)
+                ? OptionalInt.of(read(tokenizer, tokens -> tokenizerLength(tokens, config)))
+                : OptionalInt.empty();
         Path file = folder.resolve("sentence_bert_config.json");
         if (Files.exists(file)) {
             OptionalInt named = read(file, sentence -> {
@@ -173,14 +177,12 @@ final class EncoderFolder {
                 return named.getAsInt();
             }
         }
-        Path tokenizer = folder.resolve("tokenizer_config.json");
-        return Files.exists(tokenizer)
-                ? read(tokenizer, tokens -> tokenizerLength(tokens, config))
-                : config.positions();
+        return tokenizerLength.orElse(config.positions());
     }
 
     /** Returns {@code model_max_length}, for which a number of 31 digits stands where there is no limit, or the model's positions. */
     private static int tokenizerLength(JsonObject tokenizer, BertConfig config) {
+        tokenizer.require("truncation_side", "right");
         String member = "model_max_length";
         if (!tokenizer.has(member) || tokenizer.number(member) >= config.positions()) {
             return config.positions();
@@ -194,6 +196,9 @@ final class EncoderFolder {
             return "";
         }
         return read(file, config -> {
+            if (config.has("truncate_dim")) {
+                throw config.fail("truncate_dim", "null: vectors are not cut");
+            }
             if (config.has("prompts")) {
                 prompts.putAll(config.object("prompts").texts());
             }

@@ -9,9 +9,11 @@ import java.util.Map;
  * @param core the model, which reads some or all of its weights from a mapped file, and its tokenizer
  * @param options pooling, lengths and the prompt
  * @param prompts by name
+ * @param defaultPrompt the model's prompt where a name has none; that of the options may be another
  * @param arena of the mapped file; closed by the receiver
  */
-record LoadedEncoder(EncoderCore core, EncoderOptions options, Map<String, String> prompts, Arena arena) {
+record LoadedEncoder(
+        EncoderCore core, EncoderOptions options, Map<String, String> prompts, String defaultPrompt, Arena arena) {
     /** Unmaps the weights; another time it does nothing, whichever thread closes first. */
     synchronized void close() {
         if (arena.scope().isAlive()) {

@@ -102,7 +102,7 @@ public final class SentenceEncoder implements AutoCloseable {
 
     private static SentenceEncoder of(LoadedEncoder loaded) {
         try {
-            return of(loaded.core(), loaded.options(), loaded.prompts(), loaded::close);
+            return of(loaded.core(), loaded.options(), loaded.prompts(), loaded.defaultPrompt(), loaded::close);
         } catch (Throwable failed) {
             loaded.close();
             throw failed;
@@ -133,12 +133,16 @@ public final class SentenceEncoder implements AutoCloseable {
         EncoderCore core = ModelLoader.load(cpu, () -> BertOnnx.load(onnx), () -> WordPiece.ofTokenizerJson(json));
         EncoderOptions options =
                 new EncoderOptions(pooling, true, core.model.config.positions(), LongTexts.TRUNCATE, "");
-        return of(core, options, Map.of(), () -> {});
+        return of(core, options, Map.of(), "", () -> {});
     }
 
     private static SentenceEncoder of(
-            EncoderCore core, EncoderOptions options, Map<String, String> prompts, Runnable unmap) {
-        return new SentenceEncoder(core, new EmbeddingRuns(core), options, prompts, options.prompt(), unmap);
+            EncoderCore core,
+            EncoderOptions options,
+            Map<String, String> prompts,
+            String defaultPrompt,
+            Runnable unmap) {
+        return new SentenceEncoder(core, new EmbeddingRuns(core), options, prompts, defaultPrompt, unmap);
     }
 
     /**
@@ -425,7 +429,7 @@ public final class SentenceEncoder implements AutoCloseable {
     public void write(Path file) throws IOException {
         Checks.notNull(file, "file");
         core.requireOpen();
-        EncoderFile.write(file, core, options, prompts);
+        EncoderFile.write(file, core, options, prompts, defaultPrompt);
     }
 
     /**
