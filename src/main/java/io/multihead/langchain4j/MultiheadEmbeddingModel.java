@@ -79,8 +79,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
      */
     public static Builder allMiniLmL6V2() {
         return builder()
-                .resources("all-minilm-l6-v2.onnx", "all-minilm-l6-v2-tokenizer.json", Pooling.MEAN)
-                .maxTokens(MINILM_TOKENS);
+                .resources("all-minilm-l6-v2.onnx", "all-minilm-l6-v2-tokenizer.json", Pooling.MEAN, MINILM_TOKENS);
     }
 
     /**
@@ -193,8 +192,8 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         private int threads = 1;
         private @Nullable String name;
 
-        /** Names of resources, and how tokens become one vector. */
-        private record Resources(String onnx, String tokenizerJson, Pooling pooling) {
+        /** Names of resources, how tokens become one vector, and how many count; 0 for as many as the model has positions. */
+        private record Resources(String onnx, String tokenizerJson, Pooling pooling, int tokens) {
             Resources {
                 Checks.notNull(onnx, "onnx");
                 Checks.notNull(tokenizerJson, "tokenizerJson");
@@ -238,7 +237,11 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
          * @return this
          */
         public Builder resources(String onnx, String tokenizerJson, Pooling pooling) {
-            resources = new Resources(onnx, tokenizerJson, pooling);
+            return resources(onnx, tokenizerJson, pooling, 0);
+        }
+
+        private Builder resources(String onnx, String tokenizerJson, Pooling pooling, int tokens) {
+            resources = new Resources(onnx, tokenizerJson, pooling, tokens);
             folder = null;
             packed = null;
             return this;
@@ -391,7 +394,8 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
             }
             try (InputStream model = open(resources.onnx);
                     InputStream json = open(resources.tokenizerJson)) {
-                return SentenceEncoder.ofOnnx(cpu, model, json, resources.pooling);
+                SentenceEncoder loaded = SentenceEncoder.ofOnnx(cpu, model, json, resources.pooling);
+                return resources.tokens == 0 ? loaded : loaded.withMaxTokens(resources.tokens);
             }
         }
 
