@@ -9,7 +9,9 @@ import java.util.Arrays;
 import java.util.List;
 import org.springframework.ai.document.Document;
 import org.springframework.ai.embedding.EmbeddingModel;
+import org.springframework.ai.embedding.EmbeddingOptions;
 import org.springframework.ai.embedding.EmbeddingResponse;
+import org.springframework.ai.embedding.TokenCountBatchingStrategy;
 
 /** Requires that Spring AI's calls give the encoder's vectors, with MiniLM. */
 public final class Check {
@@ -38,7 +40,14 @@ public final class Check {
                 same(expected[i], model.embed(TEXTS).get(i), "list " + i);
                 same(expected[i], model.embed(TEXTS.get(i)), "text " + i);
             }
-            same(expected[0], model.embed(new Document(TEXTS.get(0))), "document");
+            Document document = new Document(TEXTS.get(0));
+            same(expected[0], model.embed(document), "document");
+            List<float[]> stored = model.embed(
+                    List.of(document, new Document(TEXTS.get(2))),
+                    EmbeddingOptions.builder().build(),
+                    new TokenCountBatchingStrategy());
+            same(expected[0], stored.get(0), "first document of a store");
+            same(expected[2], stored.get(1), "second document of a store");
             System.out.println("Spring AI: " + TEXTS.size() + " texts, the encoder's vectors");
         }
     }

@@ -8,8 +8,10 @@ import java.util.List;
 import org.springframework.ai.chat.metadata.DefaultUsage;
 import org.springframework.ai.document.Document;
 import org.springframework.ai.document.MetadataMode;
+import org.springframework.ai.embedding.BatchingStrategy;
 import org.springframework.ai.embedding.Embedding;
 import org.springframework.ai.embedding.EmbeddingModel;
+import org.springframework.ai.embedding.EmbeddingOptions;
 import org.springframework.ai.embedding.EmbeddingRequest;
 import org.springframework.ai.embedding.EmbeddingResponse;
 import org.springframework.ai.embedding.EmbeddingResponseMetadata;
@@ -39,6 +41,13 @@ public record MultiheadEmbeddingModel(String name, SentenceEncoder encoder) impl
     @Override
     public float[] embed(Document document) {
         return encoder.forDocuments().embed(getEmbeddingContent(document));
+    }
+
+    /** Does so for many documents, as vector stores ask for them; the encoder makes batches of its own. */
+    @Override
+    public List<float[]> embed(List<Document> documents, EmbeddingOptions options, BatchingStrategy batching) {
+        List<String> texts = documents.stream().map(this::getEmbeddingContent).toList();
+        return List.of(encoder.forDocuments().embed(texts));
     }
 
     @Override
