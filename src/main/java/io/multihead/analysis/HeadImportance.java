@@ -37,11 +37,17 @@ public final class HeadImportance {
      * @return a vector of length 1, or zeros if all are 0
      */
     public static double[] normalised(double... importance) {
-        double squares = 0;
+        double largest = 0;
         for (double value : Checks.notNull(importance, "importance")) {
-            squares += value * value;
+            largest = Math.max(largest, Math.abs(value));
         }
-        double[] result = importance.clone();
+        // numbers of at most 1, whose squares neither overflow nor all underflow
+        double squares = 0;
+        double[] result = new double[importance.length];
+        for (int h = 0; h < result.length; h++) {
+            result[h] = largest == 0 ? 0 : importance[h] / largest;
+            squares += result[h] * result[h];
+        }
         for (int h = 0; h < result.length; h++) {
             result[h] = squares == 0 ? 0 : result[h] / Math.sqrt(squares);
         }
