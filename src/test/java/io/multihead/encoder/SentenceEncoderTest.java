@@ -29,7 +29,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** The encoder on a tiny model in a folder: numbers, lengths, prompts, batches, threads. */
 class SentenceEncoderTest {
     /** An element passes two blocks of about 150 roundings each, of states and vectors whose elements are about 1. */
-    private static final double TOLERANCE = 2 * 150 * 0x1p-24;
+    static final double TOLERANCE = 2 * 150 * 0x1p-24;
 
     private static final String LONG = "abc defghi jk lmnopqrs t uvw xyz a bcde";
 
