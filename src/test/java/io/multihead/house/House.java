@@ -59,6 +59,9 @@ final class House {
             "java.util.concurrent.CompletableFuture",
             "java.util.Timer");
 
+    /** Writes files that appear whole or not at all. */
+    private static final String ATOMIC_FILE = "internal.base.AtomicFile";
+
     private static final int MAX_VARIABLES = 12;
 
     private final String root;
@@ -217,6 +220,19 @@ final class House {
                                 .map(method -> "native " + method.getName())));
     }
 
+    /** Neither the network nor files that nobody asked for; a temporary file stands beside the one that it becomes. */
+    ArchRule staysOffTheNetworkAndTemporaryFiles() {
+        return rule("use no java.net, and create temporary files in internal.base.AtomicFile only", type -> {
+            Stream<String> network = targets(type)
+                    .map(JavaClass::getName)
+                    .filter(name -> name.startsWith("java.net.")
+                            || name.startsWith("java.nio.channels.")
+                                    && name.matches(".*(Socket|Datagram|Multicast|Network)\\w*"));
+            boolean allowed = outermost(type).equals(root + ATOMIC_FILE);
+            return Stream.concat(network, allowed ? Stream.empty() : accesses(type, House::createsTemporaryFile));
+        });
+    }
+
     ArchRule keepsNoStaticThreads() {
         return rule("have no static field for threads", type -> type.getFields().stream()
                 .filter(field -> field.getModifiers().contains(JavaModifier.STATIC))
@@ -288,6 +304,13 @@ final class House {
             case "java.lang.foreign.Linker", "java.lang.foreign.SymbolLookup", "sun.misc.Unsafe" -> true;
             default -> false;
         };
+    }
+
+    private static boolean createsTemporaryFile(JavaAccess<?> access) {
+        String owner = access.getTargetOwner().getName();
+        return Set.of("java.io.File", "java.nio.file.Files").contains(owner)
+                && Set.of("createTempFile", "createTempDirectory", "deleteOnExit")
+                        .contains(access.getTarget().getName());
     }
 
     private static boolean startsThreads(JavaAccess<?> access) {

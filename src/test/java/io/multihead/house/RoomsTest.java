@@ -86,6 +86,15 @@ class RoomsTest {
                 offenders(BAD_HOUSE.leavesTheProcessAlone()));
     }
 
+    /** The bad house's {@code AtomicFile} creates one too, and may. */
+    @Test
+    void staysOffTheNetworkAndTemporaryFiles() {
+        HOUSE.staysOffTheNetworkAndTemporaryFiles().check(LIBRARY);
+        assertEquals(
+                Set.of("Offences$Connects", "Offences$Listens", "Offences$Litters", "Offences$Scatters"),
+                offenders(BAD_HOUSE.staysOffTheNetworkAndTemporaryFiles()));
+    }
+
     @Test
     void keepsNoStaticThreads() {
         HOUSE.keepsNoStaticThreads().check(LIBRARY);

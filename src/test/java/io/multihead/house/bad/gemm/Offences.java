@@ -1,8 +1,15 @@
 package io.multihead.house.bad.gemm;
 
 import io.multihead.house.bad.reference.Specification;
+import java.io.File;
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.net.URI;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.function.Consumer;
 import java.util.logging.Logger;
@@ -68,6 +75,46 @@ public final class Offences {
 
         static MemorySegment any() {
             return MemorySegment.NULL.reinterpret(8, java.lang.foreign.Arena.global(), null);
+        }
+    }
+
+    /** Knows the network, if only by an address. */
+    public static final class Connects {
+        private Connects() {}
+
+        static String host(URI address) {
+            return address.getHost();
+        }
+    }
+
+    /** Listens to the network through a channel. */
+    public static final class Listens {
+        private Listens() {}
+
+        static Object channel() throws IOException {
+            return ServerSocketChannel.open();
+        }
+    }
+
+    /** Leaves a temporary file behind. */
+    public static final class Litters {
+        private Litters() {}
+
+        static File file() throws IOException {
+            return File.createTempFile("multihead", null);
+        }
+    }
+
+    /** Creates a temporary directory, and a file in a lambda. */
+    public static final class Scatters {
+        private Scatters() {}
+
+        static Path directory() throws IOException {
+            return Files.createTempDirectory("multihead");
+        }
+
+        static Callable<Path> file() {
+            return () -> Files.createTempFile("multihead", null);
         }
     }
 

@@ -1,0 +1,14 @@
+package io.multihead.house.bad.internal.base;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** The one class that may create temporary files; an innocent one. */
+public final class AtomicFile {
+    private AtomicFile() {}
+
+    static Path file(Path folder) throws IOException {
+        return Files.createTempFile(folder, "multihead", null);
+    }
+}
