@@ -26,8 +26,13 @@ public final class Theirs {
 
     private static final int[] LENGTHS = {1, 2, 3, 4, 6, 9, 12, 15, 16, 20, 25, 31, 40, 50, 60, 70, 80};
 
-    /** Words of one token each, for the models that embed 510 tokens as one part. */
-    private static final int[] LONG_LENGTHS = {126, 127, 200, 254, 333, 509, 510};
+    /** Numbers of words of one token each. */
+    private static final int[] LONG_LENGTHS = {118, 125, 126, 127, 200, 254, 333, 509, 510};
+
+    /** The tokens that MiniLM's class embeds, and those that the other classes embed as one part. */
+    private static final int MINILM_TOKENS = 126;
+
+    private static final int MOST_TOKENS = 510;
 
     private Theirs() {}
 
@@ -41,9 +46,7 @@ public final class Theirs {
         try (DataOutputStream out = new DataOutputStream(new BufferedOutputStream(Files.newOutputStream(file)))) {
             for (Map.Entry<String, EmbeddingModel> model : models.entrySet()) {
                 List<String> texts = texts();
-                if (!model.getKey().startsWith("all-minilm")) {
-                    texts.addAll(longTexts());
-                }
+                texts.addAll(longTexts(model.getKey().startsWith("all-minilm") ? MINILM_TOKENS : MOST_TOKENS));
                 for (String text : texts) {
                     write(out, model.getKey(), model.getValue(), text);
                 }
@@ -67,7 +70,8 @@ public final class Theirs {
         return texts;
     }
 
-    private static List<String> longTexts() {
+    /** Texts of as many tokens as words, the longest of them of the most tokens that are embedded at once. */
+    private static List<String> longTexts(int mostTokens) {
         String[] words = {"attention", "looks", "at", "every", "word", "of", "a", "sentence", "twice"};
         List<String> texts = new ArrayList<>();
         for (int length : LONG_LENGTHS) {
@@ -75,7 +79,9 @@ public final class Theirs {
             for (int i = 0; i < length; i++) {
                 text.append(words[(i * i + length) % words.length]).append(' ');
             }
-            texts.add(text.toString());
+            if (length <= mostTokens) {
+                texts.add(text.toString());
+            }
         }
         return texts;
     }
