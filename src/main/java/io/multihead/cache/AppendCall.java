@@ -10,6 +10,7 @@ import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.ScratchKey;
 import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.layout.PanelFormat;
+import io.multihead.internal.layout.PanelMemory;
 import io.multihead.internal.layout.Positions;
 import io.multihead.position.Rope;
 import io.multihead.tensor.Tensor;
@@ -125,7 +126,7 @@ final class AppendCall extends Operation implements LoopBody {
             noteFinite(pool, rows, ld, run, headDim, page, head);
         }
         int in = (int) (position % pool.pageTokens);
-        scale(pool, rows, ld, run, headDim, pool.scales(page), pool.scaleAt(page, layer, head) + in);
+        scale(pool, rows, ld, run, headDim, pool.slab(page), pool.scaleAt(page, layer, head) + in);
         PageRows.storeKeys(pool, page, layer, head, in, run, rows, scratch.floats(COLUMN, PANEL));
     }
 
@@ -138,7 +139,7 @@ final class AppendCall extends Operation implements LoopBody {
         noteFinite(pool, rows, ld, run, valueDim, page, head);
         int in = (int) (position % pool.pageTokens);
         int scaleAt = pool.scaleAt(page, layer, head) + pool.pageTokens + in;
-        scale(pool, rows, ld, run, valueDim, pool.scales(page), scaleAt);
+        scale(pool, rows, ld, run, valueDim, pool.slab(page), scaleAt);
         PageRows.storeValues(pool, page, layer, head, in, run, rows);
     }
 
@@ -151,9 +152,9 @@ final class AppendCall extends Operation implements LoopBody {
         }
     }
 
-    private static void scale(PagePool pool, float[] rows, int ld, int run, int dim, float[] scales, int at) {
+    private static void scale(PagePool pool, float[] rows, int ld, int run, int dim, PanelMemory slab, int at) {
         for (int r = 0; pool.format.isScaled() && r < run; r++) {
-            scales[at + r] = PanelFormat.quantise(rows, r * ld, dim);
+            slab.storeScale(at + r, PanelFormat.quantise(rows, r * ld, dim));
         }
     }
 

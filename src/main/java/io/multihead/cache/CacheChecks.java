@@ -82,7 +82,7 @@ final class CacheChecks {
             throw Checks.fail(
                     "config",
                     layout.layers() + " layers x " + layout.heads() + " heads x " + layout.elements()
-                            + " elements of a key and a padded value",
+                            + " elements of a key and a padded value, with their scales",
                     "expected at most " + most + " elements per token, " + pageTokens + " of which are a page");
         }
     }

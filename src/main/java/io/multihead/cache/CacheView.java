@@ -62,9 +62,8 @@ final class CacheView implements KeyValueSource {
                         pool.slab(page),
                         pool.keyAt(page, layer, head),
                         pool.valueAt(page, layer, head),
-                        pool.isFinite(page, layer, head));
-        int scaleAt = pool.scaleAt(page, layer, head);
-        to.scales(pool.scales(page), scaleAt, scaleAt + pool.pageTokens);
+                        pool.isFinite(page, layer, head))
+                .scales(pool.scaleAt(page, layer, head));
     }
 
     @Override

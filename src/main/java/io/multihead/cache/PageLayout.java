@@ -13,9 +13,12 @@ import io.multihead.internal.layout.PanelFormat;
  * @param format how their panels are stored
  */
 record PageLayout(int layers, int heads, int headDim, int valueDim, PanelFormat format) {
-    /** Returns the elements of one token of one head: a key, in whole interleaved rows, and a value, in whole panels. */
+    /**
+     * Returns the elements of one token of one head: a key, in whole interleaved rows, a value, in whole panels, and as many as their scales
+     * take.
+     */
     long elements() {
-        return format.rowsOf(headDim) + Math.ceilDiv(valueDim, (long) Lanes.PANEL) * Lanes.PANEL;
+        return format.rowsOf(headDim) + Math.ceilDiv(valueDim, (long) Lanes.PANEL) * Lanes.PANEL + scaleElements(1);
     }
 
     /** Returns the elements of the keys of one head in a page. */
@@ -28,6 +31,11 @@ record PageLayout(int layers, int heads, int headDim, int valueDim, PanelFormat 
         return pageTokens * Lanes.roundUp(valueDim, Lanes.PANEL);
     }
 
+    /** Returns the elements that the scales of one head in a page take: one f32 for each key and each value. */
+    int scaleElements(int pageTokens) {
+        return format.isScaled() ? 2 * pageTokens * Float.BYTES / format.bytes() : 0;
+    }
+
     /** Returns the number of heads of all layers. */
     int allHeads() {
         return layers * heads;
@@ -35,7 +43,6 @@ record PageLayout(int layers, int heads, int headDim, int valueDim, PanelFormat 
 
     /** Returns the bytes of one token in all layers, scales included. */
     long bytesPerToken() {
-        long perHead = elements() * format.bytes() + (format.isScaled() ? 2L * Float.BYTES : 0);
-        return perHead * layers * heads;
+        return elements() * format.bytes() * layers * heads;
     }
 }

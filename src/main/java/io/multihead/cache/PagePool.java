@@ -7,7 +7,6 @@ import io.multihead.internal.base.VectorApiCheck;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.layout.PanelFormat;
 import io.multihead.internal.layout.PanelMemory;
-import io.multihead.internal.layout.Panels;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
@@ -17,8 +16,9 @@ import org.jspecify.annotations.Nullable;
  * The memory of a cache: pages of equal size with all layers and heads of some tokens, in slabs that are allocated when their first
  * page is taken and freed by their arena. A page counts the sequences that share it.
  *
- * <p>A slab is {@code [layer][head][keys of all pages, then values of all pages]}, each in the panels of {@code KeyValueSpan}: a
- * head's keys, and its values, are one stream over consecutive pages, which a sequence takes in runs ({@link FreePages}). Attention
+ * <p>A slab is {@code [layer][head][keys of all pages, then values of all pages, then scales of all pages]}, keys and values in the
+ * panels of {@code KeyValueSpan}, scales in i8 alone, those of a page's keys before those of its values. So a head's keys are one stream
+ * over consecutive pages, which a sequence takes in runs ({@link FreePages}), and so are its values and its scales. Attention
  * reads 256 keys, then 256 values, and so on; when each of these 64 KiB began a new stream for the hardware prefetcher, as with heads next
  * to each other in a page, memory was read at 15 instead of 21 GB/s. Slabs are native memory of one arena.
  */
@@ -39,6 +39,9 @@ final class PagePool {
 
     private static final int MOST_ELEMENTS = 1 << 30;
 
+    /** Scales of a head in a page that has just been taken. */
+    private static final float[] NO_SCALES = new float[2 * CONTIGUOUS_PAGE];
+
     private final Arena arena;
     /** Memory of no elements, to ask who may use the arena. */
     private final PanelMemory probe;
@@ -51,10 +54,10 @@ final class PagePool {
     final int pages;
     private final int keyElements;
     private final int valueElements;
+    private final int scaleElements;
     private final int pageElements;
     private final int slabPages;
     private final @Nullable PanelMemory[] slabs;
-    private final float[][] scales;
     private final boolean[] notFinite;
     private final int[] owners;
     /** Sequences of the append being planned that will write to a page; 0 otherwise. */
@@ -77,15 +80,14 @@ final class PagePool {
         this.pages = Checks.fitsInt(pages, "pages");
         keyElements = layout.keyElements(pageTokens);
         valueElements = layout.valueElements(pageTokens);
-        pageElements = layout.allHeads() * (keyElements + valueElements);
+        scaleElements = layout.scaleElements(pageTokens);
+        pageElements = layout.allHeads() * headElements();
         int flags = Checks.fitsInt(pages * layout.layers() * layout.heads(), "pages x layers x heads");
         long bytes = Math.max(1, (long) pageElements * format.bytes());
         long wanted = Math.max(SLAB_BYTES / bytes, Math.ceilDiv(this.pages, mostSlabs));
         long most = Math.max(1, MOST_ELEMENTS / Math.max(1, pageElements));
         slabPages = (int) Math.clamp(wanted, 1, Math.min(most, Math.max(1, this.pages)));
-        int slabCount = Math.ceilDiv(this.pages, slabPages);
-        slabs = new PanelMemory[slabCount];
-        scales = new float[slabCount][];
+        slabs = new PanelMemory[Math.ceilDiv(this.pages, slabPages)];
         notFinite = new boolean[flags];
         owners = new int[this.pages];
         writers = new int[this.pages];
@@ -119,10 +121,9 @@ final class PagePool {
         owners[page] = 1;
         int flags = layout.allHeads();
         Arrays.fill(notFinite, page * flags, (page + 1) * flags, false);
-        if (format.isScaled()) {
+        for (int head = 0; format.isScaled() && head < flags; head++) { // heads of all layers follow each other
             // elements that were not finite left NaN
-            int at = scaleAt(page, 0, 0);
-            Arrays.fill(scales(page), at, at + flags * 2 * pageTokens, 0f);
+            slab(page).storeScales(scaleAt(page, 0, head), NO_SCALES, 2 * pageTokens);
         }
         return page;
     }
@@ -134,7 +135,7 @@ final class PagePool {
         long from = 0;
         for (int slab = 0; slab < slabs.length; slab++) {
             long bytes = (long) slabPages(slab * slabPages) * pageElements * format.bytes();
-            put(slab, PanelMemory.of(format, all.asSlice(from, bytes), "arena"), newScales());
+            put(slab, PanelMemory.of(format, all.asSlice(from, bytes), "arena"));
             from += bytes;
         }
     }
@@ -149,9 +150,7 @@ final class PagePool {
             return page;
         }
         try {
-            float[] newScales = newScales(); // first: an arena keeps what it has allocated
-            PanelMemory memory = PanelMemory.allocate(arena, format, slabPages(page) * pageElements);
-            put(page / slabPages, memory, newScales);
+            put(page / slabPages, PanelMemory.allocate(arena, format, slabPages(page) * pageElements));
             refused = false;
             return page;
         } catch (OutOfMemoryError e) {
@@ -164,12 +163,7 @@ final class PagePool {
         }
     }
 
-    private float[] newScales() {
-        return format.isScaled() ? new float[slabPages * layout.allHeads() * 2 * pageTokens] : Panels.UNSCALED;
-    }
-
-    private void put(int slab, PanelMemory memory, float[] newScales) {
-        scales[slab] = newScales;
+    private void put(int slab, PanelMemory memory) {
         slabs[slab] = memory;
         ready = slab * slabPages + slabPages(slab * slabPages);
     }
@@ -210,14 +204,11 @@ final class PagePool {
             for (int head = 0; head < layout.heads(); head++) {
                 slab(page).copyTo(keyAt(page, layer, head), slab(own), keyAt(own, layer, head), keyElements);
                 slab(page).copyTo(valueAt(page, layer, head), slab(own), valueAt(own, layer, head), valueElements);
+                slab(page).copyTo(scalesAt(page, layer, head), slab(own), scalesAt(own, layer, head), scaleElements);
             }
         }
         int flags = layout.allHeads();
         System.arraycopy(notFinite, page * flags, notFinite, own * flags, flags);
-        if (format.isScaled()) {
-            System.arraycopy(
-                    scales(page), scaleAt(page, 0, 0), scales(own), scaleAt(own, 0, 0), flags * 2 * pageTokens);
-        }
         release(page);
         return own;
     }
@@ -243,16 +234,23 @@ final class PagePool {
     }
 
     private int headAt(int page, int layer, int head) {
-        return (layer * layout.heads() + head) * slabPages(page) * (keyElements + valueElements);
+        return (layer * layout.heads() + head) * slabPages(page) * headElements();
     }
 
-    float[] scales(int page) {
-        return scales[page / slabPages];
+    /** Returns the elements of one head in a page. */
+    private int headElements() {
+        return keyElements + valueElements + scaleElements;
     }
 
-    /** Returns the index of the scale of a head's first key; those of its values follow. */
+    /** Returns the position of the scales of a head, in elements. */
+    private int scalesAt(int page, int layer, int head) {
+        int before = slabPages(page) * (keyElements + valueElements);
+        return headAt(page, layer, head) + before + page % slabPages * scaleElements;
+    }
+
+    /** Returns the index of the scale of a head's first key, in floats; those of its values follow. */
     int scaleAt(int page, int layer, int head) {
-        return ((page % slabPages * layout.layers() + layer) * layout.heads() + head) * 2 * pageTokens;
+        return scalesAt(page, layer, head) / (Float.BYTES / format.bytes());
     }
 
     boolean isFinite(int page, int layer, int head) {

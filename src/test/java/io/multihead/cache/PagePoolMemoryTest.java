@@ -12,6 +12,8 @@ import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** When a paged cache takes more memory of its arena, which here has 64 MiB: one slab of 128 pages of 512 KiB. */
 class PagePoolMemoryTest {
@@ -37,6 +39,27 @@ class PagePoolMemoryTest {
             cache.slide(sequence, length - 256);
         }
         assertEquals(256, cache.usedBytes() / cache.bytesPerToken());
+    }
+
+    /** Whatever the type: scales are in the same memory, and counted once. */
+    @ParameterizedTest
+    @EnumSource(names = {"F32", "BF16", "F16", "I8"})
+    void theArenaIsAskedForTheBytesOfAllTokens(DType dtype) {
+        Config config = Config.of(1, 3, 6).withValueDim(40).withDtype(dtype);
+        long bytes = 512 * KeyValueCache.contiguous(config, 1, 1).bytesPerToken();
+        SmallArena all = new SmallArena(memory, bytes, bytes);
+        KeyValueCache.contiguous(config, 2, 256, all);
+        SmallArena steps = new SmallArena(memory, bytes, bytes);
+        KeyValueCache paged = KeyValueCache.paged(config, bytes, steps);
+        paged.append(
+                SERIAL,
+                0,
+                paged.open(),
+                Tensor.allocate(memory, DType.F32, Shape.of(1, 3, 512, 6)),
+                Tensor.allocate(memory, DType.F32, Shape.of(1, 3, 512, 40)));
+        assertEquals(0, all.left());
+        assertEquals(0, steps.left());
+        assertEquals(bytes, paged.usedBytes());
     }
 
     @Test

@@ -17,6 +17,11 @@ public final class SmallArena implements Arena {
         left = all;
     }
 
+    /** Returns the bytes that it has left. */
+    public long left() {
+        return left;
+    }
+
     /** Returns how often memory was refused. */
     public int refusals() {
         return refusals;

@@ -8,6 +8,7 @@ import io.multihead.internal.kernel.Int8Panels;
 import io.multihead.internal.kernel.ScoreGradient;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 
 /**
  * Native memory that holds panels of one format and begins on a cache line: elements of a Java array begin 16 bytes after the
@@ -131,7 +132,27 @@ public final class PanelMemory {
         }
     }
 
-    /** Copies whole rows of panels to memory of the same format. */
+    /** Returns the f32 at index {@code at}, counted in floats: a scale that is kept beside INT8 panels. */
+    public float scale(int at) {
+        return segment.getAtIndex(ValueLayout.JAVA_FLOAT, at);
+    }
+
+    /** Stores a scale; {@code at} as above. */
+    public void storeScale(int at, float scale) {
+        segment.setAtIndex(ValueLayout.JAVA_FLOAT, at, scale);
+    }
+
+    /** Copies scales to an array, for kernels; {@code at} as above. */
+    public void loadScales(int at, int count, float[] to, int t0) {
+        MemorySegment.copy(segment, ValueLayout.JAVA_FLOAT, (long) at * Float.BYTES, to, t0, count);
+    }
+
+    /** Stores the first {@code count} scales of an array; {@code at} as above. */
+    public void storeScales(int at, float[] scales, int count) {
+        MemorySegment.copy(scales, 0, segment, ValueLayout.JAVA_FLOAT, (long) at * Float.BYTES, count);
+    }
+
+    /** Copies whole rows of panels, or scales, to memory of the same format. */
     public void copyTo(int from, PanelMemory target, int at, int elements) {
         MemorySegment.copy(segment, format.offset(from), target.segment, format.offset(at), format.offset(elements));
     }

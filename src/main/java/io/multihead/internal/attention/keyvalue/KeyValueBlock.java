@@ -45,6 +45,9 @@ public final class KeyValueBlock {
 
     private final HeadRows valueRows;
 
+    /** Scales of i8 keys and, 256 floats further, of the values, copied: kernels read single scales, and so from an array. */
+    private final float[] scales;
+
     private @Nullable KeyValueSource source;
     private int sequence;
     private int head;
@@ -66,6 +69,7 @@ public final class KeyValueBlock {
         nonFinite = new NonFiniteValues(memory);
         keyRows = new HeadRows(memory);
         valueRows = new HeadRows(memory);
+        scales = memory.atLeast(Panels.UNSCALED, 2 * Blocking.KEY_BLOCK);
         for (int i = 0; i < MAX_SPANS; i++) {
             spans[i] = new KeyValueSpan();
         }
@@ -109,13 +113,25 @@ public final class KeyValueBlock {
     }
 
     private void setValueRuns() {
+        boolean scaled = spans[0].panels().format().isScaled();
+        if (scaled) {
+            copyScales();
+        }
         int width = Lanes.roundUp(valueDim, PANEL);
         for (int key = 0; key < count; key += Blocking.VALUE_CHAIN) {
             KeyValueSpan span = spans[key / spanKeys];
             int at = span.value().panel + key % spanKeys * width;
             valueRuns
                     .set(key / Blocking.VALUE_CHAIN, span.panels(), at)
-                    .scale(span.scales(), span.value().scale + key % spanKeys);
+                    .scale(scaled ? scales : Panels.UNSCALED, Blocking.KEY_BLOCK + key);
+        }
+    }
+
+    private void copyScales() {
+        for (int key = 0; key < count; key += spanKeys) {
+            KeyValueSpan span = spans[key / spanKeys];
+            span.panels().loadScales(span.scales(), spanKeys, scales, key);
+            span.panels().loadScales(span.scales() + spanKeys, spanKeys, scales, Blocking.KEY_BLOCK + key);
         }
     }
 
@@ -242,21 +258,13 @@ public final class KeyValueBlock {
             }
         }
         if (spans[0].isPanels() && spans[0].panels().format().isScaled()) {
-            scaleScores(rows, keys, scores, at);
+            // once for each score, instead of once for each element of a key
+            for (int r = 0; r < rows; r++) {
+                RowOps.multiply(scores, at + r * ROW, Lanes.roundUp(keys, PANEL), scales, 0);
+            }
         }
         for (int r = 0; headDim == 0 && r < rows; r++) {
             Arrays.fill(scores, at + r * ROW, at + r * ROW + Lanes.roundUp(keys, PANEL), 0f);
-        }
-    }
-
-    /** Multiplies by the scale of each i8 key once, instead of once for each of its elements. */
-    private void scaleScores(int rows, int keys, float[] scores, int at) {
-        for (int key = 0; key < keys; key += spanKeys) {
-            KeyValueSpan span = spans[key / spanKeys];
-            int columns = Lanes.roundUp(Math.min(spanKeys, keys - key), PANEL);
-            for (int r = 0; r < rows; r++) {
-                RowOps.multiply(scores, at + r * ROW + key, columns, span.scales(), span.key().scale);
-            }
         }
     }
 

@@ -3,7 +3,6 @@ package io.multihead.internal.attention.keyvalue;
 import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.layout.PanelMemory;
-import io.multihead.internal.layout.Panels;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -32,7 +31,9 @@ public final class KeyValueSpan {
     private final Side value = new Side();
     private long keys;
     private @Nullable PanelMemory panels;
-    private float[] scales = Panels.UNSCALED;
+    /** Index of the first scale. */
+    private int scales;
+
     private boolean finite;
 
     /** The keys of a span, or its values. */
@@ -43,10 +44,9 @@ public final class KeyValueSpan {
 
         long rowStride;
         long columnStride;
-        /** Index of the first element of the panels and of their first scale. */
+        /** Index of the first element of the panels. */
         int panel;
 
-        int scale;
         /** Heads, the located one included, whose rows follow each other in memory. */
         int heads;
 
@@ -108,11 +108,13 @@ public final class KeyValueSpan {
         return this;
     }
 
-    /** Sets the scales of I8 panels: one scale per key of the span and one per value, and the index of the first of each. */
-    public KeyValueSpan scales(float[] array, int keyScaleAt, int valueScaleAt) {
-        scales = array;
-        key.scale = keyScaleAt;
-        value.scale = valueScaleAt;
+    /**
+     * Sets where the scales of I8 panels are in the same memory: one per key of the span, followed by one per value.
+     *
+     * @param at index of the first one, counted in floats
+     */
+    public KeyValueSpan scales(int at) {
+        scales = at;
         return this;
     }
 
@@ -136,7 +138,7 @@ public final class KeyValueSpan {
         return Checks.notNull(panels, "panels");
     }
 
-    float[] scales() {
+    int scales() {
         return scales;
     }
 
@@ -149,6 +151,5 @@ public final class KeyValueSpan {
         key.tensor = null;
         value.tensor = null;
         panels = null;
-        scales = Panels.UNSCALED;
     }
 }
