@@ -41,11 +41,12 @@ public final class HeadImportance {
         for (double value : Checks.notNull(importance, "importance")) {
             largest = Math.max(largest, Math.abs(value));
         }
-        // numbers of at most 1, whose squares neither overflow nor all underflow
+        // by a power of two, which rounds nothing, so that squares neither overflow nor all underflow
+        int exponent = largest == 0 ? 0 : -Math.getExponent(largest);
         double squares = 0;
         double[] result = new double[importance.length];
         for (int h = 0; h < result.length; h++) {
-            result[h] = largest == 0 ? 0 : importance[h] / largest;
+            result[h] = Math.scalb(importance[h], exponent);
             squares += result[h] * result[h];
         }
         for (int h = 0; h < result.length; h++) {

@@ -45,8 +45,7 @@ public final class KeyValueBlock {
 
     private final HeadRows valueRows;
 
-    /** Scales of i8 keys and, 256 floats further, of the values, copied: kernels read single scales, and so from an array. */
-    private final float[] scales;
+    private final BlockScales scales;
 
     private @Nullable KeyValueSource source;
     private int sequence;
@@ -69,7 +68,7 @@ public final class KeyValueBlock {
         nonFinite = new NonFiniteValues(memory);
         keyRows = new HeadRows(memory);
         valueRows = new HeadRows(memory);
-        scales = memory.atLeast(Panels.UNSCALED, 2 * Blocking.KEY_BLOCK);
+        scales = new BlockScales(memory);
         for (int i = 0; i < MAX_SPANS; i++) {
             spans[i] = new KeyValueSpan();
         }
@@ -123,15 +122,13 @@ public final class KeyValueBlock {
             int at = span.value().panel + key % spanKeys * width;
             valueRuns
                     .set(key / Blocking.VALUE_CHAIN, span.panels(), at)
-                    .scale(scaled ? scales : Panels.UNSCALED, Blocking.KEY_BLOCK + key);
+                    .scale(scaled ? scales.values() : Panels.UNSCALED, Blocking.KEY_BLOCK + key);
         }
     }
 
     private void copyScales() {
         for (int key = 0; key < count; key += spanKeys) {
-            KeyValueSpan span = spans[key / spanKeys];
-            span.panels().loadScales(span.scales(), spanKeys, scales, key);
-            span.panels().loadScales(span.scales() + spanKeys, spanKeys, scales, Blocking.KEY_BLOCK + key);
+            scales.load(spans[key / spanKeys], key, spanKeys);
         }
     }
 
@@ -260,7 +257,7 @@ public final class KeyValueBlock {
         if (spans[0].isPanels() && spans[0].panels().format().isScaled()) {
             // once for each score, instead of once for each element of a key
             for (int r = 0; r < rows; r++) {
-                RowOps.multiply(scores, at + r * ROW, Lanes.roundUp(keys, PANEL), scales, 0);
+                RowOps.multiply(scores, at + r * ROW, Lanes.roundUp(keys, PANEL), scales.values(), 0);
             }
         }
         for (int r = 0; headDim == 0 && r < rows; r++) {

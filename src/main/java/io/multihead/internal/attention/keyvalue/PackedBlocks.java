@@ -20,6 +20,8 @@ public final class PackedBlocks {
     private int rows;
     private int mostHeads;
     private boolean keepsAll;
+    /** The first block that the sequence still has: there are no more blocks however far it slides. */
+    private long firstBlock;
 
     /** Creates an empty cache. */
     public PackedBlocks(Scratch memory) {
@@ -44,13 +46,14 @@ public final class PackedBlocks {
         valueDim = newSource.valueDim();
         rows = newRows;
         keepsAll = newKeepsAll;
+        firstBlock = newSource.firstKey(sequence) / Blocking.KEY_BLOCK;
     }
 
     /** Returns a block, located, and packed as far as an earlier task has packed it. */
     public KeyValueBlock block(long firstKey, int count) {
         KeyValueBlock block = blocks[0];
         if (keepsAll) {
-            int index = (int) (firstKey / Blocking.KEY_BLOCK);
+            int index = (int) (firstKey / Blocking.KEY_BLOCK - firstBlock);
             while (blocks.length <= index) {
                 blocks = Arrays.copyOf(blocks, blocks.length + 1);
                 blocks[blocks.length - 1] = new KeyValueBlock(memory);
