@@ -10,6 +10,7 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.OptionalInt;
 import java.util.Set;
 import java.util.stream.Collectors;
@@ -157,15 +158,15 @@ final class TokenizerJson {
     private static void requireId(JsonObject processor, String member, String token, int id) {
         if (processor.has(member)) {
             List<?> pair = processor.array(member);
-            if (pair.size() != 2 || !pair.get(1).equals((long) id)) {
-                throw processor.fail(member, "[" + token + ", " + id + "], as in the vocabulary");
+            if (pair.size() != 2 || !Objects.equals(pair.get(1), (long) id)) {
+                throw processor.fail(member, "the token and the vocabulary's id " + id);
             }
         }
         JsonObject tokens = processor.has("special_tokens") ? processor.object("special_tokens") : null;
         if (tokens != null && tokens.has(token)) {
             JsonObject described = tokens.object(token);
             if (!described.array("ids").equals(List.of((long) id))) {
-                throw described.fail("ids", "[" + id + "], as in the vocabulary");
+                throw described.fail("ids", "[" + id + "], the vocabulary's id");
             }
         }
     }

@@ -19,11 +19,10 @@ final class WordPieceFiles {
         }
         Path text = folder.resolve("vocab.txt");
         List<String> tokens = named(text, () -> lines(text));
-        TextNormalization normalization = named(folder, () -> {
-            VocabularyFolder.requireBert(folder, tokens);
-            return VocabularyFolder.normalization(folder);
-        });
-        return named(text, () -> WordPieceModel.of(tokens, normalization));
+        TextNormalization normalization = VocabularyFolder.normalization(folder);
+        WordPieceModel model = named(text, () -> WordPieceModel.of(tokens, normalization));
+        VocabularyFolder.requireBert(folder, tokens);
+        return model;
     }
 
     private interface Reader<T> {

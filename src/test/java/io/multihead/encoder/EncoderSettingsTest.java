@@ -39,15 +39,15 @@ class EncoderSettingsTest {
                 "tokenizer_config.json | {\"cls_token\": \"<s>\"} | tokenizer_config.cls_token: <s>; expected [CLS]",
                 "tokenizer_config.json | {\"truncation_side\": \"left\"} | tokenizer_config.truncation_side: left; expected right",
                 "special_tokens_map.json | {\"unk_token\": {\"content\": \"<unk>\"}} | special_tokens_map.unk_token: {content=<unk>}; expected [UNK]",
-                "tokenizer_config.json | {\"added_tokens_decoder\": {\"59\": {\"content\": \"[new]\"}}} | token \"[new]\" with id 59; not in the vocabulary",
-                "added_tokens.json | {\"[new]\": 59} | added_tokens: token \"[new]\" with id 59; not in the vocabulary",
+                "tokenizer_config.json | {\"added_tokens_decoder\": {\"59\": {\"content\": \"[new]\"}}} | token \"[new]\" with id 59; expected tokens of the vocabulary",
+                "added_tokens.json | {\"[new]\": 59} | added_tokens: token \"[new]\" with id 59; expected tokens of the vocabulary",
                 "added_tokens.json | {\"[CLS]\": 3} | added_tokens: token \"[CLS]\" with id 3; expected the vocabulary's id 2",
             })
     void whatWouldGiveOtherVectorsIsNamed(String file, String contents, String message) throws IOException {
         Files.writeString(folder.resolve(file), contents);
         IllegalArgumentException wrong = assertThrows(IllegalArgumentException.class, this::load);
         assertTrue(wrong.getMessage().contains(message), wrong.getMessage());
-        assertTrue(wrong.getMessage().startsWith(folder.toString()), wrong.getMessage());
+        assertTrue(wrong.getMessage().startsWith(folder.resolve(file) + ": "), wrong.getMessage());
     }
 
     @Test

@@ -202,8 +202,8 @@ class WordPieceTest {
                 "\"normalized\": false | \"normalized\": true | tokenizer.added_tokens.normalized: true; expected false",
                 "\"normalized\": false | \"lstrip\": true | tokenizer.added_tokens.lstrip: true; expected false",
                 "[\"[CLS]\", 2] | [\"<s>\", 2] | vocabulary: no token \"<s>\"; expected one",
-                "[\"[CLS]\", 2] | [\"[CLS]\", 3] | tokenizer.post_processor.cls: [[CLS], 3]; expected [[CLS], 2], as in the vocabulary",
-                "[\"[SEP]\", 3] | [\"[SEP]\"] | tokenizer.post_processor.sep: [[SEP]]; expected [[SEP], 3], as in the vocabulary",
+                "[\"[CLS]\", 2] | [\"[CLS]\", 3] | tokenizer.post_processor.cls: [[CLS], 3]; expected the token and the vocabulary's id 2",
+                "[\"[SEP]\", 3] | [\"[SEP]\"] | tokenizer.post_processor.sep: [[SEP]]; expected the token and the vocabulary's id 3",
                 "\"normalizer\" | \"truncation\": {\"direction\": \"Left\", \"max_length\": 5}, \"normalizer\" | tokenizer.truncation.direction: Left; expected Right",
                 "\"##\" | \"@@\" | tokenizer.model.continuing_subword_prefix: @@; expected ##",
                 "100 | 200 | tokenizer.model.max_input_chars_per_word: 200; expected 100",
@@ -225,8 +225,8 @@ class WordPieceTest {
             delimiter = '|',
             quoteCharacter = '`',
             value = {
-                "\"ids\": [2] | \"ids\": [3] | special_tokens.[CLS].ids: [3]; expected [2], as in the vocabulary",
-                "\"ids\": [3] | \"ids\": [3, 3] | special_tokens.[SEP].ids: [3, 3]; expected [3], as in the vocabulary",
+                "\"ids\": [2] | \"ids\": [3] | special_tokens.[CLS].ids: [3]; expected [2], the vocabulary's id",
+                "\"ids\": [3] | \"ids\": [3, 3] | special_tokens.[SEP].ids: [3, 3]; expected [3], the vocabulary's id",
                 "\"A\", \"type_id\": 0 | \"A\", \"type_id\": 1 | tokenizer.post_processor.single.Sequence.type_id: 1; expected 0",
                 "\"SpecialToken\": {\"id\": \"[SEP]\" | \"SpecialToken\": {\"type_id\": 1, \"id\": \"[SEP]\" | type_id: 1; expected 0",
             })
