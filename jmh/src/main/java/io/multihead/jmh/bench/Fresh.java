@@ -19,7 +19,7 @@ import java.util.Map;
 public final class Fresh {
     /** The figures that a JVM reports, each with the unit of the table. */
     static final String[] COLUMNS = {
-        "first call, s", "90 % of steady after, s", "attention, GFLOP/s", "sgemm 1024, GFLOP/s", "control, GFLOP/s"
+        "first call, s", "90 % of steady after, s", "steady, GFLOP/s", "sgemm 1024, GFLOP/s", "control, GFLOP/s"
     };
 
     private static final Children CHILDREN = Children.ofThisJvm();
@@ -32,7 +32,8 @@ public final class Fresh {
     /**
      * Runs all of it.
      *
-     * @param arguments how many JVMs of each kind, the jars to run them from, the cache's file to be, and {@code embeddings} for those
+     * @param arguments how many JVMs of each kind, the jars to run them from, the cache's file to be, and {@code embeddings} or {@code layer} for
+     *     those instead of attention
      * @throws IOException if a JVM cannot be started
      * @throws InterruptedException if this JVM shuts down, which ends the JVM that is measured
      */
@@ -40,11 +41,12 @@ public final class Fresh {
         int jvms = Integer.parseInt(arguments[0]);
         String jars = arguments[1];
         String cache = arguments[2];
-        if (arguments.length > 3) {
+        String workload = arguments.length > 3 ? arguments[3] : "attention";
+        if (workload.equals("embeddings")) {
             embeddings(jvms, jars, cache);
             return;
         }
-        List<String> calls = List.of(FreshCall.class.getName());
+        List<String> calls = List.of(FreshCall.class.getName(), workload);
         run(jars, new Kind("writes the cache", calls, writing(cache)));
         tables(COLUMNS, jvms, jars, new Kind("as it is", calls), new Kind("with an AOT cache", calls, reading(cache)));
     }

@@ -6,7 +6,10 @@ import io.multihead.compute.Compute;
 import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.jmh.data.Data;
+import io.multihead.nn.attention.MultiHeadAttention;
+import io.multihead.nn.attention.MultiHeadConfig;
 import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -14,34 +17,38 @@ import java.util.Locale;
 import jdk.incubator.vector.FloatVector;
 
 /**
- * One JVM from its first call on: how soon attention {@code [1, 8, 512, 64]} runs at nine tenths of its steady speed,
- * and the steady speeds of attention, of a product of 1024 and, as a control, of fused multiply-adds alone.
+ * One JVM from its first call on: how soon attention {@code [1, 8, 512, 64]}, or a layer of a small encoder, runs at nine tenths of its
+ * steady speed, and the steady speeds of this call, of a product of 1024 and, as a control, of fused multiply-adds alone.
  */
 public final class FreshCall {
     private static final double SECONDS = 6;
-    private static final double OPERATIONS = 4.0 * 8 * 512 * 512 * 64;
+    /** Features, heads and tokens of the layer, which packs its weights in its first call. */
+    private static final int FEATURES = 384;
+
+    private static final int HEADS = 12;
+    private static final int TOKENS = 16;
+
     /** Calls whose median must have the speed, so that one lucky call does not count. */
     private static final int WINDOW = 9;
+
+    /** What is called, and its multiplications and additions. */
+    private record Workload(Runnable call, double operations) {}
 
     private FreshCall() {}
 
     /**
      * Prints {@link Fresh#COLUMNS} numbers.
      *
-     * @param arguments none
+     * @param arguments {@code attention} or {@code layer}
      */
     public static void main(String[] arguments) {
-        Tensor query = gaussian(1, 1, 8, 512, 64);
-        Tensor key = gaussian(2, 1, 8, 512, 64);
-        Tensor value = gaussian(3, 1, 8, 512, 64);
-        Tensor output = gaussian(4, 1, 8, 512, 64);
         Tensor a = gaussian(5, 1024, 1024);
         Tensor c = gaussian(6, 1024, 1024);
         try (Compute cpu = Compute.serial()) {
-            Runnable attention = () -> Attention.forward(cpu, query, key, value, output, AttentionOptions.DEFAULT);
+            Workload workload = arguments[0].equals("layer") ? layer(cpu) : attention(cpu);
             List<Double> ends = new ArrayList<>();
-            List<Double> attentions = seconds(attention, SECONDS, ends);
-            double steady = median(attentions.subList(attentions.size() * 3 / 4, attentions.size()));
+            List<Double> calls = seconds(workload.call, SECONDS, ends);
+            double steady = median(calls.subList(calls.size() * 3 / 4, calls.size()));
             List<Double> products =
                     seconds(() -> Gemm.multiply(cpu, a, a, c, GemmOptions.DEFAULT), SECONDS / 2, new ArrayList<>());
             double product = median(products.subList(products.size() / 2, products.size()));
@@ -50,12 +57,32 @@ public final class FreshCall {
             System.out.printf(
                     Locale.ROOT,
                     "%.4f %.4f %.4f %.4f %.4f%n",
-                    attentions.get(0),
-                    ends.get(firstAt(attentions, steady / 0.9)),
-                    OPERATIONS / steady * 1e-9,
+                    calls.get(0),
+                    ends.get(firstAt(calls, steady / 0.9)),
+                    workload.operations / steady * 1e-9,
                     2 * Math.pow(1024, 3) / product * 1e-9,
                     Roofline.operations(FloatVector.SPECIES_PREFERRED.length()) / control * 1e-9);
         }
+    }
+
+    private static Workload attention(Compute cpu) {
+        Tensor query = gaussian(1, 1, 8, 512, 64);
+        Tensor key = gaussian(2, 1, 8, 512, 64);
+        Tensor value = gaussian(3, 1, 8, 512, 64);
+        Tensor output = gaussian(4, 1, 8, 512, 64);
+        return new Workload(
+                () -> Attention.forward(cpu, query, key, value, output, AttentionOptions.DEFAULT),
+                Work.attention(8, 512, 64, false));
+    }
+
+    private static Workload layer(Compute cpu) {
+        MultiHeadAttention layer =
+                MultiHeadAttention.initialise(MultiHeadConfig.of(FEATURES, HEADS), 1, Arena.ofAuto());
+        Tensor x = gaussian(1, 1, TOKENS, FEATURES);
+        Tensor y = gaussian(2, 1, TOKENS, FEATURES);
+        double projections = 4.0 * 2 * TOKENS * FEATURES * FEATURES;
+        return new Workload(
+                () -> layer.forward(cpu, x, y), projections + Work.attention(HEADS, TOKENS, FEATURES / HEADS, false));
     }
 
     /** The first call from which on a window of calls has the speed. */

@@ -30,7 +30,12 @@ import org.openjdk.jmh.annotations.Param;
  * that a benchmark declares, so that a new peer takes part at once; slow ones run in one case alone.
  */
 public final class Plan {
-    private static final String DOCS_TIMES = " -wi 2 -w 500ms -i 3 -r 500ms";
+    /**
+     * Three seconds of warm-up, for peers too: after one second, calls of small shapes still took a third less from the first to the third
+     * iteration, as C2 was not done (32 x 12 x 16 x 32: 1.43, 1.08 and 0.89 ms, and 0.78 later), while products were steady.
+     */
+    private static final String DOCS_TIMES = " -wi 3 -w 1s -i 3 -r 500ms";
+
     private static final String QUICK_TIMES = " -wi 3 -w 1s -i 3 -r 1s";
 
     private static final String QUICK = "(Sgemm|AttentionForward|AttentionBackward|TrainingStep)Bench"
