@@ -24,7 +24,8 @@ import java.util.function.IntConsumer;
  * prompt, the texts with the prompt.
  *
  * <p>Immutable and thread-safe; virtual threads may call it. The {@code with} methods return views that share weights and
- * threads. {@link #close} unmaps the weights of all of them; the {@link Compute} stays the caller's.
+ * threads. {@link #close} unmaps the weights of all of them; the {@link Compute} stays the caller's. An encoder that nobody closes keeps
+ * its file mapped, address space whose pages the system may take back, until the process ends.
  */
 public final class SentenceEncoder implements AutoCloseable {
     private static final String QUERY = "query";

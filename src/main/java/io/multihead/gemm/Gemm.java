@@ -15,7 +15,8 @@ import org.jspecify.annotations.Nullable;
  * and C is rounded once. Leading axes are batches; those of A and B broadcast to those of C. Every element is summed in
  * ascending order of K in chains of 256, so that results have the same bits for any number of threads and any batch.
  *
- * <p>Thread-safe. A warm call allocates nothing but the view of an operand that the options transpose. Sums may overflow to infinity as f32 does; NaN follows IEEE 754.
+ * <p>Thread-safe. A warm call allocates nothing but the view of an operand that the options transpose. Sums may overflow to infinity as
+ * f32 does; NaN follows IEEE 754.
  */
 public final class Gemm {
     private static final ScratchKey<GemmCall> CALL = ScratchKey.of(GemmCall::new);
