@@ -43,7 +43,7 @@ class SentenceEncoderProperties {
     private static SentenceEncoder serial;
     private static SentenceEncoder threaded;
 
-    /** What views of an encoder differ in. */
+    /** The options of a view of an encoder. */
     record View(Pooling pooling, boolean normalized, int maxTokens, LongTexts longTexts, String prompt) {
         SentenceEncoder of(SentenceEncoder encoder) {
             return encoder.withPooling(pooling)

@@ -31,7 +31,7 @@ public final class FreshCall {
     /** Calls whose median must have the speed, so that one lucky call does not count. */
     private static final int WINDOW = 9;
 
-    /** What is called, and its multiplications and additions. */
+    /** The timed call, and its floating-point operations. */
     private record Workload(Runnable call, double operations) {}
 
     private FreshCall() {}

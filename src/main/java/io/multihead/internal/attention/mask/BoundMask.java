@@ -151,7 +151,7 @@ public final class BoundMask {
         return tensorCount > 0;
     }
 
-    /** Returns whether tensors or blocks may hide keys within the range that a query sees. */
+    /** Returns whether tensors or blocks apply to single scores, and so may hide keys within the range that a query sees. */
     public boolean hidesSingleKeys() {
         return hasTensors() || blocks.hides();
     }

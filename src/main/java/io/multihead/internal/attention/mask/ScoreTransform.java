@@ -23,7 +23,7 @@ public final class ScoreTransform {
 
     /** Returns whether there is anything to do. */
     public static boolean isNeeded(ScoreRule rule, BoundMask mask) {
-        return rule.scalesFirst() || mask.hasTensors() || mask.blocks().hides();
+        return rule.scalesFirst() || mask.hidesSingleKeys();
     }
 
     /** Sets the index of the first score of the next row. */
