@@ -44,7 +44,7 @@ public final class Exp {
      * <p>The 32 partial sums make the order of additions the same for every lane width. They are replaced by
      * {@code partial * keep + sum}.
      *
-     * @param length a multiple of 32
+     * @param length a multiple of the number of lanes
      * @param scale more than 0
      * @param shift at least every element that is not NaN
      * @param keep factor of the partial sums' earlier contents

@@ -2,7 +2,6 @@ package io.multihead.internal.kernel;
 
 import static io.multihead.internal.kernel.Lanes.COUNT;
 import static io.multihead.internal.kernel.Lanes.FLOATS;
-import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
@@ -10,23 +9,31 @@ import jdk.incubator.vector.VectorMask;
 import jdk.incubator.vector.VectorOperators;
 
 /**
- * Element-wise passes over one row of scratch. Every length is a multiple of 32, so there are no tails.
+ * Element-wise passes over one row of scratch. Every length is a multiple of the number of lanes, so there are no tails.
  */
 public final class RowOps {
     private RowOps() {}
 
-    /** Returns the largest element; NaN is skipped, and a row of NaN alone gives minus infinity. */
+    /**
+     * Returns the largest element; NaN is skipped, and a row of NaN alone gives minus infinity.
+     *
+     * @param length a multiple of the number of lanes
+     */
     public static float max(float[] row, int at, int length) {
         FloatVector low = FloatVector.broadcast(FLOATS, Float.NEGATIVE_INFINITY);
         FloatVector high = low;
-        for (int i = 0; i < length; i += PANEL) {
-            for (int lane = 0; lane < PANEL; lane += 2 * COUNT) {
-                // compare and blend: lanewise MAX must order -0 and NaN and takes five instructions
-                FloatVector a = FloatVector.fromArray(FLOATS, row, at + i + lane);
-                low = low.blend(a, a.compare(VectorOperators.GT, low));
-                FloatVector b = FloatVector.fromArray(FLOATS, row, at + i + lane + COUNT);
-                high = high.blend(b, b.compare(VectorOperators.GT, high));
-            }
+        int end = at + length;
+        int i = at;
+        for (; i + COUNT < end; i += 2 * COUNT) {
+            // compare and blend: lanewise MAX must order -0 and NaN and takes five instructions
+            FloatVector a = FloatVector.fromArray(FLOATS, row, i);
+            low = low.blend(a, a.compare(VectorOperators.GT, low));
+            FloatVector b = FloatVector.fromArray(FLOATS, row, i + COUNT);
+            high = high.blend(b, b.compare(VectorOperators.GT, high));
+        }
+        if (i < end) {
+            FloatVector last = FloatVector.fromArray(FLOATS, row, i);
+            low = low.blend(last, last.compare(VectorOperators.GT, low));
         }
         // by integers of the same order, whose reduction needs no care for -0 and NaN: 1 % of attention
         IntVector bits = low.blend(high, high.compare(VectorOperators.GT, low)).reinterpretAsInts();

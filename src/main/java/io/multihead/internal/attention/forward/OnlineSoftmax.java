@@ -1,5 +1,6 @@
 package io.multihead.internal.attention.forward;
 
+import static io.multihead.internal.kernel.Lanes.COUNT;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 import static io.multihead.internal.kernel.Lanes.ROW_STEP;
@@ -60,7 +61,7 @@ final class OnlineSoftmax {
 
     /** Computes {@code m' = max(m, max S)}, and {@code e^(m - m')} for sums under the old maximum. */
     void raiseMaximum(float[] scores, int at, int tile, int count, int keys) {
-        int padded = Lanes.roundUp(keys, PANEL);
+        int padded = Lanes.roundUp(keys, COUNT);
         for (int r = 0; r < count; r++) {
             float before = maximum[tile + r];
             // no branch that depends on the row: a wrong guess would wait for its whole reduction, 2 % of attention
@@ -69,7 +70,7 @@ final class OnlineSoftmax {
             rescale[r] = before == Float.NEGATIVE_INFINITY ? 0f : before - after;
             maximum[tile + r] = after;
         }
-        Exp.shifted(rescale, 0, Lanes.roundUp(count, PANEL), scale, 0f, unused, 0, 0f);
+        Exp.shifted(rescale, 0, Lanes.roundUp(count, COUNT), scale, 0f, unused, 0, 0f);
     }
 
     /** Sets {@code e^(m - m') = 1}: for callers who have raised the maximum over all keys before. */
@@ -88,7 +89,7 @@ final class OnlineSoftmax {
 
     /** Computes {@code P = e^(S - m')} in place and {@code l = l e^(m - m') + sum P}, after {@link #raiseMaximum}. */
     void exponentiate(float[] scores, int at, int tile, int count, int keys) {
-        int padded = Lanes.roundUp(keys, PANEL);
+        int padded = Lanes.roundUp(keys, COUNT);
         for (int r = 0; r < count; r++) {
             // a row that has seen no key keeps m = -inf; shifting by 0 makes its masked scores 0, and NaN stays NaN
             float shift = maximum[tile + r] == Float.NEGATIVE_INFINITY ? 0f : maximum[tile + r];

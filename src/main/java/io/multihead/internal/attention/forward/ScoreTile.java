@@ -1,5 +1,6 @@
 package io.multihead.internal.attention.forward;
 
+import static io.multihead.internal.kernel.Lanes.COUNT;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
@@ -67,7 +68,7 @@ final class ScoreTile {
         int count = queries.tileRows(tile);
         BoundMask mask = call.mask;
         ScoreRule rule = call.problem.scores();
-        int padded = Lanes.roundUp(keys, PANEL);
+        int padded = Lanes.roundUp(keys, COUNT);
         boolean transforms = ScoreTransform.isNeeded(rule, mask);
         for (int r = 0; r < count; r++) {
             int row = tile + r;
