@@ -55,7 +55,7 @@ public record AttentionState(Tensor output, Tensor logSumExp) {
 
     /**
      * Merges two states: {@code l = log(e^l1 + e^l2)}, {@code o = o1 e^(l1 - l) + o2 e^(l2 - l)} (Ye et al. 2025, section 2.2).
-     * A state that saw no key does not change the other's bits.
+     * A state that saw no key does not change the other's bits. Outputs are computed in f32, of whatever type they are.
      *
      * @param cpu threads and scratch
      * @param left over some keys

@@ -16,6 +16,8 @@ import java.util.Arrays;
 public final class StateMerge extends Operation implements LoopBody {
     private static final FloatsKey ROW = new FloatsKey();
     private static final FloatsKey OTHER = new FloatsKey();
+    /** Log-sum-exp of a state that saw no key. */
+    private static final double NO_KEYS = Double.NEGATIVE_INFINITY;
 
     private final QueryTensors left = new QueryTensors();
     private final QueryTensors right = new QueryTensors();
@@ -58,20 +60,25 @@ public final class StateMerge extends Operation implements LoopBody {
             double l1 = logSumExp(left, batch, head, query);
             double l2 = logSumExp(right, batch, head, query);
             double most = Math.max(l1, l2);
-            boolean none = most == Double.NEGATIVE_INFINITY;
-            double e1 = none ? 0 : StrictMath.exp(l1 - most);
-            double e2 = none ? 0 : StrictMath.exp(l2 - most);
-            read(scratch, left, batch, head, query, e1, e1 + e2, row, padded);
-            read(scratch, right, batch, head, query, e2, e1 + e2, other, padded);
-            RowOps.add(row, 0, padded, other, 0);
+            double e1 = l1 == NO_KEYS ? 0 : StrictMath.exp(l1 - most);
+            double e2 = l2 == NO_KEYS ? 0 : StrictMath.exp(l2 - most);
+            if (l1 != NO_KEYS && l2 != NO_KEYS) {
+                read(scratch, left, batch, head, query, e1 / (e1 + e2), row, padded);
+                read(scratch, right, batch, head, query, e2 / (e1 + e2), other, padded);
+                RowOps.add(row, 0, padded, other, 0);
+            } else if (most != NO_KEYS) {
+                read(scratch, l1 == NO_KEYS ? right : left, batch, head, query, 1, row, padded);
+            } else {
+                Arrays.fill(row, 0, padded, 0f);
+            }
             scratch.packer()
                     .write(row, 0, 0, 1, width, output, Positions.of(output, batch, head, query), 0, output.stride(3));
-            double sum = none ? most : most + StrictMath.log(e1 + e2);
+            double sum = most == NO_KEYS ? most : most + StrictMath.log(e1 + e2);
             logSumExp.setAt(Positions.of(logSumExp, batch, head, query), sum);
         }
     }
 
-    /** Reads a state's output times its share; a share of 0 reads nothing, not even NaN. */
+    /** Reads a state's output times its share. Infinity and NaN have no share: a row that sees them has them. */
     private static void read(
             Workspace scratch,
             QueryTensors from,
@@ -79,18 +86,18 @@ public final class StateMerge extends Operation implements LoopBody {
             long head,
             long query,
             double share,
-            double all,
             float[] row,
             int padded) {
         Tensor output = from.output();
-        if (share == 0) {
-            Arrays.fill(row, 0, padded, 0f);
-            return;
-        }
         long at = Positions.of(output, batch, head, query);
         scratch.packer().read(output, at, 0, output.stride(3), 1, (int) output.dim(3), row, 0, padded);
-        if (share != all) {
-            RowOps.scale(row, 0, padded, (float) (share / all));
+        float factor = (float) share;
+        if (factor == 0f) {
+            for (int i = 0; i < padded; i++) {
+                row[i] = Float.isFinite(row[i]) ? 0f : row[i];
+            }
+        } else if (factor != 1f) {
+            RowOps.scale(row, 0, padded, factor);
         }
     }
 
