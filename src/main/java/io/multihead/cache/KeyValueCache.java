@@ -134,7 +134,8 @@ public final class KeyValueCache {
      *
      * @param config sizes and element type
      * @param sequences number of sequences
-     * @param tokens most tokens of each, counted from the first that still exists; rounded up to 256
+     * @param tokens most tokens of each, rounded up to 256; a sequence that {@link #slide}s keeps up to 255 tokens that it dropped
+     *     until it can free 256 at once, so a window needs 256 tokens more than it has
      * @return the cache
      * @throws IllegalArgumentException if a number is less than 1, 256 tokens have 2^31 elements or more in all layers and heads, or the
      *     heads of all pages of 256 tokens are 2^31 or more, or need more than half of the Java heap for their flags
@@ -150,7 +151,8 @@ public final class KeyValueCache {
      *
      * @param config sizes and element type
      * @param sequences number of sequences
-     * @param tokens most tokens of each, counted from the first that still exists; rounded up to 256
+     * @param tokens most tokens of each, rounded up to 256; a sequence that {@link #slide}s keeps up to 255 tokens that it dropped
+     *     until it can free 256 at once, so a window needs 256 tokens more than it has
      * @param arena allocates native memory, all of it now; a shared one if several threads are to use the cache
      * @return the cache
      * @throws IllegalArgumentException if a number is less than 1, 256 tokens have 2^31 elements or more in all layers and heads, or the

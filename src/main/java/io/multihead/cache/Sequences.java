@@ -111,8 +111,9 @@ final class Sequences {
             long pages = Math.ceilDiv(length + count, (long) pool.pageTokens);
             long missing = Math.max(0, pages - sequence.dropped - sequence.pageCount);
             if (missing + sequence.pageCount > quota) {
-                throw new CacheFullException("sequence " + to[i] + ": " + length + " tokens and " + count
-                        + " more; expected at most " + quota * pool.pageTokens + " from token " + sequence.firstKey);
+                throw new CacheFullException(
+                        "sequence " + to[i] + ": " + length + " tokens and " + count + " more; expected at most "
+                                + quota * pool.pageTokens + " from token " + sequence.dropped * pool.pageTokens);
             }
             wanted += missing;
         }

@@ -83,6 +83,23 @@ class CacheFaultsTest {
     }
 
     @Test
+    void aWindowNeedsTheTokensThatItDroppedUntilTheyAreFreed() {
+        KeyValueCache cache = KeyValueCache.contiguous(config(DType.F32), 1, 512);
+        Tensor some = gaussian(1, KV_HEADS, 512, DIM, 3);
+        Tensor one = gaussian(1, KV_HEADS, 1, DIM, 4);
+        int[] to = {0};
+        cache.append(SERIAL, 0, to, some, some);
+        cache.slide(0, 255);
+        CacheFullException full = assertThrows(CacheFullException.class, () -> cache.append(SERIAL, 0, to, one, one));
+        assertTrue(full.getMessage().endsWith("expected at most 512 from token 0"), full.getMessage());
+        for (int token = 512; token < 2000; token++) { // a window of 256, as the Javadoc says
+            cache.slide(0, token - 255);
+            cache.append(SERIAL, 0, to, one, one);
+        }
+        assertEquals(2000, cache.length(0, 0));
+    }
+
+    @Test
     void aRejectedAppendTakesNoPages() {
         KeyValueCache cache = KeyValueCache.paged(config(DType.F32), 8 * PAGE);
         int sequence = cache.open();
