@@ -130,8 +130,8 @@ public final class ScoreGradient {
     }
 
     /**
-     * {@code score += slope (distance + key)}, slope and distance of a column each: the distance is exact below 2^24 and the
-     * product rounds with the sum, as in {@link ScoreOps#addRamp}.
+     * {@code score += slope (distance + key)}, slope and distance of a column each: the distance is exact up to {@link ScoreOps#FAR},
+     * beyond which {@code key} must be 0, and the product rounds with the sum, as in {@link ScoreOps#addRamp}.
      */
     public static void addSlopes(
             float[] score, int at, int length, float[] slopes, float[] distances, int q0, float key) {

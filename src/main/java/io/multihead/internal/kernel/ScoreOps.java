@@ -22,6 +22,9 @@ public final class ScoreOps {
     private static final float Q3 = 3.2831085e-4f;
     private static final float Q4 = 7.7620984e-7f;
 
+    /** Up to this distance, whole numbers are exact in f32, and so are their sums. */
+    public static final long FAR = 1L << 24;
+
     private static final float[] RAMP = ramp();
 
     private ScoreOps() {}
@@ -45,8 +48,17 @@ public final class ScoreOps {
         }
     }
 
-    /** {@code row[i] += slope (first + i)}: the distance is exact below 2^24 and the product rounds with the sum. */
-    public static void addRamp(float[] row, int at, int length, float slope, float first) {
+    /**
+     * {@code row[i] += slope (first + i)}: the distance is rounded to f32, which is exact up to 2^24, and the product rounds with the
+     * sum.
+     */
+    public static void addRamp(float[] row, int at, int length, float slope, long first) {
+        if (Math.abs(first) > FAR - length) {
+            for (int i = 0; i < length; i++) {
+                row[at + i] = Math.fma(slope, (float) (first + i), row[at + i]);
+            }
+            return;
+        }
         FloatVector ramp = FloatVector.fromArray(FLOATS, RAMP, 0);
         FloatVector slopes = FloatVector.broadcast(FLOATS, slope);
         for (int i = 0; i < length; i += COUNT) {

@@ -42,7 +42,7 @@ final class ScoreGradientTile {
     private final float[] transposed;
 
     private final SeenColumns columns = new SeenColumns();
-    /** Per query its distance from the tile's first key, and the slope of its head. */
+    /** Per query how far the tile's first key is from it, or each key where that is far, and the slope of its head. */
     private final float[] distances = new float[Blocking.BACKWARD_QUERIES];
 
     private final float[] slopes = new float[Blocking.BACKWARD_QUERIES];
@@ -194,8 +194,8 @@ final class ScoreGradientTile {
         capFactors = cap == 0 ? capFactors : memory.atLeast(capFactors, KEYS * ROW);
         for (int q = column; perHead != null && q < Math.min(end(), queries.count); q++) {
             slopes[q] = perHead[(int) group.head(queries.firstRow + q)];
-            distances[q] = firstKey - queries.positions[q];
         }
+        boolean far = perHead != null && measure(queries, 0);
         for (int r = 0; rule.scalesFirst() && r < count; r++) {
             int at = r * ROW + column;
             RowOps.scale(sThenP, at, width, rule.scale());
@@ -204,9 +204,27 @@ final class ScoreGradientTile {
                 ScoreGradient.capDerivative(sThenP, at, width, cap, capFactors);
             }
             if (perHead != null) {
-                ScoreGradient.addSlopes(sThenP, at, width, slopes, distances, column, r);
+                if (far) {
+                    measure(queries, r);
+                }
+                ScoreGradient.addSlopes(sThenP, at, width, slopes, distances, column, far ? 0 : r);
             }
         }
+    }
+
+    /**
+     * Computes how far a key is from each query, rounded to f32.
+     *
+     * @return whether the distance of a key of this tile may be one that f32 does not have
+     */
+    private boolean measure(PackedQueries queries, int key) {
+        long most = 0;
+        for (int q = column; q < Math.min(end(), queries.count); q++) {
+            long distance = firstKey + key - queries.positions[q];
+            most = Math.max(most, Math.abs(distance));
+            distances[q] = distance;
+        }
+        return most > ScoreOps.FAR - KEYS;
     }
 
     private void mask(BackwardArguments call, Packer packer, HeadGroup group, PackedQueries queries) {
