@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param output {@code [batch, queryHeads, queries, valueDim]}
  * @param logSumExp {@code [batch, queryHeads, queries]}: the natural logarithm of the softmax denominator, minus infinity
- *     for a query that sees no key; null when not wanted
+ *     for a query that sees no key, or its sink where there are sinks; null when not wanted
  * @param weights {@code [batch, queryHeads, queries, keys]}: the softmax itself, which makes attention hold
  *     all scores of a task at once; where sequences differ in length, keys are {@link KeyValueView#maxKeys} and those beyond a sequence
  *     have weight 0; null when not wanted

@@ -14,8 +14,8 @@ import java.util.stream.Stream;
  *
  * <p>Polarity is in the name: {@link #keep} keeps where the tensor is not zero, {@link #drop} drops there. Masks combine
  * with {@link #and}: a key must pass all of them, and biases add up. A key that is masked does not exist: nothing in its
- * key or value, not even NaN, reaches the output. A query that sees no key has output 0, weights 0 and log-sum-exp minus
- * infinity.
+ * key or value, not even NaN, reaches the output, nor does another bias of it. A query that sees no key has output 0, weights 0
+ * and log-sum-exp minus infinity, or that of its sink.
  *
  * <p><b>Positions.</b> {@link #CAUSAL}, {@link #window} and the linear biases of {@link ScoreOptions} compare the position of a
  * key, its index, with that of the query. Queries are aligned bottom-right: the last query is at the position of the last key
@@ -191,7 +191,8 @@ public final class Mask {
     }
 
     /**
-     * {@return the combination of both masks: a key must pass both, biases add up}
+     * {@return the combination of both masks: a key must pass both, biases add up} Of block-sparse parts, there may be one: attention
+     * fails with two different ones.
      *
      * @param other another mask
      */

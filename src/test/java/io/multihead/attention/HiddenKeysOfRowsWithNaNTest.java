@@ -13,6 +13,7 @@ import io.multihead.support.Tokens;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** A NaN that a row sees does not reach its weights of hidden keys, nor a NaN there the gradient of what it sees. */
@@ -68,6 +69,31 @@ class HiddenKeysOfRowsWithNaNTest {
         float low = Float.NEGATIVE_INFINITY;
         Softmax.logForward(CPU, scores, output, null, four);
         assertArrayEquals(new float[] {NAN, NAN, NAN, NAN, low, low}, output.toArray());
+    }
+
+    /** A mask that hides nothing changes nothing: the third key, which is seen, has a score 300 below the second. */
+    @Test
+    void weightsOfSeenKeysAreNotANumberHoweverSmall() {
+        Tensor scores = Tensor.of(new float[] {NAN, 300, 0}, 1, 3);
+        Tensor one = Tensor.of(new float[] {1}, 1, 1, 1, 1);
+        Tensor keys = Tensor.of(new float[] {NAN, 300, 0}, 1, 1, 3, 1);
+        List<Mask> masks = List.of(
+                Mask.NONE,
+                Mask.keyLengths(3),
+                Mask.bias(zeros(1)),
+                Mask.keep(Tensor.of(new boolean[] {true}, 1)),
+                Mask.blocks(Tensor.of(new boolean[] {true}, 1, 1), 32));
+        for (Mask mask : masks) {
+            AttentionOptions options = AttentionOptions.DEFAULT.withMask(mask);
+            Tensor weights = zeros(1, 1, 1, 3);
+            Attention.forward(CPU, one, keys, keys, new AttentionOutputs(zeros(1, 1, 1, 1), null, weights), options);
+            assertArrayEquals(new float[] {NAN, NAN, NAN}, weights.toArray(), mask::toString);
+            if (mask != masks.getLast()) {
+                Tensor softmax = zeros(1, 3);
+                Softmax.forward(CPU, scores, softmax, null, options);
+                assertArrayEquals(new float[] {NAN, NAN, NAN}, softmax.toArray(), mask::toString);
+            }
+        }
     }
 
     /** The gradient of an entropy, log w + 1, is minus infinity where a weight is 0. */

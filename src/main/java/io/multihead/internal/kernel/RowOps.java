@@ -96,12 +96,19 @@ public final class RowOps {
         }
     }
 
-    /** Sets NaN where an element is not 0: the softmax of a row with a NaN, in which hidden elements stay 0. */
+    /** Returns whether an element is NaN. */
+    public static boolean hasNaN(float[] row, int at, int length) {
+        boolean found = false;
+        for (int i = at; i < at + length; i++) {
+            found |= Float.isNaN(row[i]);
+        }
+        return found;
+    }
+
+    /** Sets NaN where a score is not minus infinity: in a row with a NaN, the weights of all keys that it sees are NaN. */
     public static void spreadNaN(float[] row, int at, int length) {
-        FloatVector nan = FloatVector.broadcast(FLOATS, Float.NaN);
-        for (int i = 0; i < length; i += COUNT) {
-            FloatVector x = FloatVector.fromArray(FLOATS, row, at + i);
-            x.blend(nan, x.compare(VectorOperators.NE, 0f)).intoArray(row, at + i);
+        for (int i = at; i < at + length; i++) {
+            row[i] = row[i] == Float.NEGATIVE_INFINITY ? row[i] : Float.NaN;
         }
     }
 
@@ -134,13 +141,19 @@ public final class RowOps {
         }
     }
 
-    /** {@code row += bias}; a bias of minus infinity hides any score, NaN included. */
+    /**
+     * {@code row += bias}; where either is minus infinity, so is the sum, whatever the other is: a key that is hidden stays hidden, in
+     * whichever order the parts of a mask are applied.
+     */
     public static void addBias(float[] row, int at, int length, float[] bias, int b0) {
         for (int i = 0; i < length; i += COUNT) {
+            FloatVector s = FloatVector.fromArray(FLOATS, row, at + i);
             FloatVector b = FloatVector.fromArray(FLOATS, bias, b0 + i);
-            FloatVector.fromArray(FLOATS, row, at + i)
-                    .add(b)
-                    .blend(Float.NEGATIVE_INFINITY, b.compare(VectorOperators.EQ, Float.NEGATIVE_INFINITY))
+            s.add(b)
+                    .blend(
+                            Float.NEGATIVE_INFINITY,
+                            s.compare(VectorOperators.EQ, Float.NEGATIVE_INFINITY)
+                                    .or(b.compare(VectorOperators.EQ, Float.NEGATIVE_INFINITY)))
                     .intoArray(row, at + i);
         }
     }

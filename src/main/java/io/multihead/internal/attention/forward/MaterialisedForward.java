@@ -74,6 +74,9 @@ final class MaterialisedForward {
         if (scores != null) {
             writeScores(call, packer, scores);
         }
+        if (call.mask.hidesSingleKeys()) {
+            spreadNaN(call);
+        }
         accumulate(call, packer, softmax);
     }
 
@@ -89,6 +92,21 @@ final class MaterialisedForward {
                     int at = scoresOf(row, firstKey);
                     tile.multiplyKeys(call, packer, block, row, firstKey, tileKeys, at);
                     softmax.raiseMaximum(tile.scores(), at, row, queries.tileRows(row), tileKeys);
+                }
+            }
+        }
+    }
+
+    /** Sets NaN for every key that a row with a NaN sees, as long as those that the mask hides are known by their scores. */
+    private void spreadNaN(ForwardArguments call) {
+        for (int first = 0; first < queries.rows(); first += Blocking.QUERY_TILE) {
+            for (int row = first; row < first + queries.tileRows(first); row++) {
+                boolean found = false;
+                for (long key = visible.firstBlock(); key < visible.end(); key += Blocking.KEY_BLOCK) {
+                    found |= RowOps.hasNaN(tile.scores(), scoresOf(row, key), heldKeys(call, first, key));
+                }
+                for (long key = visible.firstBlock(); found && key < visible.end(); key += Blocking.KEY_BLOCK) {
+                    RowOps.spreadNaN(tile.scores(), scoresOf(row, key), heldKeys(call, first, key));
                 }
             }
         }
@@ -161,11 +179,9 @@ final class MaterialisedForward {
         }
     }
 
-    /** Divides a row's weights; where one is NaN, all are but those that are 0, as those of keys which the mask hides. */
+    /** Divides a row's weights; those of a row with a NaN are NaN already, or 0 for keys that the mask hides. */
     private static void normalise(BoundMask mask, float[] weights, int at, int length, float divisor) {
-        if (Float.isNaN(divisor) && mask.hidesSingleKeys()) {
-            RowOps.spreadNaN(weights, at, length);
-        } else {
+        if (!Float.isNaN(divisor) || !mask.hidesSingleKeys()) {
             RowOps.divide(weights, at, length, divisor);
         }
     }

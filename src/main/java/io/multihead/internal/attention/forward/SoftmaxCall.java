@@ -133,6 +133,9 @@ public final class SoftmaxCall extends Operation implements LoopBody {
             if (logarithm) {
                 System.arraycopy(row, 0, staging, 0, padded);
             }
+            if (masked && RowOps.hasNaN(row, 0, padded)) {
+                RowOps.spreadNaN(row, 0, padded);
+            }
             Exp.shifted(row, 0, padded, 1f, shift, sum, 0, 0f);
             float total = RowOps.total(sum, 0);
             finish(row, staging, padded, shift, total);
@@ -158,7 +161,7 @@ public final class SoftmaxCall extends Operation implements LoopBody {
         Arrays.fill(row, visible, padded, Float.NEGATIVE_INFINITY);
     }
 
-    /** Normalises exponentials. In a masked row with a NaN, what is 0, hidden scores among it, stays 0 or minus infinity. */
+    /** Normalises exponentials. In a masked row with a NaN, they are NaN or hidden: these stay 0 or minus infinity. */
     private void finish(float[] row, float[] shifted, int padded, float shift, float total) {
         boolean spreads = masked && Float.isNaN(total);
         if (logarithm) {
@@ -166,9 +169,7 @@ public final class SoftmaxCall extends Operation implements LoopBody {
             for (int i = 0; i < keys; i++) {
                 row[i] = spreads && shifted[i] == Float.NEGATIVE_INFINITY ? shifted[i] : (shifted[i] - shift) - log;
             }
-        } else if (spreads) {
-            RowOps.spreadNaN(row, 0, padded);
-        } else if (total != 0f) {
+        } else if (total != 0f && !spreads) {
             RowOps.normalise(row, 0, padded, total);
         }
     }
