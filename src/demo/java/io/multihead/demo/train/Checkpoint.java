@@ -12,12 +12,13 @@ import java.util.TreeSet;
 
 /**
  * Everything that training goes on from, as one safetensors file: parameters, the optimiser's state, and in its metadata the
- * architecture and the step. The file appears under its name only when it is whole, so a crash leaves the former one.
+ * architecture, the seed and the step. The file appears under its name only when it is whole, so a crash leaves the former one.
  */
 public final class Checkpoint {
     private static final String PARAMETER = "parameter.";
     private static final String OPTIMIZER = "optimizer.";
     private static final String ARCHITECTURE = "architecture";
+    private static final String SEED = "seed";
     private static final String STEP = "step";
 
     private Checkpoint() {}
@@ -27,18 +28,20 @@ public final class Checkpoint {
      *
      * @param file where; a former file of this name is replaced at the end
      * @param architecture what must be equal to load it again
+     * @param seed of the training, which must be equal too
      * @param step steps done
      * @param parameters by name
      * @param optimizer whose state is saved
      * @throws IOException if it cannot be written; a former file is as it was
      */
     public static void save(
-            Path file, String architecture, long step, Map<String, Tensor> parameters, Optimizer optimizer)
+            Path file, String architecture, long seed, long step, Map<String, Tensor> parameters, Optimizer optimizer)
             throws IOException {
         Map<String, Tensor> all = new LinkedHashMap<>();
         parameters.forEach((name, tensor) -> all.put(PARAMETER + name, tensor));
         optimizer.state().forEach((name, tensor) -> all.put(OPTIMIZER + name, tensor));
-        Safetensors.write(file, all, Map.of(ARCHITECTURE, architecture, STEP, String.valueOf(step)));
+        Safetensors.write(
+                file, all, Map.of(ARCHITECTURE, architecture, SEED, String.valueOf(seed), STEP, String.valueOf(step)));
     }
 
     /**
@@ -46,6 +49,7 @@ public final class Checkpoint {
      *
      * @param file written by {@link #save}
      * @param architecture what the file must have been saved with
+     * @param seed what it must have been saved with; earlier files, which do not hold it, are taken with any
      * @param parameters overwritten
      * @param optimizer its state is replaced
      * @return steps done when it was saved
@@ -53,7 +57,8 @@ public final class Checkpoint {
      * @throws IllegalArgumentException if the file is no checkpoint, is cut off, or is one of something else; nothing has been
      *     changed then
      */
-    public static long load(Path file, String architecture, Map<String, Tensor> parameters, Optimizer optimizer)
+    public static long load(
+            Path file, String architecture, long seed, Map<String, Tensor> parameters, Optimizer optimizer)
             throws IOException {
         try (Arena arena = Arena.ofConfined()) {
             Safetensors saved = Safetensors.map(file, arena);
@@ -61,11 +66,15 @@ public final class Checkpoint {
             if (!architecture.equals(found)) {
                 throw fail(file, "architecture " + found, "expected " + architecture);
             }
+            String begun = saved.metadata().get(SEED);
+            if (begun != null && number(file, SEED, begun) != seed) {
+                throw fail(file, "begun with seed " + begun, "expected seed " + seed + ", with which it is resumed");
+            }
             Map<String, Tensor> expected = new LinkedHashMap<>();
             parameters.forEach((name, tensor) -> expected.put(PARAMETER + name, tensor));
             optimizer.state().forEach((name, tensor) -> expected.put(OPTIMIZER + name, tensor));
             check(file, saved, expected);
-            long step = step(file, saved.metadata().get(STEP));
+            long step = number(file, STEP, saved.metadata().get(STEP));
             Map<String, Tensor> state = new LinkedHashMap<>();
             optimizer.state().forEach((name, tensor) -> state.put(name, saved.get(OPTIMIZER + name)));
             parameters.forEach((name, tensor) -> saved.get(PARAMETER + name).copyTo(tensor));
@@ -89,11 +98,11 @@ public final class Checkpoint {
         });
     }
 
-    private static long step(Path file, String text) {
+    private static long number(Path file, String key, String text) {
         try {
             return Long.parseLong(text);
         } catch (NumberFormatException e) {
-            throw fail(file, "step " + text, "expected a number");
+            throw fail(file, key + " " + text, "expected a number");
         }
     }
 

@@ -62,10 +62,11 @@ public final class Trainer {
      *
      * @return how many steps have been done
      * @throws IOException if the checkpoint cannot be read
+     * @throws IllegalArgumentException if it is one of another model, or of a training that was begun with another seed
      */
     public long resume() throws IOException {
         if (checkpoint != null && Files.exists(checkpoint) && done == 0) {
-            done = Checkpoint.load(checkpoint, model.config().architecture(), model.parameters(), optimizer);
+            done = Checkpoint.load(checkpoint, model.config().architecture(), seed, model.parameters(), optimizer);
             model.parametersChanged();
         }
         return done;
@@ -86,7 +87,7 @@ public final class Trainer {
             losses.add(step(gradients));
             progress.accept(done, losses.get(losses.size() - 1));
             if (checkpoint != null && (done % every == 0 || stopped || done == steps)) {
-                Checkpoint.save(checkpoint, architecture, done, model.parameters(), optimizer);
+                Checkpoint.save(checkpoint, architecture, seed, done, model.parameters(), optimizer);
             }
         }
         return Collections.unmodifiableList(losses);

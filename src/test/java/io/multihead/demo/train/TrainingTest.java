@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.format.Safetensors;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -14,6 +15,7 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
@@ -145,6 +147,34 @@ class TrainingTest {
     }
 
     @Test
+    void anotherSeedIsRefused() throws IOException {
+        Path file = folder.resolve("seed.safetensors");
+        trainer(model(1), file).train(3);
+        TokenModel other = model(2);
+        float[] before = other.parameters().get("head.weight").toArray();
+        Trainer trainer = trainer(other, file, -5);
+        IllegalArgumentException thrown = assertThrows(IllegalArgumentException.class, () -> trainer.train(6));
+        assertEquals(file + ": begun with seed 4; expected seed -5, with which it is resumed", thrown.getMessage());
+        assertEquals(0, trainer.done());
+        assertArrayEquals(before, other.parameters().get("head.weight").toArray());
+    }
+
+    @Test
+    void aCheckpointWithoutASeedIsTakenWithAny() throws IOException {
+        Path file = folder.resolve("earlier.safetensors");
+        trainer(model(1), file).train(3);
+        try (Arena arena = Arena.ofConfined()) {
+            Safetensors saved = Safetensors.map(file, arena);
+            Map<String, Tensor> tensors = new LinkedHashMap<>();
+            saved.names().forEach(name -> tensors.put(name, saved.get(name)));
+            Map<String, String> metadata = new LinkedHashMap<>(saved.metadata());
+            assertEquals("4", metadata.remove("seed"));
+            Safetensors.write(file, tensors, metadata);
+        }
+        assertEquals(3, trainer(model(2), file, 5).resume());
+    }
+
+    @Test
     void stoppingSavesWhatWasDone() throws IOException {
         Path file = folder.resolve("stopped.safetensors");
         Trainer trainer = trainer(model(1), file);
@@ -162,7 +192,7 @@ class TrainingTest {
     void anotherArchitectureOrABrokenFileChangesNothing() throws IOException {
         Path file = folder.resolve("a.safetensors");
         TokenModel model = model(1);
-        Checkpoint.save(file, "one", 3, model.parameters(), Trainer.adamW(model));
+        Checkpoint.save(file, "one", 4, 3, model.parameters(), Trainer.adamW(model));
         TokenModel other = model(2);
         float[] before = other.parameters().get("head.weight").toArray();
         refuses(file, "two", other, "architecture one; expected two");
@@ -171,20 +201,20 @@ class TrainingTest {
             Files.write(file, java.util.Arrays.copyOf(whole, length));
             assertThrows(
                     IllegalArgumentException.class,
-                    () -> Checkpoint.load(file, "one", other.parameters(), Trainer.adamW(other)));
+                    () -> Checkpoint.load(file, "one", 4, other.parameters(), Trainer.adamW(other)));
         }
-        Checkpoint.save(file, "one", 3, Map.of("w", Tensor.of(new float[] {1}, 1)), new Sgd(Map.of(), 0));
+        Checkpoint.save(file, "one", 4, 3, Map.of("w", Tensor.of(new float[] {1}, 1)), new Sgd(Map.of(), 0));
         refuses(file, "one", other, "expected");
         assertArrayEquals(before, other.parameters().get("head.weight").toArray());
         assertThrows(
                 IOException.class,
-                () -> Checkpoint.load(folder.resolve("none"), "one", other.parameters(), Trainer.adamW(other)));
+                () -> Checkpoint.load(folder.resolve("none"), "one", 4, other.parameters(), Trainer.adamW(other)));
     }
 
     private static void refuses(Path file, String architecture, TokenModel model, String part) {
         IllegalArgumentException thrown = assertThrows(
                 IllegalArgumentException.class,
-                () -> Checkpoint.load(file, architecture, model.parameters(), Trainer.adamW(model)));
+                () -> Checkpoint.load(file, architecture, 4, model.parameters(), Trainer.adamW(model)));
         assertTrue(thrown.getMessage().startsWith(file.toString()), thrown.getMessage());
         assertTrue(thrown.getMessage().contains(part), thrown.getMessage());
     }
@@ -193,7 +223,7 @@ class TrainingTest {
     void aCrashWhileSavingLeavesTheFormerFile() throws IOException {
         Path file = folder.resolve("b.safetensors");
         TokenModel model = model(1);
-        Checkpoint.save(file, "one", 3, model.parameters(), Trainer.adamW(model));
+        Checkpoint.save(file, "one", 4, 3, model.parameters(), Trainer.adamW(model));
         byte[] before = Files.readAllBytes(file);
         Arena arena = Arena.ofConfined();
         Tensor gone = Tensor.allocate(arena, DType.F32, Shape.of(1 << 16));
@@ -201,7 +231,7 @@ class TrainingTest {
         assertThrows(
                 IllegalStateException.class,
                 () -> Checkpoint.save(
-                        file, "one", 4, Map.of("a", Tensor.of(new float[9], 9), "b", gone), new Sgd(Map.of(), 0)));
+                        file, "one", 4, 4, Map.of("a", Tensor.of(new float[9], 9), "b", gone), new Sgd(Map.of(), 0)));
         assertArrayEquals(before, Files.readAllBytes(file));
         try (Stream<Path> files = Files.list(folder)) {
             assertEquals(1, files.count(), "nothing half-written is left");
@@ -214,7 +244,11 @@ class TrainingTest {
     }
 
     private static Trainer trainer(TokenModel model, Path file) {
-        Trainer trainer = new Trainer(model, Trainer.adamW(model), Schedule.cosine(5e-3, 5, 60), 4);
+        return trainer(model, file, 4);
+    }
+
+    private static Trainer trainer(TokenModel model, Path file, long seed) {
+        Trainer trainer = new Trainer(model, Trainer.adamW(model), Schedule.cosine(5e-3, 5, 60), seed);
         return file == null ? trainer : trainer.savingTo(file, 3);
     }
 }
