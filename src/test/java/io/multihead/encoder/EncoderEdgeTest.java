@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.multihead.compute.Compute;
 import io.multihead.support.Numbers;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
@@ -25,20 +24,16 @@ import java.util.RandomAccess;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Lists of any kind, texts longer than a batch, and folders with parts that are missing, twice or in another order. */
-class EncoderEdgeTest {
-    @TempDir
-    Path folder;
-
+class EncoderEdgeTest extends TinyModelFolder {
     private SentenceEncoder encoder;
 
     @BeforeEach
-    void load() throws Exception {
-        encoder = SentenceEncoder.load(Compute.serial(), TinyModel.write(folder));
+    void loadModel() throws IOException {
+        encoder = load();
     }
 
     @Test
@@ -93,7 +88,7 @@ class EncoderEdgeTest {
         Files.delete(folder.resolve("sentence_bert_config.json"));
         replace("config.json", "\"max_position_embeddings\": 24", "\"max_position_embeddings\": " + positions);
         String text = "a bcd ef ".repeat(130);
-        try (SentenceEncoder longer = SentenceEncoder.load(Compute.serial(), folder)) {
+        try (SentenceEncoder longer = load()) {
             assertEquals(positions, longer.maxTokens());
             int[] ids = longer.tokenizer().encode(text, positions);
             assertEquals(positions, ids.length);
@@ -131,7 +126,7 @@ class EncoderEdgeTest {
         assertFails("modules: 1 modules; expected a Transformer and a Pooling module");
         float[] normalized = encoder.embed("abc");
         writeModules("Transformer", "Pooling");
-        try (SentenceEncoder plain = SentenceEncoder.load(Compute.serial(), folder)) {
+        try (SentenceEncoder plain = load()) {
             assertArrayEquals(encoder.withNormalization(false).embed("abc"), plain.embed("abc"));
             assertTrue(!Arrays.equals(normalized, plain.embed("abc")));
         }
@@ -149,11 +144,11 @@ class EncoderEdgeTest {
     @Test
     void withoutALengthTextsMayFillAllPositions() throws Exception {
         Files.writeString(folder.resolve("sentence_bert_config.json"), "{}");
-        try (SentenceEncoder loaded = SentenceEncoder.load(Compute.serial(), folder)) {
+        try (SentenceEncoder loaded = load()) {
             assertEquals(TinyModel.POSITIONS, loaded.maxTokens());
         }
         Files.writeString(folder.resolve("sentence_bert_config.json"), "{\"max_seq_length\": 3}");
-        try (SentenceEncoder loaded = SentenceEncoder.load(Compute.serial(), folder)) {
+        try (SentenceEncoder loaded = load()) {
             assertEquals(3, loaded.maxTokens());
         }
     }
@@ -166,7 +161,7 @@ class EncoderEdgeTest {
         Files.writeString(prompts, "{\"prompts\": {\"a\": \"b \"}, \"default_prompt_name\": \"b\"}");
         assertFails("default_prompt_name: b; expected one of [a]");
         Files.writeString(prompts, "{\"prompts\": {\"a\": \"b \"}, \"default_prompt_name\": null}");
-        try (SentenceEncoder loaded = SentenceEncoder.load(Compute.serial(), folder)) {
+        try (SentenceEncoder loaded = load()) {
             assertEquals(Map.of("a", "b "), loaded.prompts());
             assertArrayEquals(encoder.embed("abc"), loaded.embed("abc"));
         }
@@ -177,7 +172,7 @@ class EncoderEdgeTest {
     void aPromptOfDocumentsIsNotThatOfQueries() throws Exception {
         Path prompts = folder.resolve("config_sentence_transformers.json");
         Files.writeString(prompts, "{\"prompts\": {\"document\": \"d \"}}");
-        try (SentenceEncoder loaded = SentenceEncoder.load(Compute.serial(), folder)) {
+        try (SentenceEncoder loaded = load()) {
             assertArrayEquals(encoder.embed("d abc"), loaded.forDocuments().embed("abc"));
             assertArrayEquals(
                     encoder.embed("abc"), loaded.forDocuments().forQueries().embed("abc"));
@@ -249,8 +244,7 @@ class EncoderEdgeTest {
     }
 
     private void assertFails(String message) {
-        IllegalArgumentException wrong =
-                assertThrows(IllegalArgumentException.class, () -> SentenceEncoder.load(Compute.serial(), folder));
+        IllegalArgumentException wrong = assertThrows(IllegalArgumentException.class, this::load);
         assertTrue(wrong.getMessage().contains(message), wrong.getMessage());
     }
 }

@@ -8,26 +8,12 @@ import io.multihead.compute.Compute;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Settings of a folder that change vectors: those that are not implemented are named, and prompts stay the model's in a packed file. */
-class EncoderSettingsTest {
-    @TempDir
-    Path folder;
-
-    @BeforeEach
-    void write() throws IOException {
-        TinyModel.write(folder);
-    }
-
-    private SentenceEncoder load() throws IOException {
-        return SentenceEncoder.load(Compute.serial(), folder);
-    }
-
+class EncoderSettingsTest extends TinyModelFolder {
     /** A file, its contents, and what the message says; without a {@code tokenizer.json}, those of transformers count. */
     @ParameterizedTest
     @CsvSource(
@@ -60,12 +46,6 @@ class EncoderSettingsTest {
         Files.writeString(folder.resolve("special_tokens_map.json"), "{\"unk_token\": \"[UNK]\"}");
         Files.writeString(folder.resolve("added_tokens.json"), "{}");
         assertArrayEquals(expected, embed("abc"));
-    }
-
-    private float[] embed(String text) throws IOException {
-        try (SentenceEncoder encoder = load()) {
-            return encoder.embed(text);
-        }
     }
 
     /** Before, the prompt of the view that was written became the model's default prompt. */

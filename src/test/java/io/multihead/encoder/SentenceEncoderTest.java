@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -22,25 +23,21 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** The encoder on a tiny model in a folder: numbers, lengths, prompts, batches, threads. */
-class SentenceEncoderTest {
+class SentenceEncoderTest extends TinyModelFolder {
     /** An element passes two blocks of about 150 roundings each, of states and vectors whose elements are about 1. */
     static final double TOLERANCE = 2 * 150 * 0x1p-24;
 
     private static final String LONG = "abc defghi jk lmnopqrs t uvw xyz a bcde";
 
-    @TempDir
-    Path folder;
-
     private SentenceEncoder encoder;
 
     @BeforeEach
-    void load() throws Exception {
-        encoder = SentenceEncoder.load(Compute.serial(), TinyModel.write(folder));
+    void loadModel() throws IOException {
+        encoder = load();
     }
 
     @ParameterizedTest
@@ -181,7 +178,7 @@ class SentenceEncoderTest {
         Files.writeString(
                 folder.resolve("config_sentence_transformers.json"),
                 "{\"prompts\": {\"query\": \"query: \", \"passage\": \"p: \"}, \"default_prompt_name\": \"passage\"}");
-        try (SentenceEncoder prompted = SentenceEncoder.load(Compute.serial(), folder)) {
+        try (SentenceEncoder prompted = load()) {
             assertEquals(Map.of("query", "query: ", "passage", "p: "), prompted.prompts());
             assertArrayEquals(encoder.embed("p: abc"), prompted.embed("abc"));
             assertArrayEquals(

@@ -8,15 +8,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.multihead.compute.Compute;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import java.nio.file.Path;
+import java.io.IOException;
 import java.util.Collections;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 /** The attention weights of a text's encoding, beside those of plain loops in double. */
-class TextAttentionTest {
+class TextAttentionTest extends TinyModelFolder {
     /**
      * A state's elements are off by up to 300 u (as in SentenceEncoderTest). The model's weights are normal with a deviation of 0.5: the 21
      * of a row have absolute values with the sum 8.4 on average, and an element of a query or key has a deviation of 2.3. A score, 7
@@ -25,14 +24,11 @@ class TextAttentionTest {
      */
     private static final double TOLERANCE = 5 * 300 * 0x1p-24;
 
-    @TempDir
-    Path folder;
-
     private SentenceEncoder encoder;
 
     @BeforeEach
-    void load() throws Exception {
-        encoder = SentenceEncoder.load(Compute.serial(), TinyModel.write(folder));
+    void loadModel() throws IOException {
+        encoder = load();
     }
 
     @Test
