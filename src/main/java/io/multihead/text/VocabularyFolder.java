@@ -22,31 +22,30 @@ final class VocabularyFolder {
 
     private VocabularyFolder() {}
 
-    /** Returns the normalisation: uncased unless the configuration says otherwise, as the reference's {@code BertTokenizer}. */
-    static TextNormalization normalization(Path folder) throws IOException {
-        return read(folder, "tokenizer_config", config -> {
-            boolean lowercase = config.flag("do_lower_case", true);
-            if (!config.flag("do_basic_tokenize", true)) {
-                throw Checks.fail("do_basic_tokenize", "false", "expected true");
-            }
-            return new TextNormalization(
-                    true,
-                    config.flag("tokenize_chinese_chars", true),
-                    config.flag("strip_accents", lowercase),
-                    lowercase);
-        });
-    }
-
-    /** Fails if a file names another tokenizer, other special tokens, or tokens that the vocabulary does not have. */
-    static void requireBert(Path folder, List<String> vocabulary) throws IOException {
-        read(folder, "tokenizer_config", config -> {
+    /**
+     * Returns the normalisation: uncased unless the configuration says otherwise, as the reference's {@code BertTokenizer}. Fails if a file
+     * names another tokenizer, other special tokens, or tokens that the vocabulary does not have.
+     */
+    static TextNormalization normalization(Path folder, List<String> vocabulary) throws IOException {
+        TextNormalization normalization = read(folder, "tokenizer_config", config -> {
             requireClass(config);
             requireNames(config);
-            return requireDecoded(config, vocabulary);
+            requireDecoded(config, vocabulary);
+            return normalization(config);
         });
         read(folder, "config", VocabularyFolder::requireClass);
         read(folder, "special_tokens_map", VocabularyFolder::requireNames);
         read(folder, "added_tokens", config -> requireAdded(config, vocabulary));
+        return normalization;
+    }
+
+    private static TextNormalization normalization(JsonObject config) {
+        boolean lowercase = config.flag("do_lower_case", true);
+        if (!config.flag("do_basic_tokenize", true)) {
+            throw Checks.fail("do_basic_tokenize", "false", "expected true");
+        }
+        return new TextNormalization(
+                true, config.flag("tokenize_chinese_chars", true), config.flag("strip_accents", lowercase), lowercase);
     }
 
     private static JsonObject requireClass(JsonObject config) {
@@ -65,14 +64,13 @@ final class VocabularyFolder {
         return config;
     }
 
-    private static JsonObject requireDecoded(JsonObject config, List<String> vocabulary) {
+    private static void requireDecoded(JsonObject config, List<String> vocabulary) {
         if (config.has("added_tokens_decoder")) {
             JsonObject added = config.object("added_tokens_decoder");
             for (Object id : added.names()) {
                 requireToken(added, vocabulary, content(added, (String) id), (String) id);
             }
         }
-        return config;
     }
 
     private static JsonObject requireAdded(JsonObject added, List<String> vocabulary) {

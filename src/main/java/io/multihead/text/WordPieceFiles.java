@@ -19,10 +19,8 @@ final class WordPieceFiles {
         }
         Path text = folder.resolve("vocab.txt");
         List<String> tokens = named(text, () -> lines(text));
-        TextNormalization normalization = VocabularyFolder.normalization(folder);
-        WordPieceModel model = named(text, () -> WordPieceModel.of(tokens, normalization));
-        VocabularyFolder.requireBert(folder, tokens);
-        return model;
+        TextNormalization normalization = VocabularyFolder.normalization(folder, tokens);
+        return named(text, () -> WordPieceModel.of(tokens, normalization));
     }
 
     private interface Reader<T> {
