@@ -10,7 +10,6 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.TreeSet;
 import java.util.stream.Collectors;
 
 /** Which charts a benchmark has: speeds beside their limit, one chart per number of threads, more where cases are many. */
@@ -34,12 +33,12 @@ final class Charts {
         Charts charts = new Charts(limits, cases);
         Map<String, List<Case>> groups = new TreeMap<>();
         boolean mixed = cases.keySet().stream()
-                        .map(of -> charts.work(of).unit())
+                        .map(of -> work(cases.get(of)).unit())
                         .distinct()
                         .count()
                 > 1;
         for (Case of : cases.keySet()) {
-            Work work = charts.work(of);
+            Work work = work(cases.get(of));
             if (work.known()) {
                 String memory = mixed && work.unit() == Work.Unit.BYTES ? "-memory" : "";
                 groups.computeIfAbsent(of.benchmark() + "-" + of.threads() + memory, key -> new ArrayList<>())
@@ -53,8 +52,8 @@ final class Charts {
     }
 
     /** The time of a case in f32, which most impls have. */
-    private Work work(Case of) {
-        return cases.get(of).values().stream()
+    private static Work work(Map<String, Result> impls) {
+        return impls.values().stream()
                 .map(Result::work)
                 .max(Comparator.comparingDouble(Work::amount))
                 .orElseThrow();
@@ -89,7 +88,7 @@ final class Charts {
 
     private Picture picture(String name, List<Case> group, List<String> varying) {
         Case first = group.getFirst();
-        Work.Unit unit = work(first).unit();
+        Work.Unit unit = work(cases.get(first)).unit();
         double limit = limits.of(unit, first.threads());
         String title = title(first, varying)
                 + (Double.isNaN(limit)
@@ -100,49 +99,28 @@ final class Charts {
                 .toList();
         Chart chart = new Chart(title, String.join(", ", varying), unit.speed, labels);
         chart.limit(limit);
-        for (String impl : charted(group)) {
-            List<Double> speeds = new ArrayList<>();
-            for (Case of : group) {
-                Result result = cases.get(of).get(impl);
-                speeds.add(result == null ? null : work(of).speed(result.time()));
-            }
-            chart.bars(impl, Impls.ours(first.benchmark(), impl), speeds);
-        }
+        speeds(group.stream().map(cases::get).toList())
+                .forEach((impl, speeds) -> chart.bars(impl, Impls.ours(first.benchmark(), impl), speeds));
         return new Picture(name, "Bars of " + unit.speed + " by impl. " + title, chart);
     }
 
     /**
-     * Impls that more than half the cases have, since a bar that only one has would leave a gap in all others, and that read as
-     * much as the others: a narrow cache would look slow for reading less. A case that would have no peer then keeps its own.
+     * Speeds by impl, a list of one for each case; null where an impl was not measured, or did not read as much as the others: a
+     * narrow cache would look slow for reading less. An impl that is in one case alone is shown, since it may be the best peer there.
      */
-    private Set<String> charted(List<Case> group) {
-        Map<String, Long> cover = group.stream()
-                .flatMap(of -> cases.get(of).values().stream()
-                        .filter(result -> result.work().equals(work(of)))
-                        .map(Result::impl))
-                .collect(Collectors.groupingBy(impl -> impl, Collectors.counting()));
-        Set<String> impls = new TreeSet<>(Impls.order());
-        cover.forEach((impl, count) -> {
-            if (2 * count > group.size()) {
-                impls.add(impl);
-            }
-        });
-        for (Case of : group) {
-            Set<String> peers = peers(of);
-            if (Collections.disjoint(impls, peers)) {
-                impls.addAll(peers);
+    static Map<String, List<Double>> speeds(List<Map<String, Result>> group) {
+        Map<String, List<Double>> speeds = new TreeMap<>(Impls.order());
+        for (int i = 0; i < group.size(); i++) {
+            Work work = work(group.get(i));
+            for (Result result : group.get(i).values()) {
+                if (result.work().equals(work)) {
+                    speeds.computeIfAbsent(
+                                    result.impl(), impl -> new ArrayList<>(Collections.nCopies(group.size(), null)))
+                            .set(i, work.speed(result.time()));
+                }
             }
         }
-        return impls;
-    }
-
-    /** Native and other peers that read as much as a case says. */
-    private Set<String> peers(Case of) {
-        return cases.get(of).values().stream()
-                .filter(result -> result.work().equals(work(of)))
-                .map(Result::impl)
-                .filter(impl -> Impls.comparable(impl) && !Impls.ours(of.benchmark(), impl))
-                .collect(Collectors.toSet());
+        return speeds;
     }
 
     private static String title(Case of, List<String> varying) {

@@ -14,6 +14,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -181,6 +182,28 @@ class ResultsTest {
     }
 
     @Test
+    void chartsShowEachImplThatACaseHas() {
+        Result ours = of("multihead", Times.summary(4, 1));
+        Result peer = of("openblas", Times.summary(2, 1));
+        Result best = of("onednn", Times.summary(1, 1));
+        Work less = Comparison.work("io.multihead.jmh.bench.SgemmBench", Map.of("size", "128", "threads", "1"));
+        Result narrow = of("jlama", less, Times.summary(1, 1));
+        Map<String, List<Double>> speeds = Charts.speeds(List.of(
+                Map.of("multihead", ours, "openblas", peer, "jlama", narrow),
+                Map.of("multihead", ours, "openblas", peer),
+                Map.of("multihead", ours, "openblas", peer, "onednn", best)));
+        double speed = 2 * Math.pow(256, 3) * 1e-6;
+        assertEquals(
+                Map.of(
+                        "multihead", Collections.nCopies(3, speed / 4),
+                        "openblas", Collections.nCopies(3, speed / 2),
+                        "onednn", Arrays.asList(null, null, speed)),
+                speeds,
+                "what does less work would look slow");
+        assertEquals(List.of("multihead", "onednn", "openblas"), List.copyOf(speeds.keySet()));
+    }
+
+    @Test
     void pageKeepsOtherProcessors() throws IOException {
         Path file = folder.resolve("page.md");
         Files.writeString(file, "before\n<!-- study:begin -->\nold\n<!-- study:end -->\nafter\n");
@@ -199,9 +222,13 @@ class ResultsTest {
     }
 
     private static Result of(String impl, Times times) {
+        Work work = Comparison.work("io.multihead.jmh.bench.SgemmBench", Map.of("size", "256", "threads", "1"));
+        return of(impl, work, times);
+    }
+
+    private static Result of(String impl, Work work, Times times) {
         Result.Run run = new Result.Run(1, "25", List.of(), 16, "5 forks", "2026-01-01");
         Result.Calls none = new Result.Calls(Double.NaN, Double.NaN, Double.NaN);
-        Work work = Comparison.work("io.multihead.jmh.bench.SgemmBench", Map.of("size", "256", "threads", "1"));
         return new Result("Sgemm", "multiply", new TreeMap<>(SGEMM.parameters()), impl, work, times, none, run);
     }
 
