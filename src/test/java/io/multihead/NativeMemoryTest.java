@@ -12,15 +12,12 @@ import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.support.ChildJvm;
+import io.multihead.support.NativeMemory;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.lang.management.ManagementFactory;
 import java.util.List;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
-import javax.management.ObjectName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -40,17 +37,17 @@ class NativeMemoryTest {
     /** Memory that is never closed is freed: 6 GiB of caches and weights, and scratch of 300 Computes. */
     @Test
     void nothingLeaksWhenNobodyCloses() throws IOException, InterruptedException {
-        assertHolds("abandon", "-Xmx64m", "-XX:MaxDirectMemorySize=128m", "-XX:NativeMemoryTracking=summary");
+        assertHolds("abandon", "-Xmx64m", "-XX:MaxDirectMemorySize=128m", NativeMemory.TRACKING);
     }
 
     /** Trim and close free native memory at once, without a garbage collection. */
     @Test
     void trimAndCloseFreeAtOnce() throws IOException, InterruptedException {
-        assertHolds("trim", "-Xmx512m", "-XX:NativeMemoryTracking=summary");
+        assertHolds("trim", "-Xmx512m", NativeMemory.TRACKING);
     }
 
     /** Runs one of the scenarios below in a JVM of its own. */
-    public static void main(String[] arguments) throws Exception {
+    public static void main(String[] arguments) {
         switch (arguments[0]) {
             case "cache F32" -> cache(KeyValueCache.Config.of(2, 8, 128));
             case "cache I8" -> cache(KeyValueCache.Config.of(2, 8, 64).withDtype(DType.I8));
@@ -73,7 +70,7 @@ class NativeMemoryTest {
         }
     }
 
-    private static void abandon() throws Exception {
+    private static void abandon() {
         Tensor x = Tensor.of(new float[256 * 256], 256, 256);
         Tensor y = Tensor.of(new float[256 * 256], 256, 256);
         KeyValueCache.Config config = KeyValueCache.Config.of(1, 8, 128);
@@ -82,23 +79,23 @@ class NativeMemoryTest {
             Gemm.multiply(Compute.serial(), x, x, y, GemmOptions.DEFAULT);
             PackedWeights.of(Tensor.of(new float[1024 * 1024], 1024, 1024));
             KeyValueCache.contiguous(config, 1, 2048);
-            most = Math.max(most, committed());
+            most = Math.max(most, NativeMemory.allocated());
         }
         // one cache of 16 MiB and one packed matrix of 4 MiB are alive whenever they have been created
         report(most >= 20 * MIB && most < 400 * MIB, most);
     }
 
-    private static void trim() throws Exception {
+    private static void trim() {
         Tensor x = Tensor.of(new float[1024 * 1024], 1024, 1024);
         Tensor y = Tensor.of(new float[1024 * 1024], 1024, 1024);
         try (Compute cpu = Compute.serial()) {
-            long before = committed();
+            long before = NativeMemory.allocated();
             Gemm.multiply(cpu, x, x, y, GemmOptions.DEFAULT);
-            long used = committed() - before;
+            long used = NativeMemory.allocated() - before;
             cpu.trim();
             // panels of the columns of B that a task multiplies: 1024, or 384 with 16 vector registers
             long least = Lanes.FEW_REGISTERS ? MIB : 4 * MIB;
-            long rest = committed() - before;
+            long rest = NativeMemory.allocated() - before;
             report(used >= least && rest < Math.min(MIB, used / 2) && cpu.heldBytes() == 0, used);
             Gemm.multiply(cpu, x, x, y, GemmOptions.DEFAULT);
         }
@@ -106,22 +103,6 @@ class NativeMemoryTest {
 
     private static void report(boolean holds, long figure) {
         System.out.println("result: " + (holds ? "ok" : "failed with " + figure));
-    }
-
-    /** Returns the bytes that are allocated outside the JVM's own structures. */
-    private static long committed() throws Exception {
-        String summary = (String) ManagementFactory.getPlatformMBeanServer()
-                .invoke(
-                        new ObjectName("com.sun.management:type=DiagnosticCommand"),
-                        "vmNativeMemory",
-                        new Object[] {new String[] {"summary"}},
-                        new String[] {String[].class.getName()});
-        Matcher matcher =
-                Pattern.compile("Other \\(reserved=\\d+KB, committed=(\\d+)KB").matcher(summary);
-        if (!matcher.find()) {
-            throw new IllegalStateException("native memory tracking has no line of category Other: " + summary);
-        }
-        return Long.parseLong(matcher.group(1)) * 1024;
     }
 
     private static void assertHolds(String scenario, String... flags) throws IOException, InterruptedException {

@@ -435,7 +435,8 @@ public final class SentenceEncoder implements AutoCloseable {
 
     /**
      * Unmaps the weights, where they are mapped. Later calls fail with {@link IllegalStateException}, and so may those that run meanwhile,
-     * between two batches or at once.
+     * between two batches or at once. Packed matrices that are not mapped are freed by the garbage collector once nothing refers to the
+     * encoder or a view of it, whether it was closed or not.
      */
     @Override
     public void close() {

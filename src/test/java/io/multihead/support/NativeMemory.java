@@ -1,0 +1,59 @@
+package io.multihead.support;
+
+import java.lang.management.ManagementFactory;
+import java.util.function.LongPredicate;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import javax.management.JMException;
+import javax.management.ObjectName;
+
+/**
+ * The native memory that this JVM has allocated for something other than its own structures: that of arenas, whose sizes native memory
+ * tracking counts to the byte.
+ */
+public final class NativeMemory {
+    /** The option that a JVM needs to be asked. */
+    public static final String TRACKING = "-XX:NativeMemoryTracking=summary";
+
+    private static final Pattern OTHER = Pattern.compile("Other \\(reserved=\\d+, committed=(\\d+)\\)");
+    /** How long threads may take to end, and the garbage collector to find what nothing refers to. */
+    private static final long PATIENCE_NANOS = 60_000_000_000L;
+
+    private NativeMemory() {}
+
+    /** Returns the bytes that are allocated now. */
+    public static long allocated() {
+        Matcher matcher = OTHER.matcher(summary());
+        if (!matcher.find()) {
+            throw new IllegalStateException("native memory tracking: no category Other; expected one in " + summary());
+        }
+        return Long.parseLong(matcher.group(1));
+    }
+
+    private static String summary() {
+        try {
+            return (String) ManagementFactory.getPlatformMBeanServer()
+                    .invoke(
+                            new ObjectName("com.sun.management:type=DiagnosticCommand"),
+                            "vmNativeMemory",
+                            new Object[] {new String[] {"summary", "scale=B"}},
+                            new String[] {String[].class.getName()});
+        } catch (JMException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    /** Repeats an action until the allocated bytes are as wanted or patience ends, and returns them. */
+    public static long after(Runnable action, LongPredicate wanted) throws InterruptedException {
+        long bytes = -1;
+        for (long start = System.nanoTime(); bytes < 0 || System.nanoTime() - start < PATIENCE_NANOS; ) {
+            action.run();
+            bytes = allocated();
+            if (wanted.test(bytes)) {
+                break;
+            }
+            Thread.sleep(20);
+        }
+        return bytes;
+    }
+}
