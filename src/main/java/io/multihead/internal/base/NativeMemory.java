@@ -31,4 +31,9 @@ public final class NativeMemory {
     public static MemorySegment known(MemorySegment panels) {
         return NATIVE.cast(panels);
     }
+
+    /** Returns whether a segment is one that {@link #known} takes. */
+    public static boolean isNative(MemorySegment segment) {
+        return NATIVE.isInstance(segment);
+    }
 }

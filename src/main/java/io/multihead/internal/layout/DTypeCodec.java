@@ -1,5 +1,6 @@
 package io.multihead.internal.layout;
 
+import io.multihead.internal.base.NativeMemory;
 import io.multihead.internal.kernel.BFloat16;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
@@ -29,7 +30,14 @@ final class DTypeCodec {
         DType dtype = from.dtype();
         long byteOffset = at * dtype.bytes();
         switch (dtype) {
-            case F32 -> MemorySegment.copy(memory, ValueLayout.JAVA_FLOAT_UNALIGNED, byteOffset, to, t0, length);
+            case F32 -> {
+                if (NativeMemory.isNative(memory)) {
+                    MemorySegment known = NativeMemory.known(memory);
+                    MemorySegment.copy(known, ValueLayout.JAVA_FLOAT_UNALIGNED, byteOffset, to, t0, length);
+                } else {
+                    MemorySegment.copy(memory, ValueLayout.JAVA_FLOAT_UNALIGNED, byteOffset, to, t0, length);
+                }
+            }
             case F64 -> {
                 doubles = scratch.atLeast(doubles, length);
                 MemorySegment.copy(memory, ValueLayout.JAVA_DOUBLE_UNALIGNED, byteOffset, doubles, 0, length);
@@ -58,7 +66,14 @@ final class DTypeCodec {
         DType dtype = to.dtype();
         long byteOffset = at * dtype.bytes();
         switch (dtype) {
-            case F32 -> MemorySegment.copy(from, f0, memory, ValueLayout.JAVA_FLOAT_UNALIGNED, byteOffset, length);
+            case F32 -> {
+                if (NativeMemory.isNative(memory)) {
+                    MemorySegment known = NativeMemory.known(memory);
+                    MemorySegment.copy(from, f0, known, ValueLayout.JAVA_FLOAT_UNALIGNED, byteOffset, length);
+                } else {
+                    MemorySegment.copy(from, f0, memory, ValueLayout.JAVA_FLOAT_UNALIGNED, byteOffset, length);
+                }
+            }
             case F64 -> {
                 doubles = scratch.atLeast(doubles, length);
                 floatToF64(from, f0, length, doubles);
