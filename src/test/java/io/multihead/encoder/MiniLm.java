@@ -5,6 +5,12 @@ import io.multihead.text.Models;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
+import java.net.JarURLConnection;
+import java.net.URI;
+import java.net.URL;
+import java.nio.file.Path;
+import java.util.Objects;
+import java.util.jar.JarFile;
 
 /** The trained model of the test class path. */
 public final class MiniLm {
@@ -18,5 +24,25 @@ public final class MiniLm {
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+    }
+
+    /** Returns the library that has it, for JVMs without that on their class path. */
+    static Path library() throws IOException {
+        URL model = Objects.requireNonNull(MiniLm.class.getResource(Models.MINILM));
+        return Path.of(URI.create(
+                ((JarURLConnection) model.openConnection()).getJarFileURL().toString()));
+    }
+
+    /** Loads it from that library. */
+    static SentenceEncoder load(Compute cpu, Path library) throws IOException {
+        try (JarFile jar = new JarFile(library.toFile());
+                InputStream model = open(jar, Models.MINILM);
+                InputStream tokenizer = open(jar, Models.MINILM_TOKENIZER)) {
+            return SentenceEncoder.ofOnnx(cpu, model, tokenizer, Pooling.MEAN);
+        }
+    }
+
+    private static InputStream open(JarFile jar, String resource) throws IOException {
+        return jar.getInputStream(jar.getEntry(resource.substring(1)));
     }
 }
