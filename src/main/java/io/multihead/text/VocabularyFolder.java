@@ -6,9 +6,11 @@ import io.multihead.internal.base.JsonObject;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What files beside a {@code vocab.txt} say of the tokenizer, as transformers writes them: its normalisation; and what would give other
@@ -16,26 +18,40 @@ import java.util.function.Function;
  */
 final class VocabularyFolder {
     private static final List<String> BERT = List.of("BertTokenizer", "BertTokenizerFast");
-    private static final Map<String, String> NAMES =
-            Map.of("cls_token", "[CLS]", "sep_token", "[SEP]", "unk_token", "[UNK]");
+    private static final Map<String, String> NAMES = Map.of(
+            "cls_token",
+            "[CLS]",
+            "sep_token",
+            "[SEP]",
+            "unk_token",
+            "[UNK]",
+            "pad_token",
+            "[PAD]",
+            "mask_token",
+            "[MASK]");
+    /** Where further tokens are named that transformers finds in the text as it is. */
+    private static final List<String> FURTHER =
+            List.of("bos_token", "eos_token", "additional_special_tokens", "extra_special_tokens", "never_split");
+
     private static final int LONGEST_IN_MESSAGES = 100;
 
     private VocabularyFolder() {}
 
     /**
      * Returns the normalisation: uncased unless the configuration says otherwise, as the reference's {@code BertTokenizer}. Fails if a file
-     * names another tokenizer, other special tokens, or tokens that the vocabulary does not have.
+     * names another tokenizer, or tokens that {@link WordPieceModel#of} does not find in the text as it is.
      */
     static TextNormalization normalization(Path folder, List<String> vocabulary) throws IOException {
+        Map<String, Integer> special = WordPieceModel.special(vocabulary);
         TextNormalization normalization = read(folder, "tokenizer_config", config -> {
             requireClass(config);
             requireNames(config);
-            requireDecoded(config, vocabulary);
+            requireDecoded(config, special);
             return normalization(config);
         });
         read(folder, "config", VocabularyFolder::requireClass);
         read(folder, "special_tokens_map", VocabularyFolder::requireNames);
-        read(folder, "added_tokens", config -> requireAdded(config, vocabulary));
+        read(folder, "added_tokens", config -> requireAdded(config, special));
         return normalization;
     }
 
@@ -61,37 +77,68 @@ final class VocabularyFolder {
                 throw config.fail(member, token);
             }
         });
+        for (String member : FURTHER) {
+            for (Object token : tokens(config.get(member))) {
+                if (!WordPieceModel.SPECIAL.contains(content(config.name() + "." + member, token))) {
+                    throw config.fail(member, "none but " + WordPieceModel.SPECIAL);
+                }
+            }
+        }
+        config.require("split_special_tokens", false);
         return config;
     }
 
-    private static void requireDecoded(JsonObject config, List<String> vocabulary) {
+    /** Returns the tokens of a member: one, an array of them, or an object that names each. */
+    private static Collection<?> tokens(@Nullable Object value) {
+        return switch (value) {
+            case null -> List.of();
+            case List<?> several -> several;
+            case Map<?, ?> named when !named.containsKey("content") -> named.values();
+            default -> List.of(value);
+        };
+    }
+
+    private static void requireDecoded(JsonObject config, Map<String, Integer> special) {
         if (config.has("added_tokens_decoder")) {
             JsonObject added = config.object("added_tokens_decoder");
             for (Object id : added.names()) {
-                requireToken(added, vocabulary, content(added, (String) id), (String) id);
+                requireToken(added, special, content(added, (String) id), (String) id);
             }
         }
     }
 
-    private static JsonObject requireAdded(JsonObject added, List<String> vocabulary) {
+    private static JsonObject requireAdded(JsonObject added, Map<String, Integer> special) {
         for (Object token : added.names()) {
-            requireToken(added, vocabulary, (String) token, String.valueOf(added.get((String) token)));
+            requireToken(added, special, (String) token, String.valueOf(added.get((String) token)));
         }
         return added;
     }
 
-    /** Returns a token, which is a string or an object with its content. */
     private static String content(JsonObject config, String member) {
-        return config.get(member) instanceof Map<?, ?> ? config.object(member).text("content") : config.text(member);
+        return config.get(member) instanceof Map<?, ?> token
+                ? content(config.name() + "." + member, token)
+                : config.text(member);
     }
 
-    private static void requireToken(JsonObject added, List<String> vocabulary, String token, String id) {
-        int at = vocabulary.indexOf(token);
-        if (at < 0 || !id.equals(String.valueOf(at))) {
+    /** Returns a token, which is a string or an object with its content; one that is not found as it is, wherever it is, is an error. */
+    private static String content(String name, @Nullable Object token) {
+        if (!(token instanceof Map<?, ?> described)) {
+            return String.valueOf(token);
+        }
+        JsonObject object = new JsonObject(name, described);
+        List.of("single_word", "lstrip", "rstrip", "normalized").forEach(flag -> object.require(flag, false));
+        return object.text("content");
+    }
+
+    private static void requireToken(JsonObject added, Map<String, Integer> special, String token, String id) {
+        Integer expected = special.get(token);
+        if (expected == null || !id.equals(expected.toString())) {
             throw Checks.fail(
                     added.name(),
                     "token \"" + start(token) + "\" with id " + start(id),
-                    at < 0 ? "expected tokens of the vocabulary" : "expected the vocabulary's id " + at);
+                    expected == null
+                            ? "expected none but " + special.keySet()
+                            : "expected the vocabulary's id " + expected);
         }
     }
 

@@ -36,20 +36,14 @@ record WordPieceModel(
 
     static final String PREFIX = "##";
     static final String UNKNOWN = "[UNK]";
-    private static final List<String> SPECIAL = List.of("[PAD]", UNKNOWN, "[CLS]", "[SEP]", "[MASK]");
+    static final List<String> SPECIAL = List.of("[PAD]", UNKNOWN, "[CLS]", "[SEP]", "[MASK]");
 
     /** The model of a {@code vocab.txt}. */
     static WordPieceModel of(List<String> tokens, TextNormalization normalization) {
         Map<String, Integer> ids = ids(tokens);
-        Map<String, Integer> special = new LinkedHashMap<>();
-        for (String token : SPECIAL) {
-            if (ids.containsKey(token)) {
-                special.put(token, ids.get(token));
-            }
-        }
         return new WordPieceModel(
                 List.copyOf(tokens),
-                special,
+                special(tokens),
                 Set.of(),
                 normalization,
                 PREFIX,
@@ -57,6 +51,18 @@ record WordPieceModel(
                 id(ids, "[CLS]"),
                 id(ids, "[SEP]"),
                 OptionalInt.empty());
+    }
+
+    /** Returns the special tokens that a vocabulary has, and their ids. */
+    static Map<String, Integer> special(List<String> tokens) {
+        Map<String, Integer> special = new LinkedHashMap<>();
+        for (String token : SPECIAL) {
+            int id = tokens.indexOf(token);
+            if (id >= 0) {
+                special.put(token, id);
+            }
+        }
+        return special;
     }
 
     /** Returns the tokens' ids, or fails where a token repeats. */

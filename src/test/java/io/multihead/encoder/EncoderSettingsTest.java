@@ -8,6 +8,8 @@ import io.multihead.compute.Compute;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.Locale;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -25,22 +27,65 @@ class EncoderSettingsTest extends TinyModelFolder {
                 "tokenizer_config.json | {\"cls_token\": \"<s>\"} | tokenizer_config.cls_token: <s>; expected [CLS]",
                 "tokenizer_config.json | {\"truncation_side\": \"left\"} | tokenizer_config.truncation_side: left; expected right",
                 "special_tokens_map.json | {\"unk_token\": {\"content\": \"<unk>\"}} | special_tokens_map.unk_token: {content=<unk>}; expected [UNK]",
-                "tokenizer_config.json | {\"added_tokens_decoder\": {\"59\": {\"content\": \"[new]\"}}} | token \"[new]\" with id 59; expected tokens of the vocabulary",
-                "added_tokens.json | {\"[new]\": 59} | added_tokens: token \"[new]\" with id 59; expected tokens of the vocabulary",
+                "tokenizer_config.json | {\"added_tokens_decoder\": {\"59\": {\"content\": \"[new]\"}}} | token \"[new]\" with id 59; expected none but [[PAD], [UNK], [CLS], [SEP], [MASK]]",
+                "tokenizer_config.json | {\"added_tokens_decoder\": {\"59\": {\"content\": \"[x]\", \"special\": true}}} | token \"[x]\" with id 59; expected none but [[PAD],",
+                "tokenizer_config.json | {\"added_tokens_decoder\": {\"4\": {\"content\": \"[MASK]\", \"single_word\": true}}} | tokenizer_config.added_tokens_decoder.4.single_word: true; expected false",
+                "tokenizer_config.json | {\"added_tokens_decoder\": {\"4\": {\"content\": \"[MASK]\", \"normalized\": true}}} | tokenizer_config.added_tokens_decoder.4.normalized: true; expected false",
+                "tokenizer_config.json | {\"mask_token\": {\"content\": \"[MASK]\", \"lstrip\": true}} | tokenizer_config.mask_token.lstrip: true; expected false",
+                "tokenizer_config.json | {\"mask_token\": \"<m>\"} | tokenizer_config.mask_token: <m>; expected [MASK]",
+                "tokenizer_config.json | {\"pad_token\": \"<m>\"} | tokenizer_config.pad_token: <m>; expected [PAD]",
+                "tokenizer_config.json | {\"eos_token\": \"[x]\"} | tokenizer_config.eos_token: [x]; expected none but [[PAD],",
+                "tokenizer_config.json | {\"never_split\": [\"[x]\"]} | tokenizer_config.never_split: [[x]]; expected none but [[PAD],",
+                "tokenizer_config.json | {\"extra_special_tokens\": {\"x\": \"[x]\"}} | tokenizer_config.extra_special_tokens: {x=[x]}; expected none but [[PAD],",
+                "tokenizer_config.json | {\"split_special_tokens\": true} | tokenizer_config.split_special_tokens: true; expected false",
+                "special_tokens_map.json | {\"additional_special_tokens\": [\"[x]\"]} | special_tokens_map.additional_special_tokens: [[x]]; expected none but [[PAD],",
+                "special_tokens_map.json | {\"additional_special_tokens\": [{\"content\": \"<new>\"}]} | special_tokens_map.additional_special_tokens: [{content=<new>}]; expected none but [[PAD],",
+                "special_tokens_map.json | {\"additional_special_tokens\": [null]} | special_tokens_map.additional_special_tokens: [null]; expected none but [[PAD],",
+                "added_tokens.json | {\"[x]\": 59} | added_tokens: token \"[x]\" with id 59; expected none but [[PAD], [UNK], [CLS], [SEP], [MASK]]",
                 "added_tokens.json | {\"[CLS]\": 3} | added_tokens: token \"[CLS]\" with id 3; expected the vocabulary's id 2",
             })
     void whatWouldGiveOtherVectorsIsNamed(String file, String contents, String message) throws IOException {
+        Files.writeString(folder.resolve("vocab.txt"), "\n[x]", StandardOpenOption.APPEND);
         Files.writeString(folder.resolve(file), contents);
         IllegalArgumentException wrong = assertThrows(IllegalArgumentException.class, this::load);
         assertTrue(wrong.getMessage().contains(message), wrong.getMessage());
         assertTrue(wrong.getMessage().startsWith(folder.resolve(file) + ": "), wrong.getMessage());
     }
 
+    /** As version 4 and 5 of transformers write them, tokens as texts and as objects. */
     @Test
     void whatTransformersWritesForBertIsAccepted() throws IOException {
         float[] expected = embed("abc");
+        String flags = "\", \"lstrip\": false, \"normalized\": false, \"rstrip\": false, \"single_word\": false";
+        StringBuilder added = new StringBuilder();
+        StringBuilder names = new StringBuilder();
+        for (int id = 0; id < 5; id++) {
+            String token = TinyModel.VOCABULARY.get(id);
+            String object = "{\"content\": \"" + token + flags;
+            String between = id == 0 ? "" : ", ";
+            String name = token.substring(1, token.length() - 1).toLowerCase(Locale.ROOT) + "_token";
+            added.append(between + "\"" + id + "\": " + object + ", \"special\": true}");
+            names.append(between + "\"" + name + "\": " + object + "}");
+        }
+        Files.writeString(
+                folder.resolve("tokenizer_config.json"),
+                "{\"added_tokens_decoder\": {" + added
+                        + "}, \"additional_special_tokens\": [], \"clean_up_tokenization_spaces\": true,"
+                        + " \"cls_token\": \"[CLS]\", \"do_basic_tokenize\": true, \"do_lower_case\": true, \"extra_special_tokens\": {},"
+                        + " \"mask_token\": \"[MASK]\", \"model_max_length\": 512, \"never_split\": null, \"pad_token\": \"[PAD]\","
+                        + " \"sep_token\": \"[SEP]\", \"strip_accents\": null, \"tokenize_chinese_chars\": true,"
+                        + " \"tokenizer_class\": \"BertTokenizer\", \"unk_token\": \"[UNK]\"}");
+        Files.writeString(folder.resolve("special_tokens_map.json"), "{" + names + "}");
+        assertArrayEquals(expected, embed("abc"));
+    }
+
+    @Test
+    void whatNamesNoOtherTokenIsAccepted() throws IOException {
+        float[] expected = embed("abc");
         Files.writeString(folder.resolve("tokenizer_config.json"), """
                 {"tokenizer_class": "BertTokenizer", "cls_token": "[CLS]", "sep_token": {"content": "[SEP]"}, "truncation_side": "right",
+                 "never_split": [], "extra_special_tokens": [], "bos_token": null, "eos_token": "[SEP]",
+                 "additional_special_tokens": ["[MASK]"],
                  "added_tokens_decoder": {"2": {"content": "[CLS]", "special": true}}}
                 """);
         Files.writeString(folder.resolve("special_tokens_map.json"), "{\"unk_token\": \"[UNK]\"}");
