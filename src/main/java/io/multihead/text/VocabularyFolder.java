@@ -14,10 +14,15 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * What files beside a {@code vocab.txt} say of the tokenizer, as transformers writes them: its normalisation; and what would give other
- * tokens than those of {@code BertTokenizer} with the vocabulary alone, which is an error that names the file and the member.
+ * tokens than those of {@code BertTokenizer} with the vocabulary alone, which is an error that names the file and the member. Beside a
+ * {@code tokenizer.json}, which says everything itself, they must not contradict it.
  */
 final class VocabularyFolder {
     private static final List<String> BERT = List.of("BertTokenizer", "BertTokenizerFast");
+    /** The classes that take a {@code tokenizer.json} as it is, in versions 4 and 5 of transformers. */
+    private static final List<String> ANY =
+            List.of("BertTokenizer", "BertTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend");
+
     private static final Map<String, String> NAMES = Map.of(
             "cls_token",
             "[CLS]",
@@ -44,15 +49,31 @@ final class VocabularyFolder {
     static TextNormalization normalization(Path folder, List<String> vocabulary) throws IOException {
         Map<String, Integer> special = WordPieceModel.special(vocabulary);
         TextNormalization normalization = read(folder, "tokenizer_config", config -> {
-            requireClass(config);
+            requireClass(config, BERT);
             requireNames(config);
             requireDecoded(config, special);
             return normalization(config);
         });
-        read(folder, "config", VocabularyFolder::requireClass);
+        read(folder, "config", config -> requireClass(config, BERT));
         read(folder, "special_tokens_map", VocabularyFolder::requireNames);
         read(folder, "added_tokens", config -> requireAdded(config, special));
         return normalization;
+    }
+
+    /**
+     * Fails if a file beside a {@code tokenizer.json} names another tokenizer, tokens that are not found in the text as it is, or another
+     * normalisation: transformers would change the tokenizer that it reads.
+     */
+    static void requireAgreement(Path folder, WordPieceModel model) throws IOException {
+        TextNormalization own = model.normalization();
+        read(folder, "tokenizer_config", config -> {
+            requireDecoded(config, model.special());
+            config.require("do_lower_case", own.lowercase());
+            config.require("strip_accents", own.stripAccents());
+            config.require("tokenize_chinese_chars", own.separateChinese());
+            return requireClass(config, ANY);
+        });
+        read(folder, "config", config -> requireClass(config, ANY));
     }
 
     private static TextNormalization normalization(JsonObject config) {
@@ -64,9 +85,9 @@ final class VocabularyFolder {
                 true, config.flag("tokenize_chinese_chars", true), config.flag("strip_accents", lowercase), lowercase);
     }
 
-    private static JsonObject requireClass(JsonObject config) {
-        if (config.has("tokenizer_class") && !BERT.contains(config.text("tokenizer_class"))) {
-            throw config.fail("tokenizer_class", "one of " + BERT);
+    private static JsonObject requireClass(JsonObject config, List<String> known) {
+        if (config.has("tokenizer_class") && !known.contains(config.text("tokenizer_class"))) {
+            throw config.fail("tokenizer_class", "one of " + known);
         }
         return config;
     }

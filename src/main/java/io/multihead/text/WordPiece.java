@@ -51,7 +51,8 @@ public final class WordPiece {
 
     /**
      * Reads a tokenizer from a model's folder: {@code tokenizer.json}, or else {@code vocab.txt} with {@code tokenizer_config.json}
-     * where there is one.
+     * where there is one. That file and others of transformers must not name tokens that this tokenizer does not find in texts as they
+     * are, nor contradict {@code tokenizer.json}.
      *
      * @param folder the folder
      * @return the tokenizer

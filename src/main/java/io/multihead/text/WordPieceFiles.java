@@ -15,7 +15,9 @@ final class WordPieceFiles {
     static WordPieceModel load(Path folder) throws IOException {
         Path json = folder.resolve("tokenizer.json");
         if (Files.exists(json)) {
-            return named(json, () -> TokenizerJson.parse(Files.readAllBytes(json)));
+            WordPieceModel model = named(json, () -> TokenizerJson.parse(Files.readAllBytes(json)));
+            VocabularyFolder.requireAgreement(folder, model);
+            return model;
         }
         Path text = folder.resolve("vocab.txt");
         List<String> tokens = named(text, () -> lines(text));

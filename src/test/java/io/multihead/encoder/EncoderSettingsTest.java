@@ -5,7 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.text.TextNormalization;
+import io.multihead.text.WordPiece;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -13,6 +16,7 @@ import java.util.Locale;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Settings of a folder that change vectors: those that are not implemented are named, and prompts stay the model's in a packed file. */
 class EncoderSettingsTest extends TinyModelFolder {
@@ -50,6 +54,51 @@ class EncoderSettingsTest extends TinyModelFolder {
         IllegalArgumentException wrong = assertThrows(IllegalArgumentException.class, this::load);
         assertTrue(wrong.getMessage().contains(message), wrong.getMessage());
         assertTrue(wrong.getMessage().startsWith(folder.resolve(file) + ": "), wrong.getMessage());
+    }
+
+    /** Contents of {@code tokenizer_config.json} beside a {@code tokenizer.json}, which transformers would change by them. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "{\"tokenizer_class\": \"XLMRobertaTokenizer\"} | tokenizer_class: XLMRobertaTokenizer; expected one of [BertTokenizer,",
+                "{\"added_tokens_decoder\": {\"59\": {\"content\": \"[new]\"}}} | token \"[new]\" with id 59; expected none but [[PAD],",
+                "{\"added_tokens_decoder\": {\"5\": {\"content\": \"[MASK]\"}}} | with id 5; expected the vocabulary's id 4",
+                "{\"added_tokens_decoder\": {\"4\": {\"content\": \"[MASK]\", \"rstrip\": true}}} | 4.rstrip: true; expected false",
+                "{\"do_lower_case\": false} | tokenizer_config.do_lower_case: false; expected true",
+                "{\"strip_accents\": false} | tokenizer_config.strip_accents: false; expected true",
+                "{\"tokenize_chinese_chars\": false} | tokenizer_config.tokenize_chinese_chars: false; expected true",
+            })
+    void aConfigurationAgreesWithTheTokenizer(String contents, String message) throws IOException {
+        WordPiece uncased = WordPiece.ofVocabulary(TinyModel.VOCABULARY, TextNormalization.UNCASED);
+        Files.write(folder.resolve("tokenizer.json"), uncased.toTokenizerJson());
+        Path config = folder.resolve("tokenizer_config.json");
+        Files.writeString(config, contents);
+        IllegalArgumentException wrong = assertThrows(IllegalArgumentException.class, this::load);
+        assertTrue(wrong.getMessage().startsWith(config + ": "), wrong.getMessage());
+        assertTrue(wrong.getMessage().contains(message), wrong.getMessage());
+    }
+
+    /** Of models on the hub: all-MiniLM-L6-v2, one of version 5 of transformers, and a {@code tokenizer.json} with more tokens. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "{\"do_lower_case\": true, \"unk_token\": \"[UNK]\", \"tokenize_chinese_chars\": true, \"strip_accents\": null,"
+                        + " \"model_max_length\": 512, \"never_split\": null, \"tokenizer_class\": \"BertTokenizer\"}",
+                "{\"backend\": \"tokenizers\", \"do_lower_case\": true, \"tokenizer_class\": \"TokenizersBackend\"}",
+                "{\"added_tokens_decoder\": {\"0\": {\"content\": \"[PAD]\", \"normalized\": false}, \"57\": {\"content\": \"[x]\"}}}",
+            })
+    void whatAgreesWithTheTokenizerIsAccepted(String contents) throws IOException {
+        float[] expected = embed("abc");
+        WordPiece uncased = WordPiece.ofVocabulary(TinyModel.VOCABULARY, TextNormalization.UNCASED);
+        String json = new String(uncased.toTokenizerJson(), StandardCharsets.UTF_8);
+        int more = TinyModel.VOCABULARY.size();
+        Files.writeString(
+                folder.resolve("tokenizer.json"),
+                json.replaceFirst("\\[\\{", "[{\"id\": " + more + ", \"content\": \"[x]\"}, {"));
+        Files.writeString(folder.resolve("tokenizer_config.json"), contents.replace("57", String.valueOf(more)));
+        assertArrayEquals(expected, embed("abc"));
     }
 
     /** As version 4 and 5 of transformers write them, tokens as texts and as objects. */

@@ -177,6 +177,7 @@ class WordPieceTest {
         assertArrayEquals(SMALL.encode("CAFE\u0301!"), WordPiece.load(folder).encode("CAFE\u0301!"));
         Files.writeString(folder.resolve("tokenizer_config.json"), "{\"do_lower_case\": false}");
         assertArrayEquals(new int[] {2, 1, 8, 3}, WordPiece.load(folder).encode("Cafe cafe"));
+        Files.delete(folder.resolve("tokenizer_config.json"));
         Files.writeString(folder.resolve("tokenizer.json"), JSON);
         assertEquals(5, WordPiece.load(folder).vocabularySize());
         Files.writeString(folder.resolve("tokenizer.json"), "{}");
