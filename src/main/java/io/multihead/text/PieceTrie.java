@@ -35,13 +35,18 @@ final class PieceTrie {
             if (added.contains(id)) {
                 continue;
             }
-            if (piece.startsWith(prefix)) {
+            if (continues(piece, prefix)) {
                 pieces.add(CONTINUING, piece.substring(prefix.length()), id);
             } else {
                 pieces.add(FIRST, piece, id);
             }
         }
         return pieces;
+    }
+
+    /** Returns whether a piece continues a word; the prefix alone continues none, but may be a word. */
+    static boolean continues(String piece, String prefix) {
+        return piece.length() > prefix.length() && piece.startsWith(prefix);
     }
 
     private void add(int root, String piece, int id) {

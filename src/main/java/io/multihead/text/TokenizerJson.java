@@ -30,7 +30,7 @@ final class TokenizerJson {
         model.require("type", "WordPiece");
         model.require("max_input_chars_per_word", (long) WordPieceModel.LONGEST_WORD);
         String prefix = model.text("continuing_subword_prefix");
-        // then no word begins with the prefix, and pieces that have it only continue words
+        // then a word that begins with the prefix is # itself, and longer pieces that have it only continue words
         if (!prefix.startsWith("#")) {
             throw model.fail("continuing_subword_prefix", WordPieceModel.PREFIX);
         }

@@ -223,8 +223,13 @@ public final class WordPiece {
             Checks.index(ids[i], vocabularySize(), "ids");
         }
         for (int i = 1; i < inner; i++) {
-            to.add(ids[i], i, i + 1, i > 1 && model.vocabulary().get(ids[i]).startsWith(model.prefix()));
+            to.add(ids[i], i, i + 1, i > 1 && continuesWord(ids[i]));
         }
+    }
+
+    private boolean continuesWord(int id) {
+        return PieceTrie.continues(model.vocabulary().get(id), model.prefix())
+                && !model.added().contains(id);
     }
 
     /**

@@ -143,6 +143,32 @@ class WordPieceTest {
         assertArrayEquals(unchanged.encode("cafe"), unchanged.encode("ca\ud83dfe\udc00"));
     }
 
+    /** Found in review: a piece that is the prefix was taken for one that continues a word, and never found. */
+    @Test
+    void aPieceMayBeThePrefix() {
+        WordPiece tokenizer = WordPiece.ofTokenizerJson(JSON.replace("\"##\"", "\"#\"")
+                .replace("\"un\": 4", "\"un\": 4, \"#\": 5, \"#a\": 6")
+                .getBytes(StandardCharsets.UTF_8));
+        assertArrayEquals(new int[] {2, 5, 4, 5, 4, 6, 3}, tokenizer.encode("# un#una"));
+        TokenBuffer buffer = new TokenBuffer();
+        tokenizer.append(new int[] {2, 4, 5, 4, 6, 3}, buffer);
+        assertEquals(
+                List.of(3),
+                IntStream.range(0, 4).filter(buffer::continuesWord).boxed().toList());
+    }
+
+    /** Found in review: a token that begins like a piece that continues a word was taken for one, where ids were given. */
+    @Test
+    void anAddedTokenContinuesNoWord() {
+        WordPiece tokenizer =
+                WordPiece.ofTokenizerJson(JSON.replace("{\"id\": 1", "{\"id\": 5, \"content\": \"##!\"}, {\"id\": 1")
+                        .getBytes(StandardCharsets.UTF_8));
+        TokenBuffer buffer = new TokenBuffer();
+        tokenizer.append(tokenizer.encode("un##!"), buffer);
+        assertArrayEquals(new int[] {4, 5}, buffer.ids());
+        assertTrue(!buffer.continuesWord(1));
+    }
+
     /** A token beside the model's vocabulary is found in the text as it is, or not at all. */
     @Test
     void anAddedTokenIsNoPieceOfAWord() {
