@@ -11,6 +11,7 @@ final class SpecialTokens {
 
     private final int[] ids;
     private final BitSet firstChars = new BitSet();
+    private final BitSet all = new BitSet();
 
     SpecialTokens(Map<String, Integer> tokens) {
         texts = tokens.keySet().stream()
@@ -20,6 +21,7 @@ final class SpecialTokens {
         ids = new int[texts.length];
         for (int i = 0; i < texts.length; i++) {
             ids[i] = Checks.notNull(tokens.get(texts[i]), "id");
+            all.set(ids[i]);
             firstChars.set(texts[i].charAt(0));
         }
     }
@@ -38,6 +40,11 @@ final class SpecialTokens {
 
     int id(int token) {
         return ids[token];
+    }
+
+    /** Returns whether an id is that of one of these tokens. */
+    boolean has(int id) {
+        return all.get(id);
     }
 
     int length(int token) {

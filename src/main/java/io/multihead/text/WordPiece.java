@@ -317,7 +317,7 @@ public final class WordPiece {
                 if (node < 0) {
                     break;
                 }
-                if (pieces.id(node) >= 0) {
+                if (pieces.id(node) >= 0 && (specialInText || !special.has(pieces.id(node)))) {
                     id = pieces.id(node);
                     end = i + 1;
                 }

@@ -143,6 +143,18 @@ class WordPieceTest {
         assertArrayEquals(unchanged.encode("cafe"), unchanged.encode("ca\ud83dfe\udc00"));
     }
 
+    /** Found in review: in plain text, a special token that is a word of the vocabulary too was a piece of it. */
+    @Test
+    void plainTextReachesNoSpecialToken() {
+        String added = "{\"id\": 4, \"content\": \"un\"}, {\"id\": 1";
+        WordPiece tokenizer = WordPiece.ofTokenizerJson(JSON.replace("{\"id\": 1", added)
+                .replace("\"un\": 4", "\"un\": 4, \"u\": 5, \"##n\": 6")
+                .getBytes(StandardCharsets.UTF_8));
+        assertArrayEquals(new int[] {2, 4, 3}, tokenizer.encode("un"));
+        assertArrayEquals(
+                new int[] {2, 5, 6, 3}, tokenizer.withSpecialTokensInText(false).encode("un"));
+    }
+
     /** Found in review: a piece that is the prefix was taken for one that continues a word, and never found. */
     @Test
     void aPieceMayBeThePrefix() {
