@@ -79,6 +79,7 @@ final class EmbeddingRun {
 
     /** Computes one batch, and returns false where no text is left. */
     boolean step(VectorSink sink) {
+        core.requireOpen(); // here too, since without texts no results are taken
         EncoderOptions how = Checks.notNull(options, "options");
         fill(how, Checks.notNull(texts, "texts"));
         if (batch.sequences() == 0) {

@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
@@ -241,8 +242,12 @@ class SentenceEncoderTest extends TinyModelFolder {
     @Test
     void aClosedEncoderSaysSo() {
         SentenceEncoder view = encoder.forQueries();
+        Iterator<TextEmbedding> before = view.embed(Collections.emptyIterator());
         encoder.close();
         assertThrows(IllegalStateException.class, () -> view.embed("abc"));
+        assertThrows(IllegalStateException.class, () -> view.embed(List.of()));
+        assertThrows(IllegalStateException.class, () -> view.embedTokens(List.of()));
+        assertThrows(IllegalStateException.class, before::hasNext);
         encoder.close();
     }
 
