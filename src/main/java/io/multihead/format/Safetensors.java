@@ -61,6 +61,7 @@ public final class Safetensors {
     public static Safetensors map(Path file, Arena arena) throws IOException {
         Checks.notNull(file, "file");
         Checks.notNull(arena, "arena");
+        Checks.notFolder(file);
         try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
             return parse(channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size(), arena));
         } catch (IllegalArgumentException malformed) {

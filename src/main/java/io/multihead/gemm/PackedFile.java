@@ -68,6 +68,7 @@ final class PackedFile {
         Checks.notNull(file, "file");
         Checks.notNull(arena, "arena");
         NativeMemory.requireLittleEndian("packed weights");
+        Checks.notFolder(file);
         try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
             return map(channel, arena);
         } catch (IllegalArgumentException malformed) {

@@ -229,6 +229,9 @@ class SafetensorsTest {
         }
         try (Arena arena = Arena.ofConfined()) {
             assertThrows(NoSuchFileException.class, () -> Safetensors.map(folder.resolve("none"), arena));
+            IllegalArgumentException wrong =
+                    assertThrows(IllegalArgumentException.class, () -> Safetensors.map(folder, arena));
+            assertEquals(folder + ": a folder; expected a file", wrong.getMessage());
         }
     }
 

@@ -270,6 +270,12 @@ class PackedFileTest {
         assertArrayEquals(before, c.toArray());
     }
 
+    /** Found in review: the system's message did not name it. */
+    @Test
+    void aFolderIsRefused() {
+        assertRefused(folder, "a folder; expected a file");
+    }
+
     private static void assertRefused(Path file, String message) {
         try (Arena arena = Arena.ofConfined()) {
             IllegalArgumentException refused =

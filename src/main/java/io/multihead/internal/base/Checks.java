@@ -1,5 +1,7 @@
 package io.multihead.internal.base;
 
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -68,6 +70,13 @@ public final class Checks {
     public static void packedTokens(long actual, Object shape, long expected, Object sequences, String argument) {
         if (actual != expected) {
             throw fail(argument, actual + " tokens in shape " + shape, "expected the " + expected + " of " + sequences);
+        }
+    }
+
+    /** Fails where a path is a folder: what the system says of one that is read or mapped does not name it. */
+    public static void notFolder(Path file) {
+        if (Files.isDirectory(file)) {
+            throw fail(file.toString(), "a folder", "expected a file");
         }
     }
 
