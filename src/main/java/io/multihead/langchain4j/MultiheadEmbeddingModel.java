@@ -420,7 +420,10 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
                 return name;
             }
             if (resources == null) {
-                return String.valueOf(Objects.requireNonNullElse(folder, packed).getFileName());
+                Path path = Objects.requireNonNullElse(folder, packed)
+                        .toAbsolutePath()
+                        .normalize();
+                return Objects.requireNonNullElse(path.getFileName(), path).toString();
             }
             String onnx = resources.onnx;
             return onnx.endsWith(".onnx") ? onnx.substring(0, onnx.length() - ".onnx".length()) : onnx;

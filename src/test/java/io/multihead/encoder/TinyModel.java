@@ -12,7 +12,7 @@ import java.util.Map;
 import java.util.SplittableRandom;
 
 /** A small model with random weights, as a folder of sentence-transformers: sizes that are no multiples of anything. */
-final class TinyModel {
+public final class TinyModel {
     static final int DIM = 21;
     static final int HEADS = 3;
     static final int INNER = 37;
@@ -91,7 +91,7 @@ final class TinyModel {
     }
 
     /** Writes the folder. */
-    static Path write(Path folder) throws IOException {
+    public static Path write(Path folder) throws IOException {
         return write(folder, weights(1));
     }
 

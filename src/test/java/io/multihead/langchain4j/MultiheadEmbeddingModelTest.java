@@ -16,6 +16,7 @@ import dev.langchain4j.model.embedding.response.EmbeddingResponse;
 import io.multihead.compute.Compute;
 import io.multihead.encoder.LongTexts;
 import io.multihead.encoder.Pooling;
+import io.multihead.encoder.TinyModel;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
@@ -110,6 +111,18 @@ class MultiheadEmbeddingModelTest {
                 assertThrows(IllegalArgumentException.class, () -> MultiheadEmbeddingModel.builder()
                         .build());
         assertEquals("model: neither directory, packed file nor resources; expected one of them", neither.getMessage());
+    }
+
+    /** Found in review: the name was a dot. */
+    @Test
+    void theNameIsThatOfTheFolder(@TempDir Path folder) throws IOException {
+        Path tiny = TinyModel.write(folder.resolve("tiny"));
+        for (Path path : List.of(tiny, tiny.resolve("."), tiny.resolve("1_Pooling/.."))) {
+            try (MultiheadEmbeddingModel model =
+                    MultiheadEmbeddingModel.builder().directory(path).build()) {
+                assertEquals("tiny", model.modelName());
+            }
+        }
     }
 
     /** What a packed file says of long texts holds unless the builder says otherwise. */
