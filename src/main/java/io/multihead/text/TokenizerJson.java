@@ -91,7 +91,12 @@ final class TokenizerJson {
             for (String flag : List.of("single_word", "lstrip", "rstrip", "normalized")) {
                 token.require(flag, false);
             }
-            special.put(token.text("content"), token.integer("id", 0, most));
+            String content = token.text("content");
+            int id = token.integer("id", 0, most);
+            Integer other = special.put(content, id);
+            if (other != null && other != id) {
+                throw Checks.fail("added token \"" + content + "\"", "ids " + other + " and " + id, "expected one id");
+            }
         }
         return special;
     }

@@ -238,6 +238,7 @@ class WordPieceTest {
                 "\"un\": 4 | \"un\": 5 | token \"un\" has id 5; expected each id from 0 to 4 once",
                 "\"un\": 4 | \"un\": \"4\" | tokenizer.model.vocab.un: 4; expected an integer",
                 "\"id\": 1 | \"id\": 2 | added token \"[UNK]\": id 2; expected 1, as in the vocabulary",
+                "[{\"id\": 1 | [{\"id\": 0, \"content\": \"[UNK]\"}, {\"id\": 1 | added token \"[UNK]\": ids 0 and 1; expected one id",
                 "\"normalized\": false | \"normalized\": true | tokenizer.added_tokens.normalized: true; expected false",
                 "\"normalized\": false | \"lstrip\": true | tokenizer.added_tokens.lstrip: true; expected false",
                 "[\"[CLS]\", 2] | [\"<s>\", 2] | vocabulary: no token \"<s>\"; expected one",
