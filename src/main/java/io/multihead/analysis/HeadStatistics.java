@@ -49,15 +49,14 @@ public final class HeadStatistics {
     /**
      * Returns the cosine of the angle between two heads' weight matrices, taken as vectors: 1 for heads that attend alike.
      *
-     * @return {@code [heads][heads]}, symmetric, with 1 on the diagonal
+     * @return {@code [heads][heads]}, symmetric, -1 to 1, with 1 on the diagonal; beside it 0 where a head's weights are all
+     *     zero, as where its queries see no key, and NaN where one is NaN or infinite
      */
     public double[][] cosineSimilarity() {
         double[][] result = new double[heads.length][heads.length];
         for (int a = 0; a < heads.length; a++) {
             for (int b = 0; b < heads.length; b++) {
-                result[a][b] = a == b
-                        ? 1
-                        : dot(heads[a], heads[b]) / Math.sqrt(dot(heads[a], heads[a]) * dot(heads[b], heads[b]));
+                result[a][b] = a == b ? 1 : cosine(heads[a], heads[b]);
             }
         }
         return result;
@@ -100,6 +99,12 @@ public final class HeadStatistics {
             result[at / keys] += Math.sqrt(square) / keys;
         }
         return result;
+    }
+
+    private static double cosine(double[] a, double[] b) {
+        double lengths = Math.sqrt(dot(a, a)) * Math.sqrt(dot(b, b));
+        // rounded, the quotient of parallel vectors may exceed 1, of which there is no angle
+        return lengths == 0 ? 0 : Math.clamp(dot(a, b) / lengths, -1, 1);
     }
 
     private static double dot(double[] a, double[] b) {

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.analysis.AttentionCost.Component;
 import io.multihead.tensor.Tensor;
+import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
 class AnalysisTest {
@@ -18,6 +19,31 @@ class AnalysisTest {
         double[][] cosine = HeadStatistics.of(WEIGHTS).cosineSimilarity();
         assertArrayEquals(new double[] {1, Math.sqrt(0.5), 0}, cosine[0], 1e-12);
         assertArrayEquals(new double[] {Math.sqrt(0.5), 1, Math.sqrt(0.5)}, cosine[1], 1e-12);
+    }
+
+    @Test
+    void cosinesAreOfAngles() {
+        float[] rows = new float[2 * 6];
+        SplittableRandom random = new SplittableRandom(1);
+        for (int round = 0; round < 2000; round++) {
+            for (int i = 0; i < 6; i++) {
+                rows[i] = (float) random.nextDouble();
+                rows[6 + i] = Math.nextUp(rows[i]);
+            }
+            double cosine = HeadStatistics.of(Tensor.of(rows, 2, 1, 6)).cosineSimilarity()[0][1];
+            // elements differ by one part in 2^23: the angle is at most 2^-22; sums of six and a few more roundings of
+            // 2^-53
+            assertEquals(1, cosine, 0x1p-45 + 20 * 0x1p-53);
+            assertTrue(cosine <= 1, () -> String.valueOf(cosine));
+        }
+    }
+
+    @Test
+    void aHeadThatSeesNoKeyIsLikeNoOther() {
+        double[][] cosine = HeadStatistics.of(Tensor.of(new float[] {0, 0, 1, 0, Float.NaN, 0}, 3, 1, 2))
+                .cosineSimilarity();
+        assertArrayEquals(new double[] {1, 0, Double.NaN}, cosine[0]);
+        assertArrayEquals(new double[] {0, 1, Double.NaN}, cosine[1]);
     }
 
     @Test
