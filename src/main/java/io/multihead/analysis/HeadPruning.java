@@ -106,7 +106,7 @@ public final class HeadPruning {
      * @param allowed how far accuracy may fall below that of the whole
      * @return the steps and the survivors
      * @throws IllegalArgumentException if a number is below 1, there are more than 2^20 heads in all, {@code allowed} is negative,
-     *     or the importance has another shape
+     *     or the importance has another shape or is NaN for a head that is left
      */
     public static Result greedy(
             int layers,
@@ -158,6 +158,11 @@ public final class HeadPruning {
         Checks.length(result.length, kept.length, "importance", "one row per layer");
         for (int l = 0; l < kept.length; l++) {
             Checks.length(result[l].length, kept[l].length, "importance[" + l + "]", "one per head");
+            for (int h = 0; h < kept[l].length; h++) {
+                if (kept[l][h] && Double.isNaN(result[l][h])) {
+                    throw Checks.fail("importance[" + l + "][" + h + "]", "NaN", "expected a number");
+                }
+            }
         }
         return result;
     }

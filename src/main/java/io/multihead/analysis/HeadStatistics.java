@@ -66,14 +66,14 @@ public final class HeadStatistics {
      * Returns the Shannon entropy of a head's weights, averaged over its queries, in bits: 0 when every query looks at one key,
      * {@code log2(keys)} when it looks at all alike.
      *
-     * @return one value per head
+     * @return one value per head; NaN where a weight is NaN or negative
      */
     public double[] entropy() {
         double[] result = new double[heads.length];
         for (int h = 0; h < heads.length; h++) {
             double sum = 0;
             for (double p : heads[h]) {
-                sum -= p > 0 ? p * Math.log(p) / Math.log(2) : 0;
+                sum -= p == 0 ? 0 : p * Math.log(p) / Math.log(2);
             }
             result[h] = sum / Math.max(1, queries);
         }

@@ -49,6 +49,9 @@ class AnalysisTest {
     @Test
     void entropyIsInBits() {
         assertArrayEquals(new double[] {0, 1, 0}, HeadStatistics.of(WEIGHTS).entropy(), 1e-12);
+        Tensor unknown = Tensor.of(new float[] {Float.NaN, 1, 0.5f, 0.5f}, 2, 1, 2);
+        assertArrayEquals(
+                new double[] {Double.NaN, 1}, HeadStatistics.of(unknown).entropy(), 1e-12);
     }
 
     @Test

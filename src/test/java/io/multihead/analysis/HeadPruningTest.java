@@ -71,6 +71,19 @@ class HeadPruningTest {
     }
 
     @Test
+    void anImportanceOfNoNumberIsNamed() {
+        double[][] unknown = {{1, 0, 2}, {3, Double.NaN, 2}};
+        assertEquals(
+                "importance[1][1]: NaN; expected a number",
+                assertThrows(
+                                IllegalArgumentException.class,
+                                () -> HeadPruning.greedy(2, 3, kept -> 1, kept -> unknown, 0))
+                        .getMessage());
+        // that of a head which has been removed is not read
+        HeadPruning.greedy(1, 2, kept -> 1, kept -> new double[][] {{kept[0][0] ? 0 : Double.NaN, 1}}, 0);
+    }
+
+    @Test
     void importanceIsTheMeanAbsoluteGradient() {
         Tensor gradients = Tensor.of(new float[] {1, -2, 0, -3, 2, 0}, 2, 3);
         assertArrayEquals(new double[] {2, 2, 0}, HeadImportance.of(gradients), 1e-12);
