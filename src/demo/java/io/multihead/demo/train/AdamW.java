@@ -45,9 +45,13 @@ public final class AdamW implements Optimizer {
         float correction1 = (float) (rate / (1 - Math.pow(BETA1, steps)));
         float correction2 = (float) (1 / Math.sqrt(1 - Math.pow(BETA2, steps)));
         parameters.forEach((name, parameter) -> {
+            Tensor gradient = gradients.get(name);
+            if (gradient == null) {
+                return; // frozen
+            }
             float kept = decays.test(name) ? (float) (1 - rate * decay) : 1f;
             float[] values = parameter.toArray();
-            update(values, gradients.get(name).toArray(), first.get(name), second.get(name), new float[] {
+            update(values, gradient.toArray(), first.get(name), second.get(name), new float[] {
                 kept, correction1, correction2
             });
             Optimizer.write(values, parameter);

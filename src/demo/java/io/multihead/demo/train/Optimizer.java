@@ -9,7 +9,7 @@ public interface Optimizer {
      * One step.
      *
      * @param parameters what is changed, by name
-     * @param gradients of the same names and shapes
+     * @param gradients of the same shapes, by name; a parameter without one is frozen: neither it nor its state changes
      * @param rate the learning rate
      */
     void step(Map<String, Tensor> parameters, Map<String, Tensor> gradients, double rate);

@@ -28,8 +28,12 @@ public final class Sgd implements Optimizer {
     public void step(Map<String, Tensor> parameters, Map<String, Tensor> gradients, double rate) {
         float step = (float) rate;
         parameters.forEach((name, parameter) -> {
+            Tensor gradient = gradients.get(name);
+            if (gradient == null) {
+                return; // frozen
+            }
             float[] p = parameter.toArray();
-            float[] g = gradients.get(name).toArray();
+            float[] g = gradient.toArray();
             float[] v = velocity.get(name);
             for (int i = 0; i < p.length; i++) {
                 v[i] = momentum * v[i] + g[i];

@@ -71,6 +71,22 @@ class TrainingTest {
     }
 
     @Test
+    void aParameterWithoutAGradientIsFrozen() {
+        Map<String, Tensor> parameters = new LinkedHashMap<>();
+        for (String name : List.of("moves", "frozen", "moves too")) {
+            parameters.put(name, Tensor.of(new float[] {1}, 1));
+        }
+        Map<String, Tensor> gradients = new LinkedHashMap<>(parameters);
+        gradients.remove("frozen");
+        gradients.replaceAll((name, tensor) -> Tensor.of(new float[] {1}, 1));
+        new AdamW(parameters, 0.5, _ -> true).step(parameters, gradients, 0.1);
+        new Sgd(parameters, 0).step(parameters, gradients, 0.1);
+        assertTrue(parameters.get("moves").get(0) < 0.9);
+        assertEquals(1, parameters.get("frozen").get(0));
+        assertTrue(parameters.get("moves too").get(0) < 0.9);
+    }
+
+    @Test
     void clippingKeepsTheDirection() {
         Map<String, Tensor> gradients =
                 Map.of("a", Tensor.of(new float[] {3, 0}, 2), "b", Tensor.of(new float[] {4}, 1));
