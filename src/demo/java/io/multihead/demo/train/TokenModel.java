@@ -59,9 +59,8 @@ public final class TokenModel {
         List<TransformerBlock> made = new ArrayList<>();
         for (int i = 0; i < config.layers; i++) {
             made.add(TransformerBlock.initialise(block, random.nextLong(), Arena.ofAuto()));
-            String prefix = "layers." + i + ".";
-            made.get(i).parameters().forEach((name, tensor) -> parameters.put(prefix + name, tensor));
         }
+        addParameters(made);
         draw("norm.weight", random, 0, config.embedDim);
         draw("norm.bias", random, 0, config.embedDim);
         for (int d = 0; d < config.embedDim; d++) {
@@ -78,9 +77,17 @@ public final class TokenModel {
         config = from.config;
         this.cpu = cpu;
         parameters.putAll(from.parameters);
+        addParameters(blocks);
         embedding = from.embedding;
         this.blocks = blocks;
         whole = assemble(blocks);
+    }
+
+    private void addParameters(List<TransformerBlock> of) {
+        for (int i = 0; i < of.size(); i++) {
+            String prefix = "layers." + i + ".";
+            of.get(i).parameters().forEach((name, tensor) -> parameters.put(prefix + name, tensor));
+        }
     }
 
     private Sequence assemble(List<TransformerBlock> stack) {
@@ -105,7 +112,7 @@ public final class TokenModel {
         return new TokenModel(this, cpu, masked);
     }
 
-    /** The same model with some heads of every layer only: smaller copies of the attention's parameters. */
+    /** The same model with some heads of every layer only: smaller copies of the attention's parameters; all others are shared. */
     public TokenModel keepHeads(List<int[]> heads) {
         List<TransformerBlock> kept = new ArrayList<>();
         for (int i = 0; i < blocks.size(); i++) {

@@ -87,6 +87,22 @@ class TrainingTest {
     }
 
     @Test
+    void aModelWithFewerHeadsCanBeTrained() throws IOException {
+        TokenModel whole = model(1);
+        float[] before =
+                whole.parameters().get("layers.0.self_attn.in_proj_weight").toArray();
+        TokenModel pruned = whole.keepHeads(List.of(new int[] {1}));
+        Map<String, Tensor> gradients = pruned.gradients();
+        assertEquals(whole.parameters().keySet(), pruned.parameters().keySet());
+        pruned.parameters()
+                .forEach((name, tensor) -> assertEquals(gradients.get(name).shape(), tensor.shape(), name));
+        assertEquals(2, trainer(pruned, null).train(2).size());
+        assertArrayEquals(
+                before,
+                whole.parameters().get("layers.0.self_attn.in_proj_weight").toArray());
+    }
+
+    @Test
     void clippingKeepsTheDirection() {
         Map<String, Tensor> gradients =
                 Map.of("a", Tensor.of(new float[] {3, 0}, 2), "b", Tensor.of(new float[] {4}, 1));
