@@ -75,6 +75,9 @@ public final class Checkpoint {
             optimizer.state().forEach((name, tensor) -> expected.put(OPTIMIZER + name, tensor));
             check(file, saved, expected);
             long step = number(file, STEP, saved.metadata().get(STEP));
+            if (step < 0) {
+                throw fail(file, "step " + step, "expected at least 0");
+            }
             Map<String, Tensor> state = new LinkedHashMap<>();
             optimizer.state().forEach((name, tensor) -> state.put(name, saved.get(OPTIMIZER + name)));
             parameters.forEach((name, tensor) -> saved.get(PARAMETER + name).copyTo(tensor));
@@ -92,6 +95,9 @@ public final class Checkpoint {
             throw fail(file, "tensors " + surplus, "expected " + missing + " in their place");
         }
         expected.forEach((name, tensor) -> {
+            if (saved.get(name).dtype() != tensor.dtype()) {
+                throw fail(file, name + " of " + saved.get(name).dtype(), "expected " + tensor.dtype());
+            }
             if (!saved.get(name).shape().equals(tensor.shape())) {
                 throw fail(file, name + " " + saved.get(name).shape(), "expected " + tensor.shape());
             }

@@ -18,6 +18,7 @@ import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.BiConsumer;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -195,15 +196,36 @@ class TrainingTest {
     void aCheckpointWithoutASeedIsTakenWithAny() throws IOException {
         Path file = folder.resolve("earlier.safetensors");
         trainer(model(1), file).train(3);
+        rewrite(file, (tensors, metadata) -> assertEquals("4", metadata.remove("seed")));
+        assertEquals(3, trainer(model(2), file, 5).resume());
+    }
+
+    @Test
+    void aCheckpointOfAnotherTypeOrAnImpossibleStepIsRefused() throws IOException {
+        Path file = folder.resolve("changed.safetensors");
+        trainer(model(1), file).train(3);
+        TokenModel other = model(2);
+        float[] before = other.parameters().get("head.bias").toArray();
+        rewrite(file, (tensors, metadata) -> metadata.put("step", "-5"));
+        refuses(file, other.config().architecture(), other, "step -5; expected at least 0");
+        rewrite(file, (tensors, metadata) -> {
+            metadata.put("step", "3");
+            tensors.compute("parameter.head.bias", (name, bias) -> bias.copy(Arena.ofAuto(), DType.F16));
+        });
+        refuses(file, other.config().architecture(), other, "parameter.head.bias of F16; expected F32");
+        assertArrayEquals(before, other.parameters().get("head.bias").toArray());
+    }
+
+    private static void rewrite(Path file, BiConsumer<Map<String, Tensor>, Map<String, String>> change)
+            throws IOException {
         try (Arena arena = Arena.ofConfined()) {
             Safetensors saved = Safetensors.map(file, arena);
             Map<String, Tensor> tensors = new LinkedHashMap<>();
             saved.names().forEach(name -> tensors.put(name, saved.get(name)));
             Map<String, String> metadata = new LinkedHashMap<>(saved.metadata());
-            assertEquals("4", metadata.remove("seed"));
+            change.accept(tensors, metadata);
             Safetensors.write(file, tensors, metadata);
         }
-        assertEquals(3, trainer(model(2), file, 5).resume());
     }
 
     @Test
