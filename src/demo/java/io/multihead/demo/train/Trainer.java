@@ -80,17 +80,29 @@ public final class Trainer {
      */
     public List<Double> train(long steps) throws IOException {
         resume();
-        String architecture = model.config().architecture();
+        long saved = done;
         List<Double> losses = new ArrayList<>();
         Map<String, Tensor> gradients = model.gradients();
         while (done < steps && !stopped) {
             losses.add(step(gradients));
             progress.accept(done, losses.get(losses.size() - 1));
-            if (checkpoint != null && (done % every == 0 || stopped || done == steps)) {
-                Checkpoint.save(checkpoint, architecture, seed, done, model.parameters(), optimizer);
+            if (done % every == 0) {
+                save();
+                saved = done;
             }
         }
+        // here and not in the loop: another thread may stop it at any time
+        if (done != saved) {
+            save();
+        }
         return Collections.unmodifiableList(losses);
+    }
+
+    private void save() throws IOException {
+        if (checkpoint != null) {
+            String architecture = model.config().architecture();
+            Checkpoint.save(checkpoint, architecture, seed, done, model.parameters(), optimizer);
+        }
     }
 
     private double step(Map<String, Tensor> gradients) {
