@@ -116,6 +116,7 @@ public final class Study implements Callable<Integer> {
             new Page(facts(paragraph, width, seconds), exhibits).write(out);
             spec.commandLine()
                     .getOut()
+        OutputFolder.requireWritable(out);
                     .printf("%d exhibits in %.1f s: %s%n", exhibits.size(), seconds, out.resolve("index.html"));
         }
         return 0;

@@ -73,7 +73,7 @@ public final class Train implements Callable<Integer> {
     static int run(String... arguments) {
         return new CommandLine(new Train())
                 .setExecutionExceptionHandler((failure, line, result) -> {
-                    line.getErr().println("train: " + failure.getMessage());
+                    line.getErr().println("train: " + failure);
                     return 1;
                 })
                 .execute(arguments);
@@ -89,6 +89,10 @@ public final class Train implements Callable<Integer> {
             TokenModel.Config config = new TokenModel.Config(task, Trainings.sizes(task), embedDim, heads, layers);
             TokenModel model = new TokenModel(config, cpu, seed);
             Trainer trainer = new Trainer(model, Trainer.adamW(model), Schedule.cosine(1e-3, 20, steps), seed);
+        if (checkpoint != null) {
+            Path folder = checkpoint.toAbsolutePath().getParent();
+            OutputFolder.requireWritable(folder == null ? checkpoint : folder);
+        }
             if (checkpoint != null) {
                 trainer.savingTo(checkpoint, 100);
             }

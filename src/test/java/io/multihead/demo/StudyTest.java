@@ -8,6 +8,9 @@ import io.multihead.compute.Compute;
 import io.multihead.demo.train.Task;
 import io.multihead.encoder.SentenceEncoder;
 import java.awt.image.BufferedImage;
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashSet;
@@ -137,6 +140,34 @@ class StudyTest {
         for (int i = 0; i < more.length; i += 2) {
             int at = all.indexOf(more[i]);
             if (at >= 0) {
+    @Test
+    void aFolderThatTakesNoFileIsNamedBeforeTheWork() {
+        // takes no file from anybody; where there is no such folder, none can be made
+        String out = System.getProperty("os.name").startsWith("Linux") ? "/proc" : "/dev/null/none";
+        String study = errors(() -> assertEquals(1, Study.run(with(SHORT, "--out", out))));
+        assertTrue(study.startsWith("study: java.") && study.contains(out), study);
+        assertFalse(study.contains("exhibit 1"), study);
+        Path file = folder.resolve("none").resolve("model.safetensors");
+        String train = errors(
+                () -> assertEquals(1, Train.run("--steps", "1", "--embed-dim", "8", "--checkpoint", file.toString())));
+        assertEquals(
+                "train: java.io.IOException: " + file.getParent()
+                        + ": no file can be created; expected a folder that can be written to",
+                train.strip());
+    }
+
+    private static String errors(Runnable command) {
+        PrintStream before = System.err;
+        ByteArrayOutputStream written = new ByteArrayOutputStream();
+        System.setErr(new PrintStream(written, true, StandardCharsets.UTF_8));
+        try {
+            command.run();
+        } finally {
+            System.setErr(before);
+        }
+        return written.toString(StandardCharsets.UTF_8);
+    }
+
                 all.set(at + 1, more[i + 1]);
             } else {
                 all.addAll(List.of(more[i], more[i + 1]));

@@ -1,0 +1,23 @@
+package io.multihead.demo;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** The folder of a command's results, which are written at the end, after minutes. */
+final class OutputFolder {
+    private OutputFolder() {}
+
+    /**
+     * Makes a file in a folder and deletes it again, since permissions alone do not say whether that is possible.
+     *
+     * @throws IOException if there is no such folder, or it takes no file
+     */
+    static void requireWritable(Path folder) throws IOException {
+        try {
+            Files.delete(Files.createTempFile(folder, "writable", ".tmp"));
+        } catch (IOException e) {
+            throw new IOException(folder + ": no file can be created; expected a folder that can be written to", e);
+        }
+    }
+}
