@@ -28,6 +28,8 @@ public final class Study implements Callable<Integer> {
     private static final int STEPS = 200;
     private static final int FULL_STEPS = 1500;
     /** Steps of the efficiency exhibit: three numbers of heads. */
+    /** As many as {@link Compute#threads} takes. */
+    private static final int MOST_THREADS = 1024;
     private static final int HEAD_COUNTS = 3;
 
     @Spec
@@ -47,7 +49,7 @@ public final class Study implements Callable<Integer> {
 
     @Option(
             names = "--threads",
-            description = "threads of one call (default: all processors)",
+            description = "threads of one call, at most " + MOST_THREADS + "; 0: all processors (default: 0)",
             defaultValue = "0",
             showDefaultValue = CommandLine.Help.Visibility.NEVER)
     private int threads;
@@ -61,15 +63,16 @@ public final class Study implements Callable<Integer> {
 
     @Option(
             names = "--steps",
-            description = "training steps of each of the eleven models (default: " + STEPS + ", with --full "
-                    + FULL_STEPS + ")",
+            description = "training steps of each of the eleven models; 0: " + STEPS + ", with --full " + FULL_STEPS
+                    + " (default: 0)",
             defaultValue = "0",
             showDefaultValue = CommandLine.Help.Visibility.NEVER)
     private int steps;
 
     @Option(
             names = "--sentences",
-            description = "how many sentences of the corpus to prune the trained model on and to search (default: all)",
+            description =
+                    "how many sentences of the corpus to prune the trained model on and to search, at least 4; 0: all (default: 0)",
             defaultValue = "0",
             showDefaultValue = CommandLine.Help.Visibility.NEVER)
     private int sentences;
@@ -101,10 +104,10 @@ public final class Study implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        require(threads >= 0, "--threads", threads, "at least 1");
+        require(threads >= 0 && threads <= MOST_THREADS, "--threads", threads, "0 to " + MOST_THREADS);
         require(maxLength >= 256 && maxLength <= 32_768, "--max-length", maxLength, "256 to 32768");
-        require(steps >= 0, "--steps", steps, "at least 1");
-        require(sentences == 0 || sentences >= 4, "--sentences", sentences, "at least 4");
+        require(steps >= 0, "--steps", steps, "at least 0");
+        require(sentences == 0 || sentences >= 4, "--sentences", sentences, "0 or at least 4");
         int width = threads == 0 ? Runtime.getRuntime().availableProcessors() : threads;
         long start = System.nanoTime();
         Files.createDirectories(out);

@@ -111,6 +111,8 @@ class StudyTest {
         assertEquals(2, Study.run("--steps", "-1", "--out", folder.toString()));
         assertEquals(2, Study.run("--sentences", "3", "--out", folder.toString()));
         assertEquals(2, Study.run("--threads", "-1", "--out", folder.toString()));
+        assertEquals(
+                2, Study.run("--threads", "1025", "--out", folder.resolve("new").toString()));
         assertEquals(2, Study.run("--nonsense"));
         Path file = Files.writeString(folder.resolve("file"), "in the way");
         // fails before the study runs
