@@ -18,7 +18,6 @@ import picocli.CommandLine.Spec;
 /** Runs the study and writes its page. */
 @Command(
         name = "study",
-        mixinStandardHelpOptions = true,
         sortOptions = false,
         description =
                 "Looks at the attention of a trained model on a paragraph of English and at that of an untrained layer, trains "
@@ -28,9 +27,9 @@ public final class Study implements Callable<Integer> {
     private static final int STEPS = 200;
     private static final int FULL_STEPS = 1500;
     /** Steps of the efficiency exhibit: three numbers of heads. */
+    private static final int HEAD_COUNTS = 3;
     /** As many as {@link Compute#threads} takes. */
     private static final int MOST_THREADS = 1024;
-    private static final int HEAD_COUNTS = 3;
 
     @Spec
     private CommandLine.Model.CommandSpec spec;
@@ -80,6 +79,12 @@ public final class Study implements Callable<Integer> {
     @Option(names = "--full", description = "train for longer and look at longer contexts: about a quarter of an hour")
     private boolean full;
 
+    @Option(
+            names = {"-h", "--help"},
+            usageHelp = true,
+            description = "show this help and exit")
+    private boolean help;
+
     /** Started by the command line alone. */
     private Study() {}
 
@@ -111,6 +116,7 @@ public final class Study implements Callable<Integer> {
         int width = threads == 0 ? Runtime.getRuntime().availableProcessors() : threads;
         long start = System.nanoTime();
         Files.createDirectories(out);
+        OutputFolder.requireWritable(out);
         try (Compute cpu = Compute.threads(width);
                 Parallel parallel = new Parallel(width)) {
             Subject paragraph = Subject.read(seed, cpu);
@@ -119,7 +125,6 @@ public final class Study implements Callable<Integer> {
             new Page(facts(paragraph, width, seconds), exhibits).write(out);
             spec.commandLine()
                     .getOut()
-        OutputFolder.requireWritable(out);
                     .printf("%d exhibits in %.1f s: %s%n", exhibits.size(), seconds, out.resolve("index.html"));
         }
         return 0;

@@ -19,7 +19,6 @@ import picocli.CommandLine.Spec;
 /** Trains one model, and goes on where it was stopped. */
 @Command(
         name = "train",
-        mixinStandardHelpOptions = true,
         sortOptions = false,
         description =
                 "Trains a small transformer on a synthetic task. Ctrl-C ends after the step that is running and saves; the "
@@ -57,6 +56,12 @@ public final class Train implements Callable<Integer> {
             description = "safetensors file to save to every 100 steps and to go on from (default: none)")
     private Path checkpoint;
 
+    @Option(
+            names = {"-h", "--help"},
+            usageHelp = true,
+            description = "show this help and exit")
+    private boolean help;
+
     /** Started by the command line alone. */
     private Train() {}
 
@@ -84,15 +89,15 @@ public final class Train implements Callable<Integer> {
         require(steps >= 1, "--steps", steps, "at least 1");
         require(layers >= 1, "--layers", layers, "at least 1");
         require(heads >= 1 && embedDim >= 1 && embedDim % heads == 0, "--heads", heads, "a divisor of " + embedDim);
+        if (checkpoint != null) {
+            Path folder = checkpoint.toAbsolutePath().getParent();
+            OutputFolder.requireWritable(folder == null ? checkpoint : folder);
+        }
         CountDownLatch ended = new CountDownLatch(1);
         try (Compute cpu = Compute.threads(Runtime.getRuntime().availableProcessors())) {
             TokenModel.Config config = new TokenModel.Config(task, Trainings.sizes(task), embedDim, heads, layers);
             TokenModel model = new TokenModel(config, cpu, seed);
             Trainer trainer = new Trainer(model, Trainer.adamW(model), Schedule.cosine(1e-3, 20, steps), seed);
-        if (checkpoint != null) {
-            Path folder = checkpoint.toAbsolutePath().getParent();
-            OutputFolder.requireWritable(folder == null ? checkpoint : folder);
-        }
             if (checkpoint != null) {
                 trainer.savingTo(checkpoint, 100);
             }

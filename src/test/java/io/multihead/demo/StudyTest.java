@@ -114,6 +114,9 @@ class StudyTest {
         assertEquals(
                 2, Study.run("--threads", "1025", "--out", folder.resolve("new").toString()));
         assertEquals(2, Study.run("--nonsense"));
+        // there is no version to show
+        assertEquals(2, Study.run("--version"));
+        assertEquals(2, Train.run("--version"));
         Path file = Files.writeString(folder.resolve("file"), "in the way");
         // fails before the study runs
         assertEquals(1, Study.run("--max-length", "256", "--steps", "1", "--out", file.toString()));
@@ -137,11 +140,6 @@ class StudyTest {
         }
     }
 
-    private static String[] with(String[] arguments, String... more) {
-        List<String> all = new java.util.ArrayList<>(List.of(arguments));
-        for (int i = 0; i < more.length; i += 2) {
-            int at = all.indexOf(more[i]);
-            if (at >= 0) {
     @Test
     void aFolderThatTakesNoFileIsNamedBeforeTheWork() {
         // takes no file from anybody; where there is no such folder, none can be made
@@ -170,6 +168,11 @@ class StudyTest {
         return written.toString(StandardCharsets.UTF_8);
     }
 
+    private static String[] with(String[] arguments, String... more) {
+        List<String> all = new java.util.ArrayList<>(List.of(arguments));
+        for (int i = 0; i < more.length; i += 2) {
+            int at = all.indexOf(more[i]);
+            if (at >= 0) {
                 all.set(at + 1, more[i + 1]);
             } else {
                 all.addAll(List.of(more[i], more[i + 1]));
