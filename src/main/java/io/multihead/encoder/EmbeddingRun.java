@@ -63,8 +63,8 @@ final class EmbeddingRun {
         open = false;
         pooler.clear();
         batch.clear();
-        if (batch.capacity() < newOptions.maxTokens()) {
-            batch = new TokenBatch(newOptions.maxTokens());
+        if (batch.capacity() < newOptions.batchTokens()) {
+            batch = new TokenBatch(newOptions.batchTokens());
         }
     }
 
@@ -107,7 +107,8 @@ final class EmbeddingRun {
                 open(how, source.next());
             }
             int part = partEnd(how.maxTokens() - 2);
-            if (!batch.hasRoom(part - from + 2)) {
+            // not the capacity, which may be that of a view for longer texts
+            if (batch.tokens() + part - from + 2 > how.batchTokens()) {
                 return;
             }
             append(part);

@@ -18,4 +18,9 @@ record EncoderOptions(Pooling pooling, boolean normalized, int maxTokens, LongTe
         Checks.notNull(longTexts, "longTexts");
         Checks.notNull(prompt, "prompt");
     }
+
+    /** Returns how many tokens a batch has at most: more than usual where one text may have more. */
+    int batchTokens() {
+        return Math.max(maxTokens, EncoderCore.BATCH_TOKENS);
+    }
 }

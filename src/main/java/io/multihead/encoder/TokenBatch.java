@@ -86,10 +86,6 @@ final class TokenBatch {
         return exact;
     }
 
-    boolean hasRoom(int more) {
-        return tokens + more <= ids.length;
-    }
-
     /** Begins a sequence. */
     void begin() {
         if (sequences == starts.length) {

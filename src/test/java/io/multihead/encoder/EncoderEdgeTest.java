@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.multihead.compute.Compute;
 import io.multihead.support.Numbers;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
@@ -14,6 +15,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.AbstractList;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.Iterator;
@@ -76,17 +78,7 @@ class EncoderEdgeTest extends TinyModelFolder {
     @Test
     void aTextMayBeLongerThanABatch() throws Exception {
         int positions = EncoderCore.BATCH_TOKENS + 188;
-        Map<String, Tensor> weights = TinyModel.weights(1);
-        weights.put(
-                "embeddings.position_embeddings.weight",
-                Numbers.gaussian(
-                        Tensor.of(new float[positions * TinyModel.DIM], positions, TinyModel.DIM),
-                        new SplittableRandom(7),
-                        0,
-                        0.5));
-        TinyModel.write(folder, weights);
-        Files.delete(folder.resolve("sentence_bert_config.json"));
-        replace("config.json", "\"max_position_embeddings\": 24", "\"max_position_embeddings\": " + positions);
+        Map<String, Tensor> weights = writeWithPositions(positions);
         String text = "a bcd ef ".repeat(130);
         try (SentenceEncoder longer = load()) {
             assertEquals(positions, longer.maxTokens());
@@ -101,6 +93,38 @@ class EncoderEdgeTest extends TinyModelFolder {
             assertArrayEquals(longer.embed("b"), actual[2]);
             assertArrayEquals(longer.embed("a"), actual[0]);
         }
+    }
+
+    /** The buffers that longer texts of one view needed are reused by another one, for batches no longer than before. */
+    @Test
+    void batchesAreAsLongWhateverOtherViewsEmbedded() throws Exception {
+        writeWithPositions(EncoderCore.BATCH_TOKENS + 188);
+        List<String> texts = Collections.nCopies(200, "a b c d e f");
+        try (SentenceEncoder longer = SentenceEncoder.load(Compute.serial(), folder)) {
+            List<Integer> done = new ArrayList<>();
+            longer.embed(texts, done::add);
+            // 87 texts of 8 tokens are 696 of 700
+            assertEquals(List.of(87, 174, 200), done);
+            done.clear();
+            longer.withMaxTokens(8).embed(texts, done::add);
+            // 64 of them are 512
+            assertEquals(List.of(64, 128, 192, 200), done);
+        }
+    }
+
+    private Map<String, Tensor> writeWithPositions(int positions) throws IOException {
+        Map<String, Tensor> weights = TinyModel.weights(1);
+        weights.put(
+                "embeddings.position_embeddings.weight",
+                Numbers.gaussian(
+                        Tensor.of(new float[positions * TinyModel.DIM], positions, TinyModel.DIM),
+                        new SplittableRandom(7),
+                        0,
+                        0.5));
+        TinyModel.write(folder, weights);
+        Files.delete(folder.resolve("sentence_bert_config.json"));
+        replace("config.json", "\"max_position_embeddings\": 24", "\"max_position_embeddings\": " + positions);
+        return weights;
     }
 
     @ParameterizedTest
