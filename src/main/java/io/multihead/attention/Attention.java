@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>{@code queryHeads} is a multiple of {@code keyValueHeads}; query head {@code h} uses key head
  * {@code h / (queryHeads / keyValueHeads)} (grouped-query attention, Ainslie et al. 2023). Any element type may store any tensor;
- * scores, probabilities and sums are f32.
+ * scores, probabilities and sums are f32. {@code headDim} and {@code valueDim} are at most 8,388,576, for gradients 3,947,576.
  *
  * <p>Without weights, keys are processed in blocks with an online softmax (Dao et al. 2022) and no {@code queries x keys} matrix
  * exists: scratch is about 1.5 MiB per thread and up to 16 MiB of packed keys and values. With weights or scores, all scores of up

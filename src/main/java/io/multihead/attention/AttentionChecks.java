@@ -2,6 +2,7 @@ package io.multihead.attention;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.attention.AttentionProblem;
+import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.attention.QueryTensors;
 import io.multihead.internal.attention.forward.ForwardCall;
 import io.multihead.internal.attention.forward.SplitStates;
@@ -44,8 +45,20 @@ final class AttentionChecks {
         requireSame("value", value, 2, key.dim(2), "keys", "key", key);
         Checks.fitsInt(key.dim(0), "batch");
         Checks.fitsInt(key.dim(1), "keyValueHeads");
-        Checks.fitsInt(key.dim(3), "headDim");
-        Checks.fitsInt(value.dim(3), "valueDim");
+        requireDims(key.dim(3), value.dim(3), Blocking.MAX_DIM);
+    }
+
+    /** Fails if queries and keys, or values, have more elements than the scratch memory of a call can hold. */
+    static void requireDims(long headDim, long valueDim, int most) {
+        requireDim(headDim, most, "headDim");
+        requireDim(valueDim, most, "valueDim");
+    }
+
+    /** The same for one size, of which the argument is given. */
+    static void requireDim(long dim, int most, String argument) {
+        if (dim > most) {
+            throw Checks.fail(argument, String.valueOf(dim), "expected at most " + most);
+        }
     }
 
     /** Fails unless the tensor is {@code [1, heads, tokens, dim]} and has the tokens of the sequences. */
@@ -94,6 +107,7 @@ final class AttentionChecks {
             throw Checks.fail(
                     "query", "shape " + query.shape(), "expected headDim " + view.headDim() + ", as in keyValues");
         }
+        requireDims(view.headDim(), view.valueDim(), Blocking.MAX_DIM);
         requireGroups(query, view.heads(), null);
     }
 

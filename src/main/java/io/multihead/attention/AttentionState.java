@@ -6,6 +6,7 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.exec.ScratchKey;
+import io.multihead.internal.nn.RowView;
 import io.multihead.tensor.Tensor;
 
 /**
@@ -67,6 +68,7 @@ public record AttentionState(Tensor output, Tensor logSumExp) {
         Checks.notNull(cpu, "cpu");
         require(cpu, left, "left", merged);
         require(cpu, right, "right", merged);
+        RowView.requireLength(merged.output.dim(3), 1, "valueDim");
         TensorChecks.requireWritable(cpu, merged.output, "merged output");
         TensorChecks.requireWritable(cpu, merged.logSumExp, "merged logSumExp");
         TensorChecks.requireApart(merged.output, "merged output", merged.logSumExp, "merged logSumExp");

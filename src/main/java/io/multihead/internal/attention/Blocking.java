@@ -1,5 +1,6 @@
 package io.multihead.internal.attention;
 
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.MicroKernel;
 
@@ -16,6 +17,15 @@ public final class Blocking {
 
     /** Elements of a query, key or value that are multiplied at a time, the longest chain again, and kept as one chunk of panels. */
     public static final int DIM_CHUNK = MicroKernel.MAX_CHAIN;
+
+    /** Most elements of a query, key or value: an {@code int} counts those of a packed block of keys or values, the longest buffer. */
+    public static final int MAX_DIM = Checks.MAX_ARRAY_LENGTH / KEY_BLOCK / Lanes.PANEL * Lanes.PANEL;
+
+    /** The same in backward, whose longest buffers, K^T and dQ^T, have a row of floats for each element. */
+    public static final int BACKWARD_MAX_DIM = Checks.MAX_ARRAY_LENGTH / Lanes.ROW / Lanes.ROW_STEP * Lanes.ROW_STEP;
+
+    /** Where a query or a value has more elements, a task is one tile: an {@code int} would not count the buffers of more rows. */
+    public static final int WIDE_DIM = 1 << 20;
 
     /** Keys of one chain of P V. One chain of 256 was off by up to 32 bounds for values with a mean, chains of 64 by up to 13. */
     public static final int VALUE_CHAIN = io.multihead.internal.gemm.Blocking.CHAIN;

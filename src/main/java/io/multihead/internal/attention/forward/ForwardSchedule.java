@@ -33,13 +33,20 @@ final class ForwardSchedule {
     /** Builds the table. Where the caller wants the states of splits, each split is a task whatever that costs. */
     void build(ForwardArguments call, int threads) {
         measure(call.problem, call.source());
-        int maxRows = keepsPacked || call.materialises() ? Blocking.TASK_ROWS : Blocking.TASK_ROWS_REPACKED;
+        int maxRows = maxRows(call);
         split = call.savesStates();
         fill(call, maxRows, threads);
         if (!split && !call.materialises() && leavesThreadsIdle(threads) && canSplit(call)) {
             split = true;
             fill(call, maxRows, threads);
         }
+    }
+
+    private int maxRows(ForwardArguments call) {
+        if (Math.max(call.problem.headDim(), call.problem.valueDim()) > Blocking.WIDE_DIM) {
+            return Blocking.QUERY_TILE;
+        }
+        return keepsPacked || call.materialises() ? Blocking.TASK_ROWS : Blocking.TASK_ROWS_REPACKED;
     }
 
     private void measure(AttentionProblem problem, KeyValueSource source) {

@@ -5,7 +5,6 @@ import static io.multihead.internal.kernel.Lanes.PANEL;
 import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.attention.ScoreRule;
 import io.multihead.internal.attention.keyvalue.KeyValueSource;
-import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.layout.Packer;
 import io.multihead.internal.layout.Positions;
@@ -38,10 +37,8 @@ public final class SplitStates {
         this.memory = memory;
     }
 
-    /** Returns the elements of the last axis, or fails if they do not fit a Java array. */
+    /** Returns the elements of the last axis. */
     public static int size(int valueDim) {
-        // as stateFloats computes in int
-        Checks.fitsInt(2L * valueDim + 2 * PANEL + PANEL + 1 + NUMBERS, "elements of a state");
         return OnlineSoftmax.stateFloats(valueDim) + NUMBERS;
     }
 

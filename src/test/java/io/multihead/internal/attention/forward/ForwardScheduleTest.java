@@ -126,6 +126,25 @@ class ForwardScheduleTest {
         }
     }
 
+    /** Of the buffers of a task, queries and outputs with their compensation terms are those that its rows make longer. */
+    @Test
+    void anIntCountsTheBuffersOfATask() {
+        for (int dim : new int[] {Blocking.WIDE_DIM, Blocking.WIDE_DIM + 1, Blocking.MAX_DIM}) {
+            bind(whole(1, 10), 2, 0, null);
+            call.problem.bindQuery(tensor(1, 2, 1).broadcast(1, 2, 1000, dim), null);
+            call.problem.bindKeys(1, 10, dim);
+            schedule.build(call, 1);
+            assertTrue(schedule.tasks() > 1);
+            for (int task = 0; task < schedule.tasks(); task++) {
+                long rows = Lanes.roundUp(schedule.rows(task), Lanes.ROW_STEP) + Lanes.ROW_STEP;
+                assertTrue(rows * 2 * dim <= Integer.MAX_VALUE, schedule.toString());
+                assertTrue(
+                        rows * Math.ceilDiv(dim, Blocking.DIM_CHUNK) * Lanes.ROW <= Integer.MAX_VALUE,
+                        schedule.toString());
+            }
+        }
+    }
+
     /** Packed sequences with as many queries and keys as the seed says, some without either. */
     @Property(tries = 200)
     void tasksAreTheSplitsThatSomeQuerySees(
