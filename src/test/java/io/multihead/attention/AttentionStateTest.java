@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What a merge does with states that saw nothing, or next to nothing. */
+/** Merges in which one state saw no key, or has a share that rounds to 0. */
 class AttentionStateTest {
     private static final Compute CPU = Compute.serial();
     private static final double NO_KEYS = Double.NEGATIVE_INFINITY;
