@@ -28,6 +28,8 @@ final class MaterialisedForward {
     private final ScoreTile tile;
     private final UnmaskedScores unmasked;
     private final float[] staging;
+    /** Per row of a tile whether one of its scores is NaN. */
+    private final boolean[] hasNaN = new boolean[Blocking.QUERY_TILE];
 
     /** Takes the parts of the worker that it belongs to. */
     MaterialisedForward(QueryTile queries, VisibleKeys visible, PackedBlocks blocks, ScoreTile tile, float[] staging) {
@@ -100,13 +102,20 @@ final class MaterialisedForward {
     /** Sets NaN for every key that a row with a NaN sees, as long as those that the mask hides are known by their scores. */
     private void spreadNaN(ForwardArguments call) {
         for (int first = 0; first < queries.rows(); first += Blocking.QUERY_TILE) {
-            for (int row = first; row < first + queries.tileRows(first); row++) {
-                boolean found = false;
-                for (long key = visible.firstBlock(); key < visible.end(); key += Blocking.KEY_BLOCK) {
-                    found |= RowOps.hasNaN(tile.scores(), scoresOf(row, key), heldKeys(call, first, key));
+            int rows = queries.tileRows(first);
+            Arrays.fill(hasNaN, 0, rows, false);
+            for (long key = visible.firstBlock(); key < visible.end(); key += Blocking.KEY_BLOCK) {
+                int held = heldKeys(call, first, key);
+                for (int r = 0; r < rows; r++) {
+                    hasNaN[r] |= RowOps.hasNaN(tile.scores(), scoresOf(first + r, key), held);
                 }
-                for (long key = visible.firstBlock(); found && key < visible.end(); key += Blocking.KEY_BLOCK) {
-                    RowOps.spreadNaN(tile.scores(), scoresOf(row, key), heldKeys(call, first, key));
+            }
+            for (long key = visible.firstBlock(); key < visible.end(); key += Blocking.KEY_BLOCK) {
+                int held = heldKeys(call, first, key);
+                for (int r = 0; r < rows; r++) {
+                    if (hasNaN[r]) {
+                        RowOps.spreadNaN(tile.scores(), scoresOf(first + r, key), held);
+                    }
                 }
             }
         }
