@@ -9,6 +9,7 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.exec.ScratchKey;
+import io.multihead.internal.nn.RowView;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -80,7 +81,7 @@ public final class Softmax {
         requireRank("output", output);
         TensorChecks.requireShape(outputGradient, "outputGradient", output.shape());
         TensorChecks.requireShape(scoresGradient, "scoresGradient", output.shape());
-        Checks.fitsInt(output.dim(-1), "keys");
+        RowView.requireLength(output.dim(-1), 1, "keys");
         TensorChecks.requireAccess(cpu, output, "output");
         TensorChecks.requireFloating(output, "output");
         TensorChecks.requireAccess(cpu, outputGradient, "outputGradient");
@@ -161,7 +162,7 @@ public final class Softmax {
     private static void requireShapes(Tensor scores, Tensor output, @Nullable Tensor logSumExp) {
         int rank = requireRank("scores", scores);
         TensorChecks.requireShape(output, "output", scores.shape());
-        Checks.fitsInt(scores.dim(-1), "keys");
+        RowView.requireLength(scores.dim(-1), 1, "keys");
         boolean fits = logSumExp == null || logSumExp.rank() == rank - 1;
         for (int axis = 0; fits && logSumExp != null && axis < rank - 1; axis++) {
             fits = logSumExp.dim(axis) == scores.dim(axis);

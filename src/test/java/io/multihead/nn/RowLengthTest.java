@@ -3,6 +3,8 @@ package io.multihead.nn;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.Softmax;
 import io.multihead.compute.Compute;
 import io.multihead.internal.nn.RowView;
 import io.multihead.tensor.Shape;
@@ -27,6 +29,15 @@ class RowLengthTest {
         refuses(
                 "elements of a row: 2199023255552; expected 0 to 1073741755",
                 () -> RmsNorm.of(Shape.of(LONG), 1e-6, null).outputShape(Shape.of(LONG)));
+    }
+
+    /** Rounded up to whole panels, the length would be 2^31. */
+    @Test
+    void theSoftmaxRoundsRowsUp() {
+        Tensor rows = Tensor.of(new float[0], 0, Integer.MAX_VALUE - 8);
+        String message = "keys: 2147483639; expected 0 to 2147483575";
+        refuses(message, () -> Softmax.forward(Compute.serial(), rows, rows, null, AttentionOptions.DEFAULT));
+        refuses(message, () -> Softmax.backward(Compute.serial(), rows, rows, rows, AttentionOptions.DEFAULT));
     }
 
     @Test
