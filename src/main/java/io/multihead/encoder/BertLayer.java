@@ -1,7 +1,9 @@
 package io.multihead.encoder;
 
-import io.multihead.internal.base.Checks;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -76,23 +78,25 @@ record BertLayer(
         }
         Tensor bias = Tensor.of(new float[3 * dim]);
         Tensor.concat(0, bias, biases);
-        Tensor fused = fuse(parts, dim);
-        for (Tensor part : parts) {
-            weights.release(part);
+        // native, so that it is freed at once: the garbage of a load makes the heap grow
+        try (Arena arena = Arena.ofConfined()) {
+            Tensor fused = fuse(arena, parts, dim);
+            for (Tensor part : parts) {
+                weights.release(part);
+            }
+            return PackedLinear.of(fused, bias);
         }
-        return PackedLinear.of(fused, bias);
     }
 
     /** Returns the three weights one below another, stored in the order of their file: then whole rows are copied. */
-    private static Tensor fuse(Tensor[] parts, int dim) {
+    private static Tensor fuse(Arena arena, Tensor[] parts, int dim) {
         // allocated after the parts were found, which are no larger than their file
-        float[] memory = new float[Checks.fitsInt(3L * dim * dim, "projections")];
         if (parts[0].stride(1) == 1) {
-            Tensor fused = Tensor.of(memory, 3L * dim, dim);
+            Tensor fused = Tensor.allocate(arena, DType.F32, Shape.of(3L * dim, dim));
             Tensor.concat(0, fused, parts);
             return fused;
         }
-        Tensor transposed = Tensor.of(memory, dim, 3L * dim);
+        Tensor transposed = Tensor.allocate(arena, DType.F32, Shape.of(dim, 3L * dim));
         Tensor.concat(
                 1,
                 transposed,

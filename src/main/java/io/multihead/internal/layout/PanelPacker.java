@@ -40,8 +40,8 @@ public final class PanelPacker {
      * @param depth at most {@link io.multihead.internal.kernel.MicroKernel#MAX_DEPTH}
      */
     public void pack(Packer packer, StridedBlock b, int depth, int columns, PanelMemory panels, int p0) {
-        rows = memory.atLeast(rows, TRANSPOSED_COLUMNS * ROW);
         if (b.rowStride() == 1 && b.columnStride() != 1) {
+            rows = memory.atLeast(rows, TRANSPOSED_COLUMNS * ROW);
             for (int column = 0; column < columns; column += TRANSPOSED_COLUMNS) {
                 int count = Math.min(TRANSPOSED_COLUMNS, columns - column);
                 long from = b.at() + column * b.columnStride();
@@ -49,6 +49,7 @@ public final class PanelPacker {
                 panels.packColumns(rows, 0, depth, count, packer.panel(depth), p0 + column * depth);
             }
         } else {
+            rows = memory.atLeast(rows, RUN_ROWS * RUN_COLUMNS);
             for (int column = 0; column < columns; column += RUN_COLUMNS) {
                 int count = Math.min(RUN_COLUMNS, columns - column);
                 packRuns(packer, b, column, depth, count, panels, p0 + column * depth);
