@@ -20,6 +20,8 @@ import java.util.Map;
  */
 record BertConfig(int dim, int layers, int heads, int inner, int vocabulary, int positions, int types, double epsilon) {
     private static final int MOST = 1 << 24;
+    /** As many tokens as the shortest texts have that an encoder is made for. */
+    private static final int LEAST_POSITIONS = 3;
 
     BertConfig {
         Checks.atLeast(dim, 1, "hidden_size");
@@ -54,7 +56,7 @@ record BertConfig(int dim, int layers, int heads, int inner, int vocabulary, int
                 config.integer("num_attention_heads", 1, MOST),
                 config.integer("intermediate_size", 1, MOST),
                 config.integer("vocab_size", 1, MOST),
-                config.integer("max_position_embeddings", 1, MOST),
+                config.integer("max_position_embeddings", LEAST_POSITIONS, MOST),
                 config.integer("type_vocab_size", 1, MOST),
                 config.number("layer_norm_eps"));
     }

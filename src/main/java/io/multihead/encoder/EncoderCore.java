@@ -25,17 +25,22 @@ final class EncoderCore {
 
     /** Fails if the tokenizer has tokens that the model has no row for. */
     EncoderCore(Compute cpu, BertModel model, WordPiece tokenizer) {
-        if (tokenizer.vocabularySize() > model.config.vocabulary()) {
-            throw Checks.fail(
-                    "tokenizer",
-                    tokenizer.vocabularySize() + " tokens",
-                    "expected at most the " + model.config.vocabulary() + " of the model's word embeddings");
-        }
+        requireRows(tokenizer, model.config);
         this.cpu = cpu;
         this.model = model;
         this.tokenizer = tokenizer;
         this.turns =
                 new Semaphore(Math.max(cpu.parallelism(), Runtime.getRuntime().availableProcessors()));
+    }
+
+    /** Fails if the tokenizer has tokens that a model has no row for. */
+    static void requireRows(WordPiece tokenizer, BertConfig config) {
+        if (tokenizer.vocabularySize() > config.vocabulary()) {
+            throw Checks.fail(
+                    "tokenizer",
+                    tokenizer.vocabularySize() + " tokens",
+                    "expected at most the " + config.vocabulary() + " of the model's word embeddings");
+        }
     }
 
     /** Takes intermediate results for a batch, after a wait where too many are in use; to be given back. */

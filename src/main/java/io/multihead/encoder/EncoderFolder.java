@@ -18,6 +18,7 @@ import java.util.OptionalInt;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /** Reads folders that sentence-transformers wrote. */
 final class EncoderFolder {
@@ -29,11 +30,18 @@ final class EncoderFolder {
     private static final Set<String> IGNORED =
             Set.of("pooler.dense.weight", "pooler.dense.bias", "embeddings.position_ids");
 
+    /** Arguments of the configuration and the tokenizer, by their names in versions 2 to 5. */
+    private static final List<String> ARGUMENTS =
+            List.of("config_args", "config_kwargs", "tokenizer_args", "processor_kwargs", "processing_kwargs");
+
+    private static final Set<String> HARMLESS = Set.of("trust_remote_code");
+
     /** The contents of {@code modules.json}: the transformer's folder, how tokens are pooled, and whether vectors are normalised. */
     private record Modules(Path transformer, Pooling pooling, boolean normalized) {}
 
     /** The modules by their folders. */
-    private record Paths(Path transformer, Path pooling, boolean normalized) {}
+    private record Paths(
+            Path transformer, Path pooling, @Nullable Path normalize) {}
 
     private EncoderFolder() {}
 
@@ -49,7 +57,7 @@ final class EncoderFolder {
         Arena arena = Arena.ofShared();
         try {
             EncoderCore core = ModelLoader.load(
-                    cpu, () -> model(Safetensors.map(weights, arena), weights, config), () -> WordPiece.load(files));
+                    cpu, () -> model(Safetensors.map(weights, arena), weights, config), () -> tokenizer(files, config));
             EncoderOptions options =
                     new EncoderOptions(modules.pooling, modules.normalized, maxTokens, LongTexts.TRUNCATE, prompt);
             return new LoadedEncoder(core, options, Map.copyOf(prompts), prompt, arena);
@@ -72,6 +80,16 @@ final class EncoderFolder {
         }
     }
 
+    private static WordPiece tokenizer(Path folder, BertConfig config) throws IOException {
+        WordPiece tokenizer = WordPiece.load(folder);
+        try {
+            EncoderCore.requireRows(tokenizer, config);
+        } catch (IllegalArgumentException wrong) {
+            throw named(folder, wrong);
+        }
+        return tokenizer;
+    }
+
     private static Modules modules(Path folder) throws IOException {
         Path file = folder.resolve("modules.json");
         if (!Files.exists(file)) {
@@ -84,13 +102,24 @@ final class EncoderFolder {
             throw named(file, wrong);
         }
         Pooling pooling = read(paths.pooling.resolve("config.json"), EncoderFolder::pooling);
-        return new Modules(paths.transformer, pooling, paths.normalized);
+        Path normalize = paths.normalize;
+        if (normalize != null && Files.exists(normalize.resolve("config.json"))) {
+            read(normalize.resolve("config.json"), EncoderFolder::requireVectors);
+        }
+        return new Modules(paths.transformer, pooling, normalize != null);
+    }
+
+    /** A Normalize module may be told to work on the vectors of tokens instead. */
+    private static JsonObject requireVectors(JsonObject normalize) {
+        normalize.require("module_input_name", "sentence_embedding");
+        normalize.require("module_output_name", "sentence_embedding");
+        return normalize;
     }
 
     private static Paths paths(Path folder, List<?> list) {
         Path transformer = null;
         Path pooling = null;
-        boolean normalized = false;
+        Path normalize = null;
         for (Object element : list) {
             JsonObject module = JsonObject.of("modules", element);
             Path path = within(folder, module);
@@ -99,8 +128,8 @@ final class EncoderFolder {
                 transformer = path;
             } else if (is(type, "Pooling") && transformer != null && pooling == null) {
                 pooling = path;
-            } else if (is(type, "Normalize") && pooling != null && !normalized) {
-                normalized = true;
+            } else if (is(type, "Normalize") && pooling != null && normalize == null) {
+                normalize = path;
             } else {
                 throw module.fail("type", "a Transformer, a Pooling and perhaps a Normalize module");
             }
@@ -108,7 +137,7 @@ final class EncoderFolder {
         if (transformer == null || pooling == null) {
             throw Checks.fail("modules", list.size() + " modules", "expected a Transformer and a Pooling module");
         }
-        return new Paths(transformer, pooling, normalized);
+        return new Paths(transformer, pooling, normalize);
     }
 
     private static boolean is(String type, String name) {
@@ -168,7 +197,7 @@ final class EncoderFolder {
         Path file = folder.resolve("sentence_bert_config.json");
         if (Files.exists(file)) {
             OptionalInt named = read(file, sentence -> {
-                sentence.require("do_lower_case", false);
+                requirePlainTexts(sentence);
                 return sentence.has("max_seq_length")
                         ? OptionalInt.of(sentence.integer("max_seq_length", 3, config.positions()))
                         : OptionalInt.empty();
@@ -178,6 +207,29 @@ final class EncoderFolder {
             }
         }
         return tokenizerLength.orElse(config.positions());
+    }
+
+    /** Fails if texts become other tokens, or tokens other vectors, than the tokenizer's and the model's last states. */
+    private static void requirePlainTexts(JsonObject sentence) {
+        sentence.require("do_lower_case", false);
+        sentence.require("transformer_task", "feature-extraction");
+        sentence.require("module_output_name", "token_embeddings");
+        if (sentence.has("modality_config")) {
+            JsonObject text = sentence.object("modality_config").object("text");
+            text.require("method", "forward");
+            text.require("method_output_name", "last_hidden_state");
+        }
+        for (String member : List.of("query_length", "document_length", "query_expansion")) {
+            if (sentence.has(member)) {
+                throw sentence.fail(member, "null: queries and documents are read as other texts are");
+            }
+        }
+        for (String member : ARGUMENTS) {
+            if (sentence.has(member)
+                    && !HARMLESS.containsAll(sentence.object(member).names())) {
+                throw sentence.fail(member, "none");
+            }
+        }
     }
 
     /** Returns {@code model_max_length}, for which a number of 31 digits stands where there is no limit, or the model's positions. */

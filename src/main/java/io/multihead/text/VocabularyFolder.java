@@ -36,7 +36,9 @@ final class VocabularyFolder {
             "[MASK]");
     /** Where further tokens are named that transformers finds in the text as it is. */
     private static final List<String> FURTHER =
-            List.of("bos_token", "eos_token", "additional_special_tokens", "extra_special_tokens", "never_split");
+            List.of("bos_token", "eos_token", "additional_special_tokens", "extra_special_tokens");
+
+    private static final String NEVER_SPLIT = "never_split";
 
     private static final int LONGEST_IN_MESSAGES = 100;
 
@@ -48,25 +50,39 @@ final class VocabularyFolder {
      */
     static TextNormalization normalization(Path folder, List<String> vocabulary) throws IOException {
         Map<String, Integer> special = WordPieceModel.special(vocabulary);
+        Function<JsonObject, JsonObject> names = config -> {
+            requireFurther(config, List.of(NEVER_SPLIT), WordPieceModel.SPECIAL);
+            return requireNames(config, NAMES, WordPieceModel.SPECIAL);
+        };
         TextNormalization normalization = read(folder, "tokenizer_config", config -> {
             requireClass(config, BERT);
-            requireNames(config);
+            names.apply(config);
             requireDecoded(config, special);
             return normalization(config);
         });
         read(folder, "config", config -> requireClass(config, BERT));
-        read(folder, "special_tokens_map", VocabularyFolder::requireNames);
+        read(folder, "special_tokens_map", names);
         read(folder, "added_tokens", config -> requireAdded(config, special));
         return normalization;
     }
 
     /**
      * Fails if a file beside a {@code tokenizer.json} names another tokenizer, tokens that are not found in the text as it is, or another
-     * normalisation: transformers would change the tokenizer that it reads.
+     * normalisation: transformers would change the tokenizer that it reads. It finds all tokens that they name in the text as it is.
      */
     static void requireAgreement(Path folder, WordPieceModel model) throws IOException {
         TextNormalization own = model.normalization();
+        Collection<String> found = model.special().keySet();
+        Map<String, String> ends = Map.of(
+                "cls_token", model.vocabulary().get(model.first()),
+                "sep_token", model.vocabulary().get(model.last()),
+                "unk_token", model.vocabulary().get(model.unknown()));
+        Function<JsonObject, JsonObject> names = config -> {
+            requireNames(config, ends, found);
+            return requireFurther(config, NAMES.keySet(), found);
+        };
         read(folder, "tokenizer_config", config -> {
+            names.apply(config);
             requireDecoded(config, model.special());
             config.require("do_lower_case", own.lowercase());
             config.require("strip_accents", own.stripAccents());
@@ -74,6 +90,8 @@ final class VocabularyFolder {
             return requireClass(config, ANY);
         });
         read(folder, "config", config -> requireClass(config, ANY));
+        read(folder, "special_tokens_map", names);
+        read(folder, "added_tokens", config -> requireAdded(config, model.special()));
     }
 
     private static TextNormalization normalization(JsonObject config) {
@@ -92,20 +110,25 @@ final class VocabularyFolder {
         return config;
     }
 
-    private static JsonObject requireNames(JsonObject config) {
-        NAMES.forEach((member, token) -> {
+    /** Fails if a member names another token than these, or if further ones name a token that is not found in the text as it is. */
+    private static JsonObject requireNames(JsonObject config, Map<String, String> names, Collection<String> found) {
+        names.forEach((member, token) -> {
             if (config.has(member) && !content(config, member).equals(token)) {
                 throw config.fail(member, token);
             }
         });
-        for (String member : FURTHER) {
+        config.require("split_special_tokens", false);
+        return requireFurther(config, FURTHER, found);
+    }
+
+    private static JsonObject requireFurther(JsonObject config, Collection<String> members, Collection<String> found) {
+        for (String member : members) {
             for (Object token : tokens(config.get(member))) {
-                if (!WordPieceModel.SPECIAL.contains(content(config.name() + "." + member, token))) {
-                    throw config.fail(member, "none but " + WordPieceModel.SPECIAL);
+                if (!found.contains(content(config.name() + "." + member, token))) {
+                    throw config.fail(member, "none but " + found);
                 }
             }
         }
-        config.require("split_special_tokens", false);
         return config;
     }
 

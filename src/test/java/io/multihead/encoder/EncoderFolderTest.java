@@ -41,6 +41,7 @@ class EncoderFolderTest extends TinyModelFolder {
                 "config.json | layers\": 2 | layers\": 1 | weights: unused [encoder.layer.1.attention.output.LayerNorm.bias, ",
                 "config.json | 1e-7 | \"1e-7\" | config.layer_norm_eps: 1e-7; expected a number",
                 "config.json | 1e-7 | -1 | layer_norm_eps: -1.0; expected a finite number of at least 0.0",
+                "config.json | embeddings\": 24 | embeddings\": 2 | config.max_position_embeddings: 2; expected an integer from 3",
                 "config.json | \"hidden_act\" | \"is_decoder\": true, \"hidden_act\" | config.is_decoder: true; expected false",
                 "config.json | \"hidden_act\" | \"quantization_config\": {}, \"hidden_act\" | config.quantization_config: {}; expected none",
                 "config.json | { | [ | config: malformed at character 0; expected '{'",
@@ -214,7 +215,6 @@ class EncoderFolderTest extends TinyModelFolder {
     private void assertFails(String message) {
         IllegalArgumentException wrong = assertThrows(IllegalArgumentException.class, this::load);
         assertTrue(wrong.getMessage().contains(message), wrong.getMessage());
-        boolean named = wrong.getMessage().startsWith(folder.toString());
-        assertTrue(named || message.startsWith("tokenizer: ") || message.contains("hidden_size"), wrong.getMessage());
+        assertTrue(wrong.getMessage().startsWith(folder.toString()), wrong.getMessage());
     }
 }

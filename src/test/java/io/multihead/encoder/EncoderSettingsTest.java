@@ -1,6 +1,7 @@
 package io.multihead.encoder;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -27,6 +28,16 @@ class EncoderSettingsTest extends TinyModelFolder {
             quoteCharacter = '`',
             value = {
                 "config_sentence_transformers.json | {\"truncate_dim\": 8} | config_sentence_transformers.truncate_dim: 8; expected null",
+                "sentence_bert_config.json | {\"transformer_task\": \"fill-mask\"} | sentence_bert_config.transformer_task: fill-mask; expected feature-extraction",
+                "sentence_bert_config.json | {\"module_output_name\": \"scores\"} | sentence_bert_config.module_output_name: scores; expected token_embeddings",
+                "sentence_bert_config.json | {\"modality_config\": {\"image\": {}}} | sentence_bert_config.modality_config.text: null; expected an object",
+                "sentence_bert_config.json | {\"modality_config\": {\"text\": {\"method\": \"encode\"}}} | modality_config.text.method: encode; expected forward",
+                "sentence_bert_config.json | {\"modality_config\": {\"text\": {\"method_output_name\": \"pooler_output\"}}} | text.method_output_name: pooler_output; expected last_hidden_state",
+                "sentence_bert_config.json | {\"query_length\": 8} | sentence_bert_config.query_length: 8; expected null",
+                "sentence_bert_config.json | {\"document_length\": 8} | sentence_bert_config.document_length: 8; expected null",
+                "sentence_bert_config.json | {\"query_expansion\": {\"length\": 8}} | sentence_bert_config.query_expansion: {length=8}; expected null",
+                "sentence_bert_config.json | {\"processing_kwargs\": {\"text\": {\"max_length\": 8}}} | processing_kwargs: {text={max_length=8}}; expected none",
+                "sentence_bert_config.json | {\"tokenizer_args\": {\"do_lower_case\": false}} | tokenizer_args: {do_lower_case=false}; expected none",
                 "tokenizer_config.json | {\"tokenizer_class\": \"BertJapaneseTokenizer\"} | tokenizer_config.tokenizer_class: BertJapaneseTokenizer; expected one of [BertTokenizer, BertTokenizerFast]",
                 "tokenizer_config.json | {\"cls_token\": \"<s>\"} | tokenizer_config.cls_token: <s>; expected [CLS]",
                 "tokenizer_config.json | {\"truncation_side\": \"left\"} | tokenizer_config.truncation_side: left; expected right",
@@ -56,6 +67,37 @@ class EncoderSettingsTest extends TinyModelFolder {
         assertTrue(wrong.getMessage().startsWith(folder.resolve(file) + ": "), wrong.getMessage());
     }
 
+    /** A module of version 5 of sentence-transformers may work on the vectors of tokens. */
+    @Test
+    void normalizationOfTokensIsNamed() throws IOException {
+        float[] expected = embed("abc");
+        Path file = Files.createDirectories(folder.resolve("2_Normalize")).resolve("config.json");
+        Files.writeString(
+                file,
+                "{\"module_input_name\": \"sentence_embedding\", \"module_output_name\": \"sentence_embedding\"}");
+        assertArrayEquals(expected, embed("abc"));
+        for (String member : new String[] {"module_input_name", "module_output_name"}) {
+            Files.writeString(file, "{\"" + member + "\": \"token_embeddings\"}");
+            IllegalArgumentException wrong = assertThrows(IllegalArgumentException.class, this::load);
+            assertEquals(
+                    file + ": config." + member + ": token_embeddings; expected sentence_embedding",
+                    wrong.getMessage());
+        }
+    }
+
+    /** As sentence-transformers 5.4 writes it, and arguments that change no vector. */
+    @Test
+    void theSettingsOfPlainTextsAreAccepted() throws IOException {
+        float[] expected = embed("abc");
+        Files.writeString(folder.resolve("sentence_bert_config.json"), """
+                {"transformer_task": "feature-extraction", "module_output_name": "token_embeddings", "unpad_inputs": false,
+                 "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}},
+                 "processing_kwargs": {}, "query_expansion": null, "config_args": {"trust_remote_code": false},
+                 "model_args": {"attn_implementation": "sdpa"}}
+                """);
+        assertArrayEquals(expected, embed("abc"));
+    }
+
     /** Contents of {@code tokenizer_config.json} beside a {@code tokenizer.json}, which transformers would change by them. */
     @ParameterizedTest
     @CsvSource(
@@ -69,11 +111,37 @@ class EncoderSettingsTest extends TinyModelFolder {
                 "{\"do_lower_case\": false} | tokenizer_config.do_lower_case: false; expected true",
                 "{\"strip_accents\": false} | tokenizer_config.strip_accents: false; expected true",
                 "{\"tokenize_chinese_chars\": false} | tokenizer_config.tokenize_chinese_chars: false; expected true",
+                "{\"cls_token\": \"<s>\"} | tokenizer_config.cls_token: <s>; expected [CLS]",
+                "{\"sep_token\": {\"content\": \"[MASK]\"}} | tokenizer_config.sep_token: {content=[MASK]}; expected [SEP]",
+                "{\"mask_token\": \"abc\"} | tokenizer_config.mask_token: abc; expected none but [[PAD],",
+                "{\"mask_token\": {\"content\": \"[MASK]\", \"lstrip\": true}} | mask_token.lstrip: true; expected false",
+                "{\"additional_special_tokens\": [\"abc\"]} | additional_special_tokens: [abc]; expected none but [[PAD],",
+                "{\"split_special_tokens\": true} | tokenizer_config.split_special_tokens: true; expected false",
             })
     void aConfigurationAgreesWithTheTokenizer(String contents, String message) throws IOException {
+        assertDisagrees("tokenizer_config.json", contents, message);
+    }
+
+    /** Other files beside a {@code tokenizer.json}, which version 4 of transformers reads too. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "special_tokens_map.json | {\"unk_token\": \"<unk>\"} | special_tokens_map.unk_token: <unk>; expected [UNK]",
+                "special_tokens_map.json | {\"pad_token\": \"abc\"} | special_tokens_map.pad_token: abc; expected none but [[PAD],",
+                "special_tokens_map.json | {\"additional_special_tokens\": [\"abc\"]} | additional_special_tokens: [abc]; expected none but [[PAD],",
+                "added_tokens.json | {\"[x]\": 59} | added_tokens: token \"[x]\" with id 59; expected none but [[PAD],",
+                "added_tokens.json | {\"[MASK]\": 3} | added_tokens: token \"[MASK]\" with id 3; expected the vocabulary's id 4",
+            })
+    void otherFilesAgreeWithTheTokenizer(String file, String contents, String message) throws IOException {
+        assertDisagrees(file, contents, message);
+    }
+
+    private void assertDisagrees(String file, String contents, String message) throws IOException {
         WordPiece uncased = WordPiece.ofVocabulary(TinyModel.VOCABULARY, TextNormalization.UNCASED);
         Files.write(folder.resolve("tokenizer.json"), uncased.toTokenizerJson());
-        Path config = folder.resolve("tokenizer_config.json");
+        Path config = folder.resolve(file);
         Files.writeString(config, contents);
         IllegalArgumentException wrong = assertThrows(IllegalArgumentException.class, this::load);
         assertTrue(wrong.getMessage().startsWith(config + ": "), wrong.getMessage());
@@ -87,6 +155,8 @@ class EncoderSettingsTest extends TinyModelFolder {
                 "{\"do_lower_case\": true, \"unk_token\": \"[UNK]\", \"tokenize_chinese_chars\": true, \"strip_accents\": null,"
                         + " \"model_max_length\": 512, \"never_split\": null, \"tokenizer_class\": \"BertTokenizer\"}",
                 "{\"backend\": \"tokenizers\", \"do_lower_case\": true, \"tokenizer_class\": \"TokenizersBackend\"}",
+                "{\"mask_token\": {\"content\": \"[MASK]\", \"lstrip\": false}, \"additional_special_tokens\": [\"[x]\"],"
+                        + " \"never_split\": [\"abc\"], \"bos_token\": null, \"pad_token\": \"[x]\"}",
                 "{\"added_tokens_decoder\": {\"0\": {\"content\": \"[PAD]\", \"normalized\": false}, \"57\": {\"content\": \"[x]\"}}}",
             })
     void whatAgreesWithTheTokenizerIsAccepted(String contents) throws IOException {
@@ -98,6 +168,9 @@ class EncoderSettingsTest extends TinyModelFolder {
                 folder.resolve("tokenizer.json"),
                 json.replaceFirst("\\[\\{", "[{\"id\": " + more + ", \"content\": \"[x]\"}, {"));
         Files.writeString(folder.resolve("tokenizer_config.json"), contents.replace("57", String.valueOf(more)));
+        Files.writeString(
+                folder.resolve("special_tokens_map.json"), "{\"unk_token\": \"[UNK]\", \"eos_token\": \"[x]\"}");
+        Files.writeString(folder.resolve("added_tokens.json"), "{\"[x]\": " + more + "}");
         assertArrayEquals(expected, embed("abc"));
     }
 
