@@ -35,6 +35,15 @@ record BertConfig(int dim, int layers, int heads, int inner, int vocabulary, int
         if (dim % heads != 0) {
             throw Checks.fail("hidden_size", String.valueOf(dim), "expected a multiple of " + heads + " heads");
         }
+        // the rows of a batch are in one array; padding adds less than 32 elements to query, key, value, output or the
+        // inner ones
+        long wide = Math.max(4 * (dim + 31L), inner + 31L);
+        if (wide * Math.max(positions, EncoderCore.BATCH_TOKENS) > Integer.MAX_VALUE - 8) {
+            throw Checks.fail(
+                    "max_position_embeddings",
+                    positions + ", with hidden_size " + dim + " and intermediate_size " + inner,
+                    "expected batches of " + Math.max(positions, EncoderCore.BATCH_TOKENS) + " tokens to fit arrays");
+        }
     }
 
     /** Reads {@code config.json}; whatever would change the numbers and is not implemented is an error that names it. */

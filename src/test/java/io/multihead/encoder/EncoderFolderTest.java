@@ -83,6 +83,20 @@ class EncoderFolderTest extends TinyModelFolder {
         assertTrue(missing.getMessage().endsWith(file), missing.getMessage());
     }
 
+    /** A file of 1 MB can hold weights of these sizes, and the rows of one text would overflow an int. */
+    @Test
+    void aBatchThatFitsNoArrayIsNamed() {
+        IllegalArgumentException wrong = assertThrows(
+                IllegalArgumentException.class, () -> new BertConfig(1, 1, 1, 1 << 17, 60, 1 << 16, 1, 1e-12));
+        assertEquals(
+                "max_position_embeddings: 65536, with hidden_size 1 and intermediate_size 131072; expected batches of 65536 tokens to"
+                        + " fit arrays",
+                wrong.getMessage());
+        assertEquals(1 << 17, new BertConfig(1, 1, 1, 1 << 17, 60, 1 << 13, 1, 1e-12).inner());
+        assertThrows(IllegalArgumentException.class, () -> new BertConfig(1, 1, 1, Integer.MAX_VALUE, 60, 3, 1, 1e-12));
+        assertThrows(IllegalArgumentException.class, () -> new BertConfig(Integer.MAX_VALUE, 1, 1, 1, 60, 3, 1, 1e-12));
+    }
+
     @Test
     void everyWeightIsUsedOrNamed() throws Exception {
         rewrite(weights -> weights.put("classifier.weight", Tensor.of(new float[4])));
