@@ -119,7 +119,7 @@ final class EmbeddingRun {
         tokens.clear();
         switch (text) {
             case String plain -> core.tokenizer.append(how.prompt().isEmpty() ? plain : how.prompt() + plain, tokens);
-            case int[] ids -> core.tokenizer.append(ids, tokens);
+            case int[] ids -> open(ids);
             case null, default ->
                 Checks.notNull(null, "text " + index); // here, so that no name is made for other texts
         }
@@ -134,6 +134,14 @@ final class EmbeddingRun {
         end = how.longTexts() == LongTexts.TRUNCATE ? Math.min(tokens.size(), room) : tokens.size();
         index++;
         open = true;
+    }
+
+    private void open(int[] ids) {
+        try {
+            core.tokenizer.append(ids, tokens);
+        } catch (IllegalArgumentException wrong) {
+            throw new IllegalArgumentException("text " + index + ": " + wrong.getMessage(), wrong);
+        }
     }
 
     /** Returns where the next part ends: at the end of a word, unless the word alone is longer than a part. */
