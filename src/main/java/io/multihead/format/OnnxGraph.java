@@ -48,6 +48,9 @@ final class OnnxGraph {
     private record Node(String operation, List<String> inputs) {}
 
     private final Map<String, Tensor> tensors = new LinkedHashMap<>();
+    /** Types of the tensors that are not f32, whose elements are not read. */
+    private final Map<String, Long> others = new HashMap<>();
+
     private final Map<String, Node> nodes = new HashMap<>();
     private final Map<String, Float> constants = new HashMap<>();
     private final Set<String> operations = new HashSet<>();
@@ -84,6 +87,11 @@ final class OnnxGraph {
         return tensors;
     }
 
+    /** Returns the numbers of the element types of all tensors but those of f32. */
+    Map<String, Long> others() {
+        return others;
+    }
+
     Set<String> operations() {
         return operations;
     }
@@ -97,7 +105,7 @@ final class OnnxGraph {
                     && name.endsWith("/" + MAT_MUL)
                     && name.length() > MAT_MUL.length() + 1
                     && node.inputs.size() == 2
-                    && tensors.containsKey(node.inputs.get(1))) {
+                    && (tensors.containsKey(node.inputs.get(1)) || others.containsKey(node.inputs.get(1)))) {
                 String module =
                         name.substring(1, name.length() - MAT_MUL.length() - 1).replace('/', '.');
                 String other = modules.put(node.inputs.get(1), module);
@@ -178,6 +186,7 @@ final class OnnxGraph {
     private void readInitializer(ProtoReader in) throws IOException {
         OnnxTensor tensor = readTensor(in);
         if (tensor.type != TYPE_FLOAT) {
+            others.put(tensor.name, tensor.type);
             return;
         }
         String what = "weight \"" + tensor.name + "\"";

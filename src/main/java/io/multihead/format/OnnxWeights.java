@@ -7,6 +7,7 @@ import java.io.InputStream;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.OptionalDouble;
@@ -29,10 +30,14 @@ import java.util.function.Supplier;
  */
 public final class OnnxWeights {
     private final Map<String, Tensor> tensors;
+    /** Element types by the names that weights of f32 would have. */
+    private final Map<String, Long> others;
+
     private final OnnxGraph graph;
 
-    private OnnxWeights(Map<String, Tensor> tensors, OnnxGraph graph) {
+    private OnnxWeights(Map<String, Tensor> tensors, Map<String, Long> others, OnnxGraph graph) {
         this.tensors = tensors;
+        this.others = others;
         this.graph = graph;
     }
 
@@ -70,14 +75,20 @@ public final class OnnxWeights {
         Map<String, String> modules = graph.modules();
         Map<String, Tensor> tensors = new LinkedHashMap<>();
         graph.tensors().forEach((name, tensor) -> {
-            String module = modules.get(name);
-            String own = module == null ? name : module + ".weight";
-            boolean transposed = module != null && tensor.rank() == 2;
+            String own = own(modules, name);
+            boolean transposed = modules.containsKey(name) && tensor.rank() == 2;
             if (tensors.put(own, transposed ? tensor.permute(1, 0) : tensor) != null) {
                 throw Checks.fail("onnx", "two weights named " + own, "expected one");
             }
         });
-        return new OnnxWeights(tensors, graph);
+        Map<String, Long> others = new HashMap<>();
+        graph.others().forEach((name, type) -> others.put(own(modules, name), type));
+        return new OnnxWeights(tensors, others, graph);
+    }
+
+    private static String own(Map<String, String> modules, String name) {
+        String module = modules.get(name);
+        return module == null ? name : module + ".weight";
     }
 
     /**
@@ -94,11 +105,15 @@ public final class OnnxWeights {
      *
      * @param name its name
      * @return a tensor of f32
-     * @throws IllegalArgumentException if there is none of that name
+     * @throws IllegalArgumentException if there is none of that name, or it is not of f32
      */
     public Tensor get(String name) {
         Tensor tensor = tensors.get(name);
         if (tensor == null) {
+            Long type = others.get(name);
+            if (type != null) {
+                throw Checks.fail("weight \"" + name + "\"", "ONNX's element type " + type, "expected 1, which is f32");
+            }
             throw Checks.fail("weight \"" + name + "\"", "not in the file", "expected one of " + names());
         }
         return tensor;

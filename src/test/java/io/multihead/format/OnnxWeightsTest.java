@@ -62,6 +62,29 @@ class OnnxWeightsTest {
         assertEquals(OptionalDouble.empty(), weights.constant("/a/Mul"));
     }
 
+    /** A model in f16, type 10, lacks no weights; another name is that of none. */
+    @Test
+    void weightsOfOtherTypesAreNamed() throws IOException {
+        OnnxFile half = new OnnxFile().integer(1, 2).integer(2, 10);
+        OnnxWeights weights = read(OnnxFile.model(new OnnxFile()
+                .message(1, OnnxFile.node("/a/dense/MatMul", "MatMul", "y", "x", "onnx::MatMul_1"))
+                .message(5, half.text(8, "onnx::MatMul_1").raw(9, new byte[4]))
+                .message(
+                        5,
+                        new OnnxFile().integer(1, 1).integer(2, 10).text(8, "b").raw(9, new byte[2]))));
+        assertEquals(Set.of(), weights.names());
+        for (String name : List.of("a.dense.weight", "b")) {
+            assertEquals(
+                    "weight \"" + name + "\": ONNX's element type 10; expected 1, which is f32",
+                    assertThrows(IllegalArgumentException.class, () -> weights.get(name))
+                            .getMessage());
+        }
+        assertEquals(
+                "weight \"onnx::MatMul_1\": not in the file; expected one of []",
+                assertThrows(IllegalArgumentException.class, () -> weights.get("onnx::MatMul_1"))
+                        .getMessage());
+    }
+
     /** A product of the outermost module has no module's name to give to a weight. */
     @Test
     void aProductOfTheOutermostModuleKeepsTheNameOfItsWeight() throws IOException {
