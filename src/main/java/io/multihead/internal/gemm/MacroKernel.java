@@ -10,12 +10,16 @@ import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 import static io.multihead.internal.kernel.MicroKernel.MR_SMALL;
 
+import io.multihead.internal.base.WarmUp;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.MicroKernel;
 import io.multihead.internal.kernel.TileSums;
 import io.multihead.internal.layout.PanelFormat;
+import io.multihead.internal.layout.PanelMemory;
 import io.multihead.internal.layout.Panels;
 import io.multihead.internal.layout.Scratch;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
@@ -34,8 +38,8 @@ public final class MacroKernel {
     /** Rows of C that are computed beside it before they are added to it: at most 12 KiB, so that they stay in L1. */
     private static final int SUM_ROWS = 16 * MR;
 
-    private static final WarmUp MOST_ROWS = new WarmUp();
-    private static final WarmUp FOUR_ROWS = new WarmUp();
+    private static final WarmUp MOST_ROWS = new WarmUp(new TileTrial(true));
+    private static final WarmUp FOUR_ROWS = new WarmUp(new TileTrial(false));
 
     private final Scratch memory;
     private final ScalarTile scalarTile;
@@ -286,22 +290,14 @@ public final class MacroKernel {
     }
 
     private void floatTile(int mr, int from, long panel, int k, int chain, float[] to, int t0, int stride) {
-        WarmUp warmUp = mr == MR ? MOST_ROWS : FOUR_ROWS;
         // one row has no trials: with them C2 kept an object per vector in 4 of 5 JVMs, as sums of chains were
         // receivers then; it does in none of 40 now, but whether trials would help one row's first calls is not
         // measured
-        if (mr == 1 || warmUp.isOver()) {
+        if (mr == 1 || (mr == MR ? MOST_ROWS : FOUR_ROWS).isOver()) {
             vectorTile(mr, from, panel, k, chain, to, t0, stride);
-            return;
+        } else {
+            scalarTile.multiply(a, from, b.segment(), panel, k, chain, mr, to, t0, stride, apart);
         }
-        if (warmUp.isTrial()) {
-            // of the first rows of B alone, and what it stores is overwritten
-            int depth = Math.min(k, WarmUp.TRIAL_DEPTH);
-            long start = System.nanoTime();
-            vectorTile(mr, from, panel, depth, WarmUp.TRIAL_CHAIN, to, t0, stride);
-            warmUp.record(System.nanoTime() - start, 2 * COUNT * mr * depth);
-        }
-        scalarTile.multiply(a, from, b.segment(), panel, k, chain, mr, to, t0, stride, apart);
     }
 
     private void vectorTile(int mr, int from, long panel, int k, int chain, float[] to, int t0, int stride) {
@@ -319,6 +315,41 @@ public final class MacroKernel {
             MicroKernel.tiles5(tiles, a, from, b.segment(), panel, k, chain, to, t0, stride);
         } else {
             MicroKernel.tiles6(tiles, a, from, b.segment(), panel, k, chain, to, t0, stride);
+        }
+    }
+
+    /** A trial of tiles of most rows, or of four. */
+    private static final class TileTrial implements WarmUp.Trial {
+        /** There are two chains: C2 leaves out the code for a second one if it never saw one. */
+        private static final int CHAIN = 16;
+
+        private static final int DEPTH = 2 * CHAIN;
+
+        private final boolean mostRows;
+        private final float[] a = new float[MR * ROW];
+        private final float[] c = new float[MR * PANEL];
+        private final MemorySegment b = PanelMemory.segment(Arena.ofAuto(), (long) DEPTH * PANEL * Float.BYTES);
+
+        TileTrial(boolean mostRows) {
+            this.mostRows = mostRows;
+        }
+
+        @Override
+        public int operations() {
+            return 2 * (mostRows ? MR : MR_SMALL) * DEPTH;
+        }
+
+        @Override
+        public void run(int times, int calls) {
+            for (int call = 0; call < calls; call++) {
+                if (!mostRows) {
+                    MicroKernel.tile4(a, 0, b, 0, times * DEPTH, CHAIN, c, 0, PANEL, HALF);
+                } else if (Lanes.FEW_REGISTERS) {
+                    MicroKernel.tiles5(times, a, 0, b, 0, DEPTH, CHAIN, c, 0, PANEL);
+                } else {
+                    MicroKernel.tiles6(times, a, 0, b, 0, DEPTH, CHAIN, c, 0, PANEL);
+                }
+            }
         }
     }
 }

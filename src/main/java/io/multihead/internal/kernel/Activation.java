@@ -4,6 +4,7 @@ import static io.multihead.internal.kernel.Lanes.COUNT;
 import static io.multihead.internal.kernel.Lanes.FLOATS;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
+import io.multihead.internal.base.WarmUp;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorMask;
 import jdk.incubator.vector.VectorOperators;
@@ -48,6 +49,26 @@ public final class Activation {
     private static final float CUBIC_HIGH = (float) CUBIC;
     private static final float CUBIC_LOW = (float) (CUBIC - CUBIC_HIGH);
 
+    private static final WarmUp GELU = new WarmUp(new WarmUp.Trial() {
+        private static final int LENGTH = 8 * PANEL;
+        private final float[] row = new float[LENGTH];
+        private final float[] room = new float[room(LENGTH)];
+
+        @Override
+        public int operations() {
+            return LENGTH / COUNT * 44;
+        }
+
+        @Override
+        public void run(int times, int calls) {
+            for (int call = 0; call < calls; call++) {
+                // without Exp, which has trials of its own
+                gauss(row, 0, times * LENGTH, room);
+                geluOfGauss(row, 0, times * LENGTH, room);
+            }
+        }
+    });
+
     private Activation() {}
 
     /** {@code row = max(row, 0)}; NaN stays NaN. */
@@ -68,6 +89,39 @@ public final class Activation {
 
     /** {@code row = row Phi(row)} with the normal distribution's Phi; needs a buffer of {@link #room} floats. */
     public static void gelu(float[] row, int at, int length, float[] room) {
+        if (GELU.isOver()) {
+            geluVectors(row, at, length, room);
+        } else {
+            geluScalars(row, at, length);
+        }
+    }
+
+    static void geluScalars(float[] row, int at, int length) {
+        for (int i = at; i < at + length; i++) {
+            row[i] = geluScalar(row[i]);
+        }
+    }
+
+    private static float geluScalar(float x) {
+        float t = Math.abs(x);
+        t = t > ERF_LIMIT ? ERF_LIMIT : t;
+        float square = t * t;
+        float lost = Math.fma(t, t, -square) * -0.5f;
+        float p = Math.fma(t, P4, P3);
+        p = Math.fma(p, t, P2);
+        p = Math.fma(p, t, P1);
+        p = Math.fma(p, t, P0);
+        float q = Math.fma(t, Q5, Q4);
+        q = Math.fma(q, t, Q3);
+        q = Math.fma(q, t, Q2);
+        q = Math.fma(q, t, Q1);
+        q = Math.fma(q, t, 1f);
+        float e = Exp.scalar(square * -0.5f);
+        e = Math.fma(e, lost, e);
+        return Math.fma(-t, e * p / q, x < 0f ? 0f : x);
+    }
+
+    static void geluVectors(float[] row, int at, int length, float[] room) {
         gauss(row, at, length, room);
         Exp.shifted(room, 0, length, 1f, 0f, room, 2 * length, 0f);
         geluOfGauss(row, at, length, room);
@@ -101,6 +155,9 @@ public final class Activation {
 
     /** Computes the exponent {@code -t^2/2} and its rounding error. */
     private static void gauss(float[] x, int at, int length, float[] room) {
+        if (length == 0) { // see WarmUp.Trial
+            return;
+        }
         for (int i = 0; i < length; i += COUNT) {
             FloatVector t = FloatVector.fromArray(FLOATS, x, at + i).abs();
             t = t.blend(ERF_LIMIT, t.compare(VectorOperators.GT, ERF_LIMIT));
@@ -132,6 +189,9 @@ public final class Activation {
     }
 
     private static void geluOfGauss(float[] row, int at, int length, float[] room) {
+        if (length == 0) { // see WarmUp.Trial
+            return;
+        }
         for (int i = 0; i < length; i += COUNT) {
             FloatVector x = FloatVector.fromArray(FLOATS, row, at + i);
             FloatVector t = x.abs();

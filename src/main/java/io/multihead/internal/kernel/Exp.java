@@ -4,6 +4,7 @@ import static io.multihead.internal.kernel.Lanes.COUNT;
 import static io.multihead.internal.kernel.Lanes.FLOATS;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
+import io.multihead.internal.base.WarmUp;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorOperators;
 
@@ -33,6 +34,24 @@ public final class Exp {
     static final float C3 = 0.16666546f;
     static final float C2 = 0.5f;
 
+    private static final WarmUp WARM_UP = new WarmUp(new WarmUp.Trial() {
+        private static final int LENGTH = 8 * PANEL;
+        private final float[] row = new float[LENGTH];
+        private final float[] partial = new float[PANEL];
+
+        @Override
+        public int operations() {
+            return LENGTH / COUNT * 20;
+        }
+
+        @Override
+        public void run(int times, int calls) {
+            for (int call = 0; call < calls; call++) {
+                vectors(row, 0, times * LENGTH, 1f, 1f, partial, 0, 0f);
+            }
+        }
+    });
+
     private Exp() {}
 
     /**
@@ -51,6 +70,44 @@ public final class Exp {
      */
     public static void shifted(
             float[] row, int at, int length, float scale, float shift, float[] partial, int p0, float keep) {
+        // vectors() does not scale the partial sums of a row of no elements
+        if (length > 0 && WARM_UP.isOver()) {
+            vectors(row, at, length, scale, shift, partial, p0, keep);
+        } else {
+            scalars(row, at, length, scale, shift, partial, p0, keep);
+        }
+    }
+
+    static void scalars(
+            float[] row, int at, int length, float scale, float shift, float[] partial, int p0, float keep) {
+        for (int slot = 0; slot < PANEL; slot++) {
+            float sum = 0f;
+            for (int i = at + slot; i < at + length; i += PANEL) {
+                row[i] = scalar((row[i] - shift) * scale);
+                sum = row[i] + sum;
+            }
+            partial[p0 + slot] = Math.fma(partial[p0 + slot], keep, sum);
+        }
+    }
+
+    /** Returns e^x. */
+    static float scalar(float x) {
+        float biased = Math.fma(x, LOG2_E, ROUND_AND_BIAS);
+        float n = biased - ROUND_AND_BIAS;
+        float r = Math.fma(n, -LN2_LOW, Math.fma(n, -LN2_HIGH, x));
+        float p = Math.fma(C6, r, C5);
+        p = Math.fma(p, r, C4);
+        p = Math.fma(p, r, C3);
+        p = Math.fma(p, r, C2);
+        float power = Float.intBitsToFloat(Float.floatToRawIntBits(biased) << 23);
+        return x < LOWEST ? 0f : Math.fma(Math.fma(r * r, p, r), power, power);
+    }
+
+    static void vectors(
+            float[] row, int at, int length, float scale, float shift, float[] partial, int p0, float keep) {
+        if (length == 0) { // see WarmUp.Trial
+            return;
+        }
         for (int slot = 0; slot < PANEL; slot += COUNT) {
             FloatVector sum = FloatVector.zero(FLOATS);
             for (int i = slot; i < length; i += PANEL) {

@@ -8,6 +8,8 @@ import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
 import io.multihead.internal.base.NativeMemory;
+import io.multihead.internal.base.WarmUp;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
@@ -19,6 +21,24 @@ import jdk.incubator.vector.VectorOperators;
  * panels.
  */
 public final class F32Panels {
+    private static final WarmUp WARM_UP = new WarmUp(new WarmUp.Trial() {
+        private static final int ROWS = 16;
+        private final float[] rows = new float[2 * ROWS * PANEL];
+        private final MemorySegment panels = Arena.ofAuto().allocate(rows.length * WORD);
+
+        @Override
+        public int operations() {
+            return ROWS * 2 * PANEL / COUNT * 3;
+        }
+
+        @Override
+        public void run(int times, int calls) {
+            for (int call = 0; call < calls; call++) {
+                fromRowsVectors(rows, 0, 2 * PANEL, ROWS, times * 2 * PANEL, panels, 0, ROWS);
+            }
+        }
+    });
+
     private F32Panels() {}
 
     /** Returns the floats of {@code columns} columns of depth {@code depth}, in whole panels. */
@@ -38,6 +58,32 @@ public final class F32Panels {
      */
     public static boolean fromRows(
             float[] rows, int r0, int ld, int count, int columns, MemorySegment panels, long p0, int depth) {
+        return WARM_UP.isOver()
+                ? fromRowsVectors(rows, r0, ld, count, columns, panels, p0, depth)
+                : fromRowsScalars(rows, r0, ld, count, columns, panels, p0, depth);
+    }
+
+    static boolean fromRowsScalars(
+            float[] rows, int r0, int ld, int count, int columns, MemorySegment panels, long p0, int depth) {
+        boolean isFinite = true;
+        for (int column = 0; column < columns; column += PANEL) {
+            long to = p0 + (long) column * depth * WORD;
+            for (int k = 0; k < count; k++) {
+                int from = r0 + k * ld + column;
+                MemorySegment.copy(rows, from, panels, ValueLayout.JAVA_FLOAT, to + k * PANEL * WORD, PANEL);
+                for (int i = from; i < from + PANEL; i++) {
+                    isFinite &= Float.isFinite(rows[i]);
+                }
+            }
+        }
+        return isFinite;
+    }
+
+    static boolean fromRowsVectors(
+            float[] rows, int r0, int ld, int count, int columns, MemorySegment panels, long p0, int depth) {
+        if (columns == 0) { // see WarmUp.Trial
+            return true;
+        }
         MemorySegment memory = NativeMemory.known(panels);
         FloatVector finite = FloatVector.zero(FLOATS);
         FloatVector zero = FloatVector.zero(FLOATS);

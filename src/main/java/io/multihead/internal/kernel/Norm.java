@@ -4,6 +4,7 @@ import static io.multihead.internal.kernel.Lanes.COUNT;
 import static io.multihead.internal.kernel.Lanes.FLOATS;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
+import io.multihead.internal.base.WarmUp;
 import java.util.Arrays;
 import jdk.incubator.vector.FloatVector;
 
@@ -12,6 +13,27 @@ import jdk.incubator.vector.FloatVector;
  * position, added by {@link RowOps#total}, so that they are the same for every lane width.
  */
 public final class Norm {
+    private static final WarmUp WARM_UP = new WarmUp(new WarmUp.Trial() {
+        private static final int LENGTH = 12 * PANEL;
+        private final float[] row = new float[LENGTH];
+        private final float[] partial = new float[PANEL];
+
+        @Override
+        public int operations() {
+            return LENGTH / COUNT * 14;
+        }
+
+        @Override
+        public void run(int times, int calls) {
+            for (int call = 0; call < calls; call++) {
+                sum(row, times * LENGTH, partial);
+                shift(row, times * LENGTH, 0f, partial);
+                shiftForSquares(row, times * LENGTH, 0f, partial);
+                affineVectors(row, times * LENGTH, 0f, row, row);
+            }
+        }
+    });
+
     private Norm() {}
 
     /**
@@ -23,20 +45,27 @@ public final class Norm {
      * @param row has room for a multiple of 32, and zeros behind its length
      */
     public static float standardize(float[] row, int length, boolean centred, double epsilon, float[] partial) {
+        boolean vectors = WARM_UP.isOver();
         int padded = Lanes.roundUp(length, PANEL);
         float rest = 0f;
         if (centred) {
-            float mean = sum(row, padded, partial) / length;
+            float sum = vectors ? sum(row, padded, partial) : shiftScalars(row, padded, 0f, false, partial);
+            float mean = sum / length;
             Arrays.fill(row, length, padded, mean); // becomes 0 and counts for nothing
-            rest = shift(row, padded, mean, partial) / length;
+            sum = vectors ? shift(row, padded, mean, partial) : shiftScalars(row, padded, mean, false, partial);
+            rest = sum / length;
             Arrays.fill(row, length, padded, rest);
         }
-        double squares = shiftForSquares(row, padded, rest, partial);
+        double squares =
+                vectors ? shiftForSquares(row, padded, rest, partial) : shiftScalars(row, padded, rest, true, partial);
         return (float) (1 / Math.sqrt(squares / length + epsilon));
     }
 
     /** Returns the sum of a row. */
     public static float sum(float[] row, int length, float[] partial) {
+        if (length == 0) { // see WarmUp.Trial
+            return 0f;
+        }
         for (int slot = 0; slot < PANEL; slot += COUNT) {
             FloatVector sum = FloatVector.zero(FLOATS);
             for (int i = slot; i < length; i += PANEL) {
@@ -49,6 +78,9 @@ public final class Norm {
 
     /** {@code row -= by}; returns the sum of the results. */
     public static float shift(float[] row, int length, float by, float[] partial) {
+        if (length == 0) { // see WarmUp.Trial
+            return 0f;
+        }
         for (int slot = 0; slot < PANEL; slot += COUNT) {
             FloatVector sum = FloatVector.zero(FLOATS);
             for (int i = slot; i < length; i += PANEL) {
@@ -63,6 +95,9 @@ public final class Norm {
 
     /** {@code row -= by}; returns the sum of the results' squares. */
     public static float shiftForSquares(float[] row, int length, float by, float[] partial) {
+        if (length == 0) { // see WarmUp.Trial
+            return 0f;
+        }
         for (int slot = 0; slot < PANEL; slot += COUNT) {
             FloatVector sum = FloatVector.zero(FLOATS);
             for (int i = slot; i < length; i += PANEL) {
@@ -75,8 +110,39 @@ public final class Norm {
         return RowOps.total(partial, 0);
     }
 
+    /** Does without vectors what {@link #shift} does, or with {@code squared} {@link #shiftForSquares}, and by 0 {@link #sum}. */
+    static float shiftScalars(float[] row, int length, float by, boolean squared, float[] partial) {
+        for (int slot = 0; slot < PANEL; slot++) {
+            float sum = 0f;
+            for (int i = slot; i < length; i += PANEL) {
+                float x = row[i] - by;
+                row[i] = x;
+                sum = squared ? Math.fma(x, x, sum) : x + sum;
+            }
+            partial[slot] = sum;
+        }
+        return RowOps.total(partial, 0);
+    }
+
     /** {@code row = row * factor * weight + bias}. */
     public static void affine(float[] row, int length, float factor, float[] weight, float[] bias) {
+        if (WARM_UP.isOver()) {
+            affineVectors(row, length, factor, weight, bias);
+        } else {
+            affineScalars(row, length, factor, weight, bias);
+        }
+    }
+
+    static void affineScalars(float[] row, int length, float factor, float[] weight, float[] bias) {
+        for (int i = 0; i < length; i++) {
+            row[i] = Math.fma(row[i] * factor, weight[i], bias[i]);
+        }
+    }
+
+    static void affineVectors(float[] row, int length, float factor, float[] weight, float[] bias) {
+        if (length == 0) { // see WarmUp.Trial
+            return;
+        }
         for (int i = 0; i < length; i += COUNT) {
             FloatVector.fromArray(FLOATS, row, i)
                     .mul(factor)

@@ -2,7 +2,9 @@ package io.multihead.internal.kernel;
 
 import static io.multihead.internal.kernel.Lanes.COUNT;
 import static io.multihead.internal.kernel.Lanes.FLOATS;
+import static io.multihead.internal.kernel.Lanes.PANEL;
 
+import io.multihead.internal.base.WarmUp;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorMask;
@@ -12,6 +14,27 @@ import jdk.incubator.vector.VectorOperators;
  * Element-wise passes over one row of scratch. Every length is a multiple of the number of lanes, so there are no tails.
  */
 public final class RowOps {
+    private static final WarmUp WARM_UP = new WarmUp(new WarmUp.Trial() {
+        private static final int LENGTH = 8 * PANEL;
+        private final float[] row = new float[2 * LENGTH];
+
+        @Override
+        public int operations() {
+            return LENGTH / COUNT * 14;
+        }
+
+        @Override
+        public void run(int times, int calls) {
+            for (int call = 0; call < calls; call++) {
+                addVectors(row, 0, times * LENGTH, row, LENGTH);
+                divideVectors(row, 0, LENGTH, times * LENGTH, 1f);
+                // an even and an odd number of vectors
+                maxVectors(row, 0, times * LENGTH);
+                maxVectors(row, 0, times * (LENGTH + COUNT));
+            }
+        }
+    });
+
     private RowOps() {}
 
     /**
@@ -20,6 +43,21 @@ public final class RowOps {
      * @param length a multiple of the number of lanes
      */
     public static float max(float[] row, int at, int length) {
+        return WARM_UP.isOver() ? maxVectors(row, at, length) : maxScalars(row, at, length);
+    }
+
+    static float maxScalars(float[] row, int at, int length) {
+        float max = Float.NEGATIVE_INFINITY;
+        for (int i = at; i < at + length; i++) {
+            max = row[i] > max ? row[i] : max;
+        }
+        return max;
+    }
+
+    static float maxVectors(float[] row, int at, int length) {
+        if (length == 0) { // see WarmUp.Trial
+            return Float.NEGATIVE_INFINITY;
+        }
         FloatVector low = FloatVector.broadcast(FLOATS, Float.NEGATIVE_INFINITY);
         FloatVector high = low;
         int end = at + length;
@@ -62,6 +100,23 @@ public final class RowOps {
 
     /** {@code row = (row + c) / divisor} with the compensation c stored {@code lost} floats after each element; -0 becomes +0. */
     public static void divide(float[] row, int at, int lost, int length, float divisor) {
+        if (WARM_UP.isOver()) {
+            divideVectors(row, at, lost, length, divisor);
+        } else {
+            divideScalars(row, at, lost, length, divisor);
+        }
+    }
+
+    static void divideScalars(float[] row, int at, int lost, int length, float divisor) {
+        for (int i = at; i < at + length; i++) {
+            row[i] = (row[i] + row[i + lost]) / divisor + 0f;
+        }
+    }
+
+    static void divideVectors(float[] row, int at, int lost, int length, float divisor) {
+        if (length == 0) { // see WarmUp.Trial
+            return;
+        }
         for (int i = 0; i < length; i += COUNT) {
             FloatVector sum =
                     FloatVector.fromArray(FLOATS, row, at + i).add(FloatVector.fromArray(FLOATS, row, at + i + lost));
@@ -114,6 +169,23 @@ public final class RowOps {
 
     /** {@code row += addends}. */
     public static void add(float[] row, int at, int length, float[] addends, int a0) {
+        if (WARM_UP.isOver()) {
+            addVectors(row, at, length, addends, a0);
+        } else {
+            addScalars(row, at, length, addends, a0);
+        }
+    }
+
+    static void addScalars(float[] row, int at, int length, float[] addends, int a0) {
+        for (int i = 0; i < length; i++) {
+            row[at + i] += addends[a0 + i];
+        }
+    }
+
+    static void addVectors(float[] row, int at, int length, float[] addends, int a0) {
+        if (length == 0) { // see WarmUp.Trial
+            return;
+        }
         for (int i = 0; i < length; i += COUNT) {
             FloatVector.fromArray(FLOATS, row, at + i)
                     .add(FloatVector.fromArray(FLOATS, addends, a0 + i))

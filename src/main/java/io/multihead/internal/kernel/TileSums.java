@@ -1,16 +1,56 @@
 package io.multihead.internal.kernel;
 
 import static io.multihead.internal.kernel.Lanes.FLOATS;
+import static io.multihead.internal.kernel.Lanes.HALF;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
+import io.multihead.internal.base.WarmUp;
 import jdk.incubator.vector.FloatVector;
 
 /** Adds tiles that {@link MicroKernel} has stored to C: a kernel of its own, since a tile that does it too reaches C2's limit of nodes. */
 public final class TileSums {
+    private static final WarmUp WARM_UP = new WarmUp(new WarmUp.Trial() {
+        private static final int ROWS = 8;
+        private final float[] tile = new float[ROWS * PANEL];
+        private final float[] sums = new float[2 * ROWS * PANEL];
+
+        @Override
+        public int operations() {
+            return ROWS * 26;
+        }
+
+        @Override
+        public void run(int times, int calls) {
+            for (int call = 0; call < calls; call++) {
+                addVectors(tile, sums, 0, PANEL, times * ROWS, HALF);
+                addCompensatedVectors(tile, 0, sums, 0, PANEL, ROWS * PANEL, times * ROWS, HALF);
+            }
+        }
+    });
+
     private TileSums() {}
 
     /** Adds a tile T, whose rows are one panel apart and whose vectors are {@code apart} columns apart: C += T. */
     public static void add(float[] t, float[] c, int c0, int ldc, int rows, int apart) {
+        if (WARM_UP.isOver()) {
+            addVectors(t, c, c0, ldc, rows, apart);
+        } else {
+            addScalars(t, c, c0, ldc, rows, apart);
+        }
+    }
+
+    static void addScalars(float[] t, float[] c, int c0, int ldc, int rows, int apart) {
+        for (int row = 0; row < rows; row++) {
+            for (int j = 0; j < apart + Lanes.COUNT; j = j + 1 == Lanes.COUNT ? apart : j + 1) {
+                c[c0 + row * ldc + j] += t[row * PANEL + j];
+            }
+        }
+    }
+
+    static void addVectors(float[] t, float[] c, int c0, int ldc, int rows, int apart) {
+        if (rows == 0) { // see WarmUp.Trial
+            return;
+        }
         int second = Lanes.second(apart);
         for (int row = 0; row < rows; row++) {
             int at = c0 + row * ldc;
@@ -26,6 +66,30 @@ public final class TileSums {
      * floats after it and added the next time.
      */
     public static void addCompensated(float[] t, int t0, float[] c, int c0, int ldc, int lost, int rows, int apart) {
+        if (WARM_UP.isOver()) {
+            addCompensatedVectors(t, t0, c, c0, ldc, lost, rows, apart);
+        } else {
+            addCompensatedScalars(t, t0, c, c0, ldc, lost, rows, apart);
+        }
+    }
+
+    static void addCompensatedScalars(float[] t, int t0, float[] c, int c0, int ldc, int lost, int rows, int apart) {
+        for (int row = 0; row < rows; row++) {
+            for (int j = 0; j < apart + Lanes.COUNT; j = j + 1 == Lanes.COUNT ? apart : j + 1) {
+                int at = c0 + row * ldc + j;
+                float before = c[at];
+                float part = t[t0 + row * PANEL + j] + c[at + lost];
+                float sum = before + part;
+                c[at + lost] = part - (sum - before);
+                c[at] = sum;
+            }
+        }
+    }
+
+    static void addCompensatedVectors(float[] t, int t0, float[] c, int c0, int ldc, int lost, int rows, int apart) {
+        if (rows == 0) { // see WarmUp.Trial
+            return;
+        }
         int second = Lanes.second(apart);
         for (int row = 0; row < rows; row++) {
             int at = c0 + row * ldc;

@@ -1,0 +1,87 @@
+package io.multihead.internal.base;
+
+import java.util.function.LongSupplier;
+
+/**
+ * Whether C2 has compiled some kernels, by the time that a trial of them takes. Until then each operation on a vector is a call that
+ * allocates, and calls use an equivalent without vectors. Both have the same bits, so no result depends on the time. In a JVM without C2 the
+ * warm-up never ends.
+ *
+ * <p>Any thread may use it. Fields are plain on purpose: a thread that reads an old value only uses the slower kernel once more, or
+ * makes one more trial.
+ */
+public final class WarmUp {
+    /** Calls the kernels with numbers of its own, which threads may share, since nobody reads the results. */
+    public interface Trial {
+        /** Returns how many operations on vectors a trial has, 200 or more. */
+        int operations();
+
+        /**
+         * Runs each kernel {@code calls} times, in a loop of its own: were this method called as often, C2 would compile it, with the kernels in
+         * it, and a trial would be fast before the kernels are compiled for others.
+         *
+         * @param times 1 for kernels that go through their loops several times, since C2 leaves out code that it never saw run, and unrolls no
+         *     loop that it saw end soon; 0 for calls that the JVM counts and that do next to nothing. Kernels on rows return before their
+         *     loops then, since C2 unrolls no loop that it mostly saw end at once.
+         */
+        void run(int times, int calls);
+    }
+
+    /** Each trial is this much longer after the one before it, since each allocates 20 to 60 KB. */
+    private static final long STEP_NANOS = 250_000;
+
+    /** The longest wait, in steps: the JVM takes a method that waits for C2 off its queue when it was not called for 50 ms. */
+    private static final int MOST_STEPS = 20;
+
+    /**
+     * Calls that do nothing after each trial. C2 compiles a method that was called 5000 times, or 600 times with 15,000 iterations of its
+     * loops; trials alone would allocate 40 MB for the exponential until then. MiniLM's first 32 texts take 4.4 to 4.7 s beside other work
+     * with 64, and 5.0 to 5.3 with 32; with 256 C2 moved checks out of the loops of tiles that failed later, and compiled tiles three times.
+     */
+    private static final int EMPTY_CALLS = 64;
+
+    /** Time of a trial without its operations: reading the clock, and code and numbers that are not in L1 any more. */
+    private static final long TRIAL_NANOS = 500;
+
+    /** An operation on a vector takes 0.2 to 1 ns when it is compiled, and 15 or more with an object for its result. */
+    private static final long OPERATION_NANOS = 4;
+
+    private final Trial trial;
+    private final long fastNanos;
+    private final LongSupplier clock;
+    private boolean isOver;
+    private int trials;
+    private long next;
+
+    /** Begins a warm-up. */
+    public WarmUp(Trial trial) {
+        this(trial, System::nanoTime);
+    }
+
+    WarmUp(Trial trial, LongSupplier clock) {
+        this.trial = trial;
+        this.clock = clock;
+        fastNanos = TRIAL_NANOS + OPERATION_NANOS * trial.operations();
+        next = clock.getAsLong();
+    }
+
+    /** Returns whether the kernels are compiled; makes a trial now and then until they are. */
+    public boolean isOver() {
+        return isOver || isOverAt(clock.getAsLong());
+    }
+
+    private boolean isOverAt(long now) {
+        if (now - next < 0) {
+            return false;
+        }
+        trials = Math.min(trials + 1, MOST_STEPS);
+        next = now + trials * STEP_NANOS;
+        trial.run(1, 1);
+        if (clock.getAsLong() - now < fastNanos) {
+            isOver = true;
+            return true;
+        }
+        trial.run(0, EMPTY_CALLS);
+        return false;
+    }
+}

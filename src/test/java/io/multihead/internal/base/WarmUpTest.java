@@ -1,0 +1,77 @@
+package io.multihead.internal.base;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+
+/** Trials are rare and become rarer, calls without work follow each of them, and only fast ones end the warm-up. */
+class WarmUpTest {
+    private static final long MILLI = 1_000_000;
+
+    private long now = Long.MAX_VALUE - MILLI; // the clock may overflow
+    private long cost = 20_000;
+    private int trials;
+    private int emptyCalls;
+
+    private final WarmUp warmUp = new WarmUp(
+            new WarmUp.Trial() {
+                @Override
+                public int operations() {
+                    return 250;
+                }
+
+                @Override
+                public void run(int times, int calls) {
+                    trials += times * calls;
+                    emptyCalls += (1 - times) * calls;
+                    now += times * calls * cost;
+                }
+            },
+            () -> now);
+
+    @Test
+    void trialsBecomeRarer() {
+        int first = trialsIn(10);
+        assertEquals(9, first); // at 0, 0.25, 0.75, 1.5, 2.5, 3.75, 5.25, 7 and 9 ms
+        trialsIn(200);
+        int last = trialsIn(100);
+        assertEquals(20, last); // every 5 ms
+        assertEquals(64 * trials, emptyCalls);
+    }
+
+    private int trialsIn(int millis) {
+        int before = trials;
+        long end = now + millis * MILLI;
+        while (end - now > 0) {
+            assertFalse(warmUp.isOver());
+            now += MILLI / 100;
+        }
+        return trials - before;
+    }
+
+    /** 500 ns and 4 for each operation. */
+    @Test
+    void onlyAFastTrialEndsIt() {
+        cost = 1_500;
+        assertFalse(warmUp.isOver());
+        cost = 1_499;
+        assertFalse(warmUp.isOver()); // no trial yet
+        assertEquals(1, trials);
+        now += MILLI;
+        assertTrue(warmUp.isOver());
+        assertEquals(2, trials);
+        assertEquals(64, emptyCalls);
+        cost = 20_000;
+        now += MILLI;
+        assertTrue(warmUp.isOver());
+        assertEquals(2, trials);
+    }
+
+    /** Without C2 scalars are faster than vectors for good. */
+    @Test
+    void slowTrialsNeverEndIt() {
+        assertTrue(trialsIn(100_000) > 19_000);
+    }
+}
