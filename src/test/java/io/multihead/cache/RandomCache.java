@@ -6,11 +6,11 @@ import io.multihead.attention.AttentionOutputs;
 import io.multihead.cache.KeyValueCache.Config;
 import io.multihead.compute.Compute;
 import io.multihead.support.CacheModel;
+import io.multihead.support.Floats;
 import io.multihead.support.Tokens;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
@@ -126,9 +126,6 @@ final class RandomCache {
         Tensor output = Tokens.zeros(1, 2L * config.heads(), tokens, config.valueDim());
         Attention.forward(
                 cpu, query, cache.view(layer, sequence), AttentionOutputs.of(output), AttentionOptions.CAUSAL);
-        float[] values = output.toArray();
-        int[] bits = new int[values.length];
-        Arrays.setAll(bits, i -> Float.floatToIntBits(values[i]));
-        return bits;
+        return Floats.bits(output.toArray());
     }
 }

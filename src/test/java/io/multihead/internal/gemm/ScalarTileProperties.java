@@ -1,14 +1,15 @@
 package io.multihead.internal.gemm;
 
+import static io.multihead.support.Floats.bits;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.MicroKernel;
 import io.multihead.internal.layout.Scratch;
+import io.multihead.support.Floats;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.util.Arrays;
 import java.util.SplittableRandom;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
@@ -55,25 +56,7 @@ class ScalarTileProperties {
         assertArrayEquals(bits(vector), bits(scalar));
     }
 
-    /** NaN are all the same: which one of two NaN a sum keeps is not specified. */
-    private static int[] bits(float[] values) {
-        int[] bits = new int[values.length];
-        Arrays.setAll(bits, i -> Float.floatToIntBits(values[i]));
-        return bits;
-    }
-
     private static float[] numbers(SplittableRandom random, int length) {
-        float[] numbers = new float[length];
-        boolean special = random.nextInt(4) == 0;
-        for (int i = 0; i < length; i++) {
-            numbers[i] = switch (random.nextInt(special ? 400 : 4)) {
-                case 0 -> -0f;
-                case 1 -> (float) Math.scalb(random.nextGaussian(), random.nextInt(-140, 60));
-                case 100 -> Float.POSITIVE_INFINITY;
-                case 101 -> Float.MIN_VALUE;
-                default -> (float) random.nextGaussian();
-            };
-        }
-        return numbers;
+        return Floats.random(random, length, Float.POSITIVE_INFINITY, Float.MIN_VALUE);
     }
 }

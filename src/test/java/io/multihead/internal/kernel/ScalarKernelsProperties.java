@@ -1,9 +1,11 @@
 package io.multihead.internal.kernel;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
+import static io.multihead.support.Floats.bits;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import io.multihead.support.Floats;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -21,7 +23,7 @@ class ScalarKernelsProperties {
     @Property(tries = 300)
     void exponentials(@ForAll @IntRange(min = 1, max = 12) int panels, @ForAll long seed) {
         int length = panels * PANEL;
-        float[] partial = numbers(new SplittableRandom(~seed), PANEL + 1);
+        float[] partial = numbers(~seed, PANEL + 1);
         float[] scalarSums = partial.clone();
         same(
                 seed,
@@ -45,7 +47,7 @@ class ScalarKernelsProperties {
     @Property(tries = 300)
     void rows(@ForAll @IntRange(max = 12) int panels, @ForAll long seed) {
         int length = panels * PANEL;
-        float[] other = numbers(new SplittableRandom(~seed), length + 5);
+        float[] other = numbers(~seed, length + 5);
         same(
                 seed,
                 length,
@@ -56,7 +58,7 @@ class ScalarKernelsProperties {
                 2 * length,
                 row -> RowOps.divideVectors(row, AT, length, length, 3f),
                 row -> RowOps.divideScalars(row, AT, length, length, 3f));
-        float[] row = numbers(new SplittableRandom(seed), length + AT);
+        float[] row = numbers(seed, length + AT);
         // which zero is the largest depends on the number of lanes
         assertEquals(0f + RowOps.maxVectors(row, AT, length), 0f + RowOps.maxScalars(row, AT, length));
     }
@@ -64,8 +66,8 @@ class ScalarKernelsProperties {
     @Property(tries = 300)
     void norms(@ForAll @IntRange(max = 12) int panels, @ForAll long seed) {
         int length = panels * PANEL;
-        float[] weight = numbers(new SplittableRandom(~seed), length);
-        float[] bias = numbers(new SplittableRandom(seed + 1), length);
+        float[] weight = numbers(~seed, length);
+        float[] bias = numbers(seed + 1, length);
         float[] vectors = new float[PANEL];
         float[] scalars = new float[PANEL];
         float[] sums = new float[6];
@@ -91,7 +93,7 @@ class ScalarKernelsProperties {
     void tileSums(@ForAll @IntRange(max = 20) int rows, @ForAll boolean adjacent, @ForAll long seed) {
         int apart = adjacent ? Lanes.COUNT : Lanes.HALF;
         int length = rows * 2 * PANEL;
-        float[] tile = numbers(new SplittableRandom(~seed), rows * PANEL + 1);
+        float[] tile = numbers(~seed, rows * PANEL + 1);
         same(
                 seed,
                 2 * length,
@@ -109,7 +111,7 @@ class ScalarKernelsProperties {
     void panels(
             @ForAll @IntRange(max = 5) int panels, @ForAll @IntRange(min = 1, max = 9) int count, @ForAll long seed) {
         int columns = panels * PANEL;
-        float[] rows = numbers(new SplittableRandom(seed), count * (columns + 1) + AT);
+        float[] rows = numbers(seed, count * (columns + 1) + AT);
         int size = F32Panels.size(columns, count + 2);
         float[] vectors = new float[size];
         float[] scalars = new float[size];
@@ -126,35 +128,20 @@ class ScalarKernelsProperties {
     }
 
     private static void same(long seed, int length, Consumer<float[]> vectors, Consumer<float[]> scalars) {
-        float[] first = numbers(new SplittableRandom(seed), length + AT + PANEL);
+        float[] first = numbers(seed, length + AT + PANEL);
         float[] second = first.clone();
         vectors.accept(first);
         scalars.accept(second);
         assertArrayEquals(bits(first), bits(second));
     }
 
-    /** NaN are all the same: which one of two NaN a sum keeps is not specified. */
-    private static int[] bits(float[] values) {
-        int[] bits = new int[values.length];
-        Arrays.setAll(bits, i -> Float.floatToIntBits(values[i]));
-        return bits;
-    }
-
-    private static float[] numbers(SplittableRandom random, int length) {
-        float[] numbers = new float[length];
-        boolean special = random.nextInt(4) == 0;
-        for (int i = 0; i < length; i++) {
-            numbers[i] = switch (random.nextInt(special ? 400 : 4)) {
-                case 0 -> -0f;
-                case 1 -> (float) Math.scalb(random.nextGaussian(), random.nextInt(-140, 60));
-                case 2 -> (float) random.nextGaussian() * 30;
-                case 100 -> Float.POSITIVE_INFINITY;
-                case 101 -> Float.NEGATIVE_INFINITY;
-                case 102 -> Float.NaN;
-                case 103 -> Float.MIN_VALUE;
-                default -> (float) random.nextGaussian();
-            };
-        }
-        return numbers;
+    private static float[] numbers(long seed, int length) {
+        return Floats.random(
+                new SplittableRandom(seed),
+                length,
+                Float.POSITIVE_INFINITY,
+                Float.NEGATIVE_INFINITY,
+                Float.NaN,
+                Float.MIN_VALUE);
     }
 }

@@ -1,0 +1,33 @@
+package io.multihead.support;
+
+import java.util.Arrays;
+import java.util.random.RandomGenerator;
+
+/** Arrays of floats for tests that compare bits. */
+public final class Floats {
+    private Floats() {}
+
+    /** Returns the bits of each. NaN are all the same: which one of two NaN a sum keeps is not specified. */
+    public static int[] bits(float[] values) {
+        int[] bits = new int[values.length];
+        Arrays.setAll(bits, i -> Float.floatToIntBits(values[i]));
+        return bits;
+    }
+
+    /** Returns normal numbers, larger ones, some of any size and -0; a quarter of the arrays also has special ones here and there. */
+    public static float[] random(RandomGenerator random, int length, float... special) {
+        float[] numbers = new float[length];
+        int kinds = random.nextInt(4) == 0 ? 400 : 4;
+        for (int i = 0; i < length; i++) {
+            int kind = random.nextInt(kinds);
+            numbers[i] = switch (kind) {
+                case 0 -> -0f;
+                case 1 -> (float) Math.scalb(random.nextGaussian(), random.nextInt(-140, 60));
+                case 2 -> (float) random.nextGaussian() * 30;
+                default ->
+                    kind >= 100 && kind < 100 + special.length ? special[kind - 100] : (float) random.nextGaussian();
+            };
+        }
+        return numbers;
+    }
+}
