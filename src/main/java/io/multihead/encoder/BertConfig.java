@@ -38,7 +38,7 @@ record BertConfig(int dim, int layers, int heads, int inner, int vocabulary, int
         // the rows of a batch are in one array; padding adds less than 32 elements to query, key, value, output or the
         // inner ones
         long wide = Math.max(4 * (dim + 31L), inner + 31L);
-        if (wide * Math.max(positions, EncoderCore.BATCH_TOKENS) > Integer.MAX_VALUE - 8) {
+        if (wide * Math.max(positions, EncoderCore.BATCH_TOKENS) > Checks.MAX_ARRAY_LENGTH) {
             throw Checks.fail(
                     "max_position_embeddings",
                     positions + ", with hidden_size " + dim + " and intermediate_size " + inner,
