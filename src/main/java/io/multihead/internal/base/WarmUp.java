@@ -27,7 +27,7 @@ public final class WarmUp {
         void run(int times, int calls);
     }
 
-    /** Each trial is this much longer after the one before it, since each allocates 20 to 60 KB. */
+    /** The wait after a trial is this much longer each time, since a trial allocates 20 to 60 KB. */
     private static final long STEP_NANOS = 250_000;
 
     /** The longest wait, in steps: the JVM takes a method that waits for C2 off its queue when it was not called for 50 ms. */
@@ -35,8 +35,9 @@ public final class WarmUp {
 
     /**
      * Calls that do nothing after each trial. C2 compiles a method that was called 5000 times, or 600 times with 15,000 iterations of its
-     * loops; trials alone would allocate 40 MB for the exponential until then. MiniLM's first 32 texts take 4.4 to 4.7 s beside other work
-     * with 64, and 5.0 to 5.3 with 32; with 256 C2 moved checks out of the loops of tiles that failed later, and compiled tiles three times.
+     * loops; trials alone would allocate 40 MB for the exponential until then. A JVM that embeds 32 texts by MiniLM ends after 2.3 to 2.7 s with
+     * 64, and after 2.8 to 3.2 with 32 (Zen 4, five in turns); with 256 C2 moved checks out of the loops of tiles that failed later, and
+     * compiled tiles three times.
      */
     private static final int EMPTY_CALLS = 64;
 
@@ -50,7 +51,9 @@ public final class WarmUp {
     private final long fastNanos;
     private final LongSupplier clock;
     private boolean isOver;
-    private int trials;
+    /** The wait after the last trial, in steps. */
+    private int steps;
+
     private long next;
 
     /** Begins a warm-up. */
@@ -74,8 +77,8 @@ public final class WarmUp {
         if (now - next < 0) {
             return false;
         }
-        trials = Math.min(trials + 1, MOST_STEPS);
-        next = now + trials * STEP_NANOS;
+        steps = Math.min(steps + 1, MOST_STEPS);
+        next = now + steps * STEP_NANOS;
         trial.run(1, 1);
         if (clock.getAsLong() - now < fastNanos) {
             isOver = true;
