@@ -70,8 +70,27 @@ public final class Exp {
      */
     public static void shifted(
             float[] row, int at, int length, float scale, float shift, float[] partial, int p0, float keep) {
+        shifted(isCompiled(), row, at, length, scale, shift, partial, p0, keep);
+    }
+
+    /** Returns whether vectors are fast, for callers that ask once for many rows. */
+    public static boolean isCompiled() {
+        return WARM_UP.isOver();
+    }
+
+    /** As {@link #shifted(float[], int, int, float, float, float[], int, float)}, with the answer of {@link #isCompiled}. */
+    public static void shifted(
+            boolean isCompiled,
+            float[] row,
+            int at,
+            int length,
+            float scale,
+            float shift,
+            float[] partial,
+            int p0,
+            float keep) {
         // vectors() does not scale the partial sums of a row of no elements
-        if (length > 0 && WARM_UP.isOver()) {
+        if (length > 0 && isCompiled) {
             vectors(row, at, length, scale, shift, partial, p0, keep);
         } else {
             scalars(row, at, length, scale, shift, partial, p0, keep);

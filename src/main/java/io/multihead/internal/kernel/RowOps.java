@@ -43,7 +43,17 @@ public final class RowOps {
      * @param length a multiple of the number of lanes
      */
     public static float max(float[] row, int at, int length) {
-        return WARM_UP.isOver() ? maxVectors(row, at, length) : maxScalars(row, at, length);
+        return max(isCompiled(), row, at, length);
+    }
+
+    /** Returns whether vectors are fast, for callers that ask once for many rows. */
+    public static boolean isCompiled() {
+        return WARM_UP.isOver();
+    }
+
+    /** As {@link #max(float[], int, int)}, with the answer of {@link #isCompiled}. */
+    public static float max(boolean isCompiled, float[] row, int at, int length) {
+        return isCompiled ? maxVectors(row, at, length) : maxScalars(row, at, length);
     }
 
     static float maxScalars(float[] row, int at, int length) {
@@ -98,9 +108,13 @@ public final class RowOps {
         }
     }
 
-    /** {@code row = (row + c) / divisor} with the compensation c stored {@code lost} floats after each element; -0 becomes +0. */
-    public static void divide(float[] row, int at, int lost, int length, float divisor) {
-        if (WARM_UP.isOver()) {
+    /**
+     * {@code row = (row + c) / divisor} with the compensation c stored {@code lost} floats after each element; -0 becomes +0.
+     *
+     * @param isCompiled the answer of {@link #isCompiled}
+     */
+    public static void divide(boolean isCompiled, float[] row, int at, int lost, int length, float divisor) {
+        if (isCompiled) {
             divideVectors(row, at, lost, length, divisor);
         } else {
             divideScalars(row, at, lost, length, divisor);
