@@ -1,5 +1,8 @@
 package io.multihead.jmh.bench;
 
+import dev.langchain4j.data.segment.TextSegment;
+import dev.langchain4j.model.embedding.EmbeddingModel;
+import dev.langchain4j.model.embedding.onnx.allminilml6v2.AllMiniLmL6V2EmbeddingModel;
 import io.multihead.compute.Compute;
 import io.multihead.encoder.Pooling;
 import io.multihead.encoder.SentenceEncoder;
@@ -13,6 +16,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Random;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Fork;
 import org.openjdk.jmh.annotations.Level;
@@ -21,8 +26,8 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.TearDown;
 
 /**
- * Vectors of texts by all-MiniLM-L6-v2, end to end. All impls but {@code multiheadids} tokenize, with the same tokenizer, so that only the
- * encoders differ. Reports have no ratio of {@code multiheadids}, which does less, nor of {@code onnxint8}, which has another model.
+ * Vectors of texts by all-MiniLM-L6-v2, end to end. All impls but {@code multiheadids} tokenize, all but {@code langchain4j} with the same
+ * tokenizer, so that only the encoders differ. Reports have no ratio of {@code multiheadids}, which does less, nor of {@code onnxint8}, which has another model.
  */
 // ONNX Runtime overflows a stack of 1 MB while it reads the exported graph
 @Fork(
@@ -37,10 +42,11 @@ public class EmbeddingsBench extends Comparison {
 
     /**
      * {@code multiheadids} begins with token ids. {@code onnxpadded} runs one batch with padding to the longest text, {@code onnxsingle}
-     * text after text, as langchain4j does. {@code onnxint8} is the int8 model in a padded batch: set-up prints the cosines between
+     * text after text. {@code langchain4j} is langchain4j's class, which does that too, with a tokenizer of its own, and whose ONNX Runtime
+     * takes as many threads as there are processors, wherever the process is allowed to run. {@code onnxint8} is the int8 model in a padded batch: set-up prints the cosines between
      * its vectors and those of the f32 model. They depend on the other texts of the batch.
      */
-    @Param({"multihead", "multiheadids", "onnxpadded", "onnxsingle", "onnxint8"})
+    @Param({"multihead", "multiheadids", "onnxpadded", "onnxsingle", "langchain4j", "onnxint8"})
     public String impl;
 
     /** Texts and tokens of each, {@code [CLS]} and {@code [SEP]} included; ragged are 8 to 128. */
@@ -52,6 +58,7 @@ public class EmbeddingsBench extends Comparison {
 
     private SentenceEncoder encoder;
     private OnnxEncoder peer;
+    private ExecutorService executor;
 
     @Setup(Level.Trial)
     public void open() throws IOException {
@@ -84,6 +91,9 @@ public class EmbeddingsBench extends Comparison {
         if (peer != null) {
             peer.close();
         }
+        if (executor != null) {
+            executor.shutdown();
+        }
     }
 
     private Runnable make(List<String> all, FloatBuffer out) throws Exception {
@@ -102,8 +112,25 @@ public class EmbeddingsBench extends Comparison {
                 boolean padded = !impl.equals("onnxsingle");
                 return () -> put(padded ? peer.embedPadded(all) : peer.embedSingly(all), out);
             }
+            case "langchain4j" -> {
+                return langchain4j(all, out);
+            }
             default -> throw Peer.unknown(impl);
         }
+    }
+
+    private Runnable langchain4j(List<String> all, FloatBuffer out) {
+        if (threads != Runtime.getRuntime().availableProcessors()) {
+            throw new IllegalArgumentException("threads: " + threads + "; expected as many as there are processors for langchain4j");
+        }
+        executor = Executors.newFixedThreadPool(threads);
+        EmbeddingModel model = new AllMiniLmL6V2EmbeddingModel(executor);
+        List<TextSegment> segments = all.stream().map(TextSegment::from).toList();
+        return () -> {
+            out.rewind();
+            model.embedAll(segments).content().forEach(embedding -> out.put(embedding.vector()));
+            out.rewind();
+        };
     }
 
     /** Prints the range of the cosines, and fails for another model: all are above 0.9. */

@@ -11,7 +11,7 @@ final class Impls {
 
     /** Ours, then native peers, then those in Java. */
     private static final List<String> KNOWN = List.of(("multihead materialising paged bf16 f16 i8 mixed alone plain "
-                    + "onnxruntime onnxgqa onnxpadded onnxsingle onnxint8 crate djlbert onednn openblas pytorch jlama vectorops reducelanes scalar")
+                    + "onnxruntime onnxgqa onnxpadded onnxsingle langchain4j onnxint8 crate djlbert onednn openblas pytorch jlama vectorops reducelanes scalar")
             .split(" "));
 
     /** This library put together otherwise, or after other calls, which is compared with the same call alone. */

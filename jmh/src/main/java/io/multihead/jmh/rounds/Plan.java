@@ -118,7 +118,7 @@ public final class Plan {
         add(TrainingStepBench.class, "threads=1");
         add(SoftmaxBench.class, "columns=2048", "threads=1");
         add(ExponentialBench.class);
-        add(EmbeddingsBench.class, "threads=1");
+        add(EmbeddingsBench.class, "threads=1", "impl=multihead,multiheadids,onnxpadded,onnxsingle,onnxint8");
         add(EmbeddingsBench.class, "texts=1x128,32x128,32xragged", "threads=2");
         add(TokenizerBench.class);
         sample(AttentionDecodeBench.class, "keys=4096", "keyValueHeads=8", "threads=1", "impl=multihead,onnxruntime");
