@@ -13,7 +13,7 @@ import java.util.concurrent.FutureTask;
 /**
  * Reads a model on the calling thread and its tokenizer on another, where the Compute has one. The thread that is done first computes
  * with {@link SmallModel} until the other one is. Inflating and packing MiniLM takes 0.6 s; with the small model meanwhile, the first text
- * takes 0.25 instead of 0.45 s (AMD Zen 4, 2 cores). A mapped model takes 0.05 s, its tokenizer 0.3 s (AMD Zen 3, 2 cores).
+ * takes 0.13 instead of 0.26 s (AMD Zen 4, 2 cores). A mapped model takes 0.05 s, its tokenizer 0.3 s (AMD Zen 3, 2 cores).
  */
 final class ModelLoader implements LoopBody {
     private final Thread caller = Thread.currentThread();
