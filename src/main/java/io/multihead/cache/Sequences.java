@@ -108,7 +108,9 @@ final class Sequences {
             Sequence sequence = get(to[i]);
             long length = sequence.lengths[layer];
             long count = count(offsets, i, all);
-            long pages = Math.ceilDiv(length + count, (long) pool.pageTokens);
+            // tokens that a tensor repeats may be so many that the sum overflows, and they seem to need no page
+            long end = count > Long.MAX_VALUE - length ? Long.MAX_VALUE : length + count;
+            long pages = Math.ceilDiv(end, (long) pool.pageTokens);
             long missing = Math.max(0, pages - sequence.dropped - sequence.pageCount);
             if (missing + sequence.pageCount > quota) {
                 throw new CacheFullException(

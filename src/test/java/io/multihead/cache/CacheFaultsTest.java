@@ -137,6 +137,33 @@ class CacheFaultsTest {
         }
     }
 
+    /** As many tokens as a long counts, behind one that is there: their sum overflows, and a page that is shared must not be written. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void tokensBeyondALongFindNoRoom(boolean stored) {
+        Config config = Config.of(1, 1, 1);
+        KeyValueCache cache = KeyValueCache.paged(config, 1 << 20);
+        int shared = cache.open();
+        Tensor three = Tensor.of(new float[] {5, 6, 7}, 1, 1, 3, 1);
+        cache.append(SERIAL, 0, shared, three, three);
+        int fork = cache.fork(shared);
+        cache.truncate(fork, 1);
+        Tensor many = Tensor.of(new float[] {1}, 1, 1, 1, 1).broadcast(1, 1, Long.MAX_VALUE, 1);
+        StoredTokens manyStored = new StoredTokens(many.select(0, 0), many.select(0, 0), null, null);
+        CacheContents contents = CacheContents.of(cache);
+        assertThrows(CacheFullException.class, () -> {
+            if (stored) {
+                contents.appendStored(SERIAL, 0, fork, manyStored);
+            } else {
+                cache.append(SERIAL, 0, fork, many, many);
+            }
+        });
+        assertEquals(1, cache.length(0, fork));
+        Tensor kept = Tensor.of(new float[3], 1, 3, 1);
+        contents.read(SERIAL, 0, shared, 0, kept, Tensor.of(new float[3], 1, 3, 1));
+        assertArrayEquals(new float[] {5, 6, 7}, kept.toArray());
+    }
+
     private static Tensor pair(Tensor tensor) {
         return gaussian(2, tensor.dim(1), tensor.dim(2), tensor.dim(3), 5);
     }
