@@ -20,11 +20,12 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Memory is divided into pages, each with some tokens of all layers and heads (Kwon et al. 2023, section 4). Sequences that were
  * forked share pages until one of them writes. {@link #contiguous} allocates all its memory at once and never fails up to the length
- * that it was created for, unless sequences were forked, whose pages are copied when they are written; {@link #paged} takes pages as
- * they are needed, within a hard budget. Both hold native memory, {@link #bytesPerToken} for each token. It is that of an arena, which
- * the caller closes, of any size; or, where none is given, the garbage collector frees it after the cache, and the JVM's limit of direct
- * memory holds ({@code -XX:MaxDirectMemorySize}, else {@code -Xmx}). Lengths are rounded up to whole pages, 64 tokens in a paged cache
- * and 256 in a contiguous one. Memory once allocated is kept for later sequences.
+ * that it was created for, unless other sequences take its pages: forks, for which pages are copied when they are written, and those
+ * that are opened or loaded beyond the number it was created for. {@link #paged} takes pages as they are needed, within a hard budget.
+ * Both hold native memory, {@link #bytesPerToken} for each token. It is that of an arena, which the caller closes, of any size; or, where
+ * none is given, the garbage collector frees it after the cache, and the JVM's limit of direct memory holds
+ * ({@code -XX:MaxDirectMemorySize}, else {@code -Xmx}). Lengths are rounded up to whole pages, 64 tokens in a paged cache and 256 in a
+ * contiguous one. Memory once allocated is kept for later sequences.
  *
  * <p>A token is narrowed once, when it is appended: f32 as it is, bf16 and f16 to nearest even, i8 with one f32 scale per token,
  * head and side (largest absolute element over 127). Attention over a narrow cache equals attention over its widened
