@@ -72,4 +72,20 @@ class KeyValueViewTest {
                     () -> KeyValueView.packed(wrong, zeros(1, 3, 7, 4), packed));
         }
     }
+
+    /** Also where a page has the shape of the first page of keys, but values have another dim. */
+    @Test
+    void pagesOfAnotherShapeAreToldTheirOwn() {
+        Tensor key = zeros(3, 4, 6);
+        Tensor value = zeros(3, 4, 5);
+        Named.message(
+                "values[1]: shape [3, 4, 6]; expected [3, 4, 5], heads and tokens as of keys[0] [3, 4, 6]",
+                () -> KeyValueView.pages(List.of(key, key), List.of(value, key), 7));
+        Named.message(
+                "keys[1]: shape [3, 4, 5]; expected [3, 4, 6], heads and tokens as of keys[0] [3, 4, 6]",
+                () -> KeyValueView.pages(List.of(key, value), List.of(value, value), 7));
+        Named.message(
+                "values[0]: shape [3, 7, 5]; expected [3, 4, 5], heads and tokens as of keys[0] [3, 4, 6]",
+                () -> KeyValueView.pages(List.of(key), List.of(zeros(3, 7, 5)), 4));
+    }
 }

@@ -63,7 +63,8 @@ public final class PagedKeyValues implements KeyValueSource {
             throw Checks.fail(
                     argument,
                     "shape " + other.shape(),
-                    "expected [keyValueHeads, pageTokens, dim] as of the first key page " + first.shape());
+                    "expected [" + first.dim(0) + ", " + first.dim(1) + ", " + dim
+                            + "], heads and tokens as of keys[0] " + first.shape());
         }
     }
 
