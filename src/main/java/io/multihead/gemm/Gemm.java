@@ -65,7 +65,7 @@ public final class Gemm {
             Compute cpu, Tensor a, @Nullable Tensor b, @Nullable PackedWeights packed, Tensor c, GemmOptions options) {
         Checks.notNull(cpu, "cpu");
         Tensor left = options.transposeA() ? a.transpose(-2, -1) : a;
-        GemmChecks.requireOperands(cpu, left, b, packed, c);
+        GemmChecks.requireOperands(cpu, left, b, packed, c, options);
         GemmChecks.requireBias(cpu, c, options.bias());
         try (GemmCall call = Operation.open(cpu, CALL)) {
             call.bind(left, b, packed, c, options);

@@ -181,6 +181,27 @@ class GemmTest {
                 () -> PackedWeights.of(Tensor.of(new float[3])));
     }
 
+    /** Not the shapes that the options make of them. */
+    @Test
+    void errorsNameTheShapesThatWereGiven() {
+        Tensor c = matrix(2, 4);
+        GemmOptions left = GemmOptions.DEFAULT.withTransposeA(true);
+        GemmOptions right = GemmOptions.DEFAULT.withTransposeB(true);
+        Named.message(
+                "a: shape [3, 5] transposed; expected 2 rows, as in c [2, 4]",
+                () -> Gemm.multiply(CPU, matrix(3, 5), matrix(3, 4), c, left));
+        Named.message(
+                "a: shape [3, 5] transposed; expected 2 rows, as in c [2, 4]",
+                () -> Gemm.multiply(CPU, matrix(3, 5), PackedWeights.of(matrix(3, 4)), c, left));
+        Named.message(
+                "b: shape [4, 5] transposed with 5 rows and 4 columns; expected 3 rows as a has columns, and 4 columns, "
+                        + "as in c [2, 4]",
+                () -> Gemm.multiply(CPU, matrix(2, 3), matrix(4, 5), c, right));
+        Named.message(
+                "b: shape [2, 4, 3] transposed; expected batch axes as in c [2, 4], or 1",
+                () -> Gemm.multiply(CPU, matrix(2, 3), zeros(2, 4, 3), c, right));
+    }
+
     @Test
     void memoryThatCannotServeIsRefused() {
         float[] shared = new float[32];
