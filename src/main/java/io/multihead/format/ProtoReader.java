@@ -181,7 +181,8 @@ final class ProtoReader {
     private long length() throws IOException {
         require(BYTES);
         long length = varint();
-        if (length < 0 || end != Long.MAX_VALUE && length > end - position()) {
+        // one that ended at 2^63 - 1 would seem to be the outermost message, which ends where the stream does
+        if (length < 0 || length > end - position() || length == Long.MAX_VALUE - position()) {
             throw fail("a field of " + Long.toUnsignedString(length) + " bytes", "expected one within its message");
         }
         return length;

@@ -109,6 +109,20 @@ class OnnxWireTest {
         assertFails("onnx: at byte 3: ends too early; expected more bytes", model);
     }
 
+    /** A graph that claims to go on to byte 2^63 - 1 was taken for the whole file, wherever that ends. */
+    @Test
+    void lengthsToTheEndOfALongAreRefused() {
+        byte[] graph =
+                new OnnxFile().message(5, OnnxFile.tensor("a", new float[1], 1)).bytes();
+        int start = 10; // a tag, and a length of 9 bytes
+        for (long length : new long[] {Long.MAX_VALUE - start - 1, Long.MAX_VALUE - start, Long.MAX_VALUE, -1}) {
+            byte[] head = new OnnxFile().length(7, length).bytes();
+            byte[] file = Arrays.copyOf(head, head.length + graph.length);
+            System.arraycopy(graph, 0, file, head.length, graph.length);
+            assertThrows(IllegalArgumentException.class, () -> read(file), "length " + length);
+        }
+    }
+
     /** The most floats of an array; a file that claims them and ends after some bytes. */
     @Test
     void moreFloatsThanAnArrayHoldsAreRefused() {
