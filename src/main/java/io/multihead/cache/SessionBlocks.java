@@ -12,33 +12,35 @@ import java.util.Map;
  * sequence is made of. A block that sequences share is there once, whatever the size of pages.
  */
 final class SessionBlocks {
-    /** Tokens of a block: pages of any cache are whole blocks. */
+    /** Tokens of a block, as many as a long has bits: pages of any cache are whole blocks. */
     static final int TOKENS = KeyValueSpan.MIN_PANEL_KEYS;
 
     /** One block: where it is, and which of its tokens any of its sequences still has. */
     private static final class Block {
         final int page;
         final int start;
-        int from = TOKENS;
-        final int[] to;
+        /** By layer, a bit for each token that some sequence has; between them are tokens that one has truncated and another dropped. */
+        final long[] kept;
+
         int number = -1;
 
         Block(int page, int start, int layers) {
             this.page = page;
             this.start = start;
-            to = new int[layers];
+            kept = new long[layers];
         }
 
         /** Adds the tokens of a sequence of which this block begins with {@code token}. */
         void use(Sequence sequence, long token) {
             int first = Math.clamp(sequence.firstKey - token, 0, TOKENS);
-            for (int layer = 0; layer < to.length; layer++) {
+            for (int layer = 0; layer < kept.length; layer++) {
                 int end = Math.clamp(sequence.lengths[layer] - token, 0, TOKENS);
-                if (first < end) {
-                    from = Math.min(from, first);
-                    to[layer] = Math.max(to[layer], end);
-                }
+                kept[layer] |= first < end ? -1L >>> TOKENS - (end - first) << first : 0;
             }
+        }
+
+        boolean isEmpty() {
+            return Arrays.stream(kept).allMatch(tokens -> tokens == 0);
         }
     }
 
@@ -54,7 +56,7 @@ final class SessionBlocks {
             sequences.add(blocks(sequence, all));
         }
         for (Block block : all.values()) {
-            if (block.from < TOKENS) {
+            if (!block.isEmpty()) {
                 block.number = used.size();
                 used.add(block);
             }
@@ -94,12 +96,17 @@ final class SessionBlocks {
                 .toArray();
     }
 
-    /** Adds a run for the tokens of each block that one layer has. */
+    /** Adds runs for the tokens of each block that one layer has. */
     void addRuns(PageCopy call, int layer) {
         for (Block block : used) {
-            int tokens = block.to[layer] - block.from;
-            if (tokens > 0) {
-                call.add(block.page, block.start + block.from, tokens, (long) block.number * TOKENS + block.from);
+            int from = 0;
+            for (long rest = block.kept[layer]; rest != 0; ) {
+                int gap = Long.numberOfTrailingZeros(rest);
+                int tokens = Long.numberOfTrailingZeros(~(rest >>> gap));
+                from += gap;
+                call.add(block.page, block.start + from, tokens, (long) block.number * TOKENS + from);
+                from += tokens;
+                rest = gap + tokens < TOKENS ? rest >>> gap + tokens : 0;
             }
         }
     }

@@ -121,6 +121,33 @@ class CacheSessionTest {
         }
     }
 
+    /** One sequence has the first tokens of a block and one the last, which they still share: nobody has those between. */
+    @Test
+    void aFileHoldsNoTokensBetweenThoseThatSequencesHave() throws IOException {
+        Config config = config(DType.F32);
+        KeyValueCache cache = KeyValueCache.paged(config, 1L << 20);
+        int start = cache.open();
+        append(cache, start, 64, 1);
+        int end = cache.fork(start);
+        cache.truncate(start, 10);
+        cache.slide(end, 40);
+        Path file = folder.resolve("session");
+        CacheSession.save(CPU, cache, file, start, end);
+        try (Arena arena = Arena.ofConfined()) {
+            Safetensors saved = Safetensors.map(file, arena);
+            for (String name : List.of("layer.0.key", "layer.1.key", "layer.0.value", "layer.1.value")) {
+                Tensor tensor = saved.get(name);
+                for (int token = 0; token < 64; token++) {
+                    boolean kept = token < 10 || token >= 40;
+                    assertEquals(kept, tensor.get(1, token, 0) != 0, name + ", token " + token);
+                }
+            }
+        }
+        KeyValueCache loaded = KeyValueCache.paged(config, 1L << 20);
+        assertArrayEquals(new int[] {0, 1}, CacheSession.load(CPU, loaded, file));
+        assertEquals(decode(cache, start, end), decode(loaded, 0, 1));
+    }
+
     /** Pages of 512 tokens, which another sequence has filled before. */
     @Test
     void aFileHoldsNothingOfAnotherSequenceOrOfBlocksWithoutTokens() throws IOException {
