@@ -6,6 +6,7 @@ import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.ScratchKey;
 import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.RowOps;
+import io.multihead.internal.kernel.ScoreGradient;
 import io.multihead.internal.kernel.WideRows;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
@@ -128,13 +129,22 @@ public final class TensorMath {
      * double, the elements of a row first, then the rows of a group.
      */
     public static void groupDots(Compute cpu, Tensor a, Tensor b, long groups, GroupSums to) {
+        groupDots(cpu, a, b, false, groups, to);
+    }
+
+    /** The same for weights and their gradients: where a weight is 0, as a hidden key's is, its gradient may be anything. */
+    public static void weightedSums(Compute cpu, Tensor weights, Tensor gradients, long groups, GroupSums to) {
+        groupDots(cpu, weights, gradients, true, groups, to);
+    }
+
+    private static void groupDots(Compute cpu, Tensor a, Tensor b, boolean dropsZeros, long groups, GroupSums to) {
         RowView first = RowView.of(a, 1);
         RowView second = RowView.of(b, 1);
         long rows = groups == 0 ? 0 : first.count() / groups;
         RowLoop.run(cpu, groups, (group, scratch) -> {
             double sum = 0;
             for (long row = group * rows; row < (group + 1) * rows; row++) {
-                sum += addDot(0, first, second, row, scratch);
+                sum += addDot(0, first, second, dropsZeros, row, scratch);
             }
             to.accept(group, sum);
         });
@@ -147,18 +157,21 @@ public final class TensorMath {
         double sum = 0;
         try (SingleCall call = SingleCall.open(cpu)) {
             for (long row = 0; row < first.count(); row++) {
-                sum = addDot(sum, first, second, row, call.workspace());
+                sum = addDot(sum, first, second, false, row, call.workspace());
             }
         }
         return sum;
     }
 
-    private static double addDot(double sum, RowView a, RowView b, long row, Workspace scratch) {
+    private static double addDot(double sum, RowView a, RowView b, boolean dropsZeros, long row, Workspace scratch) {
         int length = (int) a.length();
         float[] first = scratch.floats(ROW, RowView.room(length));
         float[] second = scratch.floats(OTHER, RowView.room(length));
         a.read(scratch.packer(), row, first);
         b.read(scratch.packer(), row, second);
+        if (dropsZeros) {
+            ScoreGradient.dropWhereZero(second, first, ElementwiseCall.padded(length));
+        }
         return WideRows.dotInOrder(sum, first, second, length);
     }
 }

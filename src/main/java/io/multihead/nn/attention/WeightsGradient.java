@@ -40,7 +40,7 @@ final class WeightsGradient {
         long heads = weights.dim(1);
         long queries = weights.dim(2);
         Tensor sums = scratch.f64(weights.dim(0), heads, queries);
-        TensorMath.groupDots(
+        TensorMath.weightedSums(
                 cpu,
                 weights,
                 gradients,

@@ -1,15 +1,19 @@
 package io.multihead.nn.attention;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.attention.AttentionDropout;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.AttentionOutputs;
+import io.multihead.attention.Mask;
 import io.multihead.compute.Compute;
 import io.multihead.internal.nn.TensorArena;
 import io.multihead.support.TestTensors;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Random;
@@ -69,5 +73,34 @@ class ExtraKeysTest {
         assertEquals(5, merged[0]);
         assertEquals(2, merged[1]);
         assertEquals(3, merged(3, 2, Double.NEGATIVE_INFINITY)[0]);
+    }
+
+    /** Returns the input's gradient by a loss on causal weights, whose gradient beyond a query's position is given. */
+    private static float[] throughWeights(double hidden) {
+        MultiHeadConfig config = MultiHeadConfig.of(8, 2).withZeroKey(true);
+        MultiHeadAttention layer = MultiHeadAttention.initialise(config, 1, Arena.ofAuto());
+        Tensor x = TestTensors.random(new Random(1), 1, 3, 8);
+        Tensor upstream = TestTensors.random(new Random(2), 1, 2, 3, 4);
+        for (int head = 0; head < 2; head++) {
+            upstream.slice(1, head, head + 1).slice(2, 0, 1).slice(3, 1, 3).fill(hidden);
+            upstream.slice(1, head, head + 1).slice(2, 1, 2).slice(3, 2, 3).fill(hidden);
+        }
+        MultiHeadOutputs outputs = MultiHeadOutputs.of(TestTensors.zeros(DType.F32, 1, 3, 8))
+                .withHeadWeights(TestTensors.zeros(DType.F32, 1, 2, 3, 4));
+        MultiHeadOutputs given =
+                MultiHeadOutputs.of(TestTensors.zeros(DType.F32, 1, 3, 8)).withHeadWeights(upstream);
+        Tensor dx = TestTensors.zeros(DType.F32, 1, 3, 8);
+        try (MultiHeadPass pass = layer.record(CPU, MultiHeadInputs.of(x).withMask(Mask.CAUSAL), outputs, 0)) {
+            pass.backward(given, MultiHeadGradients.of(dx), Map.of());
+        }
+        return dx.toArray();
+    }
+
+    @Test
+    void theGradientOfAHiddenWeightMayBeAnything() {
+        float[] expected = throughWeights(0);
+        assertTrue(expected[0] != 0, "the loss depends on the input");
+        assertArrayEquals(expected, throughWeights(Double.NaN));
+        assertArrayEquals(expected, throughWeights(Double.POSITIVE_INFINITY));
     }
 }
