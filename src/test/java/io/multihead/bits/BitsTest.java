@@ -53,7 +53,7 @@ class BitsTest {
 
     @Test
     void layers() throws IOException {
-        check("layers", "9d97f10799e27cad", LayerBits::run);
+        check("layers", "771be7296d5e2cc3", LayerBits::run);
     }
 
     @Test

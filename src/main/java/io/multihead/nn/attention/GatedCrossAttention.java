@@ -9,10 +9,12 @@ import io.multihead.internal.exec.Execution;
 import io.multihead.internal.nn.InitialTensors;
 import io.multihead.internal.nn.TensorArena;
 import io.multihead.internal.nn.TensorMath;
+import io.multihead.nn.Dropout;
 import io.multihead.nn.FeedForward;
 import io.multihead.nn.Layer;
 import io.multihead.nn.LayerNorm;
 import io.multihead.nn.Sequence;
+import io.multihead.nn.Sequence.Part;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -26,7 +28,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Gated cross-attention (Alayrac et al. 2022, "Flamingo", section 2.2 and appendix A.1.2): {@code y = x + tanh(attn_gate)
  * attention(norm(x), media)}, then {@code y + tanh(ff_gate) feedForward(norm(y))}. With gates of 0, as they start, the block is
- * the identity and a frozen model around it computes what it did before.
+ * the identity and a frozen model around it computes what it did before. In training, dropout comes before the gates.
  *
  * <p>Parameters: {@code attn.*}, {@code attn_norm.*}, {@code attn_gate} {@code [1]}, {@code ff.linear1.*}, {@code ff.linear2.*},
  * {@code ff_norm.*}, {@code ff_gate} {@code [1]}. Thread-safe in inference. Not a {@link Layer}, as it has two inputs.
@@ -41,8 +43,8 @@ public final class GatedCrossAttention {
     /**
      * {@return a block with given parameters}
      *
-     * @param config of attention (with the media's width as key and value input), feed-forward network and normalisation;
-     *     {@code normFirst} is ignored, since the block always normalises first
+     * @param config of attention (with the media's width as key and value input), feed-forward network, normalisation and
+     *     dropout; {@code normFirst} is ignored, since the block always normalises first
      * @param parameters gives the tensor of a name; shared, not copied
      * @throws IllegalArgumentException if a parameter is missing, or a shape or element type does not fit
      */
@@ -67,9 +69,13 @@ public final class GatedCrossAttention {
         network.parameters().forEach((name, tensor) -> named.put("ff." + name, tensor));
         norm.parameters().forEach((name, tensor) -> named.put("ff_norm." + name, tensor));
         named.put(GatedParts.FEED_FORWARD_GATE, gate(GatedParts.FEED_FORWARD_GATE, parameters));
-        Layer feedForward = Sequence.of(new Sequence.Part("ff_norm.", norm), new Sequence.Part("ff.", network));
+        Dropout dropout = config.dropout() > 0 ? Dropout.of(config.dropout()) : null;
+        Part first = new Part("ff_norm.", norm);
+        Part second = new Part("ff.", network);
+        Layer feedForward =
+                dropout == null ? Sequence.of(first, second) : Sequence.of(first, second, new Part("", dropout));
         return new GatedCrossAttention(
-                new GatedParts(attention, attentionNorm, feedForward, Collections.unmodifiableMap(named)));
+                new GatedParts(attention, attentionNorm, dropout, feedForward, Collections.unmodifiableMap(named)));
     }
 
     /**

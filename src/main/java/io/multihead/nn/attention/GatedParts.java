@@ -1,20 +1,27 @@
 package io.multihead.nn.attention;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.nn.Dropout;
 import io.multihead.nn.Layer;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The parts of gated cross-attention.
  *
  * @param attention of normalised tokens to media
  * @param attentionNorm normalises the tokens
- * @param feedForward the feed-forward network behind its normalisation
+ * @param attentionDropout behind attention in training; null for none
+ * @param feedForward the feed-forward network behind its normalisation, and dropout
  * @param parameters of all parts, and the gates
  */
 record GatedParts(
-        MultiHeadAttention attention, Layer attentionNorm, Layer feedForward, Map<String, Tensor> parameters) {
+        MultiHeadAttention attention,
+        Layer attentionNorm,
+        @Nullable Dropout attentionDropout,
+        Layer feedForward,
+        Map<String, Tensor> parameters) {
     static final String ATTENTION_GATE = "attn_gate";
     static final String FEED_FORWARD_GATE = "ff_gate";
 

@@ -5,6 +5,7 @@ import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.nn.SplitMix64;
 import io.multihead.internal.nn.TensorArena;
 import io.multihead.internal.nn.TensorMath;
+import io.multihead.nn.Dropout;
 import io.multihead.nn.Gradients;
 import io.multihead.nn.Pass;
 import io.multihead.tensor.Tensor;
@@ -23,6 +24,7 @@ public final class GatedPass implements Pass {
     private final Tensor transformed;
     private final Pass norm;
     private final MultiHeadPass attention;
+    private final @Nullable Pass attentionDropout;
     private final Pass feedForward;
     private final TensorArena kept;
     private boolean open = true;
@@ -33,12 +35,15 @@ public final class GatedPass implements Pass {
         this.inputs = inputs;
         kept = new TensorArena(cpu);
         Tensor normalised = likeInput(kept);
-        attended = likeInput(kept);
+        Tensor whole = likeInput(kept);
+        Dropout dropout = parts.attentionDropout();
+        attended = dropout == null ? whole : likeInput(kept);
         transformed = likeInput(kept);
         Tensor middle = likeInput(kept);
         norm = parts.attentionNorm().record(cpu, inputs.query(), normalised);
         attention = parts.attention()
-                .record(cpu, inputs.withQuery(normalised), MultiHeadOutputs.of(attended), SplitMix64.seedOf(seed, 0));
+                .record(cpu, inputs.withQuery(normalised), MultiHeadOutputs.of(whole), SplitMix64.seedOf(seed, 0));
+        attentionDropout = dropout == null ? null : dropout.record(cpu, whole, attended, SplitMix64.seedOf(seed, 2));
         TensorMath.addScaled(cpu, inputs.query(), attended, parts.attentionFactor(), middle);
         feedForward = parts.feedForward().record(cpu, middle, transformed, SplitMix64.seedOf(seed, 1));
         TensorMath.addScaled(cpu, middle, transformed, parts.feedForwardFactor(), y);
@@ -93,6 +98,10 @@ public final class GatedPass implements Pass {
         factor = parts.attentionFactor();
         TensorMath.scale(cpu, middle, factor, branch);
         addGate(gradients.get(GatedParts.ATTENTION_GATE), factor, middle, attended);
+        Tensor upstream = attentionDropout == null ? branch : likeInput(scratch);
+        if (attentionDropout != null) {
+            attentionDropout.backward(branch, upstream);
+        }
         // attention saw the normalised x as query, so what the keys contribute to x is a gradient of its own
         boolean mediaIsX = inputs.key() == inputs.query() && inputGradients.query() != null;
         Tensor media = mediaIsX ? likeInput(scratch) : inputGradients.key();
@@ -100,7 +109,7 @@ public final class GatedPass implements Pass {
                 .withScoreBias(inputGradients.scoreBias())
                 .withHeadMask(inputGradients.headMask())
                 .withSinks(inputGradients.sinks());
-        attention.backward(branch, to, Gradients.under("attn.", gradients));
+        attention.backward(upstream, to, Gradients.under("attn.", gradients));
         norm.backward(through, branch, Gradients.under("attn_norm.", gradients));
         if (mediaIsX && media != null) {
             TensorMath.add(cpu, branch, media, branch);
@@ -139,6 +148,9 @@ public final class GatedPass implements Pass {
         open = false;
         norm.close();
         attention.close();
+        if (attentionDropout != null) {
+            attentionDropout.close();
+        }
         feedForward.close();
         kept.close();
     }

@@ -249,10 +249,63 @@ class TransformerBlockTest {
         alongARandomDirection("x", x, dx, () -> loss(block, MultiHeadInputs.of(x), dy), random);
     }
 
+    /** Behind attention and the feed-forward network, as in a block: nothing but the residual connections is left. */
+    @Test
+    void gatedDropoutOfOneLeavesTheInput() {
+        TransformerBlock.Config all =
+                TransformerBlock.Config.of(12, 3, 20).withDropout(1).withAttention(MultiHeadConfig.of(12, 3));
+        GatedCrossAttention block = gated(0.7, all);
+        Tensor x = TestTensors.random(new Random(1), 2, 5, 12);
+        Tensor dy = TestTensors.random(new Random(3), 2, 5, 12);
+        Tensor y = zeros(2, 5, 12);
+        Tensor dx = zeros(2, 5, 12);
+        Tensor gate = zeros(1);
+        try (GatedPass pass = block.record(CPU, MultiHeadInputs.of(x), y, 0)) {
+            pass.backward(dy, dx, Map.of("attn_gate", gate));
+        }
+        assertArrayEquals(x.toArray(), y.toArray());
+        assertArrayEquals(dy.toArray(), dx.toArray());
+        assertEquals(0, gate.get(0));
+    }
+
+    /** The bound is that of {@link #gatedGradientsEqualDifferences}. */
+    @Test
+    void gatedGradientsWithDropoutEqualDifferences() {
+        GatedCrossAttention block = gated(
+                0.7,
+                TransformerBlock.Config.of(12, 3, 20)
+                        .withActivation(FeedForward.Activation.GELU)
+                        .withDropout(0.3));
+        Random random = new Random(5);
+        Tensor x = TestTensors.random(random, 2, 5, 12);
+        Tensor dy = TestTensors.random(random, 2, 5, 12);
+        Tensor y = zeros(2, 5, 12);
+        Tensor dx = zeros(2, 5, 12);
+        Map<String, Tensor> gradients = new java.util.LinkedHashMap<>();
+        block.parameters()
+                .forEach((name, tensor) ->
+                        gradients.put(name, zeros(tensor.shape().toArray())));
+        try (GatedPass pass = block.record(CPU, MultiHeadInputs.of(x), y, 8)) {
+            pass.backward(dy, dx, gradients);
+        }
+        DoubleSupplier loss = () -> {
+            Tensor out = zeros(2, 5, 12);
+            block.record(CPU, MultiHeadInputs.of(x), out, 8).close();
+            return dot(out, dy);
+        };
+        alongARandomDirection("x", x, dx, loss, random);
+        block.parameters()
+                .forEach((name, tensor) -> alongARandomDirection(name, tensor, gradients.get(name), loss, random));
+    }
+
     private static double loss(GatedCrossAttention block, MultiHeadInputs inputs, Tensor dy) {
         Tensor out = zeros(2, 5, 12);
         block.parametersChanged();
         block.forward(CPU, inputs, out);
+        return dot(out, dy);
+    }
+
+    private static double dot(Tensor out, Tensor dy) {
         double sum = 0;
         for (int i = 0; i < 120; i++) {
             sum += (double) out.toArray()[i] * dy.toArray()[i];
@@ -299,9 +352,14 @@ class TransformerBlockTest {
     }
 
     private static GatedCrossAttention gated(double gate, long mediaDim) {
-        TransformerBlock.Config config = TransformerBlock.Config.of(12, 3, 20)
-                .withAttention(MultiHeadConfig.of(12, 3).withInputDims(mediaDim, mediaDim))
-                .withActivation(FeedForward.Activation.GELU);
+        return gated(
+                gate,
+                TransformerBlock.Config.of(12, 3, 20)
+                        .withAttention(MultiHeadConfig.of(12, 3).withInputDims(mediaDim, mediaDim))
+                        .withActivation(FeedForward.Activation.GELU));
+    }
+
+    private static GatedCrossAttention gated(double gate, TransformerBlock.Config config) {
         Map<String, Tensor> made = new java.util.LinkedHashMap<>();
         Random random = new Random(9);
         MultiHeadAttention.initialise(config.attention(), 3, Arena.ofAuto())
