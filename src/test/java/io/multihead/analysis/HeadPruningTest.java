@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import io.multihead.analysis.AttentionCost.Component;
 import io.multihead.nn.attention.MultiHeadConfig;
 import io.multihead.tensor.Tensor;
+import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -55,16 +56,37 @@ class HeadPruningTest {
 
     @Test
     void whatTheModelSeesIsACopy() {
-        HeadPruning.greedy(
+        HeadPruning.Result expected = HeadPruning.greedy(2, 3, HeadPruningTest::accuracy, kept -> WORTH, 0.01);
+        HeadPruning.Result result = HeadPruning.greedy(2, 3, HeadPruningTest::spoil, kept -> WORTH, 0.01);
+        assertEquals(expected.steps(), result.steps());
+        assertArrayEquals(expected.kept(), result.kept());
+        result = HeadPruning.greedy(
                 2,
                 3,
+                HeadPruningTest::accuracy,
                 kept -> {
-                    double accuracy = accuracy(kept);
-                    kept[0][0] = false;
-                    return accuracy;
+                    spoil(kept);
+                    return WORTH;
                 },
-                kept -> WORTH,
                 0.01);
+        assertEquals(expected.steps(), result.steps());
+        assertArrayEquals(expected.kept(), result.kept());
+        assertArrayEquals(
+                HeadPruning.ablation(2, 3, HeadPruningTest::accuracy),
+                HeadPruning.ablation(2, 3, HeadPruningTest::spoil));
+    }
+
+    /** Returns the accuracy and silences all heads of what it was given. */
+    private static double spoil(boolean[][] kept) {
+        double accuracy = accuracy(kept);
+        for (boolean[] layer : kept) {
+            Arrays.fill(layer, false);
+        }
+        return accuracy;
+    }
+
+    @Test
+    void badNumbersAreRefused() {
         assertThrows(
                 IllegalArgumentException.class, () -> HeadPruning.greedy(2, 3, kept -> 1, kept -> WORTH, Double.NaN));
         assertThrows(IllegalArgumentException.class, () -> HeadPruning.greedy(0, 3, kept -> 1, kept -> WORTH, 0));
