@@ -52,7 +52,8 @@ public final class FeedForward implements Layer {
      * @param dropout rate behind the activation, in training
      * @param parameters gives the tensor of a name; shared, not copied
      * @return the network
-     * @throws IllegalArgumentException if a parameter is missing, or a shape or element type does not fit
+     * @throws IllegalArgumentException if a parameter is missing, a shape or element type does not fit, a size is below 1, or the
+     *     rate is no probability
      */
     public static FeedForward of(
             long embedDim,
@@ -64,13 +65,15 @@ public final class FeedForward implements Layer {
         Checks.atLeast(hidden, 1, "hidden");
         Checks.notNull(activation, "activation");
         Checks.notNull(parameters, "parameters");
+        if (!(dropout >= 0 && dropout <= 1)) {
+            throw Checks.fail("dropout", String.valueOf(dropout), "expected 0 to 1");
+        }
         Part first = new Part("linear1.", linear("linear1.", hidden, embedDim, parameters));
         Part second = new Part("linear2.", linear("linear2.", embedDim, hidden, parameters));
         Part middle = new Part("", activation.layer());
-        Dropout drop = Dropout.of(dropout);
         return new FeedForward(
                 dropout > 0
-                        ? Sequence.of(first, middle, new Part("", drop), second)
+                        ? Sequence.of(first, middle, new Part("", Dropout.of(dropout)), second)
                         : Sequence.of(first, middle, second));
     }
 

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.faults.Named;
 import io.multihead.nn.attention.GatedCrossAttention;
 import io.multihead.nn.attention.MultiHeadInputs;
 import io.multihead.nn.attention.TransformerBlock;
@@ -46,6 +47,15 @@ class InitialiseTest {
         assertUniform(drawn.get("linear1.bias"), 1 / 8.0);
         assertUniform(drawn.get("linear2.weight"), 1 / 16.0);
         assertUniform(drawn.get("linear2.bias"), 1 / 16.0);
+    }
+
+    @Test
+    void aRateThatIsNoProbabilityIsNamed() {
+        for (double dropout : new double[] {-0.1, 1.5, Double.NaN}) {
+            Named.message(
+                    "dropout: " + dropout + "; expected 0 to 1",
+                    () -> FeedForward.initialise(4, 8, FeedForward.Activation.GELU, dropout, 3, arena));
+        }
     }
 
     @Test
