@@ -182,7 +182,8 @@ public final class MultiHeadConfig {
     }
 
     /**
-     * {@return this configuration with or without a learned key and value after the projected ones}
+     * {@return this configuration with or without a learned key and value after the projected ones} Of the options, scale, soft-cap
+     * and dropout hold for its score too; masks, linear biases and modifiers do not.
      *
      * @param keyValueBias whether they are there
      */
@@ -191,7 +192,8 @@ public final class MultiHeadConfig {
     }
 
     /**
-     * {@return this configuration with or without a key and value of zeros after all others}
+     * {@return this configuration with or without a key and value of zeros after all others} Options hold for its score as for that of
+     * {@link #withKeyValueBias}.
      *
      * @param zeroKey whether they are there
      */
@@ -224,9 +226,10 @@ public final class MultiHeadConfig {
     }
 
     /**
-     * {@return this configuration with another scale, or a mask for every call}
+     * {@return this configuration with another scale, a mask for every call, or changes of scores}
      *
-     * @param attention scale, mask and dropout
+     * @param attention replaces the former options, the rate of {@link #withDropout} among them; the seed of its dropout is not used,
+     *     as that of a recorded call takes its place
      */
     public MultiHeadConfig withOptions(AttentionOptions attention) {
         return new MultiHeadConfig(new Options(
@@ -361,7 +364,7 @@ public final class MultiHeadConfig {
     }
 
     /**
-     * Returns the scale, and the mask and dropout of every call.
+     * Returns the scale, and the mask, dropout and changes of scores of every call.
      *
      * @return the options of attention
      */

@@ -8,6 +8,7 @@ import io.multihead.attention.AttentionDropout;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.Mask;
+import io.multihead.attention.ScoreOptions;
 import io.multihead.compute.Compute;
 import io.multihead.internal.nn.TensorArena;
 import io.multihead.support.TestTensors;
@@ -73,6 +74,24 @@ class ExtraKeysTest {
         assertEquals(5, merged[0]);
         assertEquals(2, merged[1]);
         assertEquals(3, merged(3, 2, Double.NEGATIVE_INFINITY)[0]);
+    }
+
+    @Test
+    void aModifierDoesNotChangeTheirScores() {
+        MultiHeadConfig config = MultiHeadConfig.of(8, 2).withKeyValueBias(true).withZeroKey(true);
+        ScoreOptions hidden =
+                ScoreOptions.NONE.withModifier((batch, head, query, key, score) -> Float.NEGATIVE_INFINITY);
+        MultiHeadAttention layer = MultiHeadAttention.initialise(
+                config.withOptions(AttentionOptions.DEFAULT.withScores(hidden)), 1, Arena.ofAuto());
+        Tensor weights = TestTensors.zeros(DType.F32, 1, 3, 5);
+        layer.forward(
+                CPU,
+                MultiHeadInputs.of(TestTensors.random(new Random(1), 1, 3, 8)),
+                MultiHeadOutputs.of(TestTensors.zeros(DType.F32, 1, 3, 8)).withAverageWeights(weights));
+        for (int query = 0; query < 3; query++) {
+            assertEquals(0, weights.get(0, query, 0) + weights.get(0, query, 1) + weights.get(0, query, 2));
+            assertEquals(1, weights.get(0, query, 3) + weights.get(0, query, 4), 0x1p-20);
+        }
     }
 
     /** Returns the input's gradient by a loss on causal weights, whose gradient beyond a query's position is given. */
