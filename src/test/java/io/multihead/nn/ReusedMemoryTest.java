@@ -1,7 +1,9 @@
 package io.multihead.nn;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import io.multihead.attention.PackedSequences;
 import io.multihead.compute.Compute;
 import io.multihead.internal.call.Operation;
 import io.multihead.nn.attention.MultiHeadAttention;
@@ -13,6 +15,7 @@ import io.multihead.support.Layout;
 import io.multihead.support.TestTensors;
 import io.multihead.support.Trained;
 import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
@@ -59,6 +62,23 @@ class ReusedMemoryTest {
         MultiHeadAttention layer = MultiHeadAttention.initialise(config, 1, Arena.ofAuto());
         Tensor x = TestTensors.random(new Random(2), 2, 5, 12);
         assertArrayEquals(averageWeights(Compute.serial(), layer, x), averageWeights(poisoned(), layer, x));
+    }
+
+    /** The second sequence has one key less than the first: its weight there is 0. */
+    @Test
+    void weightsBeyondARecordedSequenceNeverSeeWhatArraysHeld() {
+        MultiHeadAttention layer = MultiHeadAttention.initialise(MultiHeadConfig.of(12, 3), 1, Arena.ofAuto());
+        MultiHeadInputs inputs = MultiHeadInputs.of(TestTensors.random(new Random(2), 5, 12))
+                .withSequences(PackedSequences.ofLengths(3, 2));
+        Tensor weights = TestTensors.guarded(DType.F32, false, 3, 5, 3);
+        MultiHeadOutputs outputs =
+                MultiHeadOutputs.of(storage.allocate(Shape.of(5, 12))).withHeadWeights(weights);
+        layer.record(poisoned(), inputs, outputs, 0).close();
+        for (int head = 0; head < 3; head++) {
+            assertEquals(0, weights.get(head, 3, 2));
+            assertEquals(0, weights.get(head, 4, 2));
+            assertEquals(1, weights.get(head, 4, 0) + weights.get(head, 4, 1), 0x1p-20);
+        }
     }
 
     private static float[] averageWeights(Compute cpu, MultiHeadAttention layer, Tensor x) {

@@ -16,8 +16,11 @@ import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /** Attention to the extra keys merged with that to the others where one of them, or both, count nothing. */
@@ -74,6 +77,30 @@ class ExtraKeysTest {
         assertEquals(5, merged[0]);
         assertEquals(2, merged[1]);
         assertEquals(3, merged(3, 2, Double.NEGATIVE_INFINITY)[0]);
+    }
+
+    /** One key of value (1, 0) and an extra one of value (0, 1) with equal weights: the output says which of them were dropped. */
+    @Test
+    void theyAreDroppedIndependentlyOfTheFirstKeys() {
+        MultiHeadConfig config = MultiHeadConfig.of(2, 1).withKeyValueBias(true).withDropout(0.5);
+        Map<String, Tensor> parameters = Map.of(
+                LayerParameters.FUSED_WEIGHT, TestTensors.zeros(DType.F32, 6, 2),
+                LayerParameters.INPUT_BIAS, Tensor.of(new float[] {0, 0, 0, 0, 1, 0}, 6),
+                LayerParameters.KEY_BIAS, TestTensors.zeros(DType.F32, 1, 1, 2),
+                LayerParameters.VALUE_BIAS, Tensor.of(new float[] {0, 1}, 1, 1, 2),
+                LayerParameters.OUTPUT_WEIGHT, Tensor.of(new float[] {1, 0, 0, 1}, 2, 2),
+                LayerParameters.OUTPUT_BIAS, TestTensors.zeros(DType.F32, 2));
+        MultiHeadInputs inputs =
+                MultiHeadInputs.of(TestTensors.zeros(DType.F32, 1, 100, 2), TestTensors.zeros(DType.F32, 1, 1, 2));
+        Tensor y = TestTensors.zeros(DType.F32, 1, 100, 2);
+        MultiHeadAttention.of(config, parameters::get)
+                .record(CPU, inputs, MultiHeadOutputs.of(y), 3)
+                .close();
+        Set<List<Double>> seen = new HashSet<>();
+        for (int query = 0; query < 100; query++) {
+            seen.add(List.of(y.get(0, query, 0), y.get(0, query, 1)));
+        }
+        assertEquals(Set.of(List.of(0.0, 0.0), List.of(0.0, 1.0), List.of(1.0, 0.0), List.of(1.0, 1.0)), seen);
     }
 
     @Test
