@@ -106,6 +106,28 @@ class BackwardWorkTest {
         }
     }
 
+    /** Where one tensor is several inputs, its gradient is a sum, which is rounded once. */
+    @Test
+    void aNarrowGradientIsTheRoundedOne() {
+        MultiHeadInputs[] calls = {
+            MultiHeadInputs.of(x, media), MultiHeadInputs.of(x, x, TestTensors.random(random, 2, 5, 12))
+        };
+        for (MultiHeadInputs inputs : calls) {
+            boolean key = inputs.key() != inputs.query();
+            Tensor[] exact = gradients(inputs, true, key, false);
+            Tensor[] narrow = {
+                TestTensors.zeros(DType.BF16, 2, 5, 12), key ? TestTensors.zeros(DType.BF16, 2, 7, 12) : null
+            };
+            try (MultiHeadPass pass = layer.record(CPU, inputs, MultiHeadOutputs.of(zeros(2, 5, 12)), 0)) {
+                pass.backward(dy, MultiHeadGradients.of(narrow[0], narrow[1]), Map.of());
+            }
+            for (int i = 0; i < (key ? 2 : 1); i++) {
+                Tensor rounded = exact[i].copy(Arena.ofAuto(), DType.BF16);
+                assertArrayEquals(rounded.toArray(), narrow[i].toArray());
+            }
+        }
+    }
+
     private Tensor[] gradients(MultiHeadInputs inputs, boolean query, boolean key, boolean value) {
         Tensor[] to = {
             query ? zeros(inputs.query().shape().toArray()) : null,

@@ -65,6 +65,17 @@ class SlicedSequenceTest {
         assertArrayEquals(expected.toArray(), y.toArray());
     }
 
+    /** The input's leading axes can be seen as one, the output's cannot. */
+    @Test
+    void outputsWithGapsBetweenSequencesHaveTheSameBits() {
+        Sequence layers = Sequence.of("", List.of(Linear.initialise(DIM, 300, 3, Arena.ofAuto()), Gelu.erf()));
+        Tensor expected = TestTensors.zeros(DType.F32, BATCH, TOKENS, 300);
+        layers.forward(CPU, x, expected);
+        Tensor y = TestTensors.zeros(DType.F32, BATCH, TOKENS + 1, 300).slice(1, 0, TOKENS);
+        layers.forward(CPU, x, y);
+        assertArrayEquals(expected.toArray(), y.toArray());
+    }
+
     /** Each sequence of the batch has a mask of its own, so the batch is computed as a whole. */
     @Test
     void masksOfEachSequenceStayWithIt() {
