@@ -33,6 +33,10 @@ import org.jspecify.annotations.Nullable;
  * exists: scratch is about 1.5 MiB per thread and up to 16 MiB of packed keys and values. With weights or scores, all scores of up
  * to 192 query rows are held between two matrix multiplications.
  *
+ * <p>Infinite and NaN values reach exactly the rows that see their key, where an infinity stays one unless its weight is too small for
+ * f32. Values are summed before they are divided by the softmax's denominator: where a sum of {@code e^(s - max) |v|} exceeds the
+ * largest f32, the output is infinite even if the quotient is not.
+ *
  * <p>Thread-safe. Results have the same bits for any number of threads, whatever else is in the batch, however the queries are
  * divided over calls, and wherever the memory is; only dropout draws by the index of a query within its call. A warm call allocates nothing,
  * unless the threads are those of an executor, which is handed objects.

@@ -93,7 +93,6 @@ class AttentionTest {
 
     /** An infinite key gives a score of either sign: minus infinity only removes the key, plus infinity makes the row NaN. */
     private static void checkReach(Tensor output, int n, boolean inValue, double bad) {
-        boolean surelySpoiled = inValue || Double.isNaN(bad);
         for (int i = 0; i < n; i++) {
             for (int d = 0; d < 8; d++) {
                 assertTrue(Double.isFinite(output.get(0, 0, i, d)), "the other head");
@@ -101,8 +100,39 @@ class AttentionTest {
                 boolean spoiled = !Double.isFinite(output.get(0, 1, i, d));
                 if (!sees || (inValue && d != 3)) {
                     assertTrue(!spoiled, "row " + i + " must not see it");
-                } else if (surelySpoiled) {
+                } else if (inValue) {
+                    assertEquals(bad, output.get(0, 1, i, d), "row " + i);
+                } else if (Double.isNaN(bad)) {
                     assertTrue(spoiled, "row " + i + " must see it");
+                }
+            }
+        }
+    }
+
+    /** Also where more keys follow, in the same block of 256, in another one, or in another split of 1024 and its merge. */
+    @Test
+    void infiniteValuesStayInfinite() {
+        for (int keys : new int[] {1, 40, 300, 2500}) {
+            for (int queries : new int[] {1, 40}) {
+                Tensor k = random(2, 1, 1, keys, 8);
+                Tensor v = random(3, 1, 1, keys, 4);
+                v.set(Double.POSITIVE_INFINITY, 0, 0, 0, 0);
+                v.set(Double.NEGATIVE_INFINITY, 0, 0, keys / 2, 1);
+                v.set(Double.NEGATIVE_INFINITY, 0, 0, keys - 1, 1);
+                v.set(Double.POSITIVE_INFINITY, 0, 0, 0, 2);
+                v.set(Double.NaN, 0, 0, keys - 1, 2);
+                var built =
+                        new AttentionCase.Built(random(1, 1, 1, queries, 8), k, v, AttentionOptions.DEFAULT, null, 0);
+                for (boolean weights : new boolean[] {true, false}) {
+                    AttentionOutputs outputs = built.outputs(Arena.ofAuto(), Layout.DENSE, DType.F32, weights);
+                    built.run(CPU, outputs);
+                    for (int i = 0; i < queries; i++) {
+                        String at = keys + " keys, query " + i + ", weights " + weights;
+                        assertEquals(Double.POSITIVE_INFINITY, outputs.output().get(0, 0, i, 0), at);
+                        assertEquals(Double.NEGATIVE_INFINITY, outputs.output().get(0, 0, i, 1), at);
+                        assertTrue(Double.isNaN(outputs.output().get(0, 0, i, 2)), at);
+                        assertTrue(Double.isFinite(outputs.output().get(0, 0, i, 3)), at);
+                    }
                 }
             }
         }

@@ -79,7 +79,7 @@ public final class Activation {
         }
     }
 
-    /** Sets {@code dy = 0} where x is not greater than 0. */
+    /** Sets {@code dy = 0} where {@code x <= 0}; where x is NaN, dy stays. */
     public static void reluGradient(float[] x, float[] dy, int length) {
         for (int i = 0; i < length; i += COUNT) {
             VectorMask<Float> off = FloatVector.fromArray(FLOATS, x, i).compare(VectorOperators.LE, 0f);

@@ -38,7 +38,7 @@ public final class RowOps {
     private RowOps() {}
 
     /**
-     * Returns the largest element; NaN is skipped, and a row of NaN alone gives minus infinity.
+     * Returns the largest element; NaN is skipped, a row of NaN alone gives minus infinity, and -0 becomes +0.
      *
      * @param length a multiple of the number of lanes
      */
@@ -61,7 +61,7 @@ public final class RowOps {
         for (int i = at; i < at + length; i++) {
             max = row[i] > max ? row[i] : max;
         }
-        return max;
+        return max + 0f;
     }
 
     static float maxVectors(float[] row, int at, int length) {
@@ -89,7 +89,7 @@ public final class RowOps {
                         VectorOperators.XOR,
                         bits.lanewise(VectorOperators.ASHR, 31).and(Integer.MAX_VALUE))
                 .reduceLanes(VectorOperators.MAX);
-        return Float.intBitsToFloat(ordered ^ ordered >> 31 & Integer.MAX_VALUE);
+        return Float.intBitsToFloat(ordered ^ ordered >> 31 & Integer.MAX_VALUE) + 0f;
     }
 
     /** {@code row *= factor}. */

@@ -70,7 +70,8 @@ public final class ScoreOps {
 
     /**
      * Merges two unnormalised sums: {@code total = total keep + (part + c) factor}. The compensation c of either is stored
-     * {@code lost} floats after its element, and that of the total is updated.
+     * {@code lost} floats after its element, and that of the total is updated: 0 where the total is infinite, so that infinities do not
+     * become NaN.
      */
     public static void merge(float[] total, int t0, float keep, float[] part, int p0, float factor, int lost) {
         for (int i = 0; i < lost; i += COUNT) {
@@ -84,7 +85,10 @@ public final class ScoreOps {
             FloatVector both = sum.add(added);
             // Knuth's two-sum, since either may be the larger
             FloatVector of = both.sub(sum);
-            sum.sub(both.sub(of)).add(added.sub(of)).intoArray(total, t0 + i + lost);
+            sum.sub(both.sub(of))
+                    .add(added.sub(of))
+                    .blend(0f, both.test(VectorOperators.IS_INFINITE))
+                    .intoArray(total, t0 + i + lost);
             both.intoArray(total, t0 + i);
         }
     }

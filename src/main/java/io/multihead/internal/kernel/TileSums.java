@@ -6,6 +6,7 @@ import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import io.multihead.internal.base.WarmUp;
 import jdk.incubator.vector.FloatVector;
+import jdk.incubator.vector.VectorOperators;
 
 /** Adds tiles that {@link MicroKernel} has stored to C: a kernel of its own, since a tile that does it too reaches C2's limit of nodes. */
 public final class TileSums {
@@ -63,7 +64,7 @@ public final class TileSums {
 
     /**
      * Adds a tile as {@link #add} does, with compensation (Kahan 1965): the rounding error of each element is stored {@code lost}
-     * floats after it and added the next time.
+     * floats after it and added the next time. It is 0 where a sum is infinite, so that infinities do not become NaN.
      */
     public static void addCompensated(float[] t, int t0, float[] c, int c0, int ldc, int lost, int rows, int apart) {
         if (WARM_UP.isOver()) {
@@ -80,7 +81,7 @@ public final class TileSums {
                 float before = c[at];
                 float part = t[t0 + row * PANEL + j] + c[at + lost];
                 float sum = before + part;
-                c[at + lost] = part - (sum - before);
+                c[at + lost] = Float.isInfinite(sum) ? 0f : part - (sum - before);
                 c[at] = sum;
             }
         }
@@ -101,8 +102,13 @@ public final class TileSums {
                     .add(FloatVector.fromArray(FLOATS, c, at + lost + second));
             FloatVector leftSum = left.add(leftTile);
             FloatVector rightSum = right.add(rightTile);
-            leftTile.sub(leftSum.sub(left)).intoArray(c, at + lost);
-            rightTile.sub(rightSum.sub(right)).intoArray(c, at + lost + second);
+            leftTile.sub(leftSum.sub(left))
+                    .blend(0f, leftSum.test(VectorOperators.IS_INFINITE))
+                    .intoArray(c, at + lost);
+            rightTile
+                    .sub(rightSum.sub(right))
+                    .blend(0f, rightSum.test(VectorOperators.IS_INFINITE))
+                    .intoArray(c, at + lost + second);
             leftSum.intoArray(c, at);
             rightSum.intoArray(c, at + second);
         }

@@ -15,6 +15,7 @@ import java.util.function.Consumer;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
+import org.junit.jupiter.api.Test;
 
 /** Kernels on rows have the same bits with vectors and without, and leave the same floats around their rows alone. */
 class ScalarKernelsProperties {
@@ -59,8 +60,19 @@ class ScalarKernelsProperties {
                 row -> RowOps.divideVectors(row, AT, length, length, 3f),
                 row -> RowOps.divideScalars(row, AT, length, length, 3f));
         float[] row = numbers(seed, length + AT);
-        // which zero is the largest depends on the number of lanes
-        assertEquals(0f + RowOps.maxVectors(row, AT, length), 0f + RowOps.maxScalars(row, AT, length));
+        assertEquals(RowOps.maxVectors(row, AT, length), RowOps.maxScalars(row, AT, length));
+    }
+
+    @Test
+    void aMaximumOfZeroIsPositiveWhereverItIs() {
+        for (int at = 0; at < PANEL; at++) {
+            float[] row = new float[PANEL];
+            Arrays.fill(row, -1f);
+            row[at] = -0f;
+            row[(at + 8) % PANEL] = 0f;
+            assertEquals(0f, RowOps.maxVectors(row, 0, PANEL));
+            assertEquals(0f, RowOps.maxScalars(row, 0, PANEL));
+        }
     }
 
     @Property(tries = 300)

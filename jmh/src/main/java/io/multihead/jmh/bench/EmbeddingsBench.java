@@ -121,7 +121,8 @@ public class EmbeddingsBench extends Comparison {
 
     private Runnable langchain4j(List<String> all, FloatBuffer out) {
         if (threads != Runtime.getRuntime().availableProcessors()) {
-            throw new IllegalArgumentException("threads: " + threads + "; expected as many as there are processors for langchain4j");
+            throw new IllegalArgumentException(
+                    "threads: " + threads + "; expected as many as there are processors for langchain4j");
         }
         executor = Executors.newFixedThreadPool(threads);
         EmbeddingModel model = new AllMiniLmL6V2EmbeddingModel(executor);
