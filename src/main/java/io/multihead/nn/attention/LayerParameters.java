@@ -4,8 +4,10 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -24,7 +26,7 @@ record LayerParameters(MultiHeadConfig config, Map<String, Tensor> byName) {
     static final String OUTPUT_WEIGHT = "out_proj.weight";
     static final String OUTPUT_BIAS = "out_proj.bias";
 
-    /** Collects and checks the parameters; prefers a fused weight when there is one. */
+    /** Collects and checks the parameters, of which the weight of the inputs may be fused. */
     static LayerParameters of(MultiHeadConfig config, Function<String, @Nullable Tensor> source) {
         boolean fused = fusable(config)
                 && (source.apply(FUSED_WEIGHT) != null || source.apply(Projection.QUERY.weightName()) == null);
@@ -38,7 +40,23 @@ record LayerParameters(MultiHeadConfig config, Map<String, Tensor> byName) {
                 throw Checks.fail(name, "shape " + surplus.shape(), "expected none, as the config has no such bias");
             }
         }
+        requireOneForm(shapes, source);
         return new LayerParameters(config, Collections.unmodifiableMap(found));
+    }
+
+    /** Fails if there is a fused weight beside separate ones, of which one would be ignored. */
+    private static void requireOneForm(Map<String, Shape> used, Function<String, @Nullable Tensor> source) {
+        List<String> all = new ArrayList<>(List.of(FUSED_WEIGHT));
+        for (Projection projection : Projection.values()) {
+            all.add(projection.weightName());
+        }
+        for (String name : all) {
+            Tensor surplus = used.containsKey(name) ? null : source.apply(name);
+            if (surplus != null) {
+                String other = name.equals(FUSED_WEIGHT) ? Projection.QUERY.weightName() : FUSED_WEIGHT;
+                throw Checks.fail(name, "shape " + surplus.shape(), "expected none beside " + other);
+            }
+        }
     }
 
     /** Returns the names and shapes of the parameters, in PyTorch's order. */

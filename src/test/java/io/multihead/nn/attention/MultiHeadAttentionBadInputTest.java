@@ -147,6 +147,18 @@ class MultiHeadAttentionBadInputTest {
                 () -> MultiHeadAttention.of(CONFIG, parameters::get));
     }
 
+    /** One of the two would be ignored. */
+    @Test
+    void weightThatIsThereFusedAndSeparate() {
+        parameters.put("in_proj_weight", zeros(DType.F32, 24, 8));
+        Named.message(
+                "in_proj_weight: shape [24, 8]; expected none beside q_proj_weight",
+                () -> MultiHeadAttention.of(CONFIG, parameters::get));
+        Named.message(
+                "q_proj_weight: shape [8, 8]; expected none beside in_proj_weight",
+                () -> MultiHeadAttention.of(MultiHeadConfig.of(8, 2), parameters::get));
+    }
+
     @Test
     void queryShape() {
         forwardFails(
