@@ -1,8 +1,8 @@
 package io.multihead.attention;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.AttentionProblem;
-import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.attention.QueryTensors;
 import io.multihead.internal.attention.forward.ForwardCall;
 import io.multihead.internal.attention.forward.SplitStates;
@@ -45,7 +45,7 @@ final class AttentionChecks {
         requireSame("value", value, 2, key.dim(2), "keys", "key", key);
         Checks.fitsInt(key.dim(0), "batch");
         Checks.fitsInt(key.dim(1), "keyValueHeads");
-        requireDims(key.dim(3), value.dim(3), Blocking.MAX_DIM);
+        requireDims(key.dim(3), value.dim(3), AttentionBlocking.MAX_DIM);
     }
 
     /** Fails if queries and keys, or values, have more elements than the scratch memory of a call can hold. */
@@ -107,7 +107,7 @@ final class AttentionChecks {
             throw Checks.fail(
                     "query", "shape " + query.shape(), "expected headDim " + view.headDim() + ", as in keyValues");
         }
-        requireDims(view.headDim(), view.valueDim(), Blocking.MAX_DIM);
+        requireDims(view.headDim(), view.valueDim(), AttentionBlocking.MAX_DIM);
         requireGroups(query, view.heads(), null);
     }
 

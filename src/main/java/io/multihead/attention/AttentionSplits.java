@@ -1,7 +1,7 @@
 package io.multihead.attention;
 
 import io.multihead.compute.Compute;
-import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.forward.SplitMerge;
 import io.multihead.internal.attention.forward.SplitStates;
 import io.multihead.internal.base.Checks;
@@ -42,7 +42,7 @@ import java.util.List;
  */
 public final class AttentionSplits {
     /** Keys of one split. */
-    public static final int SPLIT_KEYS = Blocking.KEY_SPLIT;
+    public static final int SPLIT_KEYS = AttentionBlocking.KEY_SPLIT;
 
     /** The most keys of a sequence. */
     static final long MAX_KEYS = SplitStates.MAX_SPLITS * SPLIT_KEYS;

@@ -1,7 +1,7 @@
 package io.multihead.attention;
 
 import io.multihead.compute.Compute;
-import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.mask.MaskPart;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.TensorChecks;
@@ -17,7 +17,7 @@ final class GradientChecks {
 
     static void require(Compute cpu, AttentionPass pass, AttentionOutputs upstream, AttentionGradients gradients) {
         AttentionChecks.requireInputs(pass.query(), pass.key(), pass.value());
-        AttentionChecks.requireDims(pass.key().dim(3), pass.value().dim(3), Blocking.BACKWARD_MAX_DIM);
+        AttentionChecks.requireDims(pass.key().dim(3), pass.value().dim(3), AttentionBlocking.BACKWARD_MAX_DIM);
         requireOptions(pass.options().scores(), pass.query().dim(1));
         Shape query = pass.query().shape();
         TensorChecks tensors = new TensorChecks(cpu)

@@ -1,7 +1,7 @@
 package io.multihead.attention;
 
 import io.multihead.compute.Compute;
-import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.forward.SplitStates;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.TensorChecks;
@@ -43,7 +43,7 @@ final class SplitChecks {
         }
         Checks.fitsInt(output.dim(0), "sequences");
         Checks.fitsInt(output.dim(1), "queryHeads");
-        AttentionChecks.requireDim(output.dim(3), Blocking.MAX_DIM, "valueDim");
+        AttentionChecks.requireDim(output.dim(3), AttentionBlocking.MAX_DIM, "valueDim");
         TensorChecks.requireWritable(cpu, output, "output");
         if (logSumExp != null) {
             if (logSumExp.rank() != 3 || !hasRowsOf(output, logSumExp)) {

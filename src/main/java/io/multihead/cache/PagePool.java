@@ -1,7 +1,7 @@
 package io.multihead.cache;
 
 import io.multihead.compute.Compute;
-import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.VectorApiCheck;
 import io.multihead.internal.call.Operation;
@@ -28,7 +28,7 @@ final class PagePool {
     private static final int STEPS = 16;
 
     /** Tokens of a page where all memory is taken at once: a block of the keys that attention reads at a time is one page. */
-    static final int CONTIGUOUS_PAGE = Blocking.KEY_BLOCK;
+    static final int CONTIGUOUS_PAGE = AttentionBlocking.KEY_BLOCK;
 
     /**
      * Pages of a run of a pool that grows. One step of eight sequences that grew in turns, 4096 tokens of 8 heads of 128, four queries a

@@ -1,7 +1,7 @@
 package io.multihead.cache;
 
-import static io.multihead.internal.attention.Blocking.DIM_CHUNK;
-import static io.multihead.internal.attention.Blocking.VALUE_CHAIN;
+import static io.multihead.internal.attention.AttentionBlocking.DIM_CHUNK;
+import static io.multihead.internal.attention.AttentionBlocking.VALUE_CHAIN;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import io.multihead.internal.kernel.Lanes;

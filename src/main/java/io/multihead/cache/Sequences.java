@@ -1,6 +1,6 @@
 package io.multihead.cache;
 
-import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.base.Checks;
 import io.multihead.position.Rope;
 import java.util.Arrays;
@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 /** The open sequences of a cache by number, and the pages that they take. */
 final class Sequences {
     /** Tokens that {@link #slide} frees at a time: the keys that attention reads at a time, of which none may be missing. */
-    static final int SLIDE_STEP = Blocking.KEY_BLOCK;
+    static final int SLIDE_STEP = AttentionBlocking.KEY_BLOCK;
 
     private final PagePool pool;
     /** Most pages of one sequence. */

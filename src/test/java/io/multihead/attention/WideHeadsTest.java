@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.multihead.compute.Compute;
-import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.tensor.Tensor;
 import java.util.List;
@@ -15,8 +15,8 @@ import org.junit.jupiter.api.function.Executable;
 /** Heads of more elements than an int counts in scratch memory: a message that names the size, and nothing written. */
 class WideHeadsTest {
     private static final Compute CPU = Compute.serial();
-    private static final long WIDE = Blocking.MAX_DIM + 1L;
-    private static final long WIDE_BACKWARD = Blocking.BACKWARD_MAX_DIM + 1L;
+    private static final long WIDE = AttentionBlocking.MAX_DIM + 1L;
+    private static final long WIDE_BACKWARD = AttentionBlocking.BACKWARD_MAX_DIM + 1L;
 
     private final float[] result = {-7, -7};
     private final Tensor output = Tensor.of(result, 1, 1, 1, 2);
@@ -26,9 +26,9 @@ class WideHeadsTest {
 
     @Test
     void anIntCountsTheLongestBuffers() {
-        assertEquals(8388576, Blocking.MAX_DIM);
-        assertEquals(3947576, Blocking.BACKWARD_MAX_DIM);
-        assertEquals(0, Blocking.MAX_DIM % Lanes.PANEL, "a padded dim is no longer");
+        assertEquals(8388576, AttentionBlocking.MAX_DIM);
+        assertEquals(3947576, AttentionBlocking.BACKWARD_MAX_DIM);
+        assertEquals(0, AttentionBlocking.MAX_DIM % Lanes.PANEL, "a padded dim is no longer");
     }
 
     @Test

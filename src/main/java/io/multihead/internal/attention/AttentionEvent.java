@@ -44,7 +44,7 @@ public final class AttentionEvent extends Event {
     @Label("Head dim")
     int headDim;
 
-    @Label("Units of work")
+    @Label("Tasks")
     long units;
 
     /** Returns an event that has begun, or null while nobody records: nothing is allocated then. */

@@ -34,7 +34,7 @@ public final class HeadRows {
     public static int adjacent(Tensor tensor, long head) {
         long dim = tensor.dim(3);
         boolean beside = dim > 0 && dim % PANEL == 0 && tensor.stride(1) == dim && tensor.stride(3) == 1;
-        return beside ? (int) Math.max(1, Math.min(Blocking.DIM_CHUNK / dim, tensor.dim(1) - head)) : 1;
+        return beside ? (int) Math.max(1, Math.min(AttentionBlocking.DIM_CHUNK / dim, tensor.dim(1) - head)) : 1;
     }
 
     /** Moves to a head of {@code dim} elements, and returns whether its rows are held already. */

@@ -1,7 +1,7 @@
 package io.multihead.internal.attention.backward;
 
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.AttentionProblem;
-import io.multihead.internal.attention.Blocking;
 import java.util.Arrays;
 
 /**
@@ -48,8 +48,8 @@ final class BackwardSchedule {
     /** Returns whether forming pairs twice in small tasks ends sooner than forming them once in tasks that leave threads idle. */
     private static boolean splits(long groups, int threads) {
         return groups > 0
-                && Math.ceilDiv(groups, (long) threads) * threads * Blocking.MULTIPLICATIONS_ONCE
-                        > groups * Blocking.MULTIPLICATIONS_TWICE;
+                && Math.ceilDiv(groups, (long) threads) * threads * AttentionBlocking.MULTIPLICATIONS_ONCE
+                        > groups * AttentionBlocking.MULTIPLICATIONS_TWICE;
     }
 
     private void add(Kind kind, AttentionProblem problem, long blocks) {
@@ -73,12 +73,12 @@ final class BackwardSchedule {
 
     /** Returns the number of key blocks. */
     static long keyBlocks(AttentionProblem problem) {
-        return Math.ceilDiv(problem.keys(), (long) Blocking.BACKWARD_KEYS);
+        return Math.ceilDiv(problem.keys(), (long) AttentionBlocking.BACKWARD_KEYS);
     }
 
     /** Returns the number of blocks of the query rows of one head group. */
     static long queryBlocks(AttentionProblem problem) {
-        return Math.ceilDiv(problem.headsPerGroup() * problem.queries(), (long) Blocking.BACKWARD_QUERIES);
+        return Math.ceilDiv(problem.headsPerGroup() * problem.queries(), (long) AttentionBlocking.BACKWARD_QUERIES);
     }
 
     int tasks() {

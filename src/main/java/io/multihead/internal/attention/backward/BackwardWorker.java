@@ -1,11 +1,11 @@
 package io.multihead.internal.attention.backward;
 
-import static io.multihead.internal.attention.Blocking.DIM_CHUNK;
+import static io.multihead.internal.attention.AttentionBlocking.DIM_CHUNK;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.AttentionProblem;
-import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.attention.HeadGroup;
 import io.multihead.internal.gemm.MacroKernel;
 import io.multihead.internal.kernel.Lanes;
@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  * differ. Under a soft-cap dX takes the place of dS.
  */
 final class BackwardWorker {
-    private static final int DS_PANEL = Blocking.BACKWARD_KEYS * PANEL;
+    private static final int DS_PANEL = AttentionBlocking.BACKWARD_KEYS * PANEL;
 
     private final Staging staging;
     private final Scratch memory;
@@ -106,7 +106,7 @@ final class BackwardWorker {
         pack(call, queries, block);
         queries.clearGradient(call.problem.headDim());
         for (long k = 0; k < BackwardSchedule.keyBlocks(call.problem); k++) {
-            if (seen.find(call.mask, group, queries, k * Blocking.BACKWARD_KEYS, keysOf(call.problem, k))) {
+            if (seen.find(call.mask, group, queries, k * AttentionBlocking.BACKWARD_KEYS, keysOf(call.problem, k))) {
                 keys.pack(call, staging.packer(), group, k);
                 pair(call, queries, false, true);
             }
@@ -115,7 +115,8 @@ final class BackwardWorker {
     }
 
     private static int keysOf(AttentionProblem problem, long block) {
-        return (int) Math.min(Blocking.BACKWARD_KEYS, problem.keys() - block * Blocking.BACKWARD_KEYS);
+        return (int)
+                Math.min(AttentionBlocking.BACKWARD_KEYS, problem.keys() - block * AttentionBlocking.BACKWARD_KEYS);
     }
 
     /** Computes a part of the gradient of the bias. */
@@ -136,8 +137,8 @@ final class BackwardWorker {
         for (int b = 0; b < problem.sequences(); b++) {
             group.bind(problem, b, (int) (head / problem.headsPerGroup()));
             long firstRow = head % problem.headsPerGroup() * problem.queries();
-            for (long q = 0; q < problem.queries(); q += Blocking.BACKWARD_QUERIES) {
-                int rows = (int) Math.min(Blocking.BACKWARD_QUERIES, problem.queries() - q);
+            for (long q = 0; q < problem.queries(); q += AttentionBlocking.BACKWARD_QUERIES) {
+                int rows = (int) Math.min(AttentionBlocking.BACKWARD_QUERIES, problem.queries() - q);
                 blocks[0].pack(call, staging, group, firstRow + q, rows);
                 for (int r = 0; sink != Double.NEGATIVE_INFINITY && r < rows; r++) {
                     sum -= StrictMath.exp(sink - blocks[0].logSumExp(r)) * blocks[0].mean(r);
@@ -159,19 +160,19 @@ final class BackwardWorker {
     }
 
     private void pack(BackwardArguments call, PackedQueries block, long index) {
-        long firstRow = index * Blocking.BACKWARD_QUERIES;
-        int rows = (int) Math.min(Blocking.BACKWARD_QUERIES, group.rows() - firstRow);
+        long firstRow = index * AttentionBlocking.BACKWARD_QUERIES;
+        int rows = (int) Math.min(AttentionBlocking.BACKWARD_QUERIES, group.rows() - firstRow);
         block.pack(call, staging, group, firstRow, rows);
     }
 
     /** Adds the contributions of one pair of blocks; tiles that no query sees are skipped. */
     private void pair(BackwardArguments call, PackedQueries queries, boolean intoKeys, boolean intoQueries) {
-        dSPanels = memory.atLeast(dSPanels, Blocking.BACKWARD_QUERIES / PANEL * DS_PANEL);
-        int from = Blocking.BACKWARD_KEYS;
+        dSPanels = memory.atLeast(dSPanels, AttentionBlocking.BACKWARD_QUERIES / PANEL * DS_PANEL);
+        int from = AttentionBlocking.BACKWARD_KEYS;
         int to = 0;
-        int low = Blocking.BACKWARD_QUERIES;
+        int low = AttentionBlocking.BACKWARD_QUERIES;
         int high = 0;
-        for (int first = 0; first < keys.count; first += Blocking.BACKWARD_KEY_TILE) {
+        for (int first = 0; first < keys.count; first += AttentionBlocking.BACKWARD_KEY_TILE) {
             if (!tile.compute(call, staging.packer(), group, queries, keys, first)) {
                 continue;
             }
@@ -197,7 +198,12 @@ final class BackwardWorker {
             product.left(keys.transposedKeys, from)
                     .right(right.set(dSPanels, low / PANEL * DS_PANEL + from * PANEL, DS_PANEL))
                     .into(queries.queryGradient, low, PackedQueries.SUM_ROW)
-                    .accumulate(call.problem.headDim(), high - low, to - from, to - from, Blocking.BACKWARD_QUERIES);
+                    .accumulate(
+                            call.problem.headDim(),
+                            high - low,
+                            to - from,
+                            to - from,
+                            AttentionBlocking.BACKWARD_QUERIES);
         }
     }
 
@@ -243,7 +249,7 @@ final class BackwardWorker {
     }
 
     private float[] cleared(float[] sum, int dim) {
-        int size = Blocking.BACKWARD_KEYS * 2 * Lanes.roundUp(Math.max(1, dim), PANEL);
+        int size = AttentionBlocking.BACKWARD_KEYS * 2 * Lanes.roundUp(Math.max(1, dim), PANEL);
         float[] result = memory.atLeast(sum, size);
         Arrays.fill(result, 0, size, 0f);
         return result;
@@ -269,7 +275,11 @@ final class BackwardWorker {
         float factor = call.problem.scores().scale() * call.problem.scores().queryFactor();
         for (int d = 0; d < headDim; d++) {
             ScoreGradient.fold(
-                    sum, d * PackedQueries.SUM_ROW, Blocking.BACKWARD_QUERIES, Blocking.BACKWARD_QUERIES, factor);
+                    sum,
+                    d * PackedQueries.SUM_ROW,
+                    AttentionBlocking.BACKWARD_QUERIES,
+                    AttentionBlocking.BACKWARD_QUERIES,
+                    factor);
         }
         for (int d = 0; d < headDim; d += DIM_CHUNK) {
             int depth = Math.min(DIM_CHUNK, headDim - d);

@@ -2,7 +2,7 @@ package io.multihead.internal.attention.backward;
 
 import static io.multihead.internal.kernel.Lanes.ROW;
 
-import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.HeadGroup;
 import io.multihead.internal.layout.Packer;
 import io.multihead.internal.layout.Scratch;
@@ -36,12 +36,12 @@ final class BiasGradient {
             for (long h = part.head().from(); h < part.head().to(); h++) {
                 group.bind(call.problem, (int) b, (int) (h / heads));
                 long firstRow = h % heads * call.problem.queries();
-                for (long q = part.query().from(); q < part.query().to(); q += Blocking.BACKWARD_QUERIES) {
+                for (long q = part.query().from(); q < part.query().to(); q += AttentionBlocking.BACKWARD_QUERIES) {
                     int rows = (int)
-                            Math.min(Blocking.BACKWARD_QUERIES, part.query().to() - q);
+                            Math.min(AttentionBlocking.BACKWARD_QUERIES, part.query().to() - q);
                     queries.pack(call, staging, group, firstRow + q, rows);
-                    for (long k = part.key().from(); k < part.key().to(); k += Blocking.BACKWARD_KEYS) {
-                        keys.pack(call, staging.packer(), group, k / Blocking.BACKWARD_KEYS);
+                    for (long k = part.key().from(); k < part.key().to(); k += AttentionBlocking.BACKWARD_KEYS) {
+                        keys.pack(call, staging.packer(), group, k / AttentionBlocking.BACKWARD_KEYS);
                         addPair(call, part, staging.packer(), queries, keys, tile, q);
                     }
                 }
@@ -64,7 +64,7 @@ final class BiasGradient {
             PackedKeys keys,
             ScoreGradientTile tile,
             long firstQuery) {
-        for (int first = 0; first < keys.count; first += Blocking.BACKWARD_KEY_TILE) {
+        for (int first = 0; first < keys.count; first += AttentionBlocking.BACKWARD_KEY_TILE) {
             if (!tile.compute(call, packer, group, queries, keys, first)) {
                 continue;
             }

@@ -1,7 +1,7 @@
 package io.multihead.internal.attention.backward;
 
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.AttentionProblem;
-import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.layout.Positions;
 import io.multihead.tensor.Tensor;
 
@@ -41,7 +41,7 @@ final class BiasGradientSchedule {
     /** Divides the gradient of a bias. */
     void build(Tensor gradient, AttentionProblem problem) {
         long[] full = {problem.sequences(), problem.heads(), problem.queries(), problem.keys()};
-        long[] most = {1, 1, Blocking.BACKWARD_QUERIES, Blocking.BACKWARD_KEYS};
+        long[] most = {1, 1, AttentionBlocking.BACKWARD_QUERIES, AttentionBlocking.BACKWARD_KEYS};
         for (int axis = 0; axis < AXES; axis++) {
             int own = axis - (AXES - gradient.rank());
             boolean summed = own < 0 || gradient.dim(own) == 1;

@@ -1,10 +1,10 @@
 package io.multihead.internal.attention.backward;
 
-import static io.multihead.internal.attention.Blocking.DIM_CHUNK;
+import static io.multihead.internal.attention.AttentionBlocking.DIM_CHUNK;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
-import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.HeadGroup;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.ScoreGradient;
@@ -32,8 +32,8 @@ final class PackedKeys {
 
     /** Packs a block of the keys and values of a group. */
     void pack(BackwardArguments call, Packer packer, HeadGroup group, long block) {
-        firstKey = block * Blocking.BACKWARD_KEYS;
-        count = (int) Math.min(Blocking.BACKWARD_KEYS, call.problem.keys() - firstKey);
+        firstKey = block * AttentionBlocking.BACKWARD_KEYS;
+        count = (int) Math.min(AttentionBlocking.BACKWARD_KEYS, call.problem.keys() - firstKey);
         int headDim = call.problem.headDim();
         Tensor key = call.key();
         keys = rows(packer, key, group, headDim, keys);
@@ -47,10 +47,11 @@ final class PackedKeys {
     }
 
     private float[] rows(Packer packer, Tensor tensor, HeadGroup group, int dim, float[] held) {
-        float[] rows = memory.atLeast(held, Math.ceilDiv(Math.max(1, dim), DIM_CHUNK) * Blocking.BACKWARD_KEYS * ROW);
+        float[] rows =
+                memory.atLeast(held, Math.ceilDiv(Math.max(1, dim), DIM_CHUNK) * AttentionBlocking.BACKWARD_KEYS * ROW);
         for (int d = 0; d < dim; d += DIM_CHUNK) {
             int depth = Math.min(DIM_CHUNK, dim - d);
-            int to = d / DIM_CHUNK * Blocking.BACKWARD_KEYS * ROW;
+            int to = d / DIM_CHUNK * AttentionBlocking.BACKWARD_KEYS * ROW;
             long at = group.keyPosition(tensor, firstKey) + d * tensor.stride(3);
             packer.read(tensor, at, tensor.stride(2), tensor.stride(3), count, depth, rows, to, ROW);
         }

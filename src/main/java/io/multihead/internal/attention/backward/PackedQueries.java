@@ -1,11 +1,11 @@
 package io.multihead.internal.attention.backward;
 
-import static io.multihead.internal.attention.Blocking.DIM_CHUNK;
+import static io.multihead.internal.attention.AttentionBlocking.DIM_CHUNK;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.AttentionProblem;
-import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.attention.HeadGroup;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.F32Panels;
@@ -26,7 +26,7 @@ import java.util.Arrays;
  * panels that the sums dK and dV read; those of dO are kept apart, to be added to exactly the keys that their row sees.
  */
 final class PackedQueries {
-    private static final int MAX_ROWS = Blocking.BACKWARD_QUERIES;
+    private static final int MAX_ROWS = AttentionBlocking.BACKWARD_QUERIES;
 
     /** Floats from row to row of {@link #queryGradient}: sums, then their compensation terms; not a power of two. */
     static final int SUM_ROW = 2 * MAX_ROWS + PANEL;

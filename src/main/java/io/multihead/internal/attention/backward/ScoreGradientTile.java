@@ -1,10 +1,10 @@
 package io.multihead.internal.attention.backward;
 
-import static io.multihead.internal.attention.Blocking.DIM_CHUNK;
+import static io.multihead.internal.attention.AttentionBlocking.DIM_CHUNK;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
-import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.HeadGroup;
 import io.multihead.internal.attention.ScoreRule;
 import io.multihead.internal.attention.mask.ScoreIndex;
@@ -28,7 +28,7 @@ import java.util.Arrays;
  * to one thread.
  */
 final class ScoreGradientTile {
-    private static final int KEYS = Blocking.BACKWARD_KEY_TILE;
+    private static final int KEYS = AttentionBlocking.BACKWARD_KEY_TILE;
     private static final float[] NONE = {};
 
     private final Scratch memory;
@@ -43,11 +43,11 @@ final class ScoreGradientTile {
 
     private final SeenColumns columns = new SeenColumns();
     /** Per query how far the tile's first key is from it, or each key where that is far, and the slope of its head. */
-    private final float[] distances = new float[Blocking.BACKWARD_QUERIES];
+    private final float[] distances = new float[AttentionBlocking.BACKWARD_QUERIES];
 
-    private final float[] slopes = new float[Blocking.BACKWARD_QUERIES];
+    private final float[] slopes = new float[AttentionBlocking.BACKWARD_QUERIES];
     /** Per query the first key it sees, then the end of these keys, counted from the tile's first. */
-    private final float[] limits = new float[Blocking.BACKWARD_QUERIES];
+    private final float[] limits = new float[AttentionBlocking.BACKWARD_QUERIES];
     /** Rounding errors of the exponents of a row, followed by an unused output of Exp.shifted. */
     private final float[] exponentErrors = new float[ROW + PANEL];
 
@@ -122,7 +122,7 @@ final class ScoreGradientTile {
                     width,
                     scale,
                     queries.statistics,
-                    Blocking.BACKWARD_QUERIES,
+                    AttentionBlocking.BACKWARD_QUERIES,
                     column,
                     exponentErrors);
             if (drops) {
@@ -180,8 +180,8 @@ final class ScoreGradientTile {
         }
         for (int d = 0; d < dim; d += DIM_CHUNK) {
             int depth = Math.min(DIM_CHUNK, dim - d);
-            product.left(rows, (d / DIM_CHUNK * Blocking.BACKWARD_KEYS + first) * ROW)
-                    .right(right.set(panels, d * Blocking.BACKWARD_QUERIES + column * depth, depth * PANEL))
+            product.left(rows, (d / DIM_CHUNK * AttentionBlocking.BACKWARD_KEYS + first) * ROW)
+                    .right(right.set(panels, d * AttentionBlocking.BACKWARD_QUERIES + column * depth, depth * PANEL))
                     .into(to, column, ROW)
                     .multiply(count, width, depth, d > 0);
         }

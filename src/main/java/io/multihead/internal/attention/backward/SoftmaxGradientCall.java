@@ -2,7 +2,7 @@ package io.multihead.internal.attention.backward;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
-import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.FloatsKey;
@@ -46,7 +46,7 @@ public final class SoftmaxGradientCall extends Operation implements LoopBody {
     /** Runs all tasks. */
     public void run() {
         long threads = parallelism();
-        rowsPerTask = Math.max(1, Math.ceilDiv(rows, threads == 1 ? 1 : threads * Blocking.TASKS_PER_THREAD));
+        rowsPerTask = Math.max(1, Math.ceilDiv(rows, threads == 1 ? 1 : threads * AttentionBlocking.TASKS_PER_THREAD));
         run(this, Math.ceilDiv(rows, rowsPerTask));
     }
 

@@ -3,7 +3,7 @@ package io.multihead.internal.attention.backward;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
-import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.layout.Packer;
 import io.multihead.internal.layout.Scratch;
@@ -21,8 +21,8 @@ final class Staging {
     private @Nullable Packer packer;
 
     Staging(Scratch memory) {
-        rows = memory.atLeast(NONE, Blocking.BACKWARD_QUERIES * ROW);
-        other = memory.atLeast(NONE, Blocking.BACKWARD_QUERIES * ROW);
+        rows = memory.atLeast(NONE, AttentionBlocking.BACKWARD_QUERIES * ROW);
+        other = memory.atLeast(NONE, AttentionBlocking.BACKWARD_QUERIES * ROW);
     }
 
     void bind(@Nullable Packer newPacker) {

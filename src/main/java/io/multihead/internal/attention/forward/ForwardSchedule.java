@@ -1,23 +1,29 @@
 package io.multihead.internal.attention.forward;
 
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.AttentionProblem;
-import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.attention.keyvalue.KeyValueSource;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.Lanes;
 
 /**
- * The division of one call into tasks, as a table with a line per task: up to 192 query rows of one sequence and one group of
- * query heads, all their keys or one split of them. Built once per call; results do not depend on it. {@link #toString} prints it.
+ * The division of one call into tasks, as a table with a line per task: some query rows of one sequence and one group of query heads,
+ * all their keys or one split of them. A task has at most {@link AttentionBlocking#TASK_ROWS} rows, or
+ * {@link AttentionBlocking#TASK_ROWS_REPACKED} where a thread cannot keep packed keys from task to task. Built once per call; results do
+ * not depend on it. {@link #toString} prints it.
  */
 final class ForwardSchedule {
-    /** Sequence, key/value head, number of rows, split, and number of splits of a task. */
+    /** Column of the table: sequence. */
     private static final int SEQUENCE = 0;
-
+    /** Column of the table: key/value head. */
     private static final int KEY_VALUE_HEAD = 1;
+    /** Column of the table: number of query rows. */
     private static final int ROWS = 2;
+    /** Column of the table: index of the split among those of the task's rows. */
     private static final int SPLIT = 3;
+    /** Column of the table: number of splits of the task's rows. */
     private static final int SPLITS = 4;
+
     private static final int COLUMNS = 5;
 
     private final SplitRange range = new SplitRange();
@@ -43,10 +49,10 @@ final class ForwardSchedule {
     }
 
     private int maxRows(ForwardArguments call) {
-        if (Math.max(call.problem.headDim(), call.problem.valueDim()) > Blocking.WIDE_DIM) {
-            return Blocking.QUERY_TILE;
+        if (Math.max(call.problem.headDim(), call.problem.valueDim()) > AttentionBlocking.WIDE_DIM) {
+            return AttentionBlocking.QUERY_TILE;
         }
-        return keepsPacked || call.materialises() ? Blocking.TASK_ROWS : Blocking.TASK_ROWS_REPACKED;
+        return keepsPacked || call.materialises() ? AttentionBlocking.TASK_ROWS : AttentionBlocking.TASK_ROWS_REPACKED;
     }
 
     private void measure(AttentionProblem problem, KeyValueSource source) {
@@ -59,15 +65,15 @@ final class ForwardSchedule {
         long widths =
                 (long) Lanes.roundUp(problem.headDim(), Lanes.PANEL) + Lanes.roundUp(problem.valueDim(), Lanes.PANEL);
         // the first condition keeps the product from overflowing
-        keepsPacked = longest <= Blocking.PACKED_FLOATS && longest * widths <= Blocking.PACKED_FLOATS;
+        keepsPacked = longest <= AttentionBlocking.PACKED_FLOATS && longest * widths <= AttentionBlocking.PACKED_FLOATS;
     }
 
     /** Returns whether there are so few tasks, each of one tile at most, that splitting the keys may pay. */
     private boolean leavesThreadsIdle(int threads) {
         return threads > 1
                 && tasks > 0
-                && tasks < (long) threads * Blocking.TASKS_PER_THREAD
-                && mostRows <= Blocking.QUERY_TILE;
+                && tasks < (long) threads * AttentionBlocking.TASKS_PER_THREAD
+                && mostRows <= AttentionBlocking.QUERY_TILE;
     }
 
     /** Returns whether the queries of a sequence see several splits, and the states of those of all sequences fit one array. */
@@ -97,8 +103,9 @@ final class ForwardSchedule {
         tasks = 0;
         long stored = call.savesStates() ? SplitRange.stored(call.source()) : 1;
         long groups = problem.sequences() * problem.keyValueHeads() * stored;
-        long wanted =
-                threads == 1 || groups == 0 ? 1 : Math.ceilDiv((long) threads * Blocking.TASKS_PER_THREAD, groups);
+        long wanted = threads == 1 || groups == 0
+                ? 1
+                : Math.ceilDiv((long) threads * AttentionBlocking.TASKS_PER_THREAD, groups);
         for (int sequence = 0; sequence < problem.sequences(); sequence++) {
             long rows = problem.headsPerGroup() * problem.queries(sequence);
             int taskRows = rowsPerTask(rows, maxRows, wanted);
@@ -127,7 +134,8 @@ final class ForwardSchedule {
 
     private static int rowsPerTask(long rows, int maxRows, long wantedTasks) {
         long chunks = Math.max(Math.ceilDiv(rows, (long) maxRows), wantedTasks);
-        long size = Math.ceilDiv(Math.ceilDiv(rows, chunks), (long) Blocking.QUERY_TILE) * Blocking.QUERY_TILE;
+        long tiles = Math.ceilDiv(Math.ceilDiv(rows, chunks), (long) AttentionBlocking.QUERY_TILE);
+        long size = tiles * AttentionBlocking.QUERY_TILE;
         return (int) Math.min(Math.max(size, 1), maxRows);
     }
 

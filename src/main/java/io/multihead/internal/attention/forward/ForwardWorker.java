@@ -2,7 +2,7 @@ package io.multihead.internal.attention.forward;
 
 import static io.multihead.internal.kernel.Lanes.ROW;
 
-import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.keyvalue.KeyValueBlock;
 import io.multihead.internal.attention.keyvalue.PackedBlocks;
 import io.multihead.internal.layout.Packer;
@@ -31,11 +31,15 @@ final class ForwardWorker {
         scores = new ScoreTile(memory, queries, visible);
         fold = new SplitFold(memory, queries);
         saved = new SplitStates(memory);
-        staging = memory.atLeast(new float[0], Blocking.KEY_BLOCK * ROW);
+        staging = memory.atLeast(new float[0], AttentionBlocking.KEY_BLOCK * ROW);
         materialised = new MaterialisedForward(queries, visible, blocks, scores, staging);
     }
 
-    /** Begins a task: {@code rows} query rows of a head group from {@code firstRow} on, one of {@code tasks} of this thread. */
+    /**
+     * Begins a task: {@code rows} query rows of a head group from {@code firstRow} on.
+     *
+     * @param tasksPerThread how many tasks a thread has; rows of at most as many heads are read at once
+     */
     void bind(
             ForwardArguments call,
             int sequence,
@@ -43,10 +47,10 @@ final class ForwardWorker {
             long firstRow,
             int rows,
             boolean keepsPacked,
-            int tasks) {
-        queries.bind(call.problem, sequence, keyValueHead, firstRow, rows, tasks);
+            int tasksPerThread) {
+        queries.bind(call.problem, sequence, keyValueHead, firstRow, rows, tasksPerThread);
         visible.bind(queries, call.mask, call.source());
-        blocks.bind(call.source(), queries.group(), rows, keepsPacked, tasks);
+        blocks.bind(call.source(), queries.group(), rows, keepsPacked, tasksPerThread);
     }
 
     /** Ends a task and drops every reference to the caller's memory. */
@@ -70,9 +74,9 @@ final class ForwardWorker {
     }
 
     private void attendSplits(ForwardArguments call, Packer packer, OnlineSoftmax total) {
-        long split = visible.first() / Blocking.KEY_SPLIT;
+        long split = visible.first() / AttentionBlocking.KEY_SPLIT;
         attendSplit(call, packer, split, total);
-        while (++split * Blocking.KEY_SPLIT < visible.end()) {
+        while (++split * AttentionBlocking.KEY_SPLIT < visible.end()) {
             attendSplit(call, packer, split, fold.next(call.problem));
             fold.merge();
         }
@@ -81,12 +85,12 @@ final class ForwardWorker {
     /** The loop of FlashAttention over one split of the keys; the scores of a tile are overwritten by those of the next. */
     private void attendSplit(ForwardArguments call, Packer packer, long split, OnlineSoftmax softmax) {
         scores.reserveTile();
-        long end = Math.min(visible.end(), (split + 1) * Blocking.KEY_SPLIT);
-        long firstKey = Math.max(split * Blocking.KEY_SPLIT, visible.firstBlock());
-        for (; firstKey < end; firstKey += Blocking.KEY_BLOCK) {
-            int blockKeys = (int) Math.min(Blocking.KEY_BLOCK, end - firstKey);
+        long end = Math.min(visible.end(), (split + 1) * AttentionBlocking.KEY_SPLIT);
+        long firstKey = Math.max(split * AttentionBlocking.KEY_SPLIT, visible.firstBlock());
+        for (; firstKey < end; firstKey += AttentionBlocking.KEY_BLOCK) {
+            int blockKeys = (int) Math.min(AttentionBlocking.KEY_BLOCK, end - firstKey);
             KeyValueBlock block = null;
-            for (int tile = 0; tile < queries.rows(); tile += Blocking.QUERY_TILE) {
+            for (int tile = 0; tile < queries.rows(); tile += AttentionBlocking.QUERY_TILE) {
                 int keys = visible.keysOf(tile, queries.tileRows(tile), queries, call.mask, firstKey, blockKeys);
                 if (keys > 0) {
                     if (block == null) {

@@ -3,7 +3,7 @@ package io.multihead.internal.attention.forward;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
-import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.Stage;
 import io.multihead.internal.attention.keyvalue.KeyValueBlock;
 import io.multihead.internal.attention.keyvalue.KeyValueSource;
@@ -29,7 +29,7 @@ final class MaterialisedForward {
     private final UnmaskedScores unmasked;
     private final float[] staging;
     /** Per row of a tile whether one of its scores is NaN. */
-    private final boolean[] hasNaN = new boolean[Blocking.QUERY_TILE];
+    private final boolean[] hasNaN = new boolean[AttentionBlocking.QUERY_TILE];
 
     /** Takes the parts of the worker that it belongs to. */
     MaterialisedForward(QueryTile queries, VisibleKeys visible, PackedBlocks blocks, ScoreTile tile, float[] staging) {
@@ -60,7 +60,7 @@ final class MaterialisedForward {
      */
     private static long scoreFloats(long keys, int rows) {
         int padding = rows == 1 ? (MicroKernel.MR_SMALL - 1) * ROW : 0;
-        return Math.ceilDiv(keys, (long) Blocking.KEY_BLOCK) * blockFloats(rows) + padding;
+        return Math.ceilDiv(keys, (long) AttentionBlocking.KEY_BLOCK) * blockFloats(rows) + padding;
     }
 
     /** Returns the floats of one key block's scores: whole micro-tiles, but a single row's are stored one after another. */
@@ -85,10 +85,10 @@ final class MaterialisedForward {
     private void multiplyKeys(ForwardArguments call, Packer packer, OnlineSoftmax softmax) {
         long keys = call.source().keys(queries.group().sequence());
         tile.reserve((int) scoreFloats(keys, queries.rows()));
-        for (long firstKey = visible.firstBlock(); firstKey < visible.end(); firstKey += Blocking.KEY_BLOCK) {
+        for (long firstKey = visible.firstBlock(); firstKey < visible.end(); firstKey += AttentionBlocking.KEY_BLOCK) {
             KeyValueBlock block = blocks.block(firstKey, keysOf(firstKey));
             block.packKeys(packer, staging);
-            for (int row = 0; row < queries.rows(); row += Blocking.QUERY_TILE) {
+            for (int row = 0; row < queries.rows(); row += AttentionBlocking.QUERY_TILE) {
                 int tileKeys = tileKeys(call, row, queries.tileRows(row), firstKey);
                 if (tileKeys > 0) {
                     int at = scoresOf(row, firstKey);
@@ -101,16 +101,16 @@ final class MaterialisedForward {
 
     /** Sets NaN for every key that a row with a NaN sees, as long as those that the mask hides are known by their scores. */
     private void spreadNaN(ForwardArguments call) {
-        for (int first = 0; first < queries.rows(); first += Blocking.QUERY_TILE) {
+        for (int first = 0; first < queries.rows(); first += AttentionBlocking.QUERY_TILE) {
             int rows = queries.tileRows(first);
             Arrays.fill(hasNaN, 0, rows, false);
-            for (long key = visible.firstBlock(); key < visible.end(); key += Blocking.KEY_BLOCK) {
+            for (long key = visible.firstBlock(); key < visible.end(); key += AttentionBlocking.KEY_BLOCK) {
                 int held = heldKeys(call, first, key);
                 for (int r = 0; r < rows; r++) {
                     hasNaN[r] |= RowOps.hasNaN(tile.scores(), scoresOf(first + r, key), held);
                 }
             }
-            for (long key = visible.firstBlock(); key < visible.end(); key += Blocking.KEY_BLOCK) {
+            for (long key = visible.firstBlock(); key < visible.end(); key += AttentionBlocking.KEY_BLOCK) {
                 int held = heldKeys(call, first, key);
                 for (int r = 0; r < rows; r++) {
                     if (hasNaN[r]) {
@@ -123,10 +123,10 @@ final class MaterialisedForward {
 
     private void accumulate(ForwardArguments call, Packer packer, OnlineSoftmax softmax) {
         softmax.keepMaximum();
-        for (long firstKey = visible.firstBlock(); firstKey < visible.end(); firstKey += Blocking.KEY_BLOCK) {
+        for (long firstKey = visible.firstBlock(); firstKey < visible.end(); firstKey += AttentionBlocking.KEY_BLOCK) {
             KeyValueBlock block = blocks.block(firstKey, keysOf(firstKey));
             block.packValues(packer, staging);
-            for (int row = 0; row < queries.rows(); row += Blocking.QUERY_TILE) {
+            for (int row = 0; row < queries.rows(); row += AttentionBlocking.QUERY_TILE) {
                 int tileKeys = tileKeys(call, row, queries.tileRows(row), firstKey);
                 if (tileKeys > 0) {
                     tile.accumulate(call, block, softmax, row, firstKey, tileKeys, scoresOf(row, firstKey));
@@ -138,8 +138,8 @@ final class MaterialisedForward {
     /** Writes the masked scores, scaled, and minus infinity for keys that a row does not see. */
     private void writeScores(ForwardArguments call, Packer packer, Tensor scores) {
         float scale = call.problem.scores().exponentScale();
-        for (int first = 0; first < queries.rows(); first += Blocking.QUERY_TILE) {
-            for (long firstKey = 0; firstKey < call.problem.keys(); firstKey += Blocking.KEY_BLOCK) {
+        for (int first = 0; first < queries.rows(); first += AttentionBlocking.QUERY_TILE) {
+            for (long firstKey = 0; firstKey < call.problem.keys(); firstKey += AttentionBlocking.KEY_BLOCK) {
                 int held = heldKeys(call, first, firstKey);
                 int keys = blockKeys(call, firstKey);
                 for (int r = 0; r < queries.tileRows(first); r++) {
@@ -162,8 +162,8 @@ final class MaterialisedForward {
         if (weights == null && scores == null) {
             return;
         }
-        for (int first = 0; first < queries.rows(); first += Blocking.QUERY_TILE) {
-            for (long firstKey = 0; firstKey < call.problem.keys(); firstKey += Blocking.KEY_BLOCK) {
+        for (int first = 0; first < queries.rows(); first += AttentionBlocking.QUERY_TILE) {
+            for (long firstKey = 0; firstKey < call.problem.keys(); firstKey += AttentionBlocking.KEY_BLOCK) {
                 int held = heldKeys(call, first, firstKey);
                 int keys = blockKeys(call, firstKey);
                 for (int row = first; row < first + queries.tileRows(first); row++) {
@@ -203,11 +203,11 @@ final class MaterialisedForward {
 
     /** Returns the columns of a block in tensors of weights and scores, those beyond the sequence included. */
     private static int blockKeys(ForwardArguments call, long firstKey) {
-        return (int) Math.min(Blocking.KEY_BLOCK, call.problem.keys() - firstKey);
+        return (int) Math.min(AttentionBlocking.KEY_BLOCK, call.problem.keys() - firstKey);
     }
 
     private int keysOf(long firstKey) {
-        return (int) Math.min(Blocking.KEY_BLOCK, visible.end() - firstKey);
+        return (int) Math.min(AttentionBlocking.KEY_BLOCK, visible.end() - firstKey);
     }
 
     private int tileKeys(ForwardArguments call, int row, int rows, long firstKey) {
@@ -216,6 +216,6 @@ final class MaterialisedForward {
 
     /** Returns where the scores of a tile and a key block start. */
     private int scoresOf(int row, long firstKey) {
-        return (int) (firstKey / Blocking.KEY_BLOCK) * blockFloats(queries.rows()) + row * ROW;
+        return (int) (firstKey / AttentionBlocking.KEY_BLOCK) * blockFloats(queries.rows()) + row * ROW;
     }
 }

@@ -5,7 +5,7 @@ import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 import static io.multihead.internal.kernel.Lanes.ROW_STEP;
 
-import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.kernel.Exp;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.RowOps;
@@ -22,7 +22,7 @@ import java.util.Arrays;
  */
 final class OnlineSoftmax {
     private final Scratch memory;
-    private final float[] rescale = new float[Lanes.roundUp(Blocking.QUERY_TILE, PANEL)];
+    private final float[] rescale = new float[Lanes.roundUp(AttentionBlocking.QUERY_TILE, PANEL)];
     private final float[] unused = new float[PANEL];
     /** In a merge: the factor of each row, then the factor of each row of the other state. */
     private float[] factors = new float[0];
@@ -35,7 +35,7 @@ final class OnlineSoftmax {
     private int stride;
 
     private float scale;
-    /** Whether vectors are fast, asked once a block: a question for each row took 6 % of attention of 16 tokens. */
+    /** Whether vectors are fast: asked in {@link #reset}, not for each row, which took 6 % of attention of 16 tokens. */
     private boolean isCompiled;
 
     OnlineSoftmax(Scratch memory) {
@@ -113,6 +113,12 @@ final class OnlineSoftmax {
         return stride;
     }
 
+    /** Returns the elements of a row, padded to whole panels. */
+    int width() {
+        return width;
+    }
+
+    /** Returns the floats from an element to its compensation term: those of a row follow its elements. */
     int compensation() {
         return width;
     }
@@ -183,7 +189,8 @@ final class OnlineSoftmax {
 
     /**
      * Computes {@code O / l}; a row that saw no key becomes 0. The compensation terms are added first, so that blocks which add
-     * nothing to a row leave its bits alone. A sink adds its exponential to l.
+     * nothing to a row leave its bits alone. A sink adds its exponential to l. Once per {@link #reset}: it stores l in place of its first
+     * partial sum.
      *
      * @param sink the score of a key without value, minus infinity for none
      * @return the divisor, 0 for a row that saw no key

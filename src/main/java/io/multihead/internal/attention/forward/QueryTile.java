@@ -1,12 +1,12 @@
 package io.multihead.internal.attention.forward;
 
-import static io.multihead.internal.attention.Blocking.DIM_CHUNK;
+import static io.multihead.internal.attention.AttentionBlocking.DIM_CHUNK;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 import static io.multihead.internal.kernel.Lanes.ROW_STEP;
 
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.AttentionProblem;
-import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.attention.HeadGroup;
 import io.multihead.internal.attention.HeadRows;
 import io.multihead.internal.kernel.Lanes;
@@ -104,7 +104,7 @@ final class QueryTile {
 
     /** Returns the number of rows of the tile that starts at this row. */
     int tileRows(int tile) {
-        return Math.min(Blocking.QUERY_TILE, rows - tile);
+        return Math.min(AttentionBlocking.QUERY_TILE, rows - tile);
     }
 
     /** Returns the query head of a row. */

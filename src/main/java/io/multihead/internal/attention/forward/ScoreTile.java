@@ -4,7 +4,7 @@ import static io.multihead.internal.kernel.Lanes.COUNT;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
-import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.ScoreRule;
 import io.multihead.internal.attention.keyvalue.KeyValueBlock;
 import io.multihead.internal.attention.keyvalue.NonFiniteValues;
@@ -22,7 +22,7 @@ import java.util.Arrays;
  * one key block, or all of a task when the weights are wanted. Belongs to one thread.
  */
 final class ScoreTile {
-    private static final int TILE_FLOATS = Blocking.QUERY_TILE * ROW;
+    private static final int TILE_FLOATS = AttentionBlocking.QUERY_TILE * ROW;
 
     private final Scratch memory;
     private final MacroKernel product;
@@ -110,7 +110,7 @@ final class ScoreTile {
     /** Adds infinite and NaN values, while masked scores are still minus infinity. */
     private void addNonFinite(NonFiniteValues values, OnlineSoftmax into, int tile, int keys, int at) {
         for (int r = 0; r < queries.tileRows(tile); r++) {
-            values.addTo(scores, at + r * ROW, keys, into.output(), into.at(tile + r), into.compensation());
+            values.addTo(scores, at + r * ROW, keys, into.output(), into.at(tile + r), into.width());
         }
     }
 

@@ -2,7 +2,7 @@ package io.multihead.internal.attention.forward;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
-import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.mask.BoundMask;
 import io.multihead.internal.attention.mask.MaskPart;
 import io.multihead.internal.attention.mask.ScoreIndex;
@@ -78,7 +78,8 @@ public final class SoftmaxCall extends Operation implements LoopBody {
     }
 
     private long divide(int threads) {
-        rowsPerTask = Math.max(1, Math.ceilDiv(rows, threads == 1 ? 1 : (long) threads * Blocking.TASKS_PER_THREAD));
+        rowsPerTask =
+                Math.max(1, Math.ceilDiv(rows, threads == 1 ? 1 : (long) threads * AttentionBlocking.TASKS_PER_THREAD));
         return Math.ceilDiv(rows, rowsPerTask);
     }
 

@@ -1,6 +1,6 @@
 package io.multihead.internal.attention.forward;
 
-import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.ScratchKey;
@@ -12,7 +12,7 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Merges the states of splits that the caller kept, in order; a task is up to {@link Blocking#QUERY_TILE} queries of one head. */
+/** Merges the states of splits that the caller kept, in order; a task is up to {@link AttentionBlocking#QUERY_TILE} queries of one head. */
 public final class SplitMerge extends Operation implements LoopBody {
     private static final ScratchKey<Worker> WORKER = ScratchKey.ofWorker(Worker::new);
 
@@ -34,7 +34,7 @@ public final class SplitMerge extends Operation implements LoopBody {
     public void bind(List<Tensor> newStates, Tensor output, @Nullable Tensor logSumExp) {
         states = newStates;
         queries = output.dim(2);
-        chunks = Math.ceilDiv(queries, (long) Blocking.QUERY_TILE);
+        chunks = Math.ceilDiv(queries, (long) AttentionBlocking.QUERY_TILE);
         long heads = output.dim(1);
         arguments.problem.bindQuery(output, null);
         arguments.problem.bindKeys(heads, 0, (int) output.dim(3));
@@ -64,13 +64,13 @@ public final class SplitMerge extends Operation implements LoopBody {
 
     @Override
     public void run(long task, Workspace scratch) {
-        long head = task / chunks;
-        long firstRow = task % chunks * Blocking.QUERY_TILE;
+        long batchHead = task / chunks;
+        long firstRow = task % chunks * AttentionBlocking.QUERY_TILE;
         Worker worker = scratch.get(WORKER);
         QueryTile rows = worker.queries;
         long heads = arguments.problem.heads();
-        int count = (int) Math.min(Blocking.QUERY_TILE, queries - firstRow);
-        rows.bind(arguments.problem, (int) (head / heads), (int) (head % heads), firstRow, count, 1);
+        int count = (int) Math.min(AttentionBlocking.QUERY_TILE, queries - firstRow);
+        rows.bind(arguments.problem, (int) (batchHead / heads), (int) (batchHead % heads), firstRow, count, 1);
         try {
             worker.merge(arguments, states, scratch.packer());
         } finally {

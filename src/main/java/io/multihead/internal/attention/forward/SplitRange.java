@@ -1,7 +1,7 @@
 package io.multihead.internal.attention.forward;
 
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.AttentionProblem;
-import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.attention.keyvalue.KeyValueSource;
 import io.multihead.internal.attention.mask.BoundMask;
 
@@ -15,7 +15,7 @@ final class SplitRange {
 
     /** Returns the number of splits that a source stores of its longest sequence; one if there are no keys. */
     static long stored(KeyValueSource source) {
-        return Math.max(1, Math.ceilDiv(source.maxKeys() - source.start(), (long) Blocking.KEY_SPLIT));
+        return Math.max(1, Math.ceilDiv(source.maxKeys() - source.start(), (long) AttentionBlocking.KEY_SPLIT));
     }
 
     /** Sets one task over all keys, which finds its splits itself. */
@@ -26,7 +26,7 @@ final class SplitRange {
 
     /** Sets all splits of a source, for a caller who wants the state of each. */
     void setStored(KeyValueSource source) {
-        first = source.start() / Blocking.KEY_SPLIT;
+        first = source.start() / AttentionBlocking.KEY_SPLIT;
         count = stored(source);
     }
 
@@ -41,8 +41,8 @@ final class SplitRange {
         long offset = mask.offset(sequence, queries, keys);
         long firstKey = Math.max(source.firstKey(sequence), mask.firstKey(0, offset));
         long end = mask.visibleKeys(queries - 1, offset, keys);
-        first = firstKey / Blocking.KEY_SPLIT;
-        count = Math.max(1, Math.ceilDiv(end, (long) Blocking.KEY_SPLIT) - first);
+        first = firstKey / AttentionBlocking.KEY_SPLIT;
+        count = Math.max(1, Math.ceilDiv(end, (long) AttentionBlocking.KEY_SPLIT) - first);
     }
 
     long first() {

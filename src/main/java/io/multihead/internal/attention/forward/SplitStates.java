@@ -2,7 +2,7 @@ package io.multihead.internal.attention.forward;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
-import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.ScoreRule;
 import io.multihead.internal.attention.keyvalue.KeyValueSource;
 import io.multihead.internal.kernel.Lanes;
@@ -22,12 +22,15 @@ public final class SplitStates {
     /** Splits from here on have numbers that f32 does not hold exactly. */
     public static final long MAX_SPLITS = 1L << 24;
 
-    /** The numbers after the state, counted from its end. */
+    /** Offset from the end of the state: scale of the exponent. */
     private static final int SCALE = 0;
-
+    /** Offset from the end of the state: sink of the head. */
     private static final int SINK = 1;
+    /** Offset from the end of the state: number of the split. */
     private static final int SPLIT = 2;
+    /** Offset from the end of the state: keys of the split. */
     private static final int KEYS = 3;
+    /** How many numbers follow the state. */
     private static final int NUMBERS = 4;
 
     private final Scratch memory;
@@ -92,7 +95,7 @@ public final class SplitStates {
         int size = size(call.problem.valueDim());
         int pitch = reserve(queries, size);
         state.save(queries.rows(), rows, 0, pitch);
-        long firstKey = split * Blocking.KEY_SPLIT;
+        long firstKey = split * AttentionBlocking.KEY_SPLIT;
         long keys = call.source().keys(queries.group().sequence()) - firstKey;
         ScoreRule rule = call.problem.scores();
         for (int row = 0; row < queries.rows(); row++) {
@@ -100,10 +103,10 @@ public final class SplitStates {
             rows[numbers + SCALE] = rule.exponentScale();
             rows[numbers + SINK] = rule.sink(queries.head(row));
             rows[numbers + SPLIT] = split;
-            rows[numbers + KEYS] = Math.clamp(keys, 0, Blocking.KEY_SPLIT);
+            rows[numbers + KEYS] = Math.clamp(keys, 0, AttentionBlocking.KEY_SPLIT);
         }
         Tensor to = call.states();
-        long at = (split - call.source().start() / Blocking.KEY_SPLIT) * to.stride(3);
+        long at = (split - call.source().start() / AttentionBlocking.KEY_SPLIT) * to.stride(3);
         for (int row = 0; row < queries.rows(); ) {
             int run = queries.rowsOfHead(row);
             long first = queries.position(to, row) + at;

@@ -3,7 +3,7 @@ package io.multihead.internal.attention.forward;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
-import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.ScoreRule;
 import io.multihead.internal.attention.Stage;
 import io.multihead.internal.attention.keyvalue.KeyValueBlock;
@@ -44,15 +44,15 @@ final class UnmaskedScores {
         KeyValueSource source = call.source();
         int sequence = queries.group().sequence();
         tile.reserveTile();
-        for (long firstKey = 0; firstKey < call.problem.keys(); firstKey += Blocking.KEY_BLOCK) {
-            int columns = (int) Math.min(Blocking.KEY_BLOCK, call.problem.keys() - firstKey);
+        for (long firstKey = 0; firstKey < call.problem.keys(); firstKey += AttentionBlocking.KEY_BLOCK) {
+            int columns = (int) Math.min(AttentionBlocking.KEY_BLOCK, call.problem.keys() - firstKey);
             int from = Math.clamp(source.firstKey(sequence) - firstKey, 0, columns);
             int end = Math.clamp(source.keys(sequence) - firstKey, from, columns);
             KeyValueBlock block = from < end ? blocks.block(firstKey, end) : null;
             if (block != null) {
                 block.packKeys(packer, staging);
             }
-            for (int row = 0; row < queries.rows(); row += Blocking.QUERY_TILE) {
+            for (int row = 0; row < queries.rows(); row += AttentionBlocking.QUERY_TILE) {
                 if (block != null) {
                     tile.multiplyUnmasked(block, row, end, 0);
                 }

@@ -1,6 +1,6 @@
 package io.multihead.internal.attention.forward;
 
-import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.keyvalue.KeyValueSource;
 import io.multihead.internal.attention.mask.BlockSparseMask;
 import io.multihead.internal.attention.mask.BoundMask;
@@ -51,7 +51,7 @@ final class VisibleKeys {
 
     /** Returns the first key of the block that holds the first key of any row. */
     long firstBlock() {
-        return first / Blocking.KEY_BLOCK * Blocking.KEY_BLOCK;
+        return first / AttentionBlocking.KEY_BLOCK * AttentionBlocking.KEY_BLOCK;
     }
 
     /** Returns the position of the sequence's query 0 among its keys. */

@@ -1,6 +1,6 @@
 package io.multihead.internal.attention.keyvalue;
 
-import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.layout.Panels;
 import io.multihead.internal.layout.Scratch;
 
@@ -18,9 +18,9 @@ final class BlockScales {
 
     /** Copies the scales of a span, whose first key is number {@code key} of the block. */
     void load(KeyValueSpan span, int key, int keys) {
-        scales = memory.atLeast(scales, 2 * Blocking.KEY_BLOCK);
+        scales = memory.atLeast(scales, 2 * AttentionBlocking.KEY_BLOCK);
         span.panels().loadScales(span.scales(), keys, scales, key);
-        span.panels().loadScales(span.scales() + keys, keys, scales, Blocking.KEY_BLOCK + key);
+        span.panels().loadScales(span.scales() + keys, keys, scales, AttentionBlocking.KEY_BLOCK + key);
     }
 
     /** Returns the scales, those of keys first. */

@@ -1,10 +1,10 @@
 package io.multihead.internal.attention.keyvalue;
 
-import static io.multihead.internal.attention.Blocking.DIM_CHUNK;
+import static io.multihead.internal.attention.AttentionBlocking.DIM_CHUNK;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
-import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.HeadRows;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.gemm.MacroKernel;
@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  * stored, and kept.
  */
 public final class KeyValueBlock {
-    private static final int MAX_SPANS = Blocking.KEY_BLOCK / KeyValueSpan.MIN_PANEL_KEYS;
+    private static final int MAX_SPANS = AttentionBlocking.KEY_BLOCK / KeyValueSpan.MIN_PANEL_KEYS;
 
     private final Scratch memory;
     private final KeyValueSpan[] spans = new KeyValueSpan[MAX_SPANS];
@@ -100,7 +100,7 @@ public final class KeyValueBlock {
         inPlace = spans[0].isPanels();
         if (inPlace) {
             finite = spans[0].isFinite();
-            spanKeys = (int) Math.min(Blocking.KEY_BLOCK, spans[0].keys());
+            spanKeys = (int) Math.min(AttentionBlocking.KEY_BLOCK, spans[0].keys());
             for (int key = spanKeys; key < newCount; key += spanKeys) {
                 KeyValueSpan span = spans[key / spanKeys];
                 from.locate(sequence, head, newFirstKey + key, span);
@@ -117,12 +117,12 @@ public final class KeyValueBlock {
             copyScales();
         }
         int width = Lanes.roundUp(valueDim, PANEL);
-        for (int key = 0; key < count; key += Blocking.VALUE_CHAIN) {
+        for (int key = 0; key < count; key += AttentionBlocking.VALUE_CHAIN) {
             KeyValueSpan span = spans[key / spanKeys];
             int at = span.value().panel + key % spanKeys * width;
             valueRuns
-                    .set(key / Blocking.VALUE_CHAIN, span.panels(), at)
-                    .scale(scaled ? scales.values() : Panels.UNSCALED, Blocking.KEY_BLOCK + key);
+                    .set(key / AttentionBlocking.VALUE_CHAIN, span.panels(), at)
+                    .scale(scaled ? scales.values() : Panels.UNSCALED, AttentionBlocking.KEY_BLOCK + key);
         }
     }
 
@@ -137,18 +137,20 @@ public final class KeyValueBlock {
         if (inPlace || packedKeys.holds(tag, firstKey, count)) {
             return;
         }
-        PanelMemory panels = packedKeys.reserve(memory, F32Panels.size(Blocking.KEY_BLOCK, Math.max(1, headDim)));
+        PanelMemory panels =
+                packedKeys.reserve(memory, F32Panels.size(AttentionBlocking.KEY_BLOCK, Math.max(1, headDim)));
         for (int d = 0; d < headDim; d += DIM_CHUNK) {
             int depth = Math.min(DIM_CHUNK, headDim - d);
             if (spans[0].isPanels()) {
                 for (int key = 0; key < count; key += PANEL) {
-                    widenKeys(d, depth, key, panels, d * Blocking.KEY_BLOCK + key * depth);
+                    widenKeys(d, depth, key, panels, d * AttentionBlocking.KEY_BLOCK + key * depth);
                 }
             } else {
                 float[] rows = readHeads(keyRows, spans[0].key(), packer, headDim)
                         ? keyRows.rows()
                         : readRows(true, packer, d, depth, staging);
-                panels.packColumns(rows, keyRows.column(), depth, count, packer.panel(depth), d * Blocking.KEY_BLOCK);
+                panels.packColumns(
+                        rows, keyRows.column(), depth, count, packer.panel(depth), d * AttentionBlocking.KEY_BLOCK);
             }
         }
         packedKeys.packed(tag, firstKey, count);
@@ -159,7 +161,8 @@ public final class KeyValueBlock {
         if (inPlace || packedValues.holds(tag, firstKey, count)) {
             return;
         }
-        PanelMemory panels = packedValues.reserve(memory, F32Panels.size(Math.max(1, valueDim), Blocking.KEY_BLOCK));
+        PanelMemory panels =
+                packedValues.reserve(memory, F32Panels.size(Math.max(1, valueDim), AttentionBlocking.KEY_BLOCK));
         if (spans[0].isPanels()) {
             widenValues(panels);
         } else {
@@ -224,10 +227,10 @@ public final class KeyValueBlock {
     /** Widens values into panels of all keys, one run of 64 keys with all its dims after another: one stream from memory. */
     private void widenValues(PanelMemory to) {
         int width = Lanes.roundUp(valueDim, PANEL);
-        for (int key = 0; key < count; key += Blocking.VALUE_CHAIN) {
-            int rows = Math.min(Blocking.VALUE_CHAIN, count - key);
+        for (int key = 0; key < count; key += AttentionBlocking.VALUE_CHAIN) {
+            int rows = Math.min(AttentionBlocking.VALUE_CHAIN, count - key);
             for (int d = 0; d < width; d += PANEL) {
-                valueRuns.get(key / Blocking.VALUE_CHAIN).widen(d / PANEL, rows, to, d * count + key * PANEL);
+                valueRuns.get(key / AttentionBlocking.VALUE_CHAIN).widen(d / PANEL, rows, to, d * count + key * PANEL);
             }
         }
     }
@@ -239,7 +242,7 @@ public final class KeyValueBlock {
      */
     public void multiplyKeys(
             MacroKernel product, float[] queries, int q0, int chunk, int rows, int keys, float[] scores, int at) {
-        int step = inPlace ? spanKeys : Blocking.KEY_BLOCK;
+        int step = inPlace ? spanKeys : AttentionBlocking.KEY_BLOCK;
         for (int d = 0; d < headDim; d += DIM_CHUNK) {
             int depth = Math.min(DIM_CHUNK, headDim - d);
             product.left(queries, q0 + d / DIM_CHUNK * chunk);
@@ -249,7 +252,7 @@ public final class KeyValueBlock {
                     int stride = span.panels().format().panelSize(depth);
                     product.right(right.set(span.panels(), span.key().panel + d * spanKeys, stride));
                 } else {
-                    product.right(right.set(packedKeys.panels(), d * Blocking.KEY_BLOCK, depth * PANEL));
+                    product.right(right.set(packedKeys.panels(), d * AttentionBlocking.KEY_BLOCK, depth * PANEL));
                 }
                 product.into(scores, at + key, ROW).multiply(rows, Math.min(step, keys - key), depth, d > 0);
             }
@@ -278,7 +281,7 @@ public final class KeyValueBlock {
         } else {
             product.right(right.set(packedValues.panels(), 0, packedValues.count() * PANEL));
         }
-        product.into(output, at, stride).accumulate(rows, valueDim, keys, Blocking.VALUE_CHAIN, compensation);
+        product.into(output, at, stride).accumulate(rows, valueDim, keys, AttentionBlocking.VALUE_CHAIN, compensation);
     }
 
     /** Returns whether V has non-finite elements that {@link #multiplyValues} leaves out. */

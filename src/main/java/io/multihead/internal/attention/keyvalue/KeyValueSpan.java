@@ -1,6 +1,6 @@
 package io.multihead.internal.attention.keyvalue;
 
-import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.layout.PanelMemory;
 import io.multihead.tensor.Tensor;
@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class KeyValueSpan {
     /** The fewest keys of a span of panels: one chain of P V. */
-    public static final int MIN_PANEL_KEYS = Blocking.VALUE_CHAIN;
+    public static final int MIN_PANEL_KEYS = AttentionBlocking.VALUE_CHAIN;
 
     private final Side key = new Side();
     private final Side value = new Side();
@@ -39,10 +39,11 @@ public final class KeyValueSpan {
     /** The keys of a span, or its values. */
     static final class Side {
         private @Nullable Tensor tensor;
-        /** Position of the first element in the tensor; row and column stride, in elements. */
+        /** Position of the first element in the tensor's memory. */
         long position;
-
+        /** Elements from row to row of the tensor. */
         long rowStride;
+        /** Elements from column to column of the tensor. */
         long columnStride;
         /** Index of the first element of the panels. */
         int panel;

@@ -2,7 +2,7 @@ package io.multihead.internal.attention.keyvalue;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
-import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.layout.PanelMemory;
 import io.multihead.internal.layout.Scratch;
 
@@ -13,7 +13,7 @@ import io.multihead.internal.layout.Scratch;
  */
 public final class NonFiniteValues {
     private final Scratch memory;
-    private final int[] keys = new int[Blocking.KEY_BLOCK];
+    private final int[] keys = new int[AttentionBlocking.KEY_BLOCK];
     private final float[] row = new float[PANEL];
     private float[] values = new float[0];
     private int count;
@@ -33,7 +33,7 @@ public final class NonFiniteValues {
      * @param width elements of a value, rounded up to whole panels
      */
     void moveFrom(PanelMemory panels, int rows, int width) {
-        values = memory.atLeast(values, Blocking.KEY_BLOCK * width);
+        values = memory.atLeast(values, AttentionBlocking.KEY_BLOCK * width);
         for (int k = 0; k < rows; k++) {
             boolean found = false;
             for (int d = 0; d < width; d += PANEL) {

@@ -1,6 +1,6 @@
 package io.multihead.internal.attention.keyvalue;
 
-import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.HeadGroup;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.layout.Scratch;
@@ -46,14 +46,14 @@ public final class PackedBlocks {
         valueDim = newSource.valueDim();
         rows = newRows;
         keepsAll = newKeepsAll;
-        firstBlock = newSource.firstKey(sequence) / Blocking.KEY_BLOCK;
+        firstBlock = newSource.firstKey(sequence) / AttentionBlocking.KEY_BLOCK;
     }
 
     /** Returns a block, located, and packed as far as an earlier task has packed it. */
     public KeyValueBlock block(long firstKey, int count) {
         KeyValueBlock block = blocks[0];
         if (keepsAll) {
-            int index = (int) (firstKey / Blocking.KEY_BLOCK - firstBlock);
+            int index = (int) (firstKey / AttentionBlocking.KEY_BLOCK - firstBlock);
             while (blocks.length <= index) {
                 blocks = Arrays.copyOf(blocks, blocks.length + 1);
                 blocks[blocks.length - 1] = new KeyValueBlock(memory);

@@ -2,7 +2,7 @@ package io.multihead.internal.attention.mask;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
-import io.multihead.internal.attention.Blocking;
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.ScoreFunction;
 import io.multihead.internal.attention.ScoreRule;
 import io.multihead.internal.kernel.Lanes;
@@ -15,7 +15,7 @@ import io.multihead.internal.layout.Packer;
  * modifier, in this order. The range of visible keys is applied elsewhere. Belongs to one thread.
  */
 public final class ScoreTransform {
-    private final float[] staging = new float[Blocking.KEY_BLOCK];
+    private final float[] staging = new float[AttentionBlocking.KEY_BLOCK];
     private final ScoreIndex index = new ScoreIndex();
 
     /** Creates the buffers. */

@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.AttentionProblem;
-import io.multihead.internal.attention.Blocking;
 import io.multihead.internal.attention.keyvalue.TensorKeyValues;
 import io.multihead.internal.attention.mask.MaskPart;
 import io.multihead.internal.kernel.Lanes;
@@ -33,7 +33,7 @@ class ForwardScheduleTest {
     void theTableCanBeRead() {
         build(2, 4, 2, 100, 300, 1);
         // the 200 rows of two heads are two tasks; the first has its half of them, rounded up to whole tiles
-        int half = Lanes.roundUp(100, Blocking.QUERY_TILE);
+        int half = Lanes.roundUp(100, AttentionBlocking.QUERY_TILE);
         assertEquals("""
                 task sequence keyValueHead rows split
                 0 0 0 HALF..200 0/1
@@ -70,14 +70,14 @@ class ForwardScheduleTest {
         build(sequences, keyValueHeads * group, keyValueHeads, queries, keys, threads);
         Map<String, Integer> met = new HashMap<>();
         for (int task = 0; task < schedule.tasks(); task++) {
-            assertTrue(schedule.rows(task) > 0 && schedule.rows(task) <= Blocking.TASK_ROWS_REPACKED);
+            assertTrue(schedule.rows(task) > 0 && schedule.rows(task) <= AttentionBlocking.TASK_ROWS_REPACKED);
             for (int row = 0; row < schedule.rows(task); row++) {
                 String cell = schedule.sequence(task) + " " + schedule.keyValueHead(task) + " "
                         + (schedule.firstRow(task) + row) + " " + schedule.split(task);
                 met.merge(cell, 1, Integer::sum);
             }
         }
-        int splits = schedule.isSplit() ? Math.ceilDiv(keys, Blocking.KEY_SPLIT) : 1;
+        int splits = schedule.isSplit() ? Math.ceilDiv(keys, AttentionBlocking.KEY_SPLIT) : 1;
         assertEquals(sequences * keyValueHeads * group * queries * splits, met.size());
         assertTrue(met.values().stream().allMatch(count -> count == 1));
     }
@@ -129,7 +129,8 @@ class ForwardScheduleTest {
     /** Of the buffers of a task, queries and outputs with their compensation terms are those that its rows make longer. */
     @Test
     void anIntCountsTheBuffersOfATask() {
-        for (int dim : new int[] {Blocking.WIDE_DIM, Blocking.WIDE_DIM + 1, Blocking.MAX_DIM}) {
+        for (int dim :
+                new int[] {AttentionBlocking.WIDE_DIM, AttentionBlocking.WIDE_DIM + 1, AttentionBlocking.MAX_DIM}) {
             bind(whole(1, 10), 2, 0, null);
             call.problem.bindQuery(tensor(1, 2, 1).broadcast(1, 2, 1000, dim), null);
             call.problem.bindKeys(1, 10, dim);
@@ -139,7 +140,7 @@ class ForwardScheduleTest {
                 long rows = Lanes.roundUp(schedule.rows(task), Lanes.ROW_STEP) + Lanes.ROW_STEP;
                 assertTrue(rows * 2 * dim <= Integer.MAX_VALUE, schedule.toString());
                 assertTrue(
-                        rows * Math.ceilDiv(dim, Blocking.DIM_CHUNK) * Lanes.ROW <= Integer.MAX_VALUE,
+                        rows * Math.ceilDiv(dim, AttentionBlocking.DIM_CHUNK) * Lanes.ROW <= Integer.MAX_VALUE,
                         schedule.toString());
             }
         }
@@ -182,11 +183,11 @@ class ForwardScheduleTest {
             long last = call.mask.visibleKeys(query, offset, end);
             for (long key = call.mask.firstKey(query, offset); key < last; key++) {
                 any = true;
-                splits.add(sequence + " " + key / Blocking.KEY_SPLIT);
+                splits.add(sequence + " " + key / AttentionBlocking.KEY_SPLIT);
             }
         }
         if (queries > 0 && !any) {
-            splits.add(sequence + " " + call.mask.firstKey(0, offset) / Blocking.KEY_SPLIT);
+            splits.add(sequence + " " + call.mask.firstKey(0, offset) / AttentionBlocking.KEY_SPLIT);
         }
     }
 

@@ -1,11 +1,19 @@
 package io.multihead.internal.attention;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.gemm.Blocking;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.MicroKernel;
 
-/** All block sizes of attention, each with its reason. No result depends on those of forward's tasks and tiles, as they say. */
-public final class Blocking {
+/**
+ * All block sizes of attention, each with its reason; those of the matrix multiplication are in {@link Blocking}.
+ *
+ * <p>Results depend on {@link #KEY_BLOCK}, {@link #DIM_CHUNK}, {@link #VALUE_CHAIN} and {@link #KEY_SPLIT}, gradients also on
+ * {@link #BACKWARD_QUERIES} and {@link #BACKWARD_KEYS}: these say where chains of additions begin. They do not depend on
+ * {@link #QUERY_TILE}, {@link #TASK_ROWS}, {@link #TASK_ROWS_REPACKED}, {@link #WIDE_DIM}, {@link #PACKED_FLOATS} and
+ * {@link #TASKS_PER_THREAD}, which may change.
+ */
+public final class AttentionBlocking {
     /**
      * Query rows of a tile, multiplied by one key block at a time: whole tiles of the micro-kernel, whose scores, 48 x 256, stay in L1 and
      * L2. With tiles of five rows 40 query rows take 1 to 2 % less than 48 (2048 tokens, Zen 3).
@@ -28,7 +36,7 @@ public final class Blocking {
     public static final int WIDE_DIM = 1 << 20;
 
     /** Keys of one chain of P V. One chain of 256 was off by up to 32 bounds for values with a mean, chains of 64 by up to 13. */
-    public static final int VALUE_CHAIN = io.multihead.internal.gemm.Blocking.CHAIN;
+    public static final int VALUE_CHAIN = Blocking.CHAIN;
 
     /**
      * Keys of one split. Each split is a softmax of its own and the states are merged in order, in every call: so the bits
@@ -63,5 +71,5 @@ public final class Blocking {
     /** The same when each pair is formed twice, once by a task of a key block and once by a task of a query block. */
     public static final int MULTIPLICATIONS_TWICE = 7;
 
-    private Blocking() {}
+    private AttentionBlocking() {}
 }
