@@ -13,18 +13,18 @@ import java.util.function.LongSupplier;
 public final class WarmUp {
     /** Calls the kernels with numbers of its own, which threads may share, since nobody reads the results. */
     public interface Trial {
-        /** Returns how many operations on vectors a trial has, 200 or more. */
+        /** Returns how many operations on vectors a trial has, about 200 or more. */
         int operations();
 
         /**
          * Runs each kernel {@code calls} times, in a loop of its own: were this method called as often, C2 would compile it, with the kernels in
          * it, and a trial would be fast before the kernels are compiled for others.
          *
-         * @param times 1 for kernels that go through their loops several times, since C2 leaves out code that it never saw run, and unrolls no
-         *     loop that it saw end soon; 0 for calls that the JVM counts and that do next to nothing. Kernels on rows return before their
-         *     loops then, since C2 unrolls no loop that it mostly saw end at once.
+         * @param lengthFactor what the length of a loop is multiplied by. 1: a trial, in which every loop runs several times, since C2
+         *     leaves out code that it never saw run. 0: empty calls, which the JVM counts towards compilation; kernels on rows then return
+         *     before their loops, else C2 learns that a loop mostly ends at once and does not unroll it
          */
-        void run(int times, int calls);
+        void run(int lengthFactor, int calls);
     }
 
     /** The wait after a trial is this much longer each time, since a trial allocates 20 to 60 KB. */
@@ -34,7 +34,7 @@ public final class WarmUp {
     private static final int MOST_STEPS = 20;
 
     /**
-     * Calls that do nothing after each trial. C2 compiles a method that was called 5000 times, or 600 times with 15,000 iterations of its
+     * Empty calls after each trial. C2 compiles a method that was called 5000 times, or 600 times with 15,000 iterations of its
      * loops; trials alone would allocate 40 MB for the exponential until then. A JVM that embeds 32 texts by MiniLM ends after 2.3 to 2.7 s with
      * 64, and after 2.8 to 3.2 with 32 (Zen 4, five in turns); with 256 C2 moved checks out of the loops of tiles that failed later, and
      * compiled tiles three times.

@@ -60,11 +60,11 @@ public final class Activation {
         }
 
         @Override
-        public void run(int times, int calls) {
+        public void run(int lengthFactor, int calls) {
             for (int call = 0; call < calls; call++) {
                 // without Exp, which has trials of its own
-                gauss(row, 0, times * LENGTH, room);
-                geluOfGauss(row, 0, times * LENGTH, room);
+                gauss(row, 0, lengthFactor * LENGTH, room);
+                geluOfGauss(row, 0, lengthFactor * LENGTH, room);
             }
         }
     });

@@ -45,9 +45,9 @@ public final class Exp {
         }
 
         @Override
-        public void run(int times, int calls) {
+        public void run(int lengthFactor, int calls) {
             for (int call = 0; call < calls; call++) {
-                vectors(row, 0, times * LENGTH, 1f, 1f, partial, 0, 0f);
+                vectors(row, 0, lengthFactor * LENGTH, 1f, 1f, partial, 0, 0f);
             }
         }
     });

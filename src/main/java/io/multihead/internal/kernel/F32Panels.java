@@ -32,9 +32,9 @@ public final class F32Panels {
         }
 
         @Override
-        public void run(int times, int calls) {
+        public void run(int lengthFactor, int calls) {
             for (int call = 0; call < calls; call++) {
-                fromRowsVectors(rows, 0, 2 * PANEL, ROWS, times * 2 * PANEL, panels, 0, ROWS);
+                fromRowsVectors(rows, 0, 2 * PANEL, ROWS, lengthFactor * 2 * PANEL, panels, 0, ROWS);
             }
         }
     });
@@ -154,6 +154,33 @@ public final class F32Panels {
         }
         for (int i = whole; i < length; i++) {
             memory.set(ValueLayout.JAVA_FLOAT, at + i * WORD, from[f0 + i]);
+        }
+    }
+
+    /**
+     * Copies {@code length} floats to one row of as many panels {@code [panel][k][32]} as they fill.
+     *
+     * @param p0 offset in bytes of the row in the first panel
+     * @param stride bytes from panel to panel
+     */
+    public static void toPanels(float[] row, int at, int length, MemorySegment panels, long p0, long stride) {
+        MemorySegment memory = NativeMemory.known(panels);
+        for (int i = 0; i < length; i += PANEL) {
+            long to = p0 + i / PANEL * stride;
+            for (int lane = 0; lane < PANEL; lane += COUNT) {
+                FloatVector.fromArray(FLOATS, row, at + i + lane).intoMemorySegment(memory, to + lane * WORD, ORDER);
+            }
+        }
+    }
+
+    /** Zeros the row of panels that {@link #toPanels} writes. */
+    public static void zeroPanels(int length, MemorySegment panels, long p0, long stride) {
+        MemorySegment memory = NativeMemory.known(panels);
+        FloatVector zero = FloatVector.zero(FLOATS);
+        for (int i = 0; i < length; i += PANEL) {
+            for (int lane = 0; lane < PANEL; lane += COUNT) {
+                zero.intoMemorySegment(memory, p0 + i / PANEL * stride + lane * WORD, ORDER);
+            }
         }
     }
 

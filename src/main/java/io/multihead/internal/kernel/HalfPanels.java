@@ -62,11 +62,11 @@ public final class HalfPanels {
                         .lanewise(VectorOperators.ASHR, shift)
                         .and(masks);
                 // an exponent of all ones becomes that of f32
-                VectorMask<Float> lost =
+                VectorMask<Float> isSpecial =
                         bits.and(special).compare(VectorOperators.EQ, special).cast(FLOATS);
                 bits.reinterpretAsFloats()
                         .mul(factors)
-                        .blend(bits.or(EXPONENT).reinterpretAsFloats(), lost)
+                        .blend(bits.or(EXPONENT).reinterpretAsFloats(), isSpecial)
                         .intoMemorySegment(target, at + (row * PANEL + column) * WORD, ORDER);
             }
         }

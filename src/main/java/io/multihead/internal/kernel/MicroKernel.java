@@ -22,6 +22,10 @@ import jdk.incubator.vector.VectorOperators;
  * first vector. A tile keeps two vectors of C per row in registers, next to each other or half a panel apart. Each element of C is a sum
  * of chains of fused multiply-adds in ascending {@code k}, whatever the tile's shape, its neighbours and the lane width.
  *
+ * <p>Callers see to it that {@code depth} is at most {@link #MAX_DEPTH}, and that {@code apart}, the columns from a tile's first vector
+ * to its second, is {@link Lanes#COUNT} or {@link Lanes#HALF}. A tile reads all its rows of A and stores all its rows of C, whatever they
+ * hold, so both must have room for whole tiles. Tiles without a parameter {@code chain} sum all of {@code depth} in one.
+ *
  * <p>The tiles are unrolled by hand because C2 keeps accumulators in registers only as named locals. Six rows take 12
  * accumulators, two registers for B and up to three for A, of 32 registers; where there are 16 ({@link Lanes#FEW_REGISTERS}), tiles have
  * five rows. {@code k} counts from the start of a chain, not of the panel, which takes fewer additions for addresses: tiles of five and
@@ -144,7 +148,7 @@ public final class MicroKernel {
         }
     }
 
-    /** Does the same for tiles of five rows: 10 accumulators. */
+    /** Computes C = A * B as {@link #tiles6} does, for tiles of five rows: 10 accumulators and as many sums. */
     public static void tiles5(
             int tiles,
             float[] a,
@@ -218,7 +222,7 @@ public final class MicroKernel {
         }
     }
 
-    /** Does the same for one tile of four rows, whose vectors are {@code apart} columns apart: 8 accumulators. */
+    /** Computes C = A * B for one tile of four rows, whose vectors are {@code apart} columns apart: 8 accumulators and as many sums. */
     public static void tile4(
             float[] a,
             int a0,
@@ -281,8 +285,9 @@ public final class MicroKernel {
     }
 
     /**
-     * Does the same for one row. One row is bandwidth-bound: three instructions per cache line of B keep many loads in flight, where
-     * a tile of four rows is bound by their latency.
+     * Computes C = A * B for one row and two vectors half a panel apart, summed in chains of {@code chain} multiply-adds. One row is
+     * bandwidth-bound: three instructions per cache line of B keep many loads in flight, where a tile of four rows is bound by their
+     * latency.
      */
     public static void tile1(
             float[] a, int a0, MemorySegment panels, long b0, int depth, int chain, float[] c, int c0) {
@@ -306,8 +311,9 @@ public final class MicroKernel {
     }
 
     /**
-     * Does the same for one row, in one chain, and two panels {@code next} bytes apart, whose results are stored
-     * {@link Lanes#PANEL} floats apart.
+     * Computes C = A * B in one chain for one row and two panels {@code next} bytes apart, two vectors of each, half a panel apart. The
+     * results of the second panel are stored {@link Lanes#PANEL} floats after those of the first. The same bits as {@link #tiles6} only
+     * for {@code depth <= chain}.
      */
     public static void tilePair(
             float[] a, int a0, MemorySegment panels, long b0, long next, int depth, float[] c, int c0) {
@@ -329,8 +335,10 @@ public final class MicroKernel {
     }
 
     /**
-     * Does the same for up to four rows, in one chain, with a panel of {@link HalfPanels}, which is widened in registers: loads from
-     * memory overlap with multiply-adds. With panels widened to an array first, decode took twice the time.
+     * Computes C = A * B in one chain for four rows and two vectors, half a panel apart, of a panel of {@link HalfPanels}. Reads four rows
+     * of A and stores four of C, whatever they hold. The same bits as {@link #tiles6} with the widened panel only for
+     * {@code depth <= chain}. Elements are widened in registers, so that loads from memory overlap with multiply-adds: with panels
+     * widened to an array first, decode took twice the time.
      */
     public static void halves4(
             float[] a, int a0, MemorySegment panels, long b0, HalfPanels type, int depth, float[] c, int c0, int ldc) {
@@ -375,7 +383,7 @@ public final class MicroKernel {
         c31.add(zero).intoArray(c, c0 + 3 * ldc + HALF);
     }
 
-    /** Does the same for one row. */
+    /** Computes C = A * B as {@link #halves4} does, for one row: reads one row of A and stores one of C. */
     public static void halves1(
             float[] a, int a0, MemorySegment panels, long b0, HalfPanels type, int depth, float[] c, int c0) {
         MemorySegment b = NativeMemory.known(panels);
@@ -400,8 +408,10 @@ public final class MicroKernel {
     }
 
     /**
-     * Does the same for up to four rows, in one chain, with a panel of {@link Int8Panels}, each row of which is multiplied by its own
-     * scale first.
+     * Computes C = A * B in one chain for four rows and two vectors, half a panel apart, of a panel of {@link Int8Panels}, each row of
+     * which is multiplied by its own scale first. Reads four rows of A and stores four of C, whatever they hold. The same bits as
+     * {@link #tiles6} with the widened panel only for {@code depth <= chain}. From {@code depth} to the next multiple of four, A must be 0
+     * and scales finite, also times a byte, since these are multiplied too.
      */
     public static void quads4(
             float[] a,

@@ -24,12 +24,12 @@ public final class Norm {
         }
 
         @Override
-        public void run(int times, int calls) {
+        public void run(int lengthFactor, int calls) {
             for (int call = 0; call < calls; call++) {
-                sum(row, times * LENGTH, partial);
-                shift(row, times * LENGTH, 0f, partial);
-                shiftForSquares(row, times * LENGTH, 0f, partial);
-                affineVectors(row, times * LENGTH, 0f, row, row);
+                sum(row, lengthFactor * LENGTH, partial);
+                shift(row, lengthFactor * LENGTH, 0f, partial);
+                shiftForSquares(row, lengthFactor * LENGTH, 0f, partial);
+                affineVectors(row, lengthFactor * LENGTH, 0f, row, row);
             }
         }
     });

@@ -24,13 +24,13 @@ public final class RowOps {
         }
 
         @Override
-        public void run(int times, int calls) {
+        public void run(int lengthFactor, int calls) {
             for (int call = 0; call < calls; call++) {
-                addVectors(row, 0, times * LENGTH, row, LENGTH);
-                divideVectors(row, 0, LENGTH, times * LENGTH, 1f);
+                addVectors(row, 0, lengthFactor * LENGTH, row, LENGTH);
+                foldAndDivideVectors(row, 0, LENGTH, lengthFactor * LENGTH, 1f);
                 // an even and an odd number of vectors
-                maxVectors(row, 0, times * LENGTH);
-                maxVectors(row, 0, times * (LENGTH + COUNT));
+                maxVectors(row, 0, lengthFactor * LENGTH);
+                maxVectors(row, 0, lengthFactor * (LENGTH + COUNT));
             }
         }
     });
@@ -109,31 +109,33 @@ public final class RowOps {
     }
 
     /**
-     * {@code row = (row + c) / divisor} with the compensation c stored {@code lost} floats after each element; -0 becomes +0.
+     * {@code row = (row + c) / divisor} with the compensation term c of each element; -0 becomes +0.
      *
      * @param isCompiled the answer of {@link #isCompiled}
+     * @param compensation distance in floats from an element to its compensation term
      */
-    public static void divide(boolean isCompiled, float[] row, int at, int lost, int length, float divisor) {
+    public static void foldAndDivide(
+            boolean isCompiled, float[] row, int at, int compensation, int length, float divisor) {
         if (isCompiled) {
-            divideVectors(row, at, lost, length, divisor);
+            foldAndDivideVectors(row, at, compensation, length, divisor);
         } else {
-            divideScalars(row, at, lost, length, divisor);
+            foldAndDivideScalars(row, at, compensation, length, divisor);
         }
     }
 
-    static void divideScalars(float[] row, int at, int lost, int length, float divisor) {
+    static void foldAndDivideScalars(float[] row, int at, int compensation, int length, float divisor) {
         for (int i = at; i < at + length; i++) {
-            row[i] = (row[i] + row[i + lost]) / divisor + 0f;
+            row[i] = (row[i] + row[i + compensation]) / divisor + 0f;
         }
     }
 
-    static void divideVectors(float[] row, int at, int lost, int length, float divisor) {
+    static void foldAndDivideVectors(float[] row, int at, int compensation, int length, float divisor) {
         if (length == 0) { // see WarmUp.Trial
             return;
         }
         for (int i = 0; i < length; i += COUNT) {
-            FloatVector sum =
-                    FloatVector.fromArray(FLOATS, row, at + i).add(FloatVector.fromArray(FLOATS, row, at + i + lost));
+            FloatVector sum = FloatVector.fromArray(FLOATS, row, at + i)
+                    .add(FloatVector.fromArray(FLOATS, row, at + i + compensation));
             sum.div(divisor).add(0f).intoArray(row, at + i);
         }
     }

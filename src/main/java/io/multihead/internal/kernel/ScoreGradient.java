@@ -1,13 +1,9 @@
 package io.multihead.internal.kernel;
 
-import static io.multihead.internal.base.NativeMemory.ORDER;
-import static io.multihead.internal.base.NativeMemory.WORD;
 import static io.multihead.internal.kernel.Lanes.COUNT;
 import static io.multihead.internal.kernel.Lanes.FLOATS;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
-import io.multihead.internal.base.NativeMemory;
-import java.lang.foreign.MemorySegment;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorMask;
 import jdk.incubator.vector.VectorOperators;
@@ -80,28 +76,6 @@ public final class ScoreGradient {
             FloatVector mean = FloatVector.fromArray(FLOATS, rows, d0 + i);
             FloatVector apart = FloatVector.fromArray(FLOATS, gradient, at + i).sub(mean);
             apart.mul(p).blend(0f, hidden).intoArray(gradient, at + i);
-        }
-    }
-
-    /** Copies a row into row {@code k} of panels {@code [panel][k][32]}; its offset and the stride of panels are in bytes. */
-    public static void toPanels(float[] row, int at, int length, MemorySegment panels, long p0, long stride) {
-        MemorySegment memory = NativeMemory.known(panels);
-        for (int i = 0; i < length; i += PANEL) {
-            long to = p0 + i / PANEL * stride;
-            for (int lane = 0; lane < PANEL; lane += COUNT) {
-                FloatVector.fromArray(FLOATS, row, at + i + lane).intoMemorySegment(memory, to + lane * WORD, ORDER);
-            }
-        }
-    }
-
-    /** Zeros row {@code k} of panels {@code [panel][k][32]}. */
-    public static void zeroPanels(int length, MemorySegment panels, long p0, long stride) {
-        MemorySegment memory = NativeMemory.known(panels);
-        FloatVector zero = FloatVector.zero(FLOATS);
-        for (int i = 0; i < length; i += PANEL) {
-            for (int lane = 0; lane < PANEL; lane += COUNT) {
-                zero.intoMemorySegment(memory, p0 + i / PANEL * stride + lane * WORD, ORDER);
-            }
         }
     }
 
@@ -189,11 +163,15 @@ public final class ScoreGradient {
         }
     }
 
-    /** {@code row = (row + c) * factor} with the compensation c stored {@code lost} floats after each element; -0 becomes +0. */
-    public static void fold(float[] row, int at, int lost, int length, float factor) {
+    /**
+     * {@code row = (row + c) * factor} with the compensation term c of each element; -0 becomes +0.
+     *
+     * @param compensation distance in floats from an element to its compensation term
+     */
+    public static void fold(float[] row, int at, int compensation, int length, float factor) {
         for (int i = 0; i < length; i += COUNT) {
             FloatVector.fromArray(FLOATS, row, at + i)
-                    .add(FloatVector.fromArray(FLOATS, row, at + i + lost))
+                    .add(FloatVector.fromArray(FLOATS, row, at + i + compensation))
                     .mul(factor)
                     .add(0f)
                     .intoArray(row, at + i);
@@ -213,13 +191,13 @@ public final class ScoreGradient {
     }
 
     /** Sets non-finite elements to 0 and returns whether there were any. */
-    public static boolean dropStrays(float[] row, int at, int length) {
+    public static boolean zeroNonFinite(float[] row, int at, int length) {
         boolean found = false;
         for (int i = 0; i < length; i += COUNT) {
             FloatVector v = FloatVector.fromArray(FLOATS, row, at + i);
-            VectorMask<Float> strays = v.test(VectorOperators.IS_FINITE).not();
-            if (strays.anyTrue()) {
-                v.blend(0f, strays).intoArray(row, at + i);
+            VectorMask<Float> nonFinite = v.test(VectorOperators.IS_FINITE).not();
+            if (nonFinite.anyTrue()) {
+                v.blend(0f, nonFinite).intoArray(row, at + i);
                 found = true;
             }
         }

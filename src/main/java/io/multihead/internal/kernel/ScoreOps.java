@@ -69,17 +69,18 @@ public final class ScoreOps {
     }
 
     /**
-     * Merges two unnormalised sums: {@code total = total keep + (part + c) factor}. The compensation c of either is stored
-     * {@code lost} floats after its element, and that of the total is updated: 0 where the total is infinite, so that infinities do not
-     * become NaN.
+     * Merges two unnormalised sums: {@code total = total keep + (part + c) factor}. Compensation terms c follow the elements of either,
+     * and those of the total are updated: to 0 where the total is infinite, so that infinities do not become NaN.
+     *
+     * @param width elements, and the distance in floats from each to its compensation term
      */
-    public static void merge(float[] total, int t0, float keep, float[] part, int p0, float factor, int lost) {
-        for (int i = 0; i < lost; i += COUNT) {
+    public static void merge(float[] total, int t0, float keep, float[] part, int p0, float factor, int width) {
+        for (int i = 0; i < width; i += COUNT) {
             FloatVector sum = FloatVector.fromArray(FLOATS, total, t0 + i).mul(keep);
             FloatVector rest =
-                    FloatVector.fromArray(FLOATS, total, t0 + i + lost).mul(keep);
+                    FloatVector.fromArray(FLOATS, total, t0 + i + width).mul(keep);
             FloatVector added = FloatVector.fromArray(FLOATS, part, p0 + i)
-                    .add(FloatVector.fromArray(FLOATS, part, p0 + i + lost))
+                    .add(FloatVector.fromArray(FLOATS, part, p0 + i + width))
                     .mul(factor)
                     .add(rest);
             FloatVector both = sum.add(added);
@@ -88,7 +89,7 @@ public final class ScoreOps {
             sum.sub(both.sub(of))
                     .add(added.sub(of))
                     .blend(0f, both.test(VectorOperators.IS_INFINITE))
-                    .intoArray(total, t0 + i + lost);
+                    .intoArray(total, t0 + i + width);
             both.intoArray(total, t0 + i);
         }
     }

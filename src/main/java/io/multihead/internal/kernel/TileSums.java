@@ -21,10 +21,10 @@ public final class TileSums {
         }
 
         @Override
-        public void run(int times, int calls) {
+        public void run(int lengthFactor, int calls) {
             for (int call = 0; call < calls; call++) {
-                addVectors(tile, sums, 0, PANEL, times * ROWS, HALF);
-                addCompensatedVectors(tile, 0, sums, 0, PANEL, ROWS * PANEL, times * ROWS, HALF);
+                addVectors(tile, sums, 0, PANEL, lengthFactor * ROWS, HALF);
+                addCompensatedVectors(tile, 0, sums, 0, PANEL, ROWS * PANEL, lengthFactor * ROWS, HALF);
             }
         }
     });
@@ -63,31 +63,36 @@ public final class TileSums {
     }
 
     /**
-     * Adds a tile as {@link #add} does, with compensation (Kahan 1965): the rounding error of each element is stored {@code lost}
-     * floats after it and added the next time. It is 0 where a sum is infinite, so that infinities do not become NaN.
+     * Adds a tile as {@link #add} does, with compensation (Kahan 1965): the rounding error of each element is stored and added the next
+     * time. It is 0 where a sum is infinite, so that infinities do not become NaN.
+     *
+     * @param compensation distance in floats from an element of C to its compensation term
      */
-    public static void addCompensated(float[] t, int t0, float[] c, int c0, int ldc, int lost, int rows, int apart) {
+    public static void addCompensated(
+            float[] t, int t0, float[] c, int c0, int ldc, int compensation, int rows, int apart) {
         if (WARM_UP.isOver()) {
-            addCompensatedVectors(t, t0, c, c0, ldc, lost, rows, apart);
+            addCompensatedVectors(t, t0, c, c0, ldc, compensation, rows, apart);
         } else {
-            addCompensatedScalars(t, t0, c, c0, ldc, lost, rows, apart);
+            addCompensatedScalars(t, t0, c, c0, ldc, compensation, rows, apart);
         }
     }
 
-    static void addCompensatedScalars(float[] t, int t0, float[] c, int c0, int ldc, int lost, int rows, int apart) {
+    static void addCompensatedScalars(
+            float[] t, int t0, float[] c, int c0, int ldc, int compensation, int rows, int apart) {
         for (int row = 0; row < rows; row++) {
             for (int j = 0; j < apart + Lanes.COUNT; j = j + 1 == Lanes.COUNT ? apart : j + 1) {
                 int at = c0 + row * ldc + j;
                 float before = c[at];
-                float part = t[t0 + row * PANEL + j] + c[at + lost];
+                float part = t[t0 + row * PANEL + j] + c[at + compensation];
                 float sum = before + part;
-                c[at + lost] = Float.isInfinite(sum) ? 0f : part - (sum - before);
+                c[at + compensation] = Float.isInfinite(sum) ? 0f : part - (sum - before);
                 c[at] = sum;
             }
         }
     }
 
-    static void addCompensatedVectors(float[] t, int t0, float[] c, int c0, int ldc, int lost, int rows, int apart) {
+    static void addCompensatedVectors(
+            float[] t, int t0, float[] c, int c0, int ldc, int compensation, int rows, int apart) {
         if (rows == 0) { // see WarmUp.Trial
             return;
         }
@@ -96,19 +101,19 @@ public final class TileSums {
             int at = c0 + row * ldc;
             FloatVector left = FloatVector.fromArray(FLOATS, c, at);
             FloatVector right = FloatVector.fromArray(FLOATS, c, at + second);
-            FloatVector leftTile =
-                    FloatVector.fromArray(FLOATS, t, t0 + row * PANEL).add(FloatVector.fromArray(FLOATS, c, at + lost));
+            FloatVector leftTile = FloatVector.fromArray(FLOATS, t, t0 + row * PANEL)
+                    .add(FloatVector.fromArray(FLOATS, c, at + compensation));
             FloatVector rightTile = FloatVector.fromArray(FLOATS, t, t0 + row * PANEL + second)
-                    .add(FloatVector.fromArray(FLOATS, c, at + lost + second));
+                    .add(FloatVector.fromArray(FLOATS, c, at + compensation + second));
             FloatVector leftSum = left.add(leftTile);
             FloatVector rightSum = right.add(rightTile);
             leftTile.sub(leftSum.sub(left))
                     .blend(0f, leftSum.test(VectorOperators.IS_INFINITE))
-                    .intoArray(c, at + lost);
+                    .intoArray(c, at + compensation);
             rightTile
                     .sub(rightSum.sub(right))
                     .blend(0f, rightSum.test(VectorOperators.IS_INFINITE))
-                    .intoArray(c, at + lost + second);
+                    .intoArray(c, at + compensation + second);
             leftSum.intoArray(c, at);
             rightSum.intoArray(c, at + second);
         }

@@ -34,7 +34,7 @@ public enum PanelFormat {
     /** Rows that are interleaved. */
     private final int rowStep;
 
-    /** The largest element that is stored as a finite one. */
+    /** The largest finite element of the format; of INT8, whose rows have scales, the largest f32. */
     private final float largest;
 
     PanelFormat(int bytes, int rowStep, float largest) {
@@ -89,7 +89,10 @@ public enum PanelFormat {
         return this == F16;
     }
 
-    /** Returns whether every element stays finite when it is stored. */
+    /**
+     * Returns whether no element is NaN or exceeds the largest finite one of the format. False also for those just above it, which
+     * are rounded down to it.
+     */
     public boolean isFinite(float[] row, int at, int length) {
         boolean finite = true;
         for (int i = 0; i < length; i++) {

@@ -5,7 +5,6 @@ import static io.multihead.internal.kernel.Lanes.PANEL;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.F32Panels;
 import io.multihead.internal.kernel.Int8Panels;
-import io.multihead.internal.kernel.ScoreGradient;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -104,12 +103,12 @@ public final class PanelMemory {
 
     /** Stores a row of {@code length} floats as one row of as many F32 panels as it fills, {@code stride} elements apart. */
     public void storeLongRow(float[] row, int from, int length, int at, int stride) {
-        ScoreGradient.toPanels(row, from, length, segment, format.offset(at), format.offset(stride));
+        F32Panels.toPanels(row, from, length, segment, format.offset(at), format.offset(stride));
     }
 
     /** Zeros one row of the F32 panels that {@code length} floats fill, {@code stride} elements apart. */
     public void zeroRow(int length, int at, int stride) {
-        ScoreGradient.zeroPanels(length, segment, format.offset(at), format.offset(stride));
+        F32Panels.zeroPanels(length, segment, format.offset(at), format.offset(stride));
     }
 
     /** Copies the row of an F32 panel that begins at element {@code at} to a buffer of 32 floats. */

@@ -23,10 +23,10 @@ class WarmUpTest {
                 }
 
                 @Override
-                public void run(int times, int calls) {
-                    trials += times * calls;
-                    emptyCalls += (1 - times) * calls;
-                    now += times * calls * cost;
+                public void run(int lengthFactor, int calls) {
+                    trials += lengthFactor * calls;
+                    emptyCalls += (1 - lengthFactor) * calls;
+                    now += lengthFactor * calls * cost;
                 }
             },
             () -> now);

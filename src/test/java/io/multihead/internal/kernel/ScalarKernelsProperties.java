@@ -57,8 +57,8 @@ class ScalarKernelsProperties {
         same(
                 seed,
                 2 * length,
-                row -> RowOps.divideVectors(row, AT, length, length, 3f),
-                row -> RowOps.divideScalars(row, AT, length, length, 3f));
+                row -> RowOps.foldAndDivideVectors(row, AT, length, length, 3f),
+                row -> RowOps.foldAndDivideScalars(row, AT, length, length, 3f));
         float[] row = numbers(seed, length + AT);
         assertEquals(RowOps.maxVectors(row, AT, length), RowOps.maxScalars(row, AT, length));
     }

@@ -42,7 +42,7 @@ final class PackedKeys {
         long at = group.keyPosition(key, firstKey);
         packer.read(key, at, key.stride(3), key.stride(2), headDim, count, transposedKeys, 0, ROW);
         for (int d = 0; d < headDim; d++) {
-            ScoreGradient.dropStrays(transposedKeys, d * ROW, Lanes.roundUp(count, PANEL));
+            ScoreGradient.zeroNonFinite(transposedKeys, d * ROW, Lanes.roundUp(count, PANEL));
         }
     }
 

@@ -138,7 +138,7 @@ final class PackedQueries {
                     staging.rows, 0, depth, count, staging.packer().panel(depth), d * MAX_ROWS);
             if (!queryRows.packRows(staging.rows, 0, ROW, count, depth, d * count, count)) {
                 for (int r = 0; r < count; r++) {
-                    ScoreGradient.dropStrays(staging.rows, r * ROW, Lanes.roundUp(depth, PANEL));
+                    ScoreGradient.zeroNonFinite(staging.rows, r * ROW, Lanes.roundUp(depth, PANEL));
                 }
                 queryRows.packRows(staging.rows, 0, ROW, count, depth, d * count, count);
             }
@@ -173,7 +173,7 @@ final class PackedQueries {
         nonFiniteValues = memory.atLeast(nonFiniteValues, MAX_ROWS * valueDim);
         for (int r = 0; r < count; r++) {
             System.arraycopy(staging.rows, r * ROW, staging.other, 0, depth);
-            if (ScoreGradient.dropStrays(staging.rows, r * ROW, Lanes.roundUp(depth, PANEL))) {
+            if (ScoreGradient.zeroNonFinite(staging.rows, r * ROW, Lanes.roundUp(depth, PANEL))) {
                 int index = nonFiniteRow(r, valueDim);
                 for (int i = 0; i < depth; i++) {
                     float v = staging.other[i];

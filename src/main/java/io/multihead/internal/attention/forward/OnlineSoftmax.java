@@ -202,7 +202,7 @@ final class OnlineSoftmax {
             return 0f;
         }
         float divisor = sink == Float.NEGATIVE_INFINITY ? sum : (float) (sum + StrictMath.exp(sink - top(row)));
-        RowOps.divide(isCompiled, output, row * stride, width, width, divisor);
+        RowOps.foldAndDivide(isCompiled, output, row * stride, width, width, divisor);
         return divisor;
     }
 
