@@ -8,7 +8,7 @@ import java.util.function.BooleanSupplier;
  * begins to compile the kernels.
  */
 final class SmallModel {
-    /** One tile of most rows, five or six, and one of four. */
+    /** One full tile, of five or six rows, and one of four. */
     private static final int TOKENS = 9;
 
     private static final BertConfig CONFIG = new BertConfig(64, 1, 2, 128, 1, TOKENS, 1, 1e-12);

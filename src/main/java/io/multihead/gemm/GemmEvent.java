@@ -37,7 +37,7 @@ final class GemmEvent extends Event {
     @Label("Right operand packed before")
     boolean packed;
 
-    @Label("Units of work")
+    @Label("Tasks")
     long units;
 
     /** Returns an event that has begun, or null, without allocation, unless a recording asks for it. */

@@ -46,8 +46,9 @@ public final class Blocking {
     public static final int TASK_ROWS = Lanes.FEW_REGISTERS ? 3 * MC : 2 * MC;
 
     /**
-     * Where C has rows for several tasks, those of each are a multiple of this. With tiles of five rows they are whole tiles, and tiles of
-     * four rows, which are slower, have the last rows of C alone: 1024 x 1024 takes 3 % less (Zen 3).
+     * Where C has rows for several tasks, those of tasks of the largest size are a multiple of this, and those of tasks that were halved
+     * for more threads a multiple of {@link Lanes#ROW_STEP}. With tiles of five rows the largest tasks are whole tiles, and tiles of four
+     * rows, which are slower, have the last rows of C alone: 1024 x 1024 takes 3 % less (Zen 3).
      */
     public static final int TASK_STEP = Lanes.FEW_REGISTERS ? MR * Lanes.ROW_STEP : Lanes.ROW_STEP;
 

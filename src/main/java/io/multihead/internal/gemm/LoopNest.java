@@ -46,13 +46,15 @@ public final class LoopNest {
     private float[] packedA = new float[0];
     private PanelMemory packedB = PanelMemory.NONE;
     /**
-     * Key of {@link #packedB} while it holds all depth blocks of some columns: the call, where in B's memory they begin, and how
-     * many they are, because columns of stride 0 all begin at one place.
+     * The call for which {@link #packedB} holds all depth blocks of some columns of B. This, {@link #packedStart} and
+     * {@link #packedColumns} together say which columns these are.
      */
     private long packedCall = NO_CALL;
-
+    /** Where in B's memory the packed columns begin. */
     private long packedStart;
+    /** How many columns are packed: columns of stride 0 all begin at one place. */
     private int packedColumns;
+
     /** C of one task, rows {@link #ldc} apart. */
     private float[] sums = new float[0];
 

@@ -38,7 +38,7 @@ public final class MacroKernel {
     /** Rows of C that are computed beside it before they are added to it: at most 12 KiB, so that they stay in L1. */
     private static final int SUM_ROWS = 16 * MR;
 
-    private static final WarmUp MOST_ROWS = new WarmUp(new TileTrial(true));
+    private static final WarmUp FULL_TILES = new WarmUp(new TileTrial(true));
     private static final WarmUp FOUR_ROWS = new WarmUp(new TileTrial(false));
 
     private final Scratch memory;
@@ -88,7 +88,7 @@ public final class MacroKernel {
         return this;
     }
 
-    /** Sets B in segments, for {@link #accumulate} alone. */
+    /** Sets B in segments, for {@link #addCompensated} alone. */
     public MacroKernel right(SegmentedPanels panels) {
         segments = panels;
         return this;
@@ -108,20 +108,20 @@ public final class MacroKernel {
     }
 
     /**
-     * {@code C = A B}, or {@code C += A B} with {@code accumulate}, in chains of {@link MicroKernel#MAX_CHAIN} multiplications, whose
-     * sum is added to C.
+     * {@code C = A B}, or {@code C += A B} with {@code addToC}, in chains of {@link MicroKernel#MAX_CHAIN} multiplications, whose sum is
+     * added to C without compensation.
      *
      * @param m rows of A and C
      * @param n columns of C; B has as many, rounded up to whole panels
-     * @param k columns of A, rows of B
+     * @param k columns of A, rows of B; at most {@link MicroKernel#MAX_CHAIN} where B is not F32, since those tiles have one chain
      */
-    public void multiply(int m, int n, int k, boolean accumulate) {
-        int paired = m == 1 && k >= PAIR_DEPTH && b.format() == PanelFormat.F32 ? multiplyPairs(n, k, accumulate) : 0;
+    public void multiply(int m, int n, int k, boolean addToC) {
+        int paired = m == 1 && k >= PAIR_DEPTH && b.format() == PanelFormat.F32 ? multiplyPairs(n, k, addToC) : 0;
         apart = apart(m, b.format());
         // loop 2: two vectors of each panel of NR columns
         for (int jr = paired; jr < n; jr = Lanes.nextTile(jr, apart)) {
             long panel = b.tileOffset(jr);
-            if (accumulate) {
+            if (addToC) {
                 for (int ir = 0; ir < m; ir += SUM_ROWS) {
                     int rows = Math.min(SUM_ROWS, m - ir);
                     tiles(rows, a0 + ir * ROW, panel, k, MicroKernel.MAX_CHAIN, sum, 0, PANEL);
@@ -139,20 +139,20 @@ public final class MacroKernel {
      *
      * @return how many columns are done
      */
-    private int multiplyPairs(int n, int k, boolean accumulate) {
+    private int multiplyPairs(int n, int k, boolean addToC) {
         int done = Math.ceilDiv(n, PANEL) / 2 * 2 * PANEL;
         for (int pair = 0; pair < done; pair += 2 * PANEL) {
             for (int column = pair; column < pair + HALF; column += COUNT) {
-                multiplyPair(column, k, accumulate);
+                multiplyPair(column, k, addToC);
             }
         }
         return done;
     }
 
     /** Multiplies the row by a vector of columns of each half of two panels; chains are added in the order of the other tiles. */
-    private void multiplyPair(int column, int k, boolean accumulate) {
-        float[] to = accumulate ? sum : c;
-        int at = accumulate ? 0 : c0 + column;
+    private void multiplyPair(int column, int k, boolean addToC) {
+        float[] to = addToC ? sum : c;
+        int at = addToC ? 0 : c0 + column;
         for (int first = 0; first < k; first += MicroKernel.MAX_CHAIN) {
             int depth = Math.min(MicroKernel.MAX_CHAIN, k - first);
             long rows = b.tileOffset(column) + b.format().offset(first * PANEL);
@@ -163,7 +163,7 @@ public final class MacroKernel {
                 TileSums.add(part, to, at, PANEL, 2, HALF);
             }
         }
-        if (accumulate) {
+        if (addToC) {
             TileSums.add(sum, c, c0 + column, PANEL, 2, HALF);
         }
     }
@@ -178,10 +178,10 @@ public final class MacroKernel {
      * @param chain multiplications in one chain; {@link Blocking#CHAIN} where B is in segments
      * @param compensation distance in floats from an element of C to its compensation term
      */
-    public void accumulate(int m, int n, int k, int chain, int compensation) {
+    public void addCompensated(int m, int n, int k, int chain, int compensation) {
         apart = apart(m, (segments == null ? b : segments.get(0)).format());
         if (segments != null && m <= FEW_ROWS) {
-            accumulateInMemoryOrder(segments, m, n, k, compensation);
+            addInMemoryOrder(segments, m, n, k, compensation);
             return;
         }
         for (int jr = 0; jr < n; jr = Lanes.nextTile(jr, apart)) {
@@ -203,7 +203,7 @@ public final class MacroKernel {
      * The same for a few rows, which are bound by memory: segment after segment of B, in memory order. Decode with four
      * queries a head is read at 19 instead of 8 GB/s.
      */
-    private void accumulateInMemoryOrder(SegmentedPanels panels, int m, int n, int k, int compensation) {
+    private void addInMemoryOrder(SegmentedPanels panels, int m, int n, int k, int compensation) {
         int step = FEW_ROWS * PANEL;
         sums = memory.atLeast(sums, Math.ceilDiv(n, PANEL) * step);
         for (int pc = 0; pc < k; pc += CHAIN) {
@@ -230,16 +230,16 @@ public final class MacroKernel {
     }
 
     /**
-     * Loop 1: all rows of one tile's columns. Tiles of most rows are one call, which finds out once, not once a tile, that it may read
-     * the panel: attention with 64 dims takes 1 to 2 % less, with 32 dims 4 %.
+     * Loop 1: all rows of one tile's columns. Full tiles ({@link Blocking#MR} rows) are one call, which finds out once, not once a tile,
+     * that it may read the panel: attention with 64 dims takes 1 to 2 % less, with 32 dims 4 %.
      */
     private void tiles(int m, int from, long panel, int k, int chain, float[] to, int t0, int stride) {
         int ir = 0;
-        if (tileRows(m) == MR && b.format() == PanelFormat.F32 && MOST_ROWS.isOver()) {
+        if (tileRows(m) == MR && b.format() == PanelFormat.F32 && FULL_TILES.isOver()) {
             while (ir < m && tileRows(m - ir) == MR) {
                 ir += MR;
             }
-            mostRows(ir / MR, from, panel, k, chain, to, t0, stride);
+            fullTiles(ir / MR, from, panel, k, chain, to, t0, stride);
         }
         while (ir < m) {
             int mr = tileRows(m - ir);
@@ -249,7 +249,7 @@ public final class MacroKernel {
     }
 
     /**
-     * Returns the rows of the next tile: of four if as many tiles of four hold them all as of the most rows. Spare rows never pass the next
+     * Returns the rows of the next tile: of four if as many tiles of four hold them all as full tiles would. Spare rows never pass the next
      * multiple of {@link Lanes#ROW_STEP}.
      */
     private int tileRows(int rows) {
@@ -293,7 +293,7 @@ public final class MacroKernel {
         // one row has no trials: with them C2 kept an object per vector in 4 of 5 JVMs, as sums of chains were
         // receivers then; it does in none of 40 now, but whether trials would help one row's first calls is not
         // measured
-        if (mr == 1 || (mr == MR ? MOST_ROWS : FOUR_ROWS).isOver()) {
+        if (mr == 1 || (mr == MR ? FULL_TILES : FOUR_ROWS).isOver()) {
             vectorTile(mr, from, panel, k, chain, to, t0, stride);
         } else {
             scalarTile.multiply(a, from, b.segment(), panel, k, chain, mr, to, t0, stride, apart);
@@ -302,7 +302,7 @@ public final class MacroKernel {
 
     private void vectorTile(int mr, int from, long panel, int k, int chain, float[] to, int t0, int stride) {
         if (mr == MR) {
-            mostRows(1, from, panel, k, chain, to, t0, stride);
+            fullTiles(1, from, panel, k, chain, to, t0, stride);
         } else if (mr == 1) {
             MicroKernel.tile1(a, from, b.segment(), panel, k, chain, to, t0);
         } else {
@@ -310,7 +310,7 @@ public final class MacroKernel {
         }
     }
 
-    private void mostRows(int tiles, int from, long panel, int k, int chain, float[] to, int t0, int stride) {
+    private void fullTiles(int tiles, int from, long panel, int k, int chain, float[] to, int t0, int stride) {
         if (Lanes.FEW_REGISTERS) {
             MicroKernel.tiles5(tiles, a, from, b.segment(), panel, k, chain, to, t0, stride);
         } else {
@@ -318,36 +318,36 @@ public final class MacroKernel {
         }
     }
 
-    /** A trial of tiles of most rows, or of four. */
+    /** A trial of full tiles, or of tiles of four rows. */
     private static final class TileTrial implements WarmUp.Trial {
         /** There are two chains: C2 leaves out the code for a second one if it never saw one. */
         private static final int CHAIN = 16;
 
         private static final int DEPTH = 2 * CHAIN;
 
-        private final boolean mostRows;
+        private final boolean fullTiles;
         private final float[] a = new float[MR * ROW];
         private final float[] c = new float[MR * PANEL];
         private final MemorySegment b = PanelMemory.segment(Arena.ofAuto(), (long) DEPTH * PANEL * Float.BYTES);
 
-        TileTrial(boolean mostRows) {
-            this.mostRows = mostRows;
+        TileTrial(boolean fullTiles) {
+            this.fullTiles = fullTiles;
         }
 
         @Override
         public int operations() {
-            return 2 * (mostRows ? MR : MR_SMALL) * DEPTH;
+            return 2 * (fullTiles ? MR : MR_SMALL) * DEPTH;
         }
 
         @Override
-        public void run(int times, int calls) {
+        public void run(int lengthFactor, int calls) {
             for (int call = 0; call < calls; call++) {
-                if (!mostRows) {
-                    MicroKernel.tile4(a, 0, b, 0, times * DEPTH, CHAIN, c, 0, PANEL, HALF);
+                if (!fullTiles) {
+                    MicroKernel.tile4(a, 0, b, 0, lengthFactor * DEPTH, CHAIN, c, 0, PANEL, HALF);
                 } else if (Lanes.FEW_REGISTERS) {
-                    MicroKernel.tiles5(times, a, 0, b, 0, DEPTH, CHAIN, c, 0, PANEL);
+                    MicroKernel.tiles5(lengthFactor, a, 0, b, 0, DEPTH, CHAIN, c, 0, PANEL);
                 } else {
-                    MicroKernel.tiles6(times, a, 0, b, 0, DEPTH, CHAIN, c, 0, PANEL);
+                    MicroKernel.tiles6(lengthFactor, a, 0, b, 0, DEPTH, CHAIN, c, 0, PANEL);
                 }
             }
         }

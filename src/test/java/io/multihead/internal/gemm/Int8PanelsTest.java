@@ -99,7 +99,7 @@ class Int8PanelsTest {
                 .left(left, 0)
                 .right(right)
                 .into(sums, 0, 2 * 96)
-                .accumulate(rows, 80, depth, Blocking.CHAIN, 96);
+                .addCompensated(rows, 80, depth, Blocking.CHAIN, 96);
         return Arrays.copyOf(sums, rows * 2 * 96);
     }
 

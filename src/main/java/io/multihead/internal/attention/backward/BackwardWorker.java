@@ -198,7 +198,7 @@ final class BackwardWorker {
             product.left(keys.transposedKeys, from)
                     .right(right.set(dSPanels, low / PANEL * DS_PANEL + from * PANEL, DS_PANEL))
                     .into(queries.queryGradient, low, PackedQueries.SUM_ROW)
-                    .accumulate(
+                    .addCompensated(
                             call.problem.headDim(),
                             high - low,
                             to - from,
@@ -227,12 +227,12 @@ final class BackwardWorker {
         product.left(tile.p(), column)
                 .right(right.set(queries.gradientRows, column * PANEL, queries.count * PANEL))
                 .into(valueSum, first * 2 * width, 2 * width)
-                .accumulate(tile.count(), problem.valueDim(), depth, depth, width);
+                .addCompensated(tile.count(), problem.valueDim(), depth, depth, width);
         width = Lanes.roundUp(problem.headDim(), PANEL);
         product.left(tile.dS(), column)
                 .right(right.set(queries.queryRows, column * PANEL, queries.count * PANEL))
                 .into(keySum, first * 2 * width, 2 * width)
-                .accumulate(tile.count(), problem.headDim(), depth, depth, width);
+                .addCompensated(tile.count(), problem.headDim(), depth, depth, width);
     }
 
     /** Adds the non-finite elements of dO to dV of exactly the keys that their row sees. */

@@ -281,7 +281,8 @@ public final class KeyValueBlock {
         } else {
             product.right(right.set(packedValues.panels(), 0, packedValues.count() * PANEL));
         }
-        product.into(output, at, stride).accumulate(rows, valueDim, keys, AttentionBlocking.VALUE_CHAIN, compensation);
+        product.into(output, at, stride)
+                .addCompensated(rows, valueDim, keys, AttentionBlocking.VALUE_CHAIN, compensation);
     }
 
     /** Returns whether V has non-finite elements that {@link #multiplyValues} leaves out. */
