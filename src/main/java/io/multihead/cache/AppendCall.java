@@ -24,10 +24,11 @@ final class AppendCall extends Operation implements LoopBody {
     private static final int[] NONE = {};
 
     private @Nullable PagePool pages;
-    private @Nullable Sequences open;
+    private @Nullable Sequences sequences;
     private @Nullable Rope rope;
     private int layer;
-    private int[] sequences = NONE;
+    /** Numbers of the sequences that the new tokens belong to. */
+    private int[] numbers = NONE;
     /** First token of each packed sequence, and the end of the last; null when every batch is a sequence. */
     private long @Nullable [] offsets;
 
@@ -38,16 +39,16 @@ final class AppendCall extends Operation implements LoopBody {
     private @Nullable Tensor value;
 
     /** Binds the cache, in which pages for the new tokens have been taken. */
-    void bind(PagePool newPages, Sequences newOpen, @Nullable Rope newRope, int newLayer) {
+    void bind(PagePool newPages, Sequences newSequences, @Nullable Rope newRope, int newLayer) {
         pages = newPages;
-        open = newOpen;
+        sequences = newSequences;
         rope = newRope;
         layer = newLayer;
     }
 
     /** Binds the new tokens and the sequences that they belong to. */
-    void bindTokens(int[] newSequences, long @Nullable [] newOffsets, Tensor newKey, Tensor newValue) {
-        sequences = newSequences;
+    void bindTokens(int[] newNumbers, long @Nullable [] newOffsets, Tensor newKey, Tensor newValue) {
+        numbers = newNumbers;
         offsets = newOffsets;
         key = newKey;
         value = newValue;
@@ -60,7 +61,7 @@ final class AppendCall extends Operation implements LoopBody {
     }
 
     void run() {
-        run(this, (long) sequences.length * pool().layout.heads());
+        run(this, (long) numbers.length * pool().layout.heads());
     }
 
     private PagePool pool() {
@@ -70,18 +71,18 @@ final class AppendCall extends Operation implements LoopBody {
     @Override
     public void run(long task, Workspace scratch) {
         PagePool pool = pool();
-        Sequences to = Checks.notNull(open, "open");
+        Sequences to = Checks.notNull(sequences, "sequences");
         int heads = pool.layout.heads();
         int index = (int) (task / heads);
         int head = (int) (task % heads);
         Tensor k = Checks.notNull(key, "key");
         Tensor v = Checks.notNull(value, "value");
         long count = Sequences.count(offsets, index, k.dim(2));
-        long first = to.get(sequences[index]).lengths[layer];
+        long first = to.get(numbers[index]).lengths[layer];
         for (long token = 0; token < count; ) {
             long position = first + token;
             int run = (int) Math.min(count - token, PANEL - position % PANEL);
-            int page = to.page(sequences[index], position);
+            int page = to.page(numbers[index], position);
             float[] rows = readKeys(scratch, pool, k, Positions.ofToken(k, offsets, index, head, token), run);
             rotate(scratch, rows, run, index, token, position);
             keys(scratch, pool, rows, run, page, head, position);
@@ -126,7 +127,7 @@ final class AppendCall extends Operation implements LoopBody {
             noteFinite(pool, rows, ld, run, headDim, page, head);
         }
         int in = (int) (position % pool.pageTokens);
-        scale(pool, rows, ld, run, headDim, pool.slab(page), pool.scaleAt(page, layer, head) + in);
+        scale(pool, rows, ld, run, headDim, pool.slab(page), pool.scaleIndex(page, layer, head) + in);
         PageRows.storeKeys(pool, page, layer, head, in, run, rows, scratch.floats(COLUMN, PANEL));
     }
 
@@ -138,8 +139,8 @@ final class AppendCall extends Operation implements LoopBody {
         scratch.packer().read(from, at, from.stride(2), from.stride(3), run, valueDim, rows, 0, ld);
         noteFinite(pool, rows, ld, run, valueDim, page, head);
         int in = (int) (position % pool.pageTokens);
-        int scaleAt = pool.scaleAt(page, layer, head) + pool.pageTokens + in;
-        scale(pool, rows, ld, run, valueDim, pool.slab(page), scaleAt);
+        int scaleIndex = pool.scaleIndex(page, layer, head) + pool.pageTokens + in;
+        scale(pool, rows, ld, run, valueDim, pool.slab(page), scaleIndex);
         PageRows.storeValues(pool, page, layer, head, in, run, rows);
     }
 
@@ -162,13 +163,13 @@ final class AppendCall extends Operation implements LoopBody {
     @Override
     protected void clear() {
         pages = null;
-        open = null;
+        sequences = null;
         rope = null;
         key = null;
         value = null;
         offsets = null;
         positions.clear();
-        sequences = NONE;
+        numbers = NONE;
     }
 
     /** Positions of one token, gathered from all streams. */

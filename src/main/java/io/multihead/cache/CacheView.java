@@ -9,20 +9,20 @@ import io.multihead.tensor.Tensor;
 /** A view of some sequences of one layer, with the length that they have when attention reads them. */
 final class CacheView implements KeyValueSource {
     private final PagePool pool;
-    private final Sequences open;
+    private final Sequences sequences;
     private final int layer;
-    private final int[] sequences;
+    private final int[] numbers;
 
-    CacheView(PagePool pool, Sequences open, int layer, int[] sequences) {
+    CacheView(PagePool pool, Sequences sequences, int layer, int[] numbers) {
         this.pool = pool;
-        this.open = open;
-        this.layer = layer;
         this.sequences = sequences;
+        this.layer = layer;
+        this.numbers = numbers;
     }
 
     @Override
     public int sequences() {
-        return sequences.length;
+        return numbers.length;
     }
 
     @Override
@@ -42,28 +42,28 @@ final class CacheView implements KeyValueSource {
 
     @Override
     public long keys(int sequence) {
-        return open.get(sequence(sequence)).lengths[layer];
+        return sequences.get(sequence(sequence)).lengths[layer];
     }
 
     @Override
     public long firstKey(int sequence) {
-        return open.get(sequence(sequence)).firstKey;
+        return sequences.get(sequence(sequence)).firstKey;
     }
 
     private int sequence(int index) {
-        return sequences[(int) Checks.index(index, sequences.length, "sequence")];
+        return numbers[(int) Checks.index(index, numbers.length, "sequence")];
     }
 
     @Override
     public void locate(int sequence, int head, long key, KeyValueSpan to) {
-        int page = open.page(sequences[sequence], key);
+        int page = sequences.page(numbers[sequence], key);
         to.keys(pool.pageTokens)
                 .panels(
                         pool.slab(page),
                         pool.keyAt(page, layer, head),
                         pool.valueAt(page, layer, head),
                         pool.isFinite(page, layer, head))
-                .scales(pool.scaleAt(page, layer, head));
+                .scales(pool.scaleIndex(page, layer, head));
     }
 
     @Override

@@ -56,7 +56,7 @@ public final class KeyValueCache {
          * Checks the sizes.
          *
          * @throws IllegalArgumentException if a size is less than 1, 64 tokens have 2^31 elements or more, the type is F64,
-         *     the number of ropes is another, or one rotates more than {@code headDim}
+         *     there are several ropes but not one per layer, or one rotates more than {@code headDim}
          */
         public Config {
             Checks.atLeast(layers, 1, "layers");

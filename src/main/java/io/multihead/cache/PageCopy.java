@@ -141,13 +141,13 @@ final class PageCopy extends Operation implements LoopBody {
             long at) {
         PagePool pool = pool();
         PanelMemory slab = pool.slab(of);
-        int scaleAt = pool.scaleAt(of, layer, head) + (side == Side.KEY ? 0 : pool.pageTokens) + in;
+        int scaleIndex = pool.scaleIndex(of, layer, head) + (side == Side.KEY ? 0 : pool.pageTokens) + in;
         for (int t = 0; scale != null && t < tokens; t++) {
             long position = scale.offset() + head * scale.stride(0) + (at + t) * scale.stride(1);
             if (way == Way.RESTORE) {
-                slab.storeScale(scaleAt + t, (float) scale.getAt(position));
+                slab.storeScale(scaleIndex + t, (float) scale.getAt(position));
             } else {
-                scale.setAt(position, slab.scale(scaleAt + t));
+                scale.setAt(position, slab.scale(scaleIndex + t));
             }
         }
         if (elements == null) {
@@ -168,7 +168,7 @@ final class PageCopy extends Operation implements LoopBody {
             PageRows.loadValues(pool, of, layer, head, in - first, rows, scratch.packer(), buffer);
         }
         for (int t = 0; way == Way.WIDEN && pool.format.isScaled() && t < tokens; t++) {
-            RowOps.scale(rows, (first + t) * ld, ld, slab.scale(scaleAt + t));
+            RowOps.scale(rows, (first + t) * ld, ld, slab.scale(scaleIndex + t));
         }
         long to = elements.offset() + head * elements.stride(0) + at * elements.stride(1);
         scratch.packer().write(rows, first * ld, ld, tokens, dim, elements, to, elements.stride(1), elements.stride(2));
@@ -193,10 +193,10 @@ final class PageCopy extends Operation implements LoopBody {
 
     /** Marks the page if an element is not finite, or in i8 the scale of a value. */
     private void noteFinite(PagePool pool, float[] rows, int ld, int dim, int of, int head, int in, int tokens) {
-        int scaleAt = pool.scaleAt(of, layer, head) + pool.pageTokens + in;
+        int scaleIndex = pool.scaleIndex(of, layer, head) + pool.pageTokens + in;
         for (int t = 0; t < tokens; t++) {
             boolean finite = pool.format.isScaled()
-                    ? PanelFormat.isFiniteScale(pool.slab(of).scale(scaleAt + t))
+                    ? PanelFormat.isFiniteScale(pool.slab(of).scale(scaleIndex + t))
                     : pool.format.isFinite(rows, t * ld, dim);
             if (!finite) {
                 pool.markNotFinite(of, layer, head);

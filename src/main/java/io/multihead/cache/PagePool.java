@@ -116,14 +116,14 @@ final class PagePool {
 
     /** Takes a free page, which must exist, for a sequence whose last page is {@code last}, or -1 if it has none. */
     int take(int last) {
-        int page = ready(free.after(last, ready, !refused));
+        int page = allocateFor(free.after(last, ready, !refused));
         free.take(page); // only now, as there may have been no memory
         owners[page] = 1;
         int flags = layout.allHeads();
         Arrays.fill(notFinite, page * flags, (page + 1) * flags, false);
         for (int head = 0; format.isScaled() && head < flags; head++) { // heads of all layers follow each other
             // elements that were not finite left NaN
-            slab(page).storeScales(scaleAt(page, 0, head), NO_SCALES, 2 * pageTokens);
+            slab(page).storeScales(scaleIndex(page, 0, head), NO_SCALES, 2 * pageTokens);
         }
         return page;
     }
@@ -134,23 +134,23 @@ final class PagePool {
         MemorySegment all = PanelMemory.segment(arena, (long) pages * pageElements * format.bytes());
         long from = 0;
         for (int slab = 0; slab < slabs.length; slab++) {
-            long bytes = (long) slabPages(slab * slabPages) * pageElements * format.bytes();
+            long bytes = (long) pagesOfSlab(slab * slabPages) * pageElements * format.bytes();
             put(slab, PanelMemory.of(format, all.asSlice(from, bytes), "arena"));
             from += bytes;
         }
     }
 
     /**
-     * Allocates the slab of a page, so that appending to it later allocates nothing.
+     * Allocates the slab of a page, unless it exists, so that appending to it later allocates nothing.
      *
      * @return the page, or one in memory that exists if there is no more memory
      */
-    private int ready(int page) {
+    private int allocateFor(int page) {
         if (page < ready) {
             return page;
         }
         try {
-            put(page / slabPages, PanelMemory.allocate(arena, format, slabPages(page) * pageElements));
+            put(page / slabPages, PanelMemory.allocate(arena, format, pagesOfSlab(page) * pageElements));
             refused = false;
             return page;
         } catch (OutOfMemoryError e) {
@@ -165,11 +165,11 @@ final class PagePool {
 
     private void put(int slab, PanelMemory memory) {
         slabs[slab] = memory;
-        ready = slab * slabPages + slabPages(slab * slabPages);
+        ready = slab * slabPages + pagesOfSlab(slab * slabPages);
     }
 
     /** Returns the pages of the slab that holds a page; the last slab may be shorter. */
-    private int slabPages(int page) {
+    private int pagesOfSlab(int page) {
         return Math.min(slabPages, pages - page / slabPages * slabPages);
     }
 
@@ -230,11 +230,11 @@ final class PagePool {
 
     /** Returns the position of the first value element of a head, in elements. */
     int valueAt(int page, int layer, int head) {
-        return headAt(page, layer, head) + slabPages(page) * keyElements + page % slabPages * valueElements;
+        return headAt(page, layer, head) + pagesOfSlab(page) * keyElements + page % slabPages * valueElements;
     }
 
     private int headAt(int page, int layer, int head) {
-        return (layer * layout.heads() + head) * slabPages(page) * headElements();
+        return (layer * layout.heads() + head) * pagesOfSlab(page) * headElements();
     }
 
     /** Returns the elements of one head in a page. */
@@ -244,12 +244,12 @@ final class PagePool {
 
     /** Returns the position of the scales of a head, in elements. */
     private int scalesAt(int page, int layer, int head) {
-        int before = slabPages(page) * (keyElements + valueElements);
+        int before = pagesOfSlab(page) * (keyElements + valueElements);
         return headAt(page, layer, head) + before + page % slabPages * scaleElements;
     }
 
     /** Returns the index of the scale of a head's first key, in floats; those of its values follow. */
-    int scaleAt(int page, int layer, int head) {
+    int scaleIndex(int page, int layer, int head) {
         return scalesAt(page, layer, head) / (Float.BYTES / format.bytes());
     }
 
