@@ -20,7 +20,7 @@ import java.util.Map;
  */
 record BertConfig(int dim, int layers, int heads, int inner, int vocabulary, int positions, int types, double epsilon) {
     private static final int MOST = 1 << 24;
-    /** As many tokens as the shortest texts have that an encoder is made for. */
+    /** {@code [CLS]}, one token and {@code [SEP]}. */
     private static final int LEAST_POSITIONS = 3;
 
     BertConfig {

@@ -17,11 +17,13 @@ final class EmbeddingRun {
     private final TokenBuffer tokens = new TokenBuffer();
     private final Pooler pooler;
     private TokenBatch batch = new TokenBatch(EncoderCore.BATCH_TOKENS);
-    /** For each sequence: its tokens, whether it is the last part of its text, and that text's numbers. */
+    /** For each sequence: the tokens of its part of a text. */
     private int[] partTokens = new int[8];
-
+    /** For each sequence: whether it is the last part of its text. */
     private boolean[] lastPart = new boolean[8];
+    /** For each sequence: the tokens of its text. */
     private int[] textTokens = new int[8];
+    /** For each sequence: the tokens of its text that no part has, as the text is truncated. */
     private int[] ignoredTokens = new int[8];
 
     private final ListTexts listTexts = new ListTexts();
@@ -29,8 +31,8 @@ final class EmbeddingRun {
     private @Nullable EncoderOptions options;
     private @Nullable Iterator<?> texts;
     private long index;
-    /** Whether a text is open, and the first and last of its tokens that are still to come. */
-    private boolean open;
+    /** Whether {@link #tokens} are those of a text with tokens still to come: {@link #from} (inclusive) to {@link #end} (exclusive). */
+    private boolean hasText;
 
     private int from;
     private int end;
@@ -60,7 +62,7 @@ final class EmbeddingRun {
         options = newOptions;
         texts = newTexts;
         index = 0;
-        open = false;
+        hasText = false;
         pooler.clear();
         batch.clear();
         if (batch.capacity() < newOptions.batchTokens()) {
@@ -102,8 +104,8 @@ final class EmbeddingRun {
 
     private void fill(EncoderOptions how, Iterator<?> source) {
         batch.clear();
-        while (open || source.hasNext()) {
-            if (!open) {
+        while (hasText || source.hasNext()) {
+            if (!hasText) {
                 open(how, source.next());
             }
             int part = partEnd(how.maxTokens() - 2);
@@ -133,7 +135,7 @@ final class EmbeddingRun {
         from = 0;
         end = how.longTexts() == LongTexts.TRUNCATE ? Math.min(tokens.size(), room) : tokens.size();
         index++;
-        open = true;
+        hasText = true;
     }
 
     private void open(int[] ids) {
@@ -168,7 +170,7 @@ final class EmbeddingRun {
         textTokens[i] = tokens.size();
         ignoredTokens[i] = tokens.size() - end;
         from = part;
-        open = part < end;
+        hasText = part < end;
     }
 
     private void reserve(int sequences) {

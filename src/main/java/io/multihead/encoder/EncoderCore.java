@@ -9,8 +9,8 @@ import java.util.concurrent.Semaphore;
 
 /**
  * The state that all views of one encoder share: weights, tokenizer, threads, and intermediate results that wait for the next batch. As
- * many batches as the machine has processors are computed at a time; further callers, virtual threads perhaps by the thousand, wait for
- * their turn, so that they do not hold memory.
+ * many batches are computed at a time as the machine has processors, or the Compute threads where these are more; further callers,
+ * virtual threads perhaps by the thousand, wait for their turn, so that they do not hold memory.
  */
 final class EncoderCore {
     /** Tokens of a batch: enough for the products, and few enough that its activations stay in the cache. */
