@@ -49,7 +49,7 @@ public abstract class Operation implements AutoCloseable {
         return call;
     }
 
-    /** Returns what the Compute is inside. */
+    /** Returns the {@link Execution} that implements a Compute. */
     public static Execution execution(Compute cpu) {
         return ComputeAccess.execution(Checks.notNull(cpu, "cpu"));
     }

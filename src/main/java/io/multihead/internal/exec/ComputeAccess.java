@@ -18,7 +18,7 @@ public final class ComputeAccess {
         inside = newInside;
     }
 
-    /** Returns what the Compute is inside. */
+    /** Returns the {@link Execution} that implements a Compute. */
     public static Execution execution(Object compute) {
         return Checks.notNull(inside, "inside").apply(compute);
     }

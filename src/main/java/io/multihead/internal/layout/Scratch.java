@@ -18,7 +18,7 @@ public final class Scratch implements AutoCloseable {
         return bytes;
     }
 
-    /** Returns {@code array} if it holds {@code length} elements, else a new, longer array that replaces it. */
+    /** Returns {@code array} if it holds {@code length} elements, else a new, longer array that replaces it; contents are not copied. */
     public float[] atLeast(float[] array, int length) {
         if (array.length >= length) {
             return array;
@@ -28,7 +28,7 @@ public final class Scratch implements AutoCloseable {
         return longer;
     }
 
-    /** Returns {@code array} if it holds {@code length} elements, else a new, longer array that replaces it. */
+    /** Returns {@code array} if it holds {@code length} elements, else a new, longer array that replaces it; contents are not copied. */
     public double[] atLeast(double[] array, int length) {
         if (array.length >= length) {
             return array;
@@ -38,7 +38,7 @@ public final class Scratch implements AutoCloseable {
         return longer;
     }
 
-    /** Returns {@code array} if it holds {@code length} elements, else a new, longer array that replaces it. */
+    /** Returns {@code array} if it holds {@code length} elements, else a new, longer array that replaces it; contents are not copied. */
     public short[] atLeast(short[] array, int length) {
         if (array.length >= length) {
             return array;
@@ -48,7 +48,7 @@ public final class Scratch implements AutoCloseable {
         return longer;
     }
 
-    /** Returns {@code array} if it holds {@code length} elements, else a new, longer array that replaces it. */
+    /** Returns {@code array} if it holds {@code length} elements, else a new, longer array that replaces it; contents are not copied. */
     public byte[] atLeast(byte[] array, int length) {
         if (array.length >= length) {
             return array;
@@ -58,7 +58,7 @@ public final class Scratch implements AutoCloseable {
         return longer;
     }
 
-    /** Returns {@code panels} if it holds {@code elements} elements, else new, longer F32 memory that replaces it. */
+    /** Returns {@code panels} if it holds {@code elements} elements, else longer F32 memory that replaces it; contents are not copied. */
     public PanelMemory atLeast(PanelMemory panels, int elements) {
         if (panels.elements() >= elements) {
             return panels;

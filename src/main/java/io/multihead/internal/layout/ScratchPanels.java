@@ -25,7 +25,7 @@ final class ScratchPanels extends PhantomReference<Object> {
         super(owner, UNREACHABLE);
     }
 
-    /** Returns new F32 memory, all zero, in place of memory that was allocated here, or none, which is freed. */
+    /** Allocates zeroed F32 memory, and frees {@code old} if it was allocated here. */
     synchronized PanelMemory replace(PanelMemory old, int elements) {
         HELD.add(this);
         Arena arena = Arena.ofShared();
