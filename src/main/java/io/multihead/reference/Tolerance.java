@@ -15,10 +15,10 @@ public final class Tolerance {
     private static final long BLOCK = 256;
 
     /**
-     * How many bounds B an attention output may be off. B allows one rounding of the output, but {@code sum p v} alone is a
-     * chain of up to 64 roundings, and in a row with one dominant key all of them are as large as the output. Calibrated on
-     * the first kernel, then frozen: the worst of 2,700 random calls with sigma 1e-3 to 3 and means 0 to 10 was 13.1; twice
-     * that, since every run draws new calls.
+     * How many units an attention output may be off. A unit is the bound B of {@link ReferenceAttention.Result#errorScale()}, which
+     * allows one rounding of the output, but {@code sum p v} alone is a chain of up to 64 roundings, and in a row with one dominant key
+     * all of them are as large as the output. Calibrated on the first kernel, then frozen: the worst of 2,700 random calls with sigma
+     * 1e-3 to 3 and means 0 to 10 was 13.1; twice that, since every run draws new calls.
      */
     public static final double FORWARD = 26;
 
@@ -26,8 +26,8 @@ public final class Tolerance {
     public static final double FORWARD_ORDINARY = 16;
 
     /**
-     * How many bounds of {@link ReferenceAttentionGradient} a gradient may be off, log-sum-exp being stored in f64. Calibrated on
-     * the first kernel, then frozen: the worst of 9,000 random calls was 7.1; twice that, since every run draws new calls.
+     * How many units, bounds of {@link ReferenceAttentionGradient}, a gradient may be off, log-sum-exp being stored in f64. Calibrated
+     * on the first kernel, then frozen: the worst of 9,000 random calls was 7.1; twice that, since every run draws new calls.
      */
     public static final double BACKWARD = 14;
 

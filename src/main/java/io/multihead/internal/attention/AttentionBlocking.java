@@ -35,7 +35,7 @@ public final class AttentionBlocking {
     /** Where a query or a value has more elements, a task is one tile: an {@code int} would not count the buffers of more rows. */
     public static final int WIDE_DIM = 1 << 20;
 
-    /** Keys of one chain of P V. One chain of 256 was off by up to 32 bounds for values with a mean, chains of 64 by up to 13. */
+    /** Keys of one chain of P V. One chain of 256 was off by up to 32 units for values with a mean, chains of 64 by up to 13. */
     public static final int VALUE_CHAIN = Blocking.CHAIN;
 
     /**

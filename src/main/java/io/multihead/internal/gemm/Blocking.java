@@ -60,7 +60,7 @@ public final class Blocking {
 
     /**
      * Multiplications in one chain where sums of chains are compensated, as in {@code P V}. One chain of 256 was off by up to 32
-     * bounds for values with a mean, chains of 64 by up to 13.
+     * units for values with a mean, chains of 64 by up to 13.
      */
     public static final int CHAIN = 64;
 

@@ -22,8 +22,8 @@ import org.bytedeco.pytorch.global.torch;
 
 /**
  * Prints the errors of attention by this library and its peers, as tables: the same inputs for all, on one thread, and the
- * specification in {@code double} as the exact result. An error is counted in the bounds B of {@link Tolerance}, which know the
- * condition of each output.
+ * specification in {@code double} as the exact result. An error is counted in units, the bounds of {@link Tolerance}, which know
+ * the condition of each output.
  */
 public final class Errors {
     private static final String OURS = "multihead";

@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * One thread's backward: {@code dV += P^T dO}, {@code dK += dS^T Q}, {@code dQ^T += K^T dS^T} over pairs of blocks (Dao 2023,
- * algorithm 2), each in one chain: chains of 64, as in forward, cost 7 % here and change the error in bounds by less than runs
+ * algorithm 2), each in one chain: chains of 64, as in forward, cost 7 % here and change the error in units by less than runs
  * differ. Under a soft-cap dX takes the place of dS.
  */
 final class BackwardWorker {

@@ -131,7 +131,7 @@ abstract class AttentionContract extends EmbeddingContract {
         PartialAttention unsharded = ShardedAttention.attend(whole, QUERY);
         assertSameResults(unsharded, ShardedSplits.attend(shards(count, tokens, 8), count, QUERY));
         double apart = Tolerance.ratio(output, doubles(unsharded.output()), expected.errorScale(), DType.F32);
-        System.out.println("1M keys, in bounds: sharded to reference " + ratio + ", sharded to unsharded " + apart);
+        System.out.println("1M keys, in units: sharded to reference " + ratio + ", sharded to unsharded " + apart);
         assertTrue(apart <= 2 * Tolerance.FORWARD_ORDINARY + 3 * 6, "R = " + apart);
     }
 
