@@ -37,8 +37,8 @@ final class BiasGradient {
                 group.bind(call.problem, (int) b, (int) (h / heads));
                 long firstRow = h % heads * call.problem.queries();
                 for (long q = part.query().from(); q < part.query().to(); q += AttentionBlocking.BACKWARD_QUERIES) {
-                    int rows = (int)
-                            Math.min(AttentionBlocking.BACKWARD_QUERIES, part.query().to() - q);
+                    int rows = (int) Math.min(
+                            AttentionBlocking.BACKWARD_QUERIES, part.query().to() - q);
                     queries.pack(call, staging, group, firstRow + q, rows);
                     for (long k = part.key().from(); k < part.key().to(); k += AttentionBlocking.BACKWARD_KEYS) {
                         keys.pack(call, staging.packer(), group, k / AttentionBlocking.BACKWARD_KEYS);
