@@ -23,8 +23,6 @@ public record AttentionDropout(double rate, long seed) {
      * @throws IllegalArgumentException if the rate is not in 0 to 1
      */
     public AttentionDropout {
-        if (!(rate >= 0 && rate <= 1)) {
-            throw Checks.fail("dropout rate", String.valueOf(rate), "expected 0 to 1");
-        }
+        Checks.probability(rate, "dropout rate");
     }
 }

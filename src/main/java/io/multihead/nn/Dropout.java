@@ -31,9 +31,7 @@ public final class Dropout implements Layer {
      * @throws IllegalArgumentException if the rate is no probability
      */
     public static Dropout of(double rate) {
-        if (!(rate >= 0 && rate <= 1)) {
-            throw Checks.fail("rate", String.valueOf(rate), "expected 0 to 1");
-        }
+        Checks.probability(rate, "rate");
         return new Dropout(rate);
     }
 

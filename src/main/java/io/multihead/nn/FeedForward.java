@@ -65,9 +65,7 @@ public final class FeedForward implements Layer {
         Checks.atLeast(hidden, 1, "hidden");
         Checks.notNull(activation, "activation");
         Checks.notNull(parameters, "parameters");
-        if (!(dropout >= 0 && dropout <= 1)) {
-            throw Checks.fail("dropout", String.valueOf(dropout), "expected 0 to 1");
-        }
+        Checks.probability(dropout, "dropout");
         Part first = new Part("linear1.", linear("linear1.", hidden, embedDim, parameters));
         Part second = new Part("linear2.", linear("linear2.", embedDim, hidden, parameters));
         Part middle = new Part("", activation.layer());

@@ -28,9 +28,7 @@ public interface ReferenceDropout {
      * @throws IllegalArgumentException if the rate is not in 0 to 1
      */
     static ReferenceDropout philox(double rate, long seed) {
-        if (!(rate >= 0 && rate <= 1)) {
-            throw Checks.fail("rate", String.valueOf(rate), "expected 0 to 1");
-        }
+        Checks.probability(rate, "rate");
         double kept = rate == 1 ? 0 : (float) (1 / (1 - rate));
         return (batchHead, query, key) -> {
             Checks.atLeast(key, 0, "key");

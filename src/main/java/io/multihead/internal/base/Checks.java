@@ -58,6 +58,14 @@ public final class Checks {
         return value;
     }
 
+    /** Fails unless {@code 0 <= value <= 1}; NaN fails too. */
+    public static double probability(double value, String argument) {
+        if (!(value >= 0 && value <= 1)) {
+            throw fail(argument, String.valueOf(value), "expected 0 to 1");
+        }
+        return value;
+    }
+
     /** Fails unless {@code 0 <= value < limit}. */
     public static long index(long value, long limit, String argument) {
         if (value < 0 || value >= limit) {

@@ -255,9 +255,7 @@ public final class TransformerBlock implements Layer {
             Checks.notNull(attention, "attention");
             Checks.notNull(activation, "activation");
             Checks.atLeast(feedForward, 1, "feedForward");
-            if (!(dropout >= 0 && dropout <= 1)) {
-                throw Checks.fail("dropout", String.valueOf(dropout), "expected 0 to 1");
-            }
+            Checks.probability(dropout, "dropout");
             if (!(epsilon >= 0 && epsilon < Double.POSITIVE_INFINITY)) {
                 throw Checks.fail("epsilon", String.valueOf(epsilon), "expected a finite number of at least 0");
             }
