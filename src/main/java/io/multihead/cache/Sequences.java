@@ -108,7 +108,8 @@ final class Sequences {
             Sequence sequence = get(to[i]);
             long length = sequence.lengths[layer];
             long count = count(offsets, i, all);
-            // tokens that a tensor repeats may be so many that the sum overflows, and they seem to need no page
+            // a broadcast tensor may have so many tokens that length + count overflows, and a negative sum would need
+            // no page
             long end = count > Long.MAX_VALUE - length ? Long.MAX_VALUE : length + count;
             long pages = Math.ceilDiv(end, (long) pool.pageTokens);
             long missing = Math.max(0, pages - sequence.dropped - sequence.pageCount);

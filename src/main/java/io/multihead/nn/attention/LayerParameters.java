@@ -34,27 +34,23 @@ record LayerParameters(MultiHeadConfig config, Map<String, Tensor> byName) {
         Map<String, Tensor> found = new LinkedHashMap<>();
         shapes.forEach(
                 (name, shape) -> found.put(name, TensorChecks.requireParameter(source.apply(name), name, shape)));
-        for (String name : new String[] {INPUT_BIAS, KEY_BIAS, VALUE_BIAS, OUTPUT_BIAS}) {
-            Tensor surplus = shapes.containsKey(name) ? null : source.apply(name);
-            if (surplus != null) {
-                throw Checks.fail(name, "shape " + surplus.shape(), "expected none, as the config has no such bias");
-            }
+        List<String> biases = List.of(INPUT_BIAS, KEY_BIAS, VALUE_BIAS, OUTPUT_BIAS);
+        requireNoOther(biases, shapes, source, ", as the config has no such bias");
+        List<String> weights = new ArrayList<>(List.of(FUSED_WEIGHT));
+        for (Projection projection : Projection.values()) {
+            weights.add(projection.weightName());
         }
-        requireOneForm(shapes, source);
+        requireNoOther(weights, shapes, source, " beside " + (fused ? FUSED_WEIGHT : Projection.QUERY.weightName()));
         return new LayerParameters(config, Collections.unmodifiableMap(found));
     }
 
-    /** Fails if there is a fused weight beside separate ones, of which one would be ignored. */
-    private static void requireOneForm(Map<String, Shape> used, Function<String, @Nullable Tensor> source) {
-        List<String> all = new ArrayList<>(List.of(FUSED_WEIGHT));
-        for (Projection projection : Projection.values()) {
-            all.add(projection.weightName());
-        }
-        for (String name : all) {
+    /** Fails if the source has one of these parameters that is not used, and would be ignored. */
+    private static void requireNoOther(
+            List<String> names, Map<String, Shape> used, Function<String, @Nullable Tensor> source, String reason) {
+        for (String name : names) {
             Tensor surplus = used.containsKey(name) ? null : source.apply(name);
             if (surplus != null) {
-                String other = name.equals(FUSED_WEIGHT) ? Projection.QUERY.weightName() : FUSED_WEIGHT;
-                throw Checks.fail(name, "shape " + surplus.shape(), "expected none beside " + other);
+                throw Checks.fail(name, "shape " + surplus.shape(), "expected none" + reason);
             }
         }
     }
