@@ -96,13 +96,14 @@ public final class SoftmaxCall extends Operation implements LoopBody {
 
     private void runNative(long task, Workspace scratch, Tensor from, Tensor to) {
         NativeRows kernel = scratch.get(NATIVE);
-        for (long r = task * rowsPerTask; r < Math.min(rows, (task + 1) * rowsPerTask); r++) {
-            long batch = r / sizes[2] / sizes[1];
-            long head = r / sizes[2] % sizes[1];
-            long query = r % sizes[2];
-            kernel.softmax(scratch.packer(), from, start(from, batch, head, query), to, start(to, batch, head, query));
+        long first = task * rowsPerTask;
+        long last = Math.min(rows, first + rowsPerTask) - 1;
+        kernel.begin(from, start(from, first));
+        for (long r = first; r <= last; r++) {
+            long next = start(from, Math.min(r + 1, last));
+            kernel.softmax(scratch.packer(), from, start(from, r), to, start(to, r), next);
             if (logSumExp != null) {
-                logSumExp.setAt(start(logSumExp, batch, head, query), kernel.logSumExp());
+                logSumExp.setAt(start(logSumExp, r), kernel.logSumExp());
             }
         }
     }
@@ -173,6 +174,11 @@ public final class SoftmaxCall extends Operation implements LoopBody {
         } else if (total != 0f && !spreads) {
             RowOps.normalise(row, 0, padded, total);
         }
+    }
+
+    /** Returns the position of the first element of a row, which is counted over all batches and heads. */
+    private long start(Tensor tensor, long row) {
+        return start(tensor, row / sizes[2] / sizes[1], row / sizes[2] % sizes[1], row % sizes[2]);
     }
 
     /** Returns the position of a row's first element. */
