@@ -1,6 +1,7 @@
 package io.multihead.nn.attention;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.nn.TensorMath;
 import io.multihead.tensor.Tensor;
 
@@ -19,16 +20,26 @@ final class HeadMask {
         });
     }
 
+    /** Returns how many sums the gradient takes: one per head of each example, none without tokens. Fails if no array holds them. */
+    static int sums(Tensor heads) {
+        // without elements the tensor takes no memory, and its batch may be of any size
+        return heads.shape().elements() == 0 ? 0 : Checks.product("headMask gradient", heads.dim(0), heads.dim(1));
+    }
+
     /** Writes the gradient of the factors: {@code sum att_h o dAtt_h}, over the batch too when the mask has no batch. */
     static void gradient(Compute cpu, Tensor heads, Tensor upstream, Tensor gradient) {
-        long batch = heads.dim(0);
-        long count = heads.dim(1);
-        double[] sums = new double[(int) (batch * count)];
+        double[] sums = new double[sums(heads)];
+        if (sums.length == 0) {
+            gradient.fill(0);
+            return;
+        }
         TensorMath.groupDots(cpu, heads, upstream, sums.length, (head, sum) -> sums[(int) head] = sum);
+        int count = (int) heads.dim(1);
+        int batch = sums.length / count;
         for (int h = 0; h < count; h++) {
             double all = 0;
             for (int b = 0; b < batch; b++) {
-                double sum = sums[(int) (b * count) + h];
+                double sum = sums[b * count + h];
                 all += sum;
                 if (gradient.rank() == 2) {
                     gradient.set(sum, b, h);

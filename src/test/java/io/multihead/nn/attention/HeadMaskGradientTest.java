@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.multihead.compute.Compute;
+import io.multihead.faults.Named;
 import io.multihead.nn.Gradients;
 import io.multihead.support.TestTensors;
 import io.multihead.tensor.DType;
@@ -13,6 +14,8 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * A layer with a head mask is one whose output projection is scaled head by head. Factors are powers of two, so that both have the same
@@ -82,5 +85,32 @@ class HeadMaskGradientTest {
                 assertEquals(gains[head], sum, 40 * 12 * 0x1p-24);
             }
         }
+    }
+
+    /** The heads of all examples may be more than an int counts: without elements they take no memory. */
+    @ParameterizedTest
+    @ValueSource(longs = {0, 1, 1L << 30, 1L << 31, 1L << 40})
+    void withoutTokensTheGradientIsZeroWhateverTheBatch(long batch) {
+        Tensor none = Tensor.of(new float[0], batch, 2, 0, 4);
+        Tensor gradient = Tensor.of(new float[] {5, 6}, 2);
+        HeadMask.gradient(CPU, none, none, gradient);
+        assertArrayEquals(new float[2], gradient.toArray());
+    }
+
+    @Test
+    void withoutTokensTheGradientOfEachExampleIsZero() {
+        Tensor none = Tensor.of(new float[0], 3, 2, 0, 4);
+        Tensor gradient = Tensor.of(new float[] {5, 6, 7, 8, 9, 10}, 3, 2);
+        HeadMask.gradient(CPU, none, none, gradient);
+        assertArrayEquals(new float[6], gradient.toArray());
+    }
+
+    /** One element that is repeated: tensors with memory of their own would take 8 GiB each. */
+    @Test
+    void sumsThatNoArrayHoldsAreRefused() {
+        Tensor heads = Tensor.of(new float[1]).broadcast(1L << 30, 2, 1, 1);
+        Named.message(
+                "headMask gradient: sizes [1073741824, 2]; expected at least 0 each and a product of at most 2147483639",
+                () -> HeadMask.gradient(CPU, heads, heads, Tensor.of(new float[2], 2)));
     }
 }
