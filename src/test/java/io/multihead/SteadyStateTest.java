@@ -33,6 +33,7 @@ import java.lang.foreign.Arena;
 import java.lang.management.ManagementFactory;
 import java.util.Arrays;
 import java.util.function.LongSupplier;
+import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 
@@ -196,6 +197,23 @@ class SteadyStateTest {
             cache.truncate(0, 0);
             cache.truncate(1, 0);
         });
+    }
+
+    /** More sequences than the check that they differ has memory for at first. */
+    @Test
+    void warmAppendsToManySequencesAllocateNothing() {
+        try (Arena arena = Arena.ofConfined();
+                Compute cpu = Compute.serial()) {
+            KeyValueCache cache = KeyValueCache.paged(KeyValueCache.Config.of(1, 2, 8), 1 << 20);
+            int[] all = IntStream.range(0, 200).map(i -> cache.open()).toArray();
+            int[] last = {199};
+            Tensor none = Tensor.allocate(arena, DType.F32, Shape.of(200, 2, 0, 8));
+            Tensor one = none.slice(0, 0, 1);
+            settles("append to 200 sequences", () -> {
+                cache.append(cpu, 0, all, none, none);
+                cache.append(cpu, 0, last, one, one);
+            });
+        }
     }
 
     /** 16 times the keys and queries may need more scratch for packed keys and values, and for nothing else. */

@@ -13,6 +13,7 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -46,7 +47,10 @@ public final class CacheSession {
      */
     public static void save(Compute cpu, KeyValueCache cache, Path file, int... sequences) throws IOException {
         Operation.execution(cpu);
-        Checks.notNull(cache, "cache").sequences().requireDistinct(Checks.notNull(sequences, "sequences"));
+        // memory of its own, since calls that read the cache may run at the same time
+        Checks.notNull(cache, "cache")
+                .sequences()
+                .requireDistinct(Checks.notNull(sequences, "sequences"), new BitSet());
         cache.pool().requireAccess(cpu);
         List<Sequence> saved = new ArrayList<>();
         for (int number : sequences) {

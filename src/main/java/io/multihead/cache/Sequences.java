@@ -4,6 +4,7 @@ import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.base.Checks;
 import io.multihead.position.Rope;
 import java.util.Arrays;
+import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
 
 /** The open sequences of a cache by number, and the pages that they take. */
@@ -41,15 +42,19 @@ final class Sequences {
         return get(number).page(position / pool.pageTokens);
     }
 
-    /** Fails unless all are open and no two the same. */
-    void requireDistinct(int[] to) {
-        for (int i = 0; i < to.length; i++) {
-            get(to[i]);
-            for (int j = 0; j < i; j++) {
-                if (to[i] == to[j]) {
-                    throw Checks.fail("to", Arrays.toString(to), "expected no sequence twice");
-                }
+    /**
+     * Fails unless all are open and no two the same.
+     *
+     * @param seen memory of the check, overwritten; a call with one that has grown allocates nothing
+     */
+    void requireDistinct(int[] to, BitSet seen) {
+        seen.clear();
+        for (int number : to) {
+            get(number); // first, as the numbers of open sequences alone bound the set
+            if (seen.get(number)) {
+                throw Checks.fail("to", Arrays.toString(to), "expected no sequence twice, as " + number + " is");
             }
+            seen.set(number);
         }
     }
 

@@ -7,6 +7,7 @@ import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.ScratchKey;
 import io.multihead.position.Rope;
 import io.multihead.tensor.Tensor;
+import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,6 +23,8 @@ final class TokenAppender {
     private final int[] one = new int[1];
     /** Boundaries of the packed sequences of the last call. */
     private long[] offsets = new long[1];
+    /** Memory of the check that no sequence is there twice. */
+    private final BitSet seen = new BitSet();
 
     /** Begins with the ropes that keys are rotated by: one per layer, null where keys are appended as they are. */
     TokenAppender(PagePool pool, Sequences sequences, @Nullable Rope[] ropes) {
@@ -75,7 +78,7 @@ final class TokenAppender {
             Tensor key,
             Tensor value) {
         Checks.index(layer, ropes.length, "layer");
-        sequences.requireDistinct(to);
+        sequences.requireDistinct(to, seen);
         Rope rope = ropes[layer];
         CacheChecks.requirePositions(rope, positions, key);
         if (rope != null && positions == null) {

@@ -22,6 +22,7 @@ import io.multihead.tensor.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -162,6 +163,21 @@ class CacheFaultsTest {
         Tensor kept = Tensor.of(new float[3], 1, 3, 1);
         contents.read(SERIAL, 0, shared, 0, kept, Tensor.of(new float[3], 1, 3, 1));
         assertArrayEquals(new float[] {5, 6, 7}, kept.toArray());
+    }
+
+    /** Messages are cut: the list of all sequences ends before the one that is there twice. */
+    @Test
+    void theSequenceThatIsThereTwiceIsNamedAmongMany() {
+        KeyValueCache cache = KeyValueCache.paged(config(DType.F32), PAGE);
+        int[] all = IntStream.range(0, 3000).map(i -> cache.open()).toArray();
+        Tensor none = gaussian(all.length, KV_HEADS, 0, DIM, 3);
+        all[1] = 2999;
+        for (int round = 0; round < 2; round++) { // what a rejected append has seen must not count in the next one
+            RuntimeException twice = named("to", () -> cache.append(SERIAL, 0, all, none, none));
+            assertTrue(twice.getMessage().endsWith("expected no sequence twice, as 2999 is"), twice.getMessage());
+        }
+        all[1] = 1;
+        cache.append(SERIAL, 0, all, none, none);
     }
 
     private static Tensor pair(Tensor tensor) {
