@@ -94,6 +94,7 @@ final class PackedFile {
         long inputs = header.getLong();
         long outputs = header.getLong();
         requireSizes(inputs, outputs, size);
+        requireZeros(header);
         MemorySegment panels = channel.map(FileChannel.MapMode.READ_ONLY, HEADER, size - HEADER, arena);
         return PackedMatrix.in(panels, inputs, (int) outputs);
     }
@@ -101,6 +102,20 @@ final class PackedFile {
     private static void requireField(String field, long actual, long expected) {
         if (actual != expected) {
             throw Checks.fail(field, String.valueOf(actual), "expected " + expected);
+        }
+    }
+
+    /** Fails unless nothing but zeros follows the fields: other bytes would mean something that this version does not know. */
+    private static void requireZeros(ByteBuffer header) {
+        int fields = header.position();
+        while (header.hasRemaining()) {
+            int next = Byte.toUnsignedInt(header.get());
+            if (next != 0) {
+                throw Checks.fail(
+                        "header",
+                        "byte " + (header.position() - 1) + " is " + next,
+                        "expected zeros from byte " + fields + " on");
+            }
         }
     }
 

@@ -224,6 +224,18 @@ class PackedFileTest {
         assertRefused(file, field + ": ");
     }
 
+    /** Bytes that no field has. */
+    @ParameterizedTest
+    @CsvSource({"40, 1", "41, 255", "2047, 32", "4095, 128"})
+    void aHeaderWithMoreThanItsFieldsIsRefused(int at, int value) throws IOException {
+        Path file = folder.resolve("weights");
+        PackedWeights.of(random(40, 32)).write(file);
+        byte[] bytes = Files.readAllBytes(file);
+        bytes[at] = (byte) value;
+        Files.write(file, bytes);
+        assertRefused(file, "header: byte " + at + " is " + value + "; expected zeros from byte 40 on");
+    }
+
     @ParameterizedTest
     @CsvSource({"0", "4095", "4096", "5000"})
     void aShorterFileIsRefused(int length) throws IOException {
