@@ -8,6 +8,7 @@ import org.jspecify.annotations.Nullable;
 
 /** One tensor as the header describes it: bytes {@code from} to {@code to - 1} of the data. */
 record Entry(String name, String dtype, Shape shape, long from, long to) {
+    /** Bytes of an element of each type that is known; a file may have tensors of others too. */
     private static final Map<String, Integer> BYTES = Map.ofEntries(
             Map.entry("BOOL", 1),
             Map.entry("U8", 1),
@@ -33,11 +34,8 @@ record Entry(String name, String dtype, Shape shape, long from, long to) {
         }
         Map<?, ?> fields = (Map<?, ?>) described;
         Object dtype = fields.get("dtype");
-        if (!(dtype instanceof String) || !BYTES.containsKey(dtype)) {
-            throw Checks.fail(
-                    what,
-                    "dtype " + dtype,
-                    "expected one of " + BYTES.keySet().stream().sorted().toList());
+        if (!(dtype instanceof String)) {
+            throw Checks.fail(what, "dtype " + dtype, "expected a string");
         }
         long[] sizes = longs(fields.get("shape"), what, "shape");
         Shape shape;
@@ -54,14 +52,24 @@ record Entry(String name, String dtype, Shape shape, long from, long to) {
                     "data_offsets " + fields.get("data_offsets"),
                     "expected a range within " + available + " bytes");
         }
-        long bytes = BYTES.get(dtype);
-        if (shape.elements() > Long.MAX_VALUE / bytes || shape.elements() * bytes != offsets[1] - offsets[0]) {
+        Entry entry = new Entry(name, (String) dtype, shape, offsets[0], offsets[1]);
+        entry.requireBytes(what);
+        return entry;
+    }
+
+    /** Fails unless the bytes are those of the shape. Where the size of an element is not known, only no elements take no bytes. */
+    private void requireBytes(String what) {
+        long bytes = to - from;
+        Integer size = BYTES.get(dtype);
+        boolean fits = size == null
+                ? (shape.elements() == 0) == (bytes == 0)
+                : shape.elements() <= Long.MAX_VALUE / size && shape.elements() * size == bytes;
+        if (!fits) {
             throw Checks.fail(
                     what,
-                    (offsets[1] - offsets[0]) + " bytes",
-                    "expected shape " + shape + " of " + dtype + ", " + bytes + " bytes each");
+                    bytes + " bytes",
+                    "expected shape " + shape + " of " + dtype + (size == null ? "" : ", " + size + " bytes each"));
         }
-        return new Entry(name, (String) dtype, shape, offsets[0], offsets[1]);
     }
 
     private static long[] longs(@Nullable Object value, String what, String field) {

@@ -25,7 +25,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>{@link #map} reads nothing but the header; tensors are views of the mapped file, read-only, alive as long as the arena.
  * The header is checked completely: every tensor is within the file, its bytes match its shape, and tensors neither overlap
- * nor leave holes. Immutable and thread-safe as far as the arena allows.
+ * nor leave holes. A tensor of an element type that this library does not know is refused only when it is asked for; its bytes are
+ * within the file as those of others are, but cannot be compared with its shape. Immutable and thread-safe as far as the arena allows.
  *
  * @see <a href="https://huggingface.co/docs/safetensors">the format</a>
  */

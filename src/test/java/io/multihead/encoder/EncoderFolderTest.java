@@ -2,13 +2,17 @@ package io.multihead.encoder;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
@@ -123,6 +127,20 @@ class EncoderFolderTest extends TinyModelFolder {
             weights.put("bert.pooler.dense.weight", Tensor.of(new float[21 * 21], 21, 21));
             weights.put("bert.pooler.dense.bias", Tensor.of(new float[21]));
         });
+        assertArrayEquals(expected, embed("abc de"));
+    }
+
+    @Test
+    void anIgnoredBufferMayHaveAnyElementType() throws Exception {
+        float[] expected = embed("abc de");
+        rewrite(weights -> weights.put(
+                "embeddings.position_ids",
+                Tensor.view(MemorySegment.ofArray(new byte[24]), DType.I8, Shape.of(1, 24))));
+        Path file = folder.resolve("model.safetensors");
+        String bytes = Files.readString(file, StandardCharsets.ISO_8859_1); // a character for each byte
+        String other = bytes.replace("\"dtype\":\"I8\"", "\"dtype\":\"X8\"");
+        assertNotEquals(bytes, other);
+        Files.writeString(file, other, StandardCharsets.ISO_8859_1);
         assertArrayEquals(expected, embed("abc de"));
     }
 
