@@ -50,7 +50,7 @@ public final class CacheSession {
         // memory of its own, since calls that read the cache may run at the same time
         Checks.notNull(cache, "cache")
                 .sequences()
-                .requireDistinct(Checks.notNull(sequences, "sequences"), new BitSet());
+                .requireDistinct("sequences", Checks.notNull(sequences, "sequences"), new BitSet());
         cache.pool().requireAccess(cpu);
         List<Sequence> saved = new ArrayList<>();
         for (int number : sequences) {

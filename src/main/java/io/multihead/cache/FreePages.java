@@ -14,6 +14,8 @@ final class FreePages {
     private final int run;
     private final BitSet taken;
     private int free;
+    /** For each size of runs, by the number of times that the largest is halved: a page before which no run of it is free. */
+    private final int[] noRunBefore = new int[Integer.SIZE];
 
     /**
      * Creates a pool of free pages.
@@ -46,8 +48,8 @@ final class FreePages {
         }
         int used = pages - free;
         boolean mayGrow = ready < pages && (used == ready || grows && 2L * used >= ready);
-        for (int size = run; size > 0; size /= 2) {
-            int start = firstRun(size, ready);
+        for (int halvings = 0; run >> halvings > 0; halvings++) {
+            int start = firstRun(halvings, ready);
             if (start < ready || mayGrow) {
                 return start;
             }
@@ -60,17 +62,22 @@ final class FreePages {
         return Math.min(taken.nextClearBit(0), ready);
     }
 
-    /** Returns the first page of the first {@code size} free pages, or of fewer at the end; {@code ready} if there are none before it. */
-    private int firstRun(int size, int ready) {
-        long start = 0;
+    /**
+     * Returns the first page of the first free run of this size, or of fewer pages at the end; {@code ready} if there is none before it.
+     * The search begins where the last one ended, or at a page released since: from page 0 on, first pages of 40,000 sequences took 9 s.
+     */
+    private int firstRun(int halvings, int ready) {
+        int size = run >> halvings;
+        long start = noRunBefore[halvings];
         while (start < ready) {
             int end = taken.nextSetBit((int) start);
             if (end < 0 || end - start >= size) {
-                return (int) start;
+                break;
             }
             start = Math.ceilDiv(taken.nextClearBit(end), (long) size) * size;
         }
-        return ready;
+        noRunBefore[halvings] = (int) Math.min(start, pages);
+        return (int) Math.min(start, ready);
     }
 
     void take(int page) {
@@ -81,5 +88,9 @@ final class FreePages {
     void release(int page) {
         taken.clear(page);
         free++;
+        for (int halvings = 0; run >> halvings > 0; halvings++) {
+            int size = run >> halvings;
+            noRunBefore[halvings] = Math.min(noRunBefore[halvings], page / size * size);
+        }
     }
 }

@@ -45,14 +45,15 @@ final class Sequences {
     /**
      * Fails unless all are open and no two the same.
      *
+     * @param name the argument's name
      * @param seen memory of the check, overwritten; a call with one that has grown allocates nothing
      */
-    void requireDistinct(int[] to, BitSet seen) {
+    void requireDistinct(String name, int[] to, BitSet seen) {
         seen.clear();
         for (int number : to) {
             get(number); // first, as the numbers of open sequences alone bound the set
             if (seen.get(number)) {
-                throw Checks.fail("to", Arrays.toString(to), "expected no sequence twice, as " + number + " is");
+                throw Checks.fail(name, Arrays.toString(to), "expected no sequence twice, as " + number + " is");
             }
             seen.set(number);
         }

@@ -78,7 +78,7 @@ final class TokenAppender {
             Tensor key,
             Tensor value) {
         Checks.index(layer, ropes.length, "layer");
-        sequences.requireDistinct(to, seen);
+        sequences.requireDistinct("to", to, seen);
         Rope rope = ropes[layer];
         CacheChecks.requirePositions(rope, positions, key);
         if (rope != null && positions == null) {

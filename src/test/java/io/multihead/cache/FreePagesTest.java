@@ -90,7 +90,10 @@ class FreePagesTest {
         assertEquals(8, free.after(-1, 8, false)); // none is left
     }
 
-    /** Whatever was taken and released, a page is given once and has memory, and every free page is given in the end. */
+    /**
+     * Whatever was taken and released, a page is given once and has memory, every free page is given in the end, and each is the one that
+     * a search from page 0 finds.
+     */
     @Property
     void everyFreePageIsGivenOnce(
             @ForAll @IntRange(min = 1, max = 40) int pages,
@@ -106,20 +109,23 @@ class FreePagesTest {
                 free.release(held.removeFirst());
             } else if (free.count() > 0) {
                 int last = held.isEmpty() ? -1 : held.get(Math.abs(call) % held.size());
-                ready = takeNew(free, pages, slab, ready, grows, held, last);
+                ready = takeNew(free, pages, run, slab, ready, grows, held, last);
             }
             assertEquals(pages, free.count() + held.size());
         }
         while (free.count() > 0) {
-            ready = takeNew(free, pages, slab, ready, grows, held, -1);
+            ready = takeNew(free, pages, run, slab, ready, grows, held, -1);
         }
         assertEquals(pages, held.size());
     }
 
     /** Takes a page, after another slab if the pool wants one; returns the pages that have memory. */
     private static int takeNew(
-            FreePages free, int pages, int slab, int ready, boolean grows, List<Integer> held, int last) {
+            FreePages free, int pages, int run, int slab, int ready, boolean grows, List<Integer> held, int last) {
         int page = free.after(last, ready, grows);
+        FreePages unsearched = new FreePages(pages, run);
+        held.forEach(unsearched::take);
+        assertEquals(unsearched.after(last, ready, grows), page);
         int now = page == ready ? Math.min(pages, ready + slab) : ready;
         assertTrue(now == ready || 2 * held.size() >= ready, held.size() + " of " + ready + " used");
         assertFalse(held.contains(page), held + " has page " + page);
