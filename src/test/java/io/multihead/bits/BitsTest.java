@@ -53,7 +53,7 @@ class BitsTest {
 
     @Test
     void layers() throws IOException {
-        check("layers", "771be7296d5e2cc3", LayerBits::run);
+        check("layers", "b4b7d02f01d33682", LayerBits::run);
     }
 
     @Test

@@ -40,6 +40,8 @@ public final class TransformerBlock implements Layer {
     private final Layer norm1;
     private final Layer norm2;
     private final Sequence layers;
+    /** In PyTorch's order, which is not the order of computation and does not depend on {@code normFirst}. */
+    private final Map<String, Tensor> parameters;
 
     private TransformerBlock(
             Config config, SelfAttention attention, FeedForward feedForward, Layer norm1, Layer norm2) {
@@ -48,14 +50,15 @@ public final class TransformerBlock implements Layer {
         this.feedForward = feedForward;
         this.norm1 = norm1;
         this.norm2 = norm2;
-        this.layers = assemble(config, attention, feedForward, norm1, norm2);
-    }
-
-    private static Sequence assemble(Config config, Layer attention, Layer feedForward, Layer norm1, Layer norm2) {
         Part attend = new Part("self_attn.", attention);
         Part transform = new Part("", feedForward);
         Part first = new Part("norm1.", norm1);
         Part second = new Part("norm2.", norm2);
+        this.layers = assemble(config, attend, transform, first, second);
+        this.parameters = Sequence.of(attend, transform, first, second).parameters();
+    }
+
+    private static Sequence assemble(Config config, Part attend, Part transform, Part first, Part second) {
         return config.normFirst
                 ? Sequence.of(residual(config, first, attend), residual(config, second, transform))
                 : Sequence.of(residual(config, attend), first, residual(config, transform), second);
@@ -179,7 +182,7 @@ public final class TransformerBlock implements Layer {
 
     @Override
     public Map<String, Tensor> parameters() {
-        return layers.parameters();
+        return parameters;
     }
 
     @Override

@@ -33,6 +33,8 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Blocks, stacks and gated cross-attention. */
 class TransformerBlockTest {
@@ -43,6 +45,21 @@ class TransformerBlockTest {
         List<String> names = Golden.names("layer/encoder_").toList();
         assertEquals(2, names.size());
         return names.stream().map(name -> DynamicTest.dynamicTest(name, () -> check(Golden.open(name))));
+    }
+
+    /** The order in which PyTorch's constructor registers them, whatever the order of computation. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void parametersHaveTheOrderOfPyTorch(boolean normFirst) {
+        try (Arena arena = Arena.ofConfined()) {
+            TransformerBlock.Config config =
+                    TransformerBlock.Config.of(8, 2, 16).withNormFirst(normFirst);
+            List<String> modules = TransformerBlock.initialise(config, 1, arena).parameters().keySet().stream()
+                    .map(name -> name.substring(0, name.indexOf('.')))
+                    .distinct()
+                    .toList();
+            assertEquals(List.of("self_attn", "linear1", "linear2", "norm1", "norm2"), modules);
+        }
     }
 
     /** Written first, the mask would change what later slices of the input see. */
