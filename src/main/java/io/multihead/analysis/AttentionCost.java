@@ -133,13 +133,13 @@ public record AttentionCost(long embedDim, long heads) {
      * @return {@code 4 h L^2}
      */
     public long weightBytes(long length) {
-        return product("length", product("length", length, length), 4 * heads);
+        return product("length", length, product("length", length, 4 * heads));
     }
 
     /** Multiplies a size of the caller's, or fails naming it when the product reaches 2^62. */
     private static long product(String argument, long size, long factor) {
         Checks.atLeast(size, 0, argument);
-        if (size > 0 && factor > (1L << 62) / size) {
+        if (size > 0 && factor > ((1L << 62) - 1) / size) {
             throw Checks.fail(argument, String.valueOf(size), "expected a cost below 2^62");
         }
         return size * factor;

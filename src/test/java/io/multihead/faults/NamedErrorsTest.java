@@ -1,5 +1,6 @@
 package io.multihead.faults;
 
+import static io.multihead.faults.Named.message;
 import static io.multihead.faults.Named.named;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -89,6 +90,8 @@ class NamedErrorsTest {
         named("length", () -> cost.operations(AttentionCost.Component.SCORES, -1));
         named("length", () -> cost.recordedBytes(-1));
         named("length", () -> cost.weightBytes(Long.MAX_VALUE));
+        message("length: 1073741824; expected a cost below 2^62", () -> cost.weightBytes(1L << 30));
+        message("length: 536870912; expected a cost below 2^62", () -> cost.weightBytes(1L << 29));
         named("hidden", () -> cost.feedForwardParameters(-1, true));
         named("embedDim", () -> new AttentionCost(1L << 40, 1));
         assertEquals(0, cost.weightBytes(0));
