@@ -11,6 +11,7 @@ import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -165,11 +166,15 @@ final class EncoderFolder {
         }
         Map<String, Pooling> known =
                 Map.of("mean_tokens", Pooling.MEAN, "cls_token", Pooling.CLS, "max_tokens", Pooling.MAX);
-        List<String> chosen = config.names().stream()
+        String prefix = "pooling_mode_";
+        List<String> chosen = new ArrayList<>(config.names().stream()
                 .map(String.class::cast)
-                .filter(name -> name.startsWith("pooling_mode_") && config.flag(name, false))
-                .map(name -> name.substring("pooling_mode_".length()))
-                .toList();
+                .filter(name -> name.startsWith(prefix) && config.flag(name, false))
+                .map(name -> name.substring(prefix.length()))
+                .toList());
+        if (!config.names().contains(prefix + "mean_tokens")) {
+            chosen.add("mean_tokens"); // the default of sentence-transformers, whatever else is chosen
+        }
         if (chosen.size() != 1 || !known.containsKey(chosen.get(0))) {
             throw Checks.fail(
                     "pooling", String.valueOf(chosen), "expected one of [cls_token, max_tokens, mean_tokens]");
@@ -235,7 +240,8 @@ final class EncoderFolder {
     /** Returns {@code model_max_length}, for which a number of 31 digits stands where there is no limit, or the model's positions. */
     private static int tokenizerLength(JsonObject tokenizer, BertConfig config) {
         tokenizer.require("truncation_side", "right");
-        String member = "model_max_length";
+        // the older name counts only where the newer one is absent, as in transformers
+        String member = tokenizer.names().contains("model_max_length") ? "model_max_length" : "max_len";
         if (!tokenizer.has(member) || tokenizer.number(member) >= config.positions()) {
             return config.positions();
         }

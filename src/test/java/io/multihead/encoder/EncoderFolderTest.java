@@ -56,7 +56,7 @@ class EncoderFolderTest extends TinyModelFolder {
                 "modules.json | 1_Pooling | a\\u0000 | expected a path within the model's folder",
                 "1_Pooling/config.json | mean_tokens\": true | mean_tokens\": false | pooling: []; expected one of [cls_token, max_tokens, mean_tokens]",
                 "1_Pooling/config.json | cls_token\": false | cls_token\": true | pooling: [cls_token, mean_tokens]; expected one of",
-                "1_Pooling/config.json | mean_tokens\": true | lasttoken\": true | pooling: [lasttoken]; expected one of",
+                "1_Pooling/config.json | mean_tokens\": true | lasttoken\": true | pooling: [lasttoken, mean_tokens]; expected one of",
                 "1_Pooling/config.json | \"pooling_mode_max | \"include_prompt\": false, \"pooling_mode_max | config.include_prompt: false; expected true",
                 "sentence_bert_config.json | false | true | sentence_bert_config.do_lower_case: true; expected false",
                 "sentence_bert_config.json | 12 | 25 | sentence_bert_config.max_seq_length: 25; expected an integer from 3 to 24",
@@ -201,6 +201,31 @@ class EncoderFolderTest extends TinyModelFolder {
         try (SentenceEncoder encoder = load()) {
             assertEquals(expected, encoder.maxTokens());
         }
+    }
+
+    /** The name of older tokenizers counts where the newer one is absent, as in transformers. */
+    @Test
+    void theTokenizersLengthHasAnOlderName() throws Exception {
+        Files.delete(folder.resolve("sentence_bert_config.json"));
+        Files.writeString(folder.resolve("tokenizer_config.json"), "{\"max_len\": 8}");
+        try (SentenceEncoder encoder = load()) {
+            assertEquals(8, encoder.maxTokens());
+        }
+        Files.writeString(folder.resolve("tokenizer_config.json"), "{\"max_len\": 8, \"model_max_length\": null}");
+        try (SentenceEncoder encoder = load()) {
+            assertEquals(24, encoder.maxTokens());
+        }
+    }
+
+    /** Mean tokens are the default of sentence-transformers, beside whatever else is chosen. */
+    @Test
+    void poolingWithoutMeanTokensHasThem() throws Exception {
+        float[] expected = embed("abc de");
+        Path pooling = folder.resolve("1_Pooling/config.json");
+        Files.writeString(pooling, "{\"word_embedding_dimension\": 21}");
+        assertArrayEquals(expected, embed("abc de"));
+        Files.writeString(pooling, "{\"word_embedding_dimension\": 21, \"pooling_mode_cls_token\": true}");
+        assertFails("pooling: [cls_token, mean_tokens]; expected one of");
     }
 
     @Test
