@@ -13,6 +13,7 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermission;
 import java.util.LinkedHashMap;
@@ -107,6 +108,16 @@ class SafetensorsWriteTest {
         assertThrows(IllegalStateException.class, () -> Safetensors.write(folder.resolve("new"), tensors, Map.of()));
         assertOnly(path);
         assertThrows(IOException.class, () -> Safetensors.write(folder.resolve("no/such/folder"), Map.of(), Map.of()));
+    }
+
+    @Test
+    void aFolderThatDoesNotExistIsNamedByTheFile() {
+        Path path = folder.resolve("none").resolve("weights.safetensors");
+        NoSuchFileException missing = assertThrows(
+                NoSuchFileException.class,
+                () -> Safetensors.write(path, Map.of("a", Tensor.of(new float[4])), Map.of()));
+        assertEquals(path.toString(), missing.getFile());
+        assertTrue(missing.getMessage().contains("its folder does not exist"), missing.getMessage());
     }
 
     @Test

@@ -5,7 +5,9 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
@@ -48,7 +50,7 @@ public final class AtomicFile {
         // not Files.createTempFile, whose files only their owner may read
         // without the name of the file, which may already be as long as a name can be
         Path temporary = file.resolveSibling(prefix + "-" + UUID.randomUUID() + ".tmp");
-        FileChannel channel = FileChannel.open(temporary, StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW);
+        FileChannel channel = create(temporary, file);
         try {
             try (channel;
                     Arena arena = Arena.ofConfined()) {
@@ -59,6 +61,22 @@ public final class AtomicFile {
         } finally {
             Files.deleteIfExists(temporary);
         }
+    }
+
+    /** Creates the temporary file; errors name the file that the caller wants. */
+    private static FileChannel create(Path temporary, Path file) throws IOException {
+        try {
+            return FileChannel.open(temporary, StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW);
+        } catch (NoSuchFileException missing) {
+            throw caused(new NoSuchFileException(file.toString(), null, "its folder does not exist"), missing);
+        } catch (AccessDeniedException denied) {
+            throw caused(new AccessDeniedException(file.toString(), null, "no file can be made in its folder"), denied);
+        }
+    }
+
+    private static IOException caused(IOException named, IOException cause) {
+        named.initCause(cause);
+        return named;
     }
 
     /** Appends what remains in a buffer. */
