@@ -40,6 +40,7 @@ public final class ShardedAttention {
      * @param query the queries, broadcast
      * @return output and log-sum-exp over all keys
      * @throws IllegalStateException if a shard is missing or there twice
+     * @throws org.apache.spark.SparkException if one is there twice, or missing between others, among more than 32: a task finds it
      */
     public static PartialAttention attend(JavaRDD<KeyValueShard> shards, int count, ShardedQuery query) {
         Broadcast<ShardedQuery> shared =
@@ -52,7 +53,11 @@ public final class ShardedAttention {
                     .groupByKey(left)
                     .map(group -> merge(group._1(), group._2(), shared.value()));
         }
-        PartialAttention merged = merge(0, states.collect(), query);
+        List<PartialAttention> last = states.collect();
+        if (last.isEmpty()) {
+            throw new IllegalStateException("shards: 0; expected " + count);
+        }
+        PartialAttention merged = merge(0, last, query);
         if (merged.shards() != count) {
             throw new IllegalStateException("shards: " + merged.shards() + "; expected " + count);
         }

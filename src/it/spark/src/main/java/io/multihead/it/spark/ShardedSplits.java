@@ -48,7 +48,8 @@ public final class ShardedSplits {
      * @param count number of shards, at least 1
      * @param query the queries, broadcast
      * @return output and log-sum-exp over all keys, with the bits of one call
-     * @throws org.apache.spark.SparkException if a shard is missing, there twice, or begins elsewhere than at a split
+     * @throws IllegalStateException if there is no shard
+     * @throws org.apache.spark.SparkException if some shard is missing, there twice, or begins elsewhere than at a split
      */
     public static PartialAttention attend(JavaRDD<KeyValueShard> shards, int count, ShardedQuery query) {
         JavaSparkContext context = JavaSparkContext.fromSparkContext(shards.context());
@@ -57,6 +58,11 @@ public final class ShardedSplits {
                 .groupByKey(Math.min(query.heads(), context.defaultParallelism()))
                 .map(head -> merge(head._1(), head._2(), count, shared.value()))
                 .collect();
+        if (heads
+                .isEmpty()) { // a head's states are counted where they are merged, but without any shard no head has
+                              // states
+            throw new IllegalStateException("shards: 0; expected " + count);
+        }
         int rows = query.heads() * query.queries();
         float[] output = new float[rows * query.valueDim()];
         double[] logSumExp = new double[rows];

@@ -184,5 +184,8 @@ abstract class AttentionContract extends EmbeddingContract {
         assertThrows(IllegalStateException.class, () -> ShardedAttention.attend(last, 8, QUERY));
         JavaRDD<KeyValueShard> doubled = shards(8, 10, 2).union(shards(1, 10, 1));
         assertThrows(IllegalStateException.class, () -> ShardedAttention.attend(doubled, 8, QUERY));
+        JavaRDD<KeyValueShard> none = shards(8, 10, 2).filter(shard -> false);
+        assertThrows(IllegalStateException.class, () -> ShardedAttention.attend(none, 8, QUERY));
+        assertThrows(IllegalStateException.class, () -> ShardedSplits.attend(none, 8, QUERY));
     }
 }
