@@ -58,9 +58,8 @@ public final class ShardedSplits {
                 .groupByKey(Math.min(query.heads(), context.defaultParallelism()))
                 .map(head -> merge(head._1(), head._2(), count, shared.value()))
                 .collect();
-        if (heads
-                .isEmpty()) { // a head's states are counted where they are merged, but without any shard no head has
-                              // states
+        // the states of a head are counted where they are merged, but without any shard no head has states
+        if (heads.isEmpty()) {
             throw new IllegalStateException("shards: 0; expected " + count);
         }
         int rows = query.heads() * query.queries();
