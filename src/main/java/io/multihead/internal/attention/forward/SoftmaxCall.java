@@ -98,10 +98,12 @@ public final class SoftmaxCall extends Operation implements LoopBody {
         NativeRows kernel = scratch.get(NATIVE);
         long first = task * rowsPerTask;
         long last = Math.min(rows, first + rowsPerTask) - 1;
-        kernel.begin(from, start(from, first));
+        long f0 = start(from, first);
+        kernel.begin(from, f0);
         for (long r = first; r <= last; r++) {
             long next = start(from, Math.min(r + 1, last));
-            kernel.softmax(scratch.packer(), from, start(from, r), to, start(to, r), next);
+            kernel.softmax(scratch.packer(), from, f0, to, start(to, r), next);
+            f0 = next;
             if (logSumExp != null) {
                 logSumExp.setAt(start(logSumExp, r), kernel.logSumExp());
             }
