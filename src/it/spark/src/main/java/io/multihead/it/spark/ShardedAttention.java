@@ -55,13 +55,17 @@ public final class ShardedAttention {
         }
         List<PartialAttention> last = states.collect();
         if (last.isEmpty()) {
-            throw new IllegalStateException("shards: 0; expected " + count);
+            throw wrongCount(0, count);
         }
         PartialAttention merged = merge(0, last, query);
         if (merged.shards() != count) {
-            throw new IllegalStateException("shards: " + merged.shards() + "; expected " + count);
+            throw wrongCount(merged.shards(), count);
         }
         return merged;
+    }
+
+    static IllegalStateException wrongCount(int shards, int expected) {
+        return new IllegalStateException("shards: " + shards + "; expected " + expected);
     }
 
     /** Computes the state of one shard. */

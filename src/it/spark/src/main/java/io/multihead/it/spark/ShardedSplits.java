@@ -60,7 +60,7 @@ public final class ShardedSplits {
                 .collect();
         // the states of a head are counted where they are merged, but without any shard no head has states
         if (heads.isEmpty()) {
-            throw new IllegalStateException("shards: 0; expected " + count);
+            throw ShardedAttention.wrongCount(0, count);
         }
         int rows = query.heads() * query.queries();
         float[] output = new float[rows * query.valueDim()];
@@ -102,7 +102,7 @@ public final class ShardedSplits {
         List<HeadStates> shards = new ArrayList<>();
         states.forEach(shards::add);
         if (shards.size() != count) {
-            throw new IllegalStateException("shards: " + shards.size() + "; expected " + count);
+            throw ShardedAttention.wrongCount(shards.size(), count);
         }
         shards.sort(Comparator.comparingInt(HeadStates::index));
         int queries = query.queries();
