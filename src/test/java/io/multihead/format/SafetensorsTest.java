@@ -124,7 +124,7 @@ class SafetensorsTest {
                 new Bad(entry("a", "'F32'", "[0]", "[0,4]"), 4, "4 bytes; expected shape [0] of F32"));
     }
 
-    /** What needs no size of an element is checked whatever the element type. */
+    /** Shapes and offsets are checked for unknown element types as for others. */
     static Stream<Bad> badEntriesOfUnknownTypes() {
         String a = "'a':{'dtype':'F4','shape':[2],'data_offsets':[0,1]}";
         return Stream.of(
