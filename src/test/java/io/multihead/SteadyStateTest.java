@@ -19,6 +19,7 @@ import io.multihead.attention.Softmax;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.cache.NewTokens;
 import io.multihead.compute.Compute;
+import io.multihead.gemm.Activation;
 import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
@@ -161,7 +162,7 @@ class SteadyStateTest {
             Tensor b = Tensor.allocate(arena, DType.F32, Shape.of(40, 50));
             Tensor c = Tensor.allocate(arena, DType.F32, Shape.of(9, 50));
             PackedWeights packed = PackedWeights.of(b);
-            for (GemmOptions.Activation activation : GemmOptions.Activation.values()) {
+            for (Activation activation : Activation.values()) {
                 GemmOptions options = GemmOptions.DEFAULT.withActivation(activation);
                 settles("gemm with " + activation, () -> Gemm.multiply(serial, a, b, c, options));
                 settles("packed gemm with " + activation, () -> Gemm.multiply(threads, a, packed, c, options));

@@ -1,5 +1,6 @@
 package io.multihead.encoder;
 
+import io.multihead.gemm.Activation;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.tensor.Tensor;
@@ -47,7 +48,7 @@ record PackedLinear(PackedWeights weights, GemmOptions options) {
 
     /** Returns the layer followed by GELU. */
     PackedLinear withGelu() {
-        return new PackedLinear(weights, options.withActivation(GemmOptions.Activation.GELU));
+        return new PackedLinear(weights, options.withActivation(Activation.GELU));
     }
 
     /** Returns the bytes of the panels, whose columns are padded to 32, if {@code mapped} says where they are, else 0. */

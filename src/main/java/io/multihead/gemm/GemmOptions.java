@@ -1,7 +1,6 @@
 package io.multihead.gemm;
 
 import io.multihead.internal.base.Checks;
-import io.multihead.internal.gemm.RowFunction;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -25,24 +24,6 @@ public record GemmOptions(
         Activation activation) {
     /** {@code C = A * B}. */
     public static final GemmOptions DEFAULT = new GemmOptions(false, false, 1f, 0f, null, Activation.NONE);
-
-    /** The function of every element of the sum; accuracy and special values are those of the layers in {@code io.multihead.nn}. */
-    public enum Activation {
-        /** Nothing. */
-        NONE(null),
-        /** {@code max(x, 0)}, as {@code Relu}. */
-        RELU((row, at, length, room) -> io.multihead.internal.kernel.Activation.relu(row, at, length)),
-        /** GELU by the error function, as {@code Gelu.erf()}. */
-        GELU(io.multihead.internal.kernel.Activation::gelu),
-        /** GELU by the hyperbolic tangent, as {@code Gelu.tanh()}. */
-        GELU_TANH(io.multihead.internal.kernel.Activation::geluTanh);
-
-        final @Nullable RowFunction function;
-
-        Activation(@Nullable RowFunction function) {
-            this.function = function;
-        }
-    }
 
     /** Checks the bias and the activation. */
     public GemmOptions {

@@ -3,9 +3,9 @@ package io.multihead.nn;
 import static io.multihead.internal.nn.ElementwiseCall.padded;
 
 import io.multihead.compute.Compute;
-import io.multihead.gemm.GemmOptions;
+import io.multihead.gemm.Activation;
 import io.multihead.internal.base.Checks;
-import io.multihead.internal.kernel.Activation;
+import io.multihead.internal.kernel.ActivationOps;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
@@ -20,9 +20,9 @@ import java.util.Map;
  */
 public final class Gelu implements Layer {
     private final ElementLayer elements;
-    private final GemmOptions.Activation activation;
+    private final Activation activation;
 
-    private Gelu(ElementLayer elements, GemmOptions.Activation activation) {
+    private Gelu(ElementLayer elements, Activation activation) {
         this.elements = elements;
         this.activation = activation;
     }
@@ -32,10 +32,10 @@ public final class Gelu implements Layer {
      */
     public static Gelu erf() {
         ElementLayer elements = new ElementLayer(
-                (values, inputs, room, columns, first) -> Activation.gelu(values, 0, padded(columns), room),
+                (values, inputs, room, columns, first) -> ActivationOps.gelu(values, 0, padded(columns), room),
                 (values, inputs, room, columns, first) ->
-                        Activation.geluGradient(inputs, values, padded(columns), room));
-        return new Gelu(elements, GemmOptions.Activation.GELU);
+                        ActivationOps.geluGradient(inputs, values, padded(columns), room));
+        return new Gelu(elements, Activation.GELU);
     }
 
     /**
@@ -43,14 +43,14 @@ public final class Gelu implements Layer {
      */
     public static Gelu tanh() {
         ElementLayer elements = new ElementLayer(
-                (values, inputs, room, columns, first) -> Activation.geluTanh(values, 0, padded(columns), room),
+                (values, inputs, room, columns, first) -> ActivationOps.geluTanh(values, 0, padded(columns), room),
                 (values, inputs, room, columns, first) ->
-                        Activation.geluTanhGradient(inputs, values, padded(columns), room));
-        return new Gelu(elements, GemmOptions.Activation.GELU_TANH);
+                        ActivationOps.geluTanhGradient(inputs, values, padded(columns), room));
+        return new Gelu(elements, Activation.GELU_TANH);
     }
 
     /** Returns the same function as part of a product. */
-    GemmOptions.Activation activation() {
+    Activation activation() {
         return activation;
     }
 

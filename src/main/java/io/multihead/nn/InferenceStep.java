@@ -1,7 +1,7 @@
 package io.multihead.nn;
 
 import io.multihead.compute.Compute;
-import io.multihead.gemm.GemmOptions.Activation;
+import io.multihead.gemm.Activation;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.List;
@@ -28,6 +28,7 @@ record InferenceStep(Layer layer, Activation activation) {
         return switch (layer) {
             case Gelu gelu -> gelu.activation();
             case Relu _ -> Activation.RELU;
+            case Silu _ -> Activation.SILU;
             default -> Activation.NONE;
         };
     }

@@ -1,9 +1,9 @@
 package io.multihead.nn;
 
 import io.multihead.compute.Compute;
+import io.multihead.gemm.Activation;
 import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
-import io.multihead.gemm.GemmOptions.Activation;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.TensorChecks;

@@ -4,7 +4,7 @@ import static io.multihead.internal.nn.ElementwiseCall.padded;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
-import io.multihead.internal.kernel.Activation;
+import io.multihead.internal.kernel.ActivationOps;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
@@ -15,8 +15,8 @@ import java.util.Map;
  */
 public final class Relu implements Layer {
     private final ElementLayer elements = new ElementLayer(
-            (values, inputs, room, columns, first) -> Activation.relu(values, 0, padded(columns)),
-            (values, inputs, room, columns, first) -> Activation.reluGradient(inputs, values, padded(columns)));
+            (values, inputs, room, columns, first) -> ActivationOps.relu(values, 0, padded(columns)),
+            (values, inputs, room, columns, first) -> ActivationOps.reluGradient(inputs, values, padded(columns)));
 
     private Relu() {}
 

@@ -51,6 +51,26 @@ public final class ReferenceActivation {
     }
 
     /**
+     * Returns the sigmoid linear unit.
+     *
+     * @param x an element
+     * @return {@code x / (1 + e^-x)}
+     */
+    public static double silu(double x) {
+        return x / (1 + Math.exp(-x));
+    }
+
+    /**
+     * {@return the derivative of {@link #silu}}
+     *
+     * @param x an element
+     */
+    public static double siluSlope(double x) {
+        double right = 1 / (1 + Math.exp(-x));
+        return right + x * right * (1 / (1 + Math.exp(x)));
+    }
+
+    /**
      * Returns the normal distribution's density.
      *
      * @param x an element

@@ -4,9 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
-import io.multihead.gemm.GemmOptions.Activation;
 import io.multihead.nn.Gelu;
 import io.multihead.nn.Relu;
+import io.multihead.nn.Silu;
 import io.multihead.reference.ReferenceGemm;
 import io.multihead.reference.Tolerance;
 import io.multihead.support.Layout;
@@ -111,6 +111,7 @@ class GemmProperties {
                 case RELU -> Relu.of().forward(SERIAL, sums, expected);
                 case GELU -> Gelu.erf().forward(SERIAL, sums, expected);
                 case GELU_TANH -> Gelu.tanh().forward(SERIAL, sums, expected);
+                case SILU -> Silu.of().forward(SERIAL, sums, expected);
             }
             Gemm.multiply(SERIAL, x.a, x.b, x.c, x.options.withActivation(activation));
             Gemm.multiply(THREADS, x.a, x.b, threads, x.options.withActivation(activation));

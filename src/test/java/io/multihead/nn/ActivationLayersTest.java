@@ -39,6 +39,7 @@ class ActivationLayersTest {
     enum Kind {
         ERF(Gelu.erf(), ReferenceActivation::gelu, ReferenceActivation::geluSlope),
         TANH(Gelu.tanh(), ReferenceActivation::geluTanh, ReferenceActivation::geluTanhSlope),
+        SILU(Silu.of(), ReferenceActivation::silu, ReferenceActivation::siluSlope),
         RELU(Relu.of(), x -> Math.max(x, 0), x -> x > 0 ? 1 : 0);
 
         private final Layer layer;
@@ -63,7 +64,7 @@ class ActivationLayersTest {
     }
 
     /**
-     * {@code ActivationTest} measures the kernels: 7.5 ulp, at most 15 u, of the output, and of the derivative's parts, which
+     * {@code ActivationOpsTest} measures the kernels: 7.5 ulp, at most 15 u, of the output, and of the derivative's parts, which
      * are below 1.2; the product with dy rounds once more.
      */
     @Property(tries = 300, edgeCases = EdgeCasesMode.NONE)

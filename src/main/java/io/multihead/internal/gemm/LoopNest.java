@@ -6,7 +6,7 @@ import static io.multihead.internal.gemm.Blocking.NR;
 import static io.multihead.internal.kernel.Lanes.ROW;
 import static io.multihead.internal.kernel.Lanes.ROW_STEP;
 
-import io.multihead.internal.kernel.Activation;
+import io.multihead.internal.kernel.ActivationOps;
 import io.multihead.internal.kernel.F32Panels;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.RowOps;
@@ -131,7 +131,7 @@ public final class LoopNest {
             before = memory.atLeast(before, padded);
         }
         if (p.function() != null) {
-            room = memory.atLeast(room, Activation.room(padded));
+            room = memory.atLeast(room, ActivationOps.room(padded));
         }
     }
 

@@ -1,6 +1,6 @@
 package io.multihead.internal.gemm;
 
-import io.multihead.internal.kernel.Activation;
+import io.multihead.internal.kernel.ActivationOps;
 
 /** A function of each element of C, applied to complete rows in scratch before they are written. Stateless. */
 public interface RowFunction {
@@ -9,7 +9,7 @@ public interface RowFunction {
      *
      * @param row the elements, from {@code at} on
      * @param length how many, a multiple of 32
-     * @param room anything, {@link Activation#room} floats for the elements
+     * @param room anything, {@link ActivationOps#room} floats for the elements
      */
     void apply(float[] row, int at, int length, float[] room);
 }

@@ -7,7 +7,7 @@ import io.multihead.internal.call.SingleCall;
 import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.Workspace;
-import io.multihead.internal.kernel.Activation;
+import io.multihead.internal.kernel.ActivationOps;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
@@ -21,7 +21,7 @@ public final class ElementwiseCall implements LoopBody {
          *
          * @param values the elements, and zeros to a multiple of 32
          * @param inputs the second tensor's elements; anything without one
-         * @param room anything, {@link Activation#room} floats for the elements
+         * @param room anything, {@link ActivationOps#room} floats for the elements
          * @param columns how many elements there are
          * @param first row-major index of the first one in the whole tensor
          */
@@ -71,7 +71,7 @@ public final class ElementwiseCall implements LoopBody {
     public void run(long unit, Workspace scratch) {
         float[] values = scratch.floats(VALUES, RowView.room(CHUNK));
         float[] second = scratch.floats(INPUTS, RowView.room(CHUNK));
-        float[] room = scratch.floats(ROOM, Activation.room(CHUNK));
+        float[] room = scratch.floats(ROOM, ActivationOps.room(CHUNK));
         for (long chunk = unit * chunksPerUnit; chunk < Math.min(chunks(), (unit + 1) * chunksPerUnit); chunk++) {
             long row = chunk / chunksPerRow;
             long column = chunk % chunksPerRow * CHUNK;

@@ -37,12 +37,12 @@ class ScalarKernelsProperties {
     @Property(tries = 300)
     void gelu(@ForAll @IntRange(max = 12) int panels, @ForAll long seed) {
         int length = panels * PANEL;
-        float[] room = new float[Activation.room(length)];
+        float[] room = new float[ActivationOps.room(length)];
         same(
                 seed,
                 length,
-                row -> Activation.geluVectors(row, AT, length, room),
-                row -> Activation.geluScalars(row, AT, length));
+                row -> ActivationOps.geluVectors(row, AT, length, room),
+                row -> ActivationOps.geluScalars(row, AT, length));
     }
 
     @Property(tries = 300)

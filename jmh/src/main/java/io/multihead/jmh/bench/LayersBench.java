@@ -8,6 +8,7 @@ import io.multihead.nn.Gelu;
 import io.multihead.nn.Layer;
 import io.multihead.nn.LayerNorm;
 import io.multihead.nn.Pass;
+import io.multihead.nn.Silu;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -19,7 +20,7 @@ import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
 
-/** Layer normalisation and GELU of 1024 x 1024 numbers, both directions; backward with the parameters' gradients. */
+/** Layer normalisation, GELU and SiLU of 1024 x 1024 numbers, both directions; backward with the parameters' gradients. */
 public class LayersBench extends Comparison {
     private static final int SIZE = 1024;
     private static final Shape SHAPE = Shape.of(SIZE, SIZE);
@@ -27,7 +28,7 @@ public class LayersBench extends Comparison {
     @Param({"multihead", "scalar"})
     public String impl;
 
-    @Param({"layerNorm", "gelu", "geluTanh"})
+    @Param({"layerNorm", "gelu", "geluTanh", "silu"})
     public String layer;
 
     @Param({"forward", "backward"})
@@ -73,6 +74,7 @@ public class LayersBench extends Comparison {
                 switch (layer) {
                     case "gelu" -> Gelu.erf();
                     case "geluTanh" -> Gelu.tanh();
+                    case "silu" -> Silu.of();
                     default -> LayerNorm.of(Shape.of(SIZE), 1e-5, row(weight), row(bias));
                 };
         Tensor input = matrix(x);
@@ -104,6 +106,8 @@ public class LayersBench extends Comparison {
                         forward
                                 ? () -> ScalarLayers.geluTanh(from, to)
                                 : () -> ScalarLayers.geluTanhGradient(from, given, to);
+                    case "silu" ->
+                        forward ? () -> ScalarLayers.silu(from, to) : () -> ScalarLayers.siluGradient(from, given, to);
                     default ->
                         forward
                                 ? () -> ScalarLayers.layerNorm(from, w, b, to)

@@ -43,6 +43,21 @@ public final class ScalarLayers {
         }
     }
 
+    /** {@code x / (1 + e^-x)}. */
+    public static void silu(float[] x, float[] y) {
+        for (int i = 0; i < x.length; i++) {
+            y[i] = x[i] / (1 + (float) Math.exp(-x[i]));
+        }
+    }
+
+    /** {@code dx = dy s (1 + x (1 - s))} with the sigmoid s of x. */
+    public static void siluGradient(float[] x, float[] dy, float[] dx) {
+        for (int i = 0; i < x.length; i++) {
+            float s = 1 / (1 + (float) Math.exp(-x[i]));
+            dx[i] = dy[i] * s * (1 + x[i] * (1 - s));
+        }
+    }
+
     public static void geluTanh(float[] x, float[] y) {
         for (int i = 0; i < x.length; i++) {
             y[i] = x[i] * sigmoid(x[i]);

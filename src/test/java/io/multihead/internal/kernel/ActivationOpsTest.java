@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 
 /** GELU and its derivative over all magnitudes of f32, and special values. */
 @Tag("lanes")
-class ActivationTest {
+class ActivationOpsTest {
     private static final int CHUNK = 1 << 12;
     /** Every 997th float, from 0 to beyond the last one whose GELU is not 0 or x. */
     private static final int STEP = 997;
@@ -35,12 +35,12 @@ class ActivationTest {
 
     @Test
     void geluIsWithinAFewUlps() {
-        double erf =
-                worst(x -> Activation.gelu(x, 0, CHUNK, room(CHUNK)), ReferenceActivation::gelu, ActivationTest::ulpOf);
+        double erf = worst(
+                x -> ActivationOps.gelu(x, 0, CHUNK, room(CHUNK)), ReferenceActivation::gelu, ActivationOpsTest::ulpOf);
         double tanh = worst(
-                x -> Activation.geluTanh(x, 0, CHUNK, room(CHUNK)),
+                x -> ActivationOps.geluTanh(x, 0, CHUNK, room(CHUNK)),
                 ReferenceActivation::geluTanh,
-                ActivationTest::ulpOf);
+                ActivationOpsTest::ulpOf);
         Promises.GELU.record(Math.max(erf, tanh));
         assertTrue(erf <= ULPS, "erf: " + erf);
         assertTrue(tanh <= ULPS, "tanh: " + tanh);
@@ -49,12 +49,12 @@ class ActivationTest {
     /** The derivative crosses 0, so its error is measured in ulps of its larger part. */
     @Test
     void theDerivativeIsWithinAFewUlpsOfItsParts() {
-        double erf = worst(x -> slope(Activation::geluGradient, x), ReferenceActivation::geluSlope, (x, exact) -> {
+        double erf = worst(x -> slope(ActivationOps::geluGradient, x), ReferenceActivation::geluSlope, (x, exact) -> {
             double t = Math.abs(x);
             return ulp(x, Math.max(ReferenceActivation.tail(t), t * ReferenceActivation.density(t)));
         });
-        double tanh =
-                worst(x -> slope(Activation::geluTanhGradient, x), ReferenceActivation::geluTanhSlope, (x, exact) -> {
+        double tanh = worst(
+                x -> slope(ActivationOps::geluTanhGradient, x), ReferenceActivation::geluTanhSlope, (x, exact) -> {
                     double t = Math.abs(x);
                     double s = ReferenceActivation.geluTanh(-t) / -Math.max(t, 1e-30);
                     return ulp(x, Math.max(s, Math.abs(s - ReferenceActivation.geluTanhSlope(-t))));
@@ -77,7 +77,7 @@ class ActivationTest {
     }
 
     private static float[] room(int length) {
-        return new float[Activation.room(length)];
+        return new float[ActivationOps.room(length)];
     }
 
     private static void slope(Gradient gradient, float[] x) {
@@ -122,11 +122,11 @@ class ActivationTest {
             float[] y = Arrays.copyOf(x, Lanes.PANEL);
             float[] dy = Arrays.copyOf(x, Lanes.PANEL);
             if (tanh) {
-                Activation.geluTanh(y, 0, y.length, room(y.length));
-                slope(Activation::geluTanhGradient, dy);
+                ActivationOps.geluTanh(y, 0, y.length, room(y.length));
+                slope(ActivationOps::geluTanhGradient, dy);
             } else {
-                Activation.gelu(y, 0, y.length, room(y.length));
-                slope(Activation::geluGradient, dy);
+                ActivationOps.gelu(y, 0, y.length, room(y.length));
+                slope(ActivationOps::geluGradient, dy);
             }
             for (int i = 0; i < limits.length; i++) {
                 assertEquals(limits[i] + 0f, y[i] + 0f, "f(" + x[i] + ")");
@@ -139,9 +139,9 @@ class ActivationTest {
     void relu() {
         float[] x = Arrays.copyOf(new float[] {-2f, 0f, -0f, 3f, Float.NaN, Float.NEGATIVE_INFINITY}, Lanes.PANEL);
         float[] y = x.clone();
-        Activation.relu(y, 0, y.length);
+        ActivationOps.relu(y, 0, y.length);
         assertEquals("[0.0, 0.0, -0.0, 3.0, NaN, 0.0]", Arrays.toString(Arrays.copyOf(y, 6)));
-        slope((at, dy, length, room) -> Activation.reluGradient(at, dy, length), x);
+        slope((at, dy, length, room) -> ActivationOps.reluGradient(at, dy, length), x);
         assertEquals("[0.0, 0.0, 0.0, 1.0, 1.0, 0.0]", Arrays.toString(Arrays.copyOf(x, 6)));
     }
 }

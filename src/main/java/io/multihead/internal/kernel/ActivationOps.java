@@ -24,7 +24,7 @@ import jdk.incubator.vector.VectorOperators;
  * <p>There are three passes, because C2 could not inline all of one: exponents, {@link Exp}, and the rest. For the same reason no
  * vector is passed from method to method.
  */
-public final class Activation {
+public final class ActivationOps {
     /** Beyond this, {@code e^(-t^2/2)} is 0. */
     private static final float ERF_LIMIT = 14f;
     /** Beyond this, {@code e^-w} is 0. */
@@ -69,7 +69,7 @@ public final class Activation {
         }
     });
 
-    private Activation() {}
+    private ActivationOps() {}
 
     /** {@code row = max(row, 0)}; NaN stays NaN. */
     public static void relu(float[] row, int at, int length) {

@@ -1,0 +1,26 @@
+package io.multihead.gemm;
+
+import io.multihead.internal.gemm.RowFunction;
+import io.multihead.internal.kernel.ActivationOps;
+import io.multihead.internal.kernel.Silu;
+import org.jspecify.annotations.Nullable;
+
+/** A function of every element: of a product in {@link GemmOptions}, of a feed-forward network between its linear layers. */
+public enum Activation {
+    /** Nothing. */
+    NONE(null),
+    /** {@code max(x, 0)}, as {@code io.multihead.nn.Relu}. */
+    RELU((row, at, length, room) -> ActivationOps.relu(row, at, length)),
+    /** GELU by the error function, as {@code io.multihead.nn.Gelu.erf()}. */
+    GELU(ActivationOps::gelu),
+    /** GELU by the hyperbolic tangent, as {@code io.multihead.nn.Gelu.tanh()}. */
+    GELU_TANH(ActivationOps::geluTanh),
+    /** {@code x / (1 + e^-x)}, also called swish (Elfwing et al. 2017); the gate of SwiGLU. 0 where {@code e^-x} is no normal f32. */
+    SILU(Silu::apply);
+
+    final @Nullable RowFunction function;
+
+    Activation(@Nullable RowFunction function) {
+        this.function = function;
+    }
+}
