@@ -5,7 +5,6 @@ import io.multihead.internal.attention.forward.StateMerge;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.call.TensorChecks;
-import io.multihead.internal.exec.ScratchKey;
 import io.multihead.internal.nn.RowView;
 import io.multihead.tensor.Tensor;
 
@@ -23,8 +22,6 @@ import io.multihead.tensor.Tensor;
  *     ignored. F64 loses nothing; F32 adds the rounding error of a logarithm of this size
  */
 public record AttentionState(Tensor output, Tensor logSumExp) {
-    private static final ScratchKey<StateMerge> CALL = ScratchKey.of(StateMerge::new);
-
     /**
      * Checks the shapes.
      *
@@ -56,7 +53,9 @@ public record AttentionState(Tensor output, Tensor logSumExp) {
 
     /**
      * Merges two states: {@code l = log(e^l1 + e^l2)}, {@code o = o1 e^(l1 - l) + o2 e^(l2 - l)} (Ye et al. 2025, section 2.2).
-     * A state that saw no key does not change the other's bits. Outputs are computed in f32, of whatever type they are.
+     * A state that saw no key does not change the other's bits. One that saw a key contributes its NaN and infinities however small
+     * its share is, as one call over all keys would. Outputs of any type are read as f32; the sum is computed in {@code double} and
+     * rounded once.
      *
      * @param cpu threads and scratch
      * @param left over some keys
@@ -72,9 +71,9 @@ public record AttentionState(Tensor output, Tensor logSumExp) {
         TensorChecks.requireWritable(cpu, merged.output, "merged output");
         TensorChecks.requireWritable(cpu, merged.logSumExp, "merged logSumExp");
         TensorChecks.requireApart(merged.output, "merged output", merged.logSumExp, "merged logSumExp");
-        try (StateMerge call = Operation.open(cpu, CALL)) {
-            call.bindLeft(left.output, left.logSumExp);
-            call.bindRight(right.output, right.logSumExp);
+        try (StateMerge call = Operation.open(cpu, StateMerge.CALL)) {
+            call.bindLeft(left.output, left.logSumExp, null);
+            call.bindRight(right.output, right.logSumExp, null);
             call.bindMerged(merged.output, merged.logSumExp);
             call.run();
         }

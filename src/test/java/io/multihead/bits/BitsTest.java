@@ -28,7 +28,7 @@ class BitsTest {
 
     @Test
     void attention() throws IOException {
-        check("attention", "bb343be5d084bd08", AttentionBits::run);
+        check("attention", "188bf1caf7ff1398", AttentionBits::run);
     }
 
     @Test

@@ -7,13 +7,9 @@ import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.Mask;
 import io.multihead.attention.ScoreOptions;
 import io.multihead.compute.Compute;
+import io.multihead.internal.attention.forward.StateMerge;
 import io.multihead.internal.base.Checks;
-import io.multihead.internal.exec.FloatsKey;
-import io.multihead.internal.exec.Workspace;
-import io.multihead.internal.kernel.WideRows;
-import io.multihead.internal.nn.ElementwiseCall;
-import io.multihead.internal.nn.RowLoop;
-import io.multihead.internal.nn.RowView;
+import io.multihead.internal.call.Operation;
 import io.multihead.internal.nn.TensorArena;
 import io.multihead.internal.nn.Views;
 import io.multihead.tensor.DType;
@@ -31,9 +27,6 @@ import org.jspecify.annotations.Nullable;
  * mask needs to be known or copied for that.
  */
 final class ExtraKeys {
-    private static final FloatsKey ROW = new FloatsKey();
-    private static final FloatsKey OWN = new FloatsKey();
-
     private final AttentionOptions options;
     private final Tensor keys;
     private final Tensor values;
@@ -102,70 +95,12 @@ final class ExtraKeys {
                 values(batch),
                 extraWeights == null ? own : own.withWeights(extraWeights),
                 options(dropout));
-        Merge merge = new Merge(others, own, extraWeights);
-        RowLoop.run(cpu, batch * output.dim(1) * output.dim(2), merge::row);
-    }
-
-    /** Two results of attention over different keys, merged row by row into the first. */
-    private static final class Merge {
-        private final Tensor logSum;
-        private final Tensor ownLogSum;
-        private final RowView output;
-        private final RowView ownOutput;
-        private final @Nullable RowView weights;
-        private final @Nullable RowView ownWeights;
-
-        Merge(AttentionOutputs others, AttentionOutputs own, @Nullable Tensor extraWeights) {
-            logSum = Checks.notNull(others.logSumExp(), "logSumExp");
-            ownLogSum = Checks.notNull(own.logSumExp(), "logSumExp");
-            output = RowView.of(others.output(), 1);
-            ownOutput = RowView.of(own.output(), 1);
-            weights = extraWeights == null ? null : RowView.of(Checks.notNull(others.weights(), "weights"), 1);
-            ownWeights = extraWeights == null ? null : RowView.of(extraWeights, 1);
-        }
-
-        void row(long row, Workspace scratch) {
-            long queries = logSum.dim(2);
-            long heads = logSum.dim(1);
-            long i = row % queries;
-            long h = row / queries % heads;
-            long b = row / queries / heads;
-            double first = logSum.get(b, h, i);
-            double second = ownLogSum.get(b, h, i);
-            double share = share(first, second);
-            double ownShare = share(second, first);
-            double larger = Math.max(first, second);
-            boolean none = larger == Double.NEGATIVE_INFINITY;
-            double sum = none ? 1 : StrictMath.exp(first - larger) + StrictMath.exp(second - larger);
-            logSum.set(larger + StrictMath.log(sum), b, h, i);
-            int length = (int) output.length();
-            float[] values = scratch.floats(ROW, RowView.room(length));
-            float[] others = scratch.floats(OWN, RowView.room(length));
-            output.read(scratch.packer(), row, values);
-            ownOutput.read(scratch.packer(), row, others);
-            finite(values, share, length);
-            finite(others, ownShare, length);
-            WideRows.mix(values, share, others, ownShare, ElementwiseCall.padded(length));
-            output.write(scratch.packer(), row, values);
-            if (weights != null && ownWeights != null) {
-                scale(weights, row, share, scratch);
-                scale(ownWeights, row, ownShare, scratch);
-            }
-        }
-
-        /** Replaces what is not finite in a row whose share is 0: it contributes nothing, not even NaN. */
-        private static void finite(float[] row, double share, int length) {
-            for (int i = 0; share == 0 && i < length; i++) {
-                row[i] = Float.isFinite(row[i]) ? row[i] : 0f;
-            }
-        }
-
-        private static void scale(RowView rows, long row, double share, Workspace scratch) {
-            int length = (int) rows.length();
-            float[] values = scratch.floats(ROW, RowView.room(length));
-            rows.read(scratch.packer(), row, values);
-            WideRows.scale(values, ElementwiseCall.padded(length), share);
-            rows.write(scratch.packer(), row, values);
+        Tensor logSumExp = Checks.notNull(others.logSumExp(), "logSumExp");
+        try (StateMerge merge = Operation.open(cpu, StateMerge.CALL)) {
+            merge.bindLeft(output, logSumExp, extraWeights == null ? null : others.weights());
+            merge.bindRight(ownOutput, ownLogSum, extraWeights);
+            merge.bindMerged(output, logSumExp);
+            merge.run();
         }
     }
 
@@ -185,10 +120,5 @@ final class ExtraKeys {
      */
     AttentionOptions options(AttentionDropout dropout) {
         return options.withDropout(new AttentionDropout(dropout.rate(), ~dropout.seed()));
-    }
-
-    /** Returns the share of the softmax that one set of keys has beside another, from the log-sum-exp of both. */
-    private static double share(double logSum, double otherLogSum) {
-        return logSum == Double.NEGATIVE_INFINITY ? 0 : 1 / (1 + StrictMath.exp(otherLogSum - logSum));
     }
 }

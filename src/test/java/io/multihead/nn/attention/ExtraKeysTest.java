@@ -22,6 +22,8 @@ import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Attention to the extra keys merged with that to the others where one of them, or both, count nothing. */
 class ExtraKeysTest {
@@ -62,13 +64,45 @@ class ExtraKeysTest {
         assertEquals(Double.NEGATIVE_INFINITY, merged[1]);
     }
 
+    /** As one call over all keys: what is visible reaches the row however small its weight. */
+    @ParameterizedTest
+    @CsvSource({"NaN, 700", "NaN, 1000", "-Infinity, 700", "-Infinity, 1000", "Infinity, 1e9"})
+    void whatIsNotFiniteReachesTheRowThatSeesIt(double output, double score) {
+        double[] merged = merged(output, 0, score);
+        assertEquals(output, merged[0]);
+        assertEquals(score, merged[1]);
+    }
+
     @Test
-    void aShareOfZeroContributesNothing() {
-        for (double output : new double[] {Double.NaN, Double.NEGATIVE_INFINITY, 3}) {
-            double[] merged = merged(output, 0, 1000);
-            assertEquals(5, merged[0]);
-            assertEquals(1000, merged[1]);
-        }
+    void aFiniteOutputOfNoShareIsNotFelt() {
+        assertArrayEquals(new double[] {5, 1000}, merged(3, 0, 1000));
+        assertArrayEquals(new double[] {3, 1000}, merged(3, 1000, 0));
+    }
+
+    /** A bias of -10,000 hides nothing; minus infinity does. */
+    @ParameterizedTest
+    @CsvSource({"-10000, NaN", "-Infinity, 5"})
+    void aBiasThatIsFiniteHidesNoValue(float bias, double expected) {
+        MultiHeadConfig config = MultiHeadConfig.of(1, 1).withKeyValueBias(true);
+        Map<String, Tensor> parameters = Map.of(
+                LayerParameters.FUSED_WEIGHT, Tensor.of(new float[] {1, 0, 1}, 3, 1),
+                LayerParameters.INPUT_BIAS, TestTensors.zeros(DType.F32, 3),
+                LayerParameters.KEY_BIAS, TestTensors.zeros(DType.F32, 1, 1, 1),
+                LayerParameters.VALUE_BIAS, Tensor.of(new float[] {5}, 1, 1, 1),
+                LayerParameters.OUTPUT_WEIGHT, Tensor.of(new float[] {1}, 1, 1),
+                LayerParameters.OUTPUT_BIAS, TestTensors.zeros(DType.F32, 1));
+        Tensor y = TestTensors.zeros(DType.F32, 1, 1, 1);
+        Tensor value = Tensor.of(new float[] {Float.NaN}, 1, 1, 1);
+        MultiHeadAttention.of(config, parameters::get)
+                .forward(
+                        CPU,
+                        MultiHeadInputs.of(
+                                        one(DType.F32, 1).reshape(1, 1, 1),
+                                        one(DType.F32, 1).reshape(1, 1, 1),
+                                        value)
+                                .withMask(Mask.bias(Tensor.of(new float[] {bias}, 1, 1))),
+                        MultiHeadOutputs.of(y));
+        assertEquals(expected, y.get(0, 0, 0));
     }
 
     @Test

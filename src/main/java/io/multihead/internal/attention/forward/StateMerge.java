@@ -5,100 +5,147 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.LoopBody;
+import io.multihead.internal.exec.ScratchKey;
 import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.Lanes;
-import io.multihead.internal.kernel.RowOps;
+import io.multihead.internal.kernel.WideRows;
 import io.multihead.internal.layout.Positions;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
-/** Merges two states, each the output and log-sum-exp over some keys; a task is one head of one batch. */
+/**
+ * Merges two states, each the output and log-sum-exp over some keys, into one over all of them (Milakov and Gimelshein 2018): each
+ * output counts with the share that its keys have of all weights. Products and their sum are computed in {@code double} and rounded
+ * once.
+ *
+ * <p>A state that saw no key is left out, whatever its output holds. One that saw a key is not, however small its share: NaN and
+ * infinity have no share, and a row that sees them has them.
+ *
+ * <p>A task is up to 64 queries of one head.
+ */
 public final class StateMerge extends Operation implements LoopBody {
+    /** The merge that each thread keeps. */
+    public static final ScratchKey<StateMerge> CALL = ScratchKey.of(StateMerge::new);
+
     private static final FloatsKey ROW = new FloatsKey();
     private static final FloatsKey OTHER = new FloatsKey();
-    /** Log-sum-exp of a state that saw no key. */
-    private static final double NO_KEYS = Double.NEGATIVE_INFINITY;
+    private static final FloatsKey WEIGHTS = new FloatsKey();
+    private static final int QUERIES_PER_TASK = 64;
 
     private final QueryTensors left = new QueryTensors();
     private final QueryTensors right = new QueryTensors();
     private final QueryTensors merged = new QueryTensors();
 
-    /** Creates a call that is bound before each use. */
-    public StateMerge() {}
+    private StateMerge() {}
 
-    /** Sets the checked tensors of one state, output {@code [batch, heads, queries, valueDim]} and log-sum-exp. */
-    public void bindLeft(Tensor output, Tensor logSumExp) {
-        left.bind(null, output, logSumExp, null);
+    /**
+     * Sets the checked tensors of one state.
+     *
+     * @param output {@code [batch, heads, queries, valueDim]}
+     * @param logSumExp {@code [batch, heads, queries]}; minus infinity where no key was seen
+     * @param weights {@code [batch, heads, queries, keys]} over the keys of this state, which become those over all keys, in
+     *     place; null for none
+     */
+    public void bindLeft(Tensor output, Tensor logSumExp, @Nullable Tensor weights) {
+        left.bind(null, output, logSumExp, weights);
     }
 
     /** Sets the other state. */
-    public void bindRight(Tensor output, Tensor logSumExp) {
-        right.bind(null, output, logSumExp, null);
+    public void bindRight(Tensor output, Tensor logSumExp, @Nullable Tensor weights) {
+        right.bind(null, output, logSumExp, weights);
     }
 
-    /** Sets the state to write. */
+    /** Sets the state to write, which may be one of the two. */
     public void bindMerged(Tensor output, Tensor logSumExp) {
         merged.bind(null, output, logSumExp, null);
     }
 
     /** Runs all tasks. */
     public void run() {
-        run(this, merged.output().dim(0) * merged.output().dim(1));
+        Tensor output = merged.output();
+        run(this, output.dim(0) * output.dim(1) * Math.ceilDiv(output.dim(2), QUERIES_PER_TASK));
     }
 
     @Override
     public void run(long task, Workspace scratch) {
         Tensor output = merged.output();
-        Tensor logSumExp = Checks.notNull(merged.logSumExp(), "logSumExp");
-        long batch = task / output.dim(1);
-        long head = task % output.dim(1);
-        int width = (int) output.dim(3);
-        int padded = Lanes.roundUp(Math.max(1, width), Lanes.PANEL);
-        float[] row = scratch.floats(ROW, padded);
-        float[] other = scratch.floats(OTHER, padded);
-        for (long query = 0; query < output.dim(2); query++) {
-            double l1 = logSumExp(left, batch, head, query);
-            double l2 = logSumExp(right, batch, head, query);
-            double most = Math.max(l1, l2);
-            double e1 = l1 == NO_KEYS ? 0 : StrictMath.exp(l1 - most);
-            double e2 = l2 == NO_KEYS ? 0 : StrictMath.exp(l2 - most);
-            if (l1 != NO_KEYS && l2 != NO_KEYS) {
-                read(scratch, left, batch, head, query, e1 / (e1 + e2), row, padded);
-                read(scratch, right, batch, head, query, e2 / (e1 + e2), other, padded);
-                RowOps.add(row, 0, padded, other, 0);
-            } else if (most != NO_KEYS) {
-                read(scratch, l1 == NO_KEYS ? right : left, batch, head, query, 1, row, padded);
-            } else {
-                Arrays.fill(row, 0, padded, 0f);
-            }
-            scratch.packer()
-                    .write(row, 0, 0, 1, width, output, Positions.of(output, batch, head, query), 0, output.stride(3));
-            double sum = most == NO_KEYS ? most : most + StrictMath.log(e1 + e2);
-            logSumExp.setAt(Positions.of(logSumExp, batch, head, query), sum);
+        long tasksPerHead = Math.ceilDiv(output.dim(2), QUERIES_PER_TASK);
+        long batch = task / tasksPerHead / output.dim(1);
+        long head = task / tasksPerHead % output.dim(1);
+        long first = task % tasksPerHead * QUERIES_PER_TASK;
+        long end = Math.min(output.dim(2), first + QUERIES_PER_TASK);
+        for (long query = first; query < end; query++) {
+            mergeRow(scratch, batch, head, query);
         }
     }
 
-    /** Reads a state's output times its share. Infinity and NaN have no share: a row that sees them has them. */
-    private static void read(
-            Workspace scratch,
-            QueryTensors from,
-            long batch,
-            long head,
-            long query,
-            double share,
-            float[] row,
-            int padded) {
-        Tensor output = from.output();
-        long at = Positions.of(output, batch, head, query);
-        scratch.packer().read(output, at, 0, output.stride(3), 1, (int) output.dim(3), row, 0, padded);
-        float factor = (float) share;
-        if (factor == 0f) {
-            for (int i = 0; i < padded; i++) {
-                row[i] = Float.isFinite(row[i]) ? 0f : row[i];
-            }
-        } else if (factor != 1f) {
-            RowOps.scale(row, 0, padded, factor);
+    private void mergeRow(Workspace scratch, long batch, long head, long query) {
+        double l1 = logSumExp(left, batch, head, query);
+        double l2 = logSumExp(right, batch, head, query);
+        Tensor output = merged.output();
+        int width = (int) output.dim(3);
+        float[] row = scratch.floats(ROW, padded(width));
+        double sum;
+        if (l1 == Double.NEGATIVE_INFINITY && l2 == Double.NEGATIVE_INFINITY) {
+            Arrays.fill(row, 0, width, 0f);
+            sum = l1;
+        } else if (l1 == Double.NEGATIVE_INFINITY) {
+            read(scratch, right.output(), batch, head, query, row);
+            sum = l2;
+        } else if (l2 == Double.NEGATIVE_INFINITY) {
+            read(scratch, left.output(), batch, head, query, row);
+            sum = l1;
+        } else {
+            double most = Math.max(l1, l2);
+            double e1 = StrictMath.exp(l1 - most);
+            double e2 = StrictMath.exp(l2 - most);
+            mix(scratch, batch, head, query, e1 / (e1 + e2), e2 / (e1 + e2), row);
+            sum = most + StrictMath.log(e1 + e2);
         }
+        write(scratch, output, batch, head, query, row);
+        Tensor logSumExp = Checks.notNull(merged.logSumExp(), "logSumExp");
+        logSumExp.setAt(Positions.of(logSumExp, batch, head, query), sum);
+    }
+
+    /** Leaves the sum of both outputs, each times its share, in a row. */
+    private void mix(
+            Workspace scratch, long batch, long head, long query, double leftShare, double rightShare, float[] row) {
+        int padded = padded((int) merged.output().dim(3));
+        scaleWeights(scratch, left, batch, head, query, leftShare);
+        scaleWeights(scratch, right, batch, head, query, rightShare);
+        float[] other = scratch.floats(OTHER, padded);
+        read(scratch, left.output(), batch, head, query, row);
+        read(scratch, right.output(), batch, head, query, other);
+        // a share that underflowed is the least of doubles, for which infinity stays infinity and no finite value is
+        // felt
+        WideRows.mix(row, Math.max(leftShare, Double.MIN_VALUE), other, Math.max(rightShare, Double.MIN_VALUE), padded);
+    }
+
+    private static void scaleWeights(
+            Workspace scratch, QueryTensors state, long batch, long head, long query, double share) {
+        Tensor weights = state.weights();
+        if (weights != null) {
+            int padded = padded((int) weights.dim(3));
+            float[] row = scratch.floats(WEIGHTS, padded);
+            read(scratch, weights, batch, head, query, row);
+            WideRows.scale(row, padded, share);
+            write(scratch, weights, batch, head, query, row);
+        }
+    }
+
+    private static int padded(int width) {
+        return Lanes.roundUp(Math.max(1, width), Lanes.PANEL);
+    }
+
+    private static void read(Workspace scratch, Tensor from, long batch, long head, long query, float[] row) {
+        long at = Positions.of(from, batch, head, query);
+        scratch.packer().read(from, at, 0, from.stride(3), 1, (int) from.dim(3), row, 0, 0);
+    }
+
+    private static void write(Workspace scratch, Tensor to, long batch, long head, long query, float[] row) {
+        long at = Positions.of(to, batch, head, query);
+        scratch.packer().write(row, 0, 0, 1, (int) to.dim(3), to, at, 0, to.stride(3));
     }
 
     private static double logSumExp(QueryTensors state, long batch, long head, long query) {
