@@ -129,7 +129,7 @@ final class CharacterTable {
     }
 
     /** Unicode's White_Space. */
-    private static boolean isSpace(int codePoint) {
+    static boolean isSpace(int codePoint) {
         return codePoint >= '\t' && codePoint <= '\r' || codePoint == 0x85 || Character.isSpaceChar(codePoint);
     }
 

@@ -49,7 +49,8 @@ final class PieceTrie {
         return piece.length() > prefix.length() && piece.startsWith(prefix);
     }
 
-    private void add(int root, String piece, int id) {
+    /** Adds a piece below a root; of two with the same text, the later one stays. */
+    void add(int root, String piece, int id) {
         int node = root;
         for (int i = 0; i < piece.length(); ) {
             int codePoint = piece.codePointAt(i);

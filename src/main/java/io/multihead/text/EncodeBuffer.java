@@ -1,0 +1,74 @@
+package io.multihead.text;
+
+import java.util.Arrays;
+
+/** What one call of a tokenizer works on: the text, its ids so far, and arrays for merging. Reused from call to call; not thread-safe. */
+final class EncodeBuffer {
+    /** Where the text begins: before it is room for a space. */
+    static final int START = 1;
+
+    private static final int FEW = 256;
+    /** A buffer for longer texts, or with more ids, is not kept. */
+    private static final int MOST_KEPT = 1 << 16;
+
+    char[] text = new char[FEW];
+    /** Where the text ends. */
+    int end;
+
+    final Merger merger = new Merger();
+
+    /** The added token that {@link AddedTokens#find} found, and where it begins and ends with what it strips. */
+    int match;
+
+    int matchStart;
+    int matchEnd;
+
+    private int[] ids = new int[FEW];
+    private int size;
+
+    void begin(String string) {
+        size = 0;
+        end = START + string.length();
+        if (end > text.length) {
+            text = new char[end];
+        }
+        string.getChars(0, string.length(), text, START);
+    }
+
+    int size() {
+        return size;
+    }
+
+    void add(int id) {
+        if (size == ids.length) {
+            ids = Arrays.copyOf(ids, (int) Math.min(Integer.MAX_VALUE - 8, 2L * size));
+        }
+        ids[size++] = id;
+    }
+
+    void add(int[] more) {
+        if (size + more.length > ids.length) {
+            ids = Arrays.copyOf(ids, (int) Math.min(Integer.MAX_VALUE - 8, 2L * (size + more.length)));
+        }
+        for (int id : more) {
+            ids[size++] = id;
+        }
+    }
+
+    /** Returns the id that was added last, or -1. */
+    int last() {
+        return size == 0 ? -1 : ids[size - 1];
+    }
+
+    int[] ids() {
+        return Arrays.copyOf(ids, size);
+    }
+
+    int[] idsFrom(int first) {
+        return Arrays.copyOfRange(ids, first, size);
+    }
+
+    boolean isKept() {
+        return text.length <= MOST_KEPT && ids.length <= MOST_KEPT;
+    }
+}

@@ -1,0 +1,150 @@
+package io.multihead.text;
+
+import io.multihead.internal.base.Checks;
+import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+
+/** What tokenizers of merged pieces share: tokens that are found first, words seen before, and the way back to text. */
+abstract class PieceTokenizer implements Tokenizer {
+    final Vocabulary vocabulary;
+    /** The bytes that each token adds to a text. */
+    private final byte[][] bytes;
+
+    private final SpecialIds special;
+    /** Tokens that a text of anybody may have. */
+    private final AddedTokens inText;
+    /** These and control tokens. */
+    private final AddedTokens inSpecialText;
+
+    private final WordCache cache = new WordCache();
+    private final Map<String, Integer> ids;
+    private final AtomicReference<@Nullable EncodeBuffer> spare = new AtomicReference<>();
+
+    PieceTokenizer(
+            Vocabulary vocabulary, byte[][] bytes, SpecialIds special, AddedTokens inText, AddedTokens inSpecialText) {
+        special.requireBelow(vocabulary.size());
+        this.vocabulary = vocabulary;
+        this.bytes = bytes;
+        this.special = special;
+        this.inText = inText;
+        this.inSpecialText = inSpecialText;
+        ids = HashMap.newHashMap(vocabulary.size());
+        for (int id = 0; id < vocabulary.size(); id++) {
+            ids.put(vocabulary.token(id), id);
+        }
+    }
+
+    /** Adds the ids of a part of the buffer's text that has no added token; may change this part and the character before it. */
+    abstract void encodePart(EncodeBuffer buffer, int from, int end);
+
+    /** Adds the ids of a word, which depend on nothing around it. */
+    abstract void divide(EncodeBuffer buffer, int from, int end);
+
+    /** Returns whether decoding drops the space that a text begins with. */
+    abstract boolean beginsWithSpace();
+
+    /** Adds the ids of a word, from the cache where it has them. */
+    final void encodeWord(EncodeBuffer buffer, int from, int end) {
+        if (end - from > WordCache.LONGEST) {
+            divide(buffer, from, end);
+            return;
+        }
+        int[] known = cache.find(buffer.text, from, end);
+        if (known != null) {
+            buffer.add(known);
+            return;
+        }
+        int before = buffer.size();
+        divide(buffer, from, end);
+        cache.put(buffer.text, from, end, buffer.idsFrom(before));
+    }
+
+    private int[] encode(String text, AddedTokens added) {
+        EncodeBuffer kept = spare.getAndSet(null);
+        EncodeBuffer buffer = kept == null ? new EncodeBuffer() : kept;
+        buffer.begin(Checks.notNull(text, "text"));
+        int at = EncodeBuffer.START;
+        while (at < buffer.end) {
+            boolean found = added.find(buffer, at);
+            int end = found ? buffer.matchStart : buffer.end;
+            if (end > at) {
+                encodePart(buffer, at, end);
+            }
+            if (found) {
+                buffer.add(buffer.match);
+            }
+            at = found ? buffer.matchEnd : end;
+        }
+        int[] result = buffer.ids();
+        if (buffer.isKept()) {
+            spare.set(buffer);
+        }
+        return result;
+    }
+
+    @Override
+    public final int[] encode(String text) {
+        return encode(text, inText);
+    }
+
+    @Override
+    public final int[] encodeSpecial(String text) {
+        return encode(text, inSpecialText);
+    }
+
+    @Override
+    public final int vocabularySize() {
+        return vocabulary.size();
+    }
+
+    @Override
+    public final SpecialIds specialIds() {
+        return special;
+    }
+
+    @Override
+    public final String token(int id) {
+        return vocabulary.token(id);
+    }
+
+    @Override
+    public final TokenType type(int id) {
+        return vocabulary.type(id);
+    }
+
+    @Override
+    public final int find(String token) {
+        return ids.getOrDefault(Checks.notNull(token, "token"), SpecialIds.NONE);
+    }
+
+    @Override
+    public final byte[] pieceBytes(int id) {
+        return bytes[(int) Checks.index(id, bytes.length, "id")].clone();
+    }
+
+    @Override
+    public final String decode(int... ids) {
+        int length = 0;
+        for (int id : Checks.notNull(ids, "ids")) {
+            length = Math.addExact(length, isControl(id) ? 0 : bytes[id].length);
+        }
+        byte[] all = new byte[length];
+        int size = 0;
+        for (int id : ids) {
+            if (!isControl(id)) {
+                System.arraycopy(bytes[id], 0, all, size, bytes[id].length);
+                size += bytes[id].length;
+            }
+        }
+        int from = beginsWithSpace() && length > 0 && all[0] == ' ' ? 1 : 0;
+        return new String(all, from, length - from, StandardCharsets.UTF_8);
+    }
+
+    @Override
+    public String toString() {
+        return getClass().getSimpleName() + " of " + vocabularySize() + " tokens";
+    }
+}

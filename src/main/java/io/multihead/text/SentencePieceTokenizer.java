@@ -1,0 +1,192 @@
+package io.multihead.text;
+
+import io.multihead.internal.base.Checks;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.List;
+
+/**
+ * Byte-pair encoding by the scores of SentencePiece (Kudo and Richardson 2018), as Llama 1 and 2, Mistral 7B, TinyLlama and Gemma have
+ * it, with the ids of llama.cpp and of SentencePiece.
+ *
+ * <p>Spaces become U+2581. Code points merge in pairs while a pair is a token: the pair of the highest score first, the leftmost of
+ * equals. What has no token becomes the tokens of its bytes, or where the vocabulary has none, the unknown token, one for each run of such
+ * code points. Control tokens, the unknown token and byte tokens are never merged from characters. U+2581 in a text is a space.
+ *
+ * <p>Immutable and thread-safe.
+ */
+public final class SentencePieceTokenizer extends PieceTokenizer {
+    /** Where a space is put before text. */
+    public enum SpacePrefix {
+        /** Nowhere. */
+        NONE,
+        /** Before the text, if no added token begins it. */
+        FIRST,
+        /** Before the text, and before what follows an added token. */
+        ALWAYS
+    }
+
+    private static final char SPACE = '\u2581';
+
+    private final SpacePrefix prefix;
+    private final ScoredPieces pieces;
+    /** By byte: the token's id; empty where the vocabulary has no byte tokens. */
+    private final int[] byteIds;
+
+    private SentencePieceTokenizer(
+            Vocabulary vocabulary, SpecialIds special, SpacePrefix prefix, AddedTokens inText, AddedTokens inSpecial) {
+        super(vocabulary, bytes(vocabulary), special, inText, inSpecial);
+        this.prefix = prefix;
+        pieces = new ScoredPieces(vocabulary);
+        byteIds = byteIds(vocabulary);
+        if (byteIds.length == 0 && special.unknown() == SpecialIds.NONE) {
+            throw Checks.fail("vocabulary", "neither byte tokens nor an unknown token", "expected one of both");
+        }
+    }
+
+    /**
+     * {@return a tokenizer of a vocabulary with scores}
+     *
+     * @param vocabulary tokens with types and scores
+     * @param special the ids of tokens with a meaning of their own
+     * @param prefix where a space is put before text
+     * @throws IllegalArgumentException if the vocabulary has no scores, some but not all byte tokens, or neither byte tokens nor an
+     *     unknown token
+     */
+    public static SentencePieceTokenizer of(Vocabulary vocabulary, SpecialIds special, SpacePrefix prefix) {
+        Checks.notNull(special, "special");
+        Checks.notNull(prefix, "prefix");
+        if (!Checks.notNull(vocabulary, "vocabulary").hasScores()) {
+            throw Checks.fail("vocabulary", "no scores", "expected one per token");
+        }
+        List<AddedTokens.Token> inText = new ArrayList<>();
+        List<AddedTokens.Token> inSpecial = new ArrayList<>();
+        for (int id = 0; id < vocabulary.size(); id++) {
+            TokenType type = vocabulary.type(id);
+            AddedTokens.Token token = AddedTokens.Token.plain(vocabulary.token(id), id);
+            if (type == TokenType.USER_DEFINED) {
+                inText.add(token);
+            }
+            if (type == TokenType.USER_DEFINED || type == TokenType.CONTROL || type == TokenType.UNKNOWN) {
+                inSpecial.add(token);
+            }
+        }
+        return new SentencePieceTokenizer(
+                vocabulary, special, prefix, new AddedTokens(inText), new AddedTokens(inSpecial));
+    }
+
+    @Override
+    boolean beginsWithSpace() {
+        return prefix != SpacePrefix.NONE;
+    }
+
+    @Override
+    void encodePart(EncodeBuffer buffer, int from, int end) {
+        char[] text = buffer.text;
+        for (int i = from; i < end; i++) {
+            text[i] = text[i] == ' ' ? SPACE : text[i];
+        }
+        int start = from;
+        if (prefix == SpacePrefix.ALWAYS || prefix == SpacePrefix.FIRST && from == EncodeBuffer.START) {
+            text[--start] = SPACE;
+        }
+        for (int i = start + 1; i < end; i++) {
+            // no merge crosses this place, so what is before and after it can be divided on its own
+            if (text[i] == SPACE && text[i - 1] != SPACE && !pieces.mayPrecedeSpace(text[i - 1])) {
+                encodeWord(buffer, start, i);
+                start = i;
+            }
+        }
+        encodeWord(buffer, start, end);
+    }
+
+    @Override
+    void divide(EncodeBuffer buffer, int from, int end) {
+        Merger merger = buffer.merger;
+        merger.reserve(end - from);
+        int count = 0;
+        for (int i = from; i < end; ) {
+            int codePoint = Character.codePointAt(buffer.text, i, end);
+            merger.symbols[count++] = pieces.symbol(codePoint);
+            i += Character.charCount(codePoint);
+        }
+        count = merger.merge(pieces.merges(), count);
+        for (int i = 0; i < count; i++) {
+            int symbol = merger.symbols[i];
+            if (pieces.isToken(symbol)) {
+                buffer.add(symbol);
+            } else {
+                addBytes(buffer, pieces.codePoint(symbol));
+            }
+        }
+    }
+
+    private void addBytes(EncodeBuffer buffer, int codePoint) {
+        if (byteIds.length == 0) {
+            if (buffer.last() != specialIds().unknown()) {
+                buffer.add(specialIds().unknown());
+            }
+        } else if (codePoint < 0x80) {
+            buffer.add(byteIds[codePoint]);
+        } else if (codePoint < 0x800) {
+            buffer.add(byteIds[0xc0 | codePoint >> 6]);
+            addRest(buffer, codePoint, 1);
+        } else if (codePoint < 0x10000) {
+            buffer.add(byteIds[0xe0 | codePoint >> 12]);
+            addRest(buffer, codePoint, 2);
+        } else {
+            buffer.add(byteIds[0xf0 | codePoint >> 18]);
+            addRest(buffer, codePoint, 3);
+        }
+    }
+
+    private void addRest(EncodeBuffer buffer, int codePoint, int bytes) {
+        for (int shift = 6 * (bytes - 1); shift >= 0; shift -= 6) {
+            buffer.add(byteIds[0x80 | codePoint >> shift & 0x3f]);
+        }
+    }
+
+    private static byte[][] bytes(Vocabulary vocabulary) {
+        byte[][] bytes = new byte[vocabulary.size()][];
+        for (int id = 0; id < bytes.length; id++) {
+            String token = vocabulary.token(id);
+            bytes[id] = switch (vocabulary.type(id)) {
+                case BYTE -> new byte[] {(byte) byteOf(token)};
+                case CONTROL, UNKNOWN -> token.getBytes(StandardCharsets.UTF_8);
+                default -> token.replace(SPACE, ' ').getBytes(StandardCharsets.UTF_8);
+            };
+        }
+        return bytes;
+    }
+
+    private static int[] byteIds(Vocabulary vocabulary) {
+        int[] ids = new int[256];
+        Arrays.fill(ids, -1);
+        BitSet found = new BitSet();
+        for (int id = 0; id < vocabulary.size(); id++) {
+            if (vocabulary.type(id) == TokenType.BYTE) {
+                ids[byteOf(vocabulary.token(id))] = id;
+                found.set(byteOf(vocabulary.token(id)));
+            }
+        }
+        if (found.isEmpty()) {
+            return new int[0];
+        }
+        if (found.cardinality() < ids.length) {
+            throw Checks.fail(
+                    "vocabulary",
+                    found.cardinality() + " byte tokens without that of " + found.nextClearBit(0),
+                    "expected all 256 or none");
+        }
+        return ids;
+    }
+
+    private static int byteOf(String token) {
+        if (!token.matches("<0x[0-9A-Fa-f]{2}>")) {
+            throw Checks.fail("byte token", "\"" + token + "\"", "expected <0x00> to <0xFF>");
+        }
+        return Integer.parseInt(token, 3, 5, 16);
+    }
+}

@@ -1,0 +1,125 @@
+package io.multihead.text;
+
+import io.multihead.internal.base.Checks;
+import java.util.LinkedHashSet;
+import java.util.Set;
+
+/**
+ * The ids of tokens with a meaning of their own, or {@link #NONE} where a vocabulary has no such token.
+ *
+ * @param begin begins a text (BOS)
+ * @param end ends a text (EOS)
+ * @param unknown stands for what has no token
+ * @param padding fills rows of a batch
+ * @param stops all tokens that end a generated text, among them the ends of text, of turn and of message
+ * @param added which of {@code begin} and {@code end} the model's file puts around every text
+ */
+public record SpecialIds(int begin, int end, int unknown, int padding, Set<Integer> stops, AddedEnds added) {
+    /** No token. */
+    public static final int NONE = -1;
+
+    /** No special tokens. */
+    public static final SpecialIds ABSENT = new SpecialIds(NONE, NONE, NONE, NONE, Set.of(), AddedEnds.NEITHER);
+
+    /** Which tokens are put around every text. */
+    public enum AddedEnds {
+        /** None. */
+        NEITHER,
+        /** The token that begins a text. */
+        BEGIN,
+        /** The token that ends a text. */
+        END,
+        /** Both. */
+        BOTH;
+
+        /**
+         * Returns the value for two flags of a file.
+         *
+         * @param begin whether the first token is added
+         * @param end whether the last token is added
+         * @return the value
+         */
+        public static AddedEnds of(boolean begin, boolean end) {
+            if (begin) {
+                return end ? BOTH : BEGIN;
+            }
+            return end ? END : NEITHER;
+        }
+
+        /**
+         * Returns whether the token that begins a text is added.
+         *
+         * @return whether it is
+         */
+        public boolean begin() {
+            return this == BEGIN || this == BOTH;
+        }
+
+        /**
+         * Returns whether the token that ends a text is added.
+         *
+         * @return whether it is
+         */
+        public boolean end() {
+            return this == END || this == BOTH;
+        }
+    }
+
+    /**
+     * Checks that tokens to be added exist.
+     *
+     * @throws IllegalArgumentException if an id is below {@link #NONE}, or a token to be added is {@link #NONE}
+     */
+    public SpecialIds {
+        Checks.atLeast(begin, NONE, "begin");
+        Checks.atLeast(end, NONE, "end");
+        Checks.atLeast(unknown, NONE, "unknown");
+        Checks.atLeast(padding, NONE, "padding");
+        stops = Set.copyOf(Checks.notNull(stops, "stops"));
+        for (int stop : stops) {
+            Checks.atLeast(stop, 0, "stops");
+        }
+        if (Checks.notNull(added, "added").begin() && begin == NONE) {
+            throw Checks.fail("begin", "no token", "expected one, which is added to every text");
+        }
+        if (added.end() && end == NONE) {
+            throw Checks.fail("end", "no token", "expected one, which is added to every text");
+        }
+    }
+
+    /**
+     * Returns these ids with other tokens around every text.
+     *
+     * @param other which tokens
+     * @return the ids
+     */
+    public SpecialIds withAdded(AddedEnds other) {
+        return new SpecialIds(begin, end, unknown, padding, stops, other);
+    }
+
+    /**
+     * Returns these ids with more tokens that end a generated text.
+     *
+     * @param more their ids
+     * @return the ids
+     */
+    public SpecialIds withStops(Set<Integer> more) {
+        Set<Integer> all = new LinkedHashSet<>(stops);
+        all.addAll(Checks.notNull(more, "more"));
+        return new SpecialIds(begin, end, unknown, padding, all, added);
+    }
+
+    void requireBelow(int vocabularySize) {
+        require(begin, vocabularySize, "begin");
+        require(end, vocabularySize, "end");
+        require(unknown, vocabularySize, "unknown");
+        require(padding, vocabularySize, "padding");
+        stops.forEach(stop -> require(stop, vocabularySize, "stops"));
+    }
+
+    private static void require(int id, int vocabularySize, String name) {
+        if (id != NONE) {
+            Checks.index(id, vocabularySize, name);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+package io.multihead.text;
+
+import io.multihead.internal.base.Checks;
+import java.nio.ByteBuffer;
+import java.nio.CharBuffer;
+import java.nio.charset.CharsetDecoder;
+import java.nio.charset.CodingErrorAction;
+import java.nio.charset.StandardCharsets;
+
+/**
+ * The text of ids that arrive one by one. A code point whose bytes are in several tokens comes with the last of them, so that no text is
+ * ever split within one; bytes that are no UTF-8 become U+FFFD. Control tokens and the unknown token add nothing.
+ *
+ * <p>The parts together are what {@link Tokenizer#decode} returns for the same ids, but that a leading space stays, since the ids may
+ * continue a text. Not thread-safe.
+ */
+public final class TextStream {
+    /** Bytes of a code point but one: what can be left of a token. */
+    private static final int LONGEST_REST = 3;
+
+    private final Tokenizer tokenizer;
+    private final CharsetDecoder decoder = StandardCharsets.UTF_8
+            .newDecoder()
+            .onMalformedInput(CodingErrorAction.REPLACE)
+            .onUnmappableCharacter(CodingErrorAction.REPLACE);
+    private final ByteBuffer rest = ByteBuffer.allocate(LONGEST_REST);
+
+    /**
+     * Begins a text.
+     *
+     * @param tokenizer whose ids these are
+     */
+    public TextStream(Tokenizer tokenizer) {
+        this.tokenizer = Checks.notNull(tokenizer, "tokenizer");
+    }
+
+    /**
+     * Adds a token.
+     *
+     * @param id from 0 to {@code vocabularySize() - 1}
+     * @return the text that is complete by it; often empty
+     */
+    public String append(int id) {
+        if (tokenizer.isControl(id)) {
+            return "";
+        }
+        byte[] piece = tokenizer.pieceBytes(id);
+        ByteBuffer bytes = ByteBuffer.allocate(rest.position() + piece.length);
+        bytes.put(rest.flip()).put(piece).flip();
+        CharBuffer text = CharBuffer.allocate(bytes.remaining());
+        decoder.reset().decode(bytes, text, false);
+        rest.clear().put(bytes);
+        return text.flip().toString();
+    }
+
+    /**
+     * Ends the text, after which another one may begin.
+     *
+     * @return U+FFFD where the last code point is incomplete, else nothing
+     */
+    public String end() {
+        CharBuffer text = CharBuffer.allocate(LONGEST_REST);
+        decoder.reset().decode(rest.flip(), text, true);
+        rest.clear();
+        return text.flip().toString();
+    }
+}

@@ -1,0 +1,31 @@
+package io.multihead.text;
+
+import io.multihead.internal.base.Checks;
+
+/** What a token of a vocabulary stands for, with the numbers that SentencePiece and GGUF give these types. */
+public enum TokenType {
+    /** A part of a text. */
+    NORMAL,
+    /** What the tokenizer has no token for. */
+    UNKNOWN,
+    /** A mark such as the end of a text; no text becomes one unless its caller says so. */
+    CONTROL,
+    /** A part of a text that is found before anything else is divided. */
+    USER_DEFINED,
+    /** A token that was never trained. */
+    UNUSED,
+    /** One byte of UTF-8, written {@code <0x41>}. */
+    BYTE;
+
+    /**
+     * Returns the type that a file's number means.
+     *
+     * @param number 1 to 6
+     * @return the type
+     * @throws IllegalArgumentException if there is no such type
+     */
+    public static TokenType of(int number) {
+        Checks.index(number - 1L, values().length, "token type less 1");
+        return values()[number - 1];
+    }
+}

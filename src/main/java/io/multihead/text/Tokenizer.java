@@ -1,0 +1,155 @@
+package io.multihead.text;
+
+import io.multihead.internal.base.Checks;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+
+/**
+ * Text as token ids of a language model, and back.
+ *
+ * <p>A text of a user never becomes a control token: {@link #encode} reads {@code <|im_start|>} as the characters that it has.
+ * {@link #encodeSpecial}, for texts that the program itself wrote, such as the marks of a chat template, makes the token of it.
+ * Tokens that a vocabulary calls user-defined, such as runs of line feeds, are parts of text and are found by both.
+ *
+ * <p>An unpaired surrogate is read as U+FFFD, since UTF-8 has none. The time for a text grows as its length times the logarithm of
+ * its longest word, whatever it holds.
+ *
+ * <p>Implementations are immutable and thread-safe.
+ */
+public interface Tokenizer {
+    /**
+     * Returns the number of tokens.
+     *
+     * @return one more than the largest id
+     */
+    int vocabularySize();
+
+    /**
+     * Returns the ids of tokens with a meaning of their own.
+     *
+     * @return the ids
+     */
+    SpecialIds specialIds();
+
+    /**
+     * Returns a token as its file writes it.
+     *
+     * @param id from 0 to {@code vocabularySize() - 1}
+     * @return its text
+     */
+    String token(int id);
+
+    /**
+     * Returns what a token stands for.
+     *
+     * @param id from 0 to {@code vocabularySize() - 1}
+     * @return its type
+     */
+    TokenType type(int id);
+
+    /**
+     * Returns the id of the token that a file writes so, control tokens included.
+     *
+     * @param token the token's text
+     * @return the id, or {@link SpecialIds#NONE}
+     */
+    int find(String token);
+
+    /**
+     * Returns the ids of a text in which nothing is a control token, without tokens around it.
+     *
+     * @param text any text
+     * @return a new array
+     */
+    int[] encode(String text);
+
+    /**
+     * Returns the ids of a text whose control tokens are written in it, without tokens around it. Not for texts of users.
+     *
+     * @param text any text
+     * @return a new array
+     */
+    int[] encodeSpecial(String text);
+
+    /**
+     * Returns the bytes of UTF-8 that a token adds to a text; of a control token, its name. One token may have a part of a code point.
+     *
+     * @param id from 0 to {@code vocabularySize() - 1}
+     * @return a new array
+     */
+    byte[] pieceBytes(int id);
+
+    /**
+     * Returns the text of ids without control and unknown tokens. The space that {@link #encode} puts before a text is removed. Bytes
+     * that are no UTF-8 become U+FFFD.
+     *
+     * @param ids ids of one text from its beginning; {@link TextStream} is for those that continue one
+     * @return the text
+     */
+    String decode(int... ids);
+
+    /**
+     * Returns ids with the tokens that the model's file puts around every text, where they are not there yet.
+     *
+     * @param ids the ids of a text
+     * @return a new array
+     */
+    default int[] withEnds(int... ids) {
+        SpecialIds special = specialIds();
+        int length = Checks.notNull(ids, "ids").length;
+        boolean begin = special.added().begin() && (length == 0 || ids[0] != special.begin());
+        boolean end = special.added().end() && (length == 0 || ids[length - 1] != special.end());
+        int[] all = new int[length + (begin ? 1 : 0) + (end ? 1 : 0)];
+        System.arraycopy(ids, 0, all, begin ? 1 : 0, length);
+        if (begin) {
+            all[0] = special.begin();
+        }
+        if (end) {
+            all[all.length - 1] = special.end();
+        }
+        return all;
+    }
+
+    /**
+     * Returns whether a token ends a generated text.
+     *
+     * @param id an id
+     * @return whether it is one of {@link SpecialIds#stops}
+     */
+    default boolean stops(int id) {
+        return specialIds().stops().contains(id);
+    }
+
+    /**
+     * Returns whether decoded text leaves a token out.
+     *
+     * @param id from 0 to {@code vocabularySize() - 1}
+     * @return whether it is a control token or the unknown one
+     */
+    default boolean isControl(int id) {
+        TokenType type = type(id);
+        return type == TokenType.CONTROL || type == TokenType.UNKNOWN;
+    }
+
+    /**
+     * Returns how many ids {@link #encode} would return.
+     *
+     * @param text any text
+     * @return at least 0
+     */
+    default int count(String text) {
+        return encode(text).length;
+    }
+
+    /**
+     * Returns the texts of ids one by one, for messages and studies.
+     *
+     * @param ids any ids
+     * @return what each token adds to a text; parts of code points as U+FFFD
+     */
+    default String[] pieces(int... ids) {
+        return Arrays.stream(Checks.notNull(ids, "ids"))
+                .mapToObj(id -> new String(pieceBytes(id), StandardCharsets.UTF_8))
+                .toArray(String[]::new);
+    }
+}

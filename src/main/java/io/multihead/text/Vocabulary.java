@@ -1,0 +1,130 @@
+package io.multihead.text;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Json;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+
+/**
+ * The tokens of a vocabulary in the order of their ids, as files have them: texts, types and, for SentencePiece, scores. Immutable and
+ * thread-safe.
+ */
+public final class Vocabulary {
+    private final List<String> tokens;
+    private final List<TokenType> types;
+    private final float[] scores;
+
+    private Vocabulary(List<String> tokens, List<TokenType> types, float[] scores) {
+        this.tokens = tokens;
+        this.types = types;
+        this.scores = scores;
+    }
+
+    /**
+     * {@return a vocabulary without scores}
+     *
+     * @param tokens the text of each token
+     * @param types the type of each token; empty if all are normal
+     * @throws IllegalArgumentException if the lengths differ, or a token has an unpaired surrogate
+     */
+    public static Vocabulary of(List<String> tokens, List<TokenType> types) {
+        List<String> texts = Checks.noNulls(tokens, "tokens");
+        List<TokenType> kinds = Checks.noNulls(types, "types");
+        if (kinds.isEmpty()) {
+            kinds = Collections.nCopies(texts.size(), TokenType.NORMAL);
+        }
+        Checks.length(kinds.size(), texts.size(), "types", "one per token");
+        for (int id = 0; id < texts.size(); id++) {
+            if (Json.unpaired(texts.get(id))) {
+                throw Checks.fail("tokens[" + id + "]", "an unpaired surrogate", "expected what UTF-8 can hold");
+            }
+        }
+        return new Vocabulary(texts, kinds, new float[0]);
+    }
+
+    /**
+     * Returns this vocabulary with scores: of two pairs that could merge, the one whose token has the higher score does.
+     *
+     * @param scores one per token; copied
+     * @return the vocabulary
+     * @throws IllegalArgumentException if the lengths differ or a score is NaN
+     */
+    public Vocabulary withScores(float... scores) {
+        Checks.length(Checks.notNull(scores, "scores").length, size(), "scores", "one per token");
+        for (int id = 0; id < scores.length; id++) {
+            if (Float.isNaN(scores[id])) {
+                throw Checks.fail("scores[" + id + "]", "NaN", "expected a number");
+            }
+        }
+        return new Vocabulary(tokens, types, scores.clone());
+    }
+
+    /**
+     * Returns the number of tokens.
+     *
+     * @return at least 0
+     */
+    public int size() {
+        return tokens.size();
+    }
+
+    /**
+     * Returns a token as its file writes it.
+     *
+     * @param id from 0 to {@code size() - 1}
+     * @return its text
+     */
+    public String token(int id) {
+        return tokens.get((int) Checks.index(id, size(), "id"));
+    }
+
+    /**
+     * Returns what a token stands for.
+     *
+     * @param id from 0 to {@code size() - 1}
+     * @return its type
+     */
+    public TokenType type(int id) {
+        return types.get((int) Checks.index(id, size(), "id"));
+    }
+
+    /** Returns a token's score. */
+    float score(int id) {
+        return scores[id];
+    }
+
+    boolean hasScores() {
+        return scores.length > 0;
+    }
+
+    /** Returns the place of each token's score among all, 0 for the highest; equal scores have equal places. */
+    int[] ranks() {
+        float[] sorted = new float[scores.length];
+        for (int id = 0; id < scores.length; id++) {
+            sorted[id] = descending(scores[id]);
+        }
+        Arrays.sort(sorted);
+        int distinct = 0;
+        for (int i = 0; i < sorted.length; i++) {
+            if (i == 0 || sorted[i] != sorted[i - 1]) {
+                sorted[distinct++] = sorted[i];
+            }
+        }
+        int[] ranks = new int[scores.length];
+        for (int id = 0; id < ranks.length; id++) {
+            ranks[id] = Arrays.binarySearch(sorted, 0, distinct, descending(scores[id]));
+        }
+        return ranks;
+    }
+
+    /** Both zeros become the same one, which sorting and searching tell apart. */
+    private static float descending(float score) {
+        return 0f - score;
+    }
+
+    @Override
+    public String toString() {
+        return "Vocabulary of " + size() + " tokens";
+    }
+}
