@@ -44,9 +44,6 @@ public final class AttentionSplits {
     /** Keys of one split. */
     public static final int SPLIT_KEYS = AttentionBlocking.KEY_SPLIT;
 
-    /** The most keys of a sequence. */
-    static final long MAX_KEYS = SplitStates.MAX_SPLITS * SPLIT_KEYS;
-
     private static final ScratchKey<SplitMerge> MERGE = ScratchKey.of(SplitMerge::new);
 
     private AttentionSplits() {}
@@ -67,8 +64,8 @@ public final class AttentionSplits {
     }
 
     private static void requireKeys(KeyValueView shard) {
-        if (shard.maxKeys() > MAX_KEYS) {
-            throw Checks.fail("shard", "keys to " + shard.maxKeys(), "expected at most " + MAX_KEYS);
+        if (shard.maxKeys() > SplitStates.MAX_KEYS) {
+            throw Checks.fail("shard", "keys to " + shard.maxKeys(), "expected at most " + SplitStates.MAX_KEYS);
         }
     }
 

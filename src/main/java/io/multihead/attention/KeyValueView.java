@@ -1,5 +1,7 @@
 package io.multihead.attention;
 
+import io.multihead.internal.attention.AttentionBlocking;
+import io.multihead.internal.attention.forward.SplitStates;
 import io.multihead.internal.attention.keyvalue.KeyValueAccess;
 import io.multihead.internal.attention.keyvalue.KeyValueSource;
 import io.multihead.internal.attention.keyvalue.PagedKeyValues;
@@ -110,11 +112,11 @@ public final class KeyValueView {
      * @throws IllegalStateException if this view is a shard already
      */
     public KeyValueView shard(long firstKey) {
-        if (firstKey < 0 || firstKey % AttentionSplits.SPLIT_KEYS != 0 || firstKey > AttentionSplits.MAX_KEYS) {
+        if (firstKey < 0 || firstKey % AttentionBlocking.KEY_SPLIT != 0 || firstKey > SplitStates.MAX_KEYS) {
             throw Checks.fail(
                     "firstKey",
                     String.valueOf(firstKey),
-                    "expected a multiple of " + AttentionSplits.SPLIT_KEYS + " from 0 to " + AttentionSplits.MAX_KEYS);
+                    "expected a multiple of " + AttentionBlocking.KEY_SPLIT + " from 0 to " + SplitStates.MAX_KEYS);
         }
         if (source instanceof ShardKeyValues) {
             throw new IllegalStateException(

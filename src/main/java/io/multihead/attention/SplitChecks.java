@@ -85,7 +85,7 @@ final class SplitChecks {
         Tensor first = states.getFirst();
         float scale = SplitStates.scale(first, 0, 0, 0);
         float sink = SplitStates.sink(first, 0, head, 0);
-        float keysBefore = AttentionSplits.SPLIT_KEYS;
+        float keysBefore = AttentionBlocking.KEY_SPLIT;
         long expected = 0;
         for (int i = 0; i < states.size(); i++) {
             Tensor from = states.get(i);
@@ -102,11 +102,11 @@ final class SplitChecks {
                             "expected split " + expected + ": states of all shards, once and in order of keys");
                 }
                 float keys = SplitStates.keys(from, batch, head, at);
-                if (keys > 0 && keysBefore < AttentionSplits.SPLIT_KEYS) {
+                if (keys > 0 && keysBefore < AttentionBlocking.KEY_SPLIT) {
                     throw Checks.fail(
                             name(i),
                             "split " + expected + " after a split of " + (long) keysBefore + " keys",
-                            "expected whole splits of " + AttentionSplits.SPLIT_KEYS + " keys before the last");
+                            "expected whole splits of " + AttentionBlocking.KEY_SPLIT + " keys before the last");
                 }
                 keysBefore = keys;
                 expected++;

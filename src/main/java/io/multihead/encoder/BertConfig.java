@@ -19,6 +19,9 @@ import java.util.Map;
  * @param epsilon added to variances
  */
 record BertConfig(int dim, int layers, int heads, int inner, int vocabulary, int positions, int types, double epsilon) {
+    /** Tokens of a batch: enough for the products, and few enough that its activations stay in the cache. */
+    static final int BATCH_TOKENS = 512;
+
     private static final int MOST = 1 << 24;
     /** {@code [CLS]}, one token and {@code [SEP]}. */
     private static final int LEAST_POSITIONS = 3;
@@ -38,11 +41,11 @@ record BertConfig(int dim, int layers, int heads, int inner, int vocabulary, int
         // the rows of a batch are in one array; padding adds less than 32 elements to query, key, value, output or the
         // inner ones
         long wide = Math.max(4 * (dim + 31L), inner + 31L);
-        if (wide * Math.max(positions, EncoderCore.BATCH_TOKENS) > Checks.MAX_ARRAY_LENGTH) {
+        if (wide * Math.max(positions, BATCH_TOKENS) > Checks.MAX_ARRAY_LENGTH) {
             throw Checks.fail(
                     "max_position_embeddings",
                     positions + ", with hidden_size " + dim + " and intermediate_size " + inner,
-                    "expected batches of " + Math.max(positions, EncoderCore.BATCH_TOKENS) + " tokens to fit arrays");
+                    "expected batches of " + Math.max(positions, BATCH_TOKENS) + " tokens to fit arrays");
         }
     }
 

@@ -16,7 +16,7 @@ final class EmbeddingRun {
     private final EncoderCore core;
     private final TokenBuffer tokens = new TokenBuffer();
     private final Pooler pooler;
-    private TokenBatch batch = new TokenBatch(EncoderCore.BATCH_TOKENS);
+    private TokenBatch batch = new TokenBatch(BertConfig.BATCH_TOKENS);
     /** For each sequence: the tokens of its part of a text. */
     private int[] partTokens = new int[8];
     /** For each sequence: whether it is the last part of its text. */

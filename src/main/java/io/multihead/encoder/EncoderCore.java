@@ -13,9 +13,6 @@ import java.util.concurrent.Semaphore;
  * virtual threads perhaps by the thousand, wait for their turn, so that they do not hold memory.
  */
 final class EncoderCore {
-    /** Tokens of a batch: enough for the products, and few enough that its activations stay in the cache. */
-    static final int BATCH_TOKENS = 512;
-
     final Compute cpu;
     final BertModel model;
     final WordPiece tokenizer;
@@ -55,7 +52,7 @@ final class EncoderCore {
             return waiting;
         }
         try {
-            return new Activations(model.config, Math.max(tokens, BATCH_TOKENS));
+            return new Activations(model.config, Math.max(tokens, BertConfig.BATCH_TOKENS));
         } catch (Throwable failed) {
             turns.release();
             throw failed;

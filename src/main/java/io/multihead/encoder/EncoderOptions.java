@@ -21,6 +21,6 @@ record EncoderOptions(Pooling pooling, boolean normalized, int maxTokens, LongTe
 
     /** Returns how many tokens a batch has at most: more than usual where one text may have more. */
     int batchTokens() {
-        return Math.max(maxTokens, EncoderCore.BATCH_TOKENS);
+        return Math.max(maxTokens, BertConfig.BATCH_TOKENS);
     }
 }

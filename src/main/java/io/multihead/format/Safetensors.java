@@ -32,13 +32,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Safetensors {
     private static final int LENGTH_BYTES = Long.BYTES;
-    /** The limit of the format's own implementation. */
-    static final long LONGEST_HEADER = 100_000_000;
-
     /** How many names of a file an error lists. */
     private static final int MOST_NAMES = 10;
-
-    static final String METADATA = "__metadata__";
 
     private final Map<String, Entry> entries;
     private final Map<String, String> metadata;
@@ -84,14 +79,14 @@ public final class Safetensors {
                     "file", file.byteSize() + " bytes", "expected at least the 8 bytes of the header's length");
         }
         long length = file.get(ValueLayout.JAVA_LONG_UNALIGNED, 0);
-        long most = Math.min(LONGEST_HEADER, file.byteSize() - LENGTH_BYTES);
+        long most = Math.min(SafetensorsWriter.LONGEST_HEADER, file.byteSize() - LENGTH_BYTES);
         if (length < 0 || length > most) {
             throw Checks.fail("header", Long.toUnsignedString(length) + " bytes", "expected at most " + most);
         }
         Map<String, @Nullable Object> header =
                 Json.header(file.asSlice(LENGTH_BYTES, length).toArray(ValueLayout.JAVA_BYTE));
         MemorySegment data = file.asSlice(LENGTH_BYTES + length);
-        Map<String, String> metadata = metadata(header.remove(METADATA));
+        Map<String, String> metadata = metadata(header.remove(SafetensorsWriter.METADATA));
         Map<String, Entry> entries = new LinkedHashMap<>();
         header.forEach((name, described) -> entries.put(name, Entry.of(name, described, data.byteSize())));
         requireSeamless(entries, data.byteSize());
@@ -235,11 +230,14 @@ public final class Safetensors {
             return result;
         }
         if (!(described instanceof Map)) {
-            throw Checks.fail("header", METADATA + " is not an object", "expected text by key");
+            throw Checks.fail("header", SafetensorsWriter.METADATA + " is not an object", "expected text by key");
         }
         ((Map<?, ?>) described).forEach((key, value) -> {
             if (!(value instanceof String)) {
-                throw Checks.fail("header", METADATA + " \"" + key + "\" is not a string", "expected text by key");
+                throw Checks.fail(
+                        "header",
+                        SafetensorsWriter.METADATA + " \"" + key + "\" is not a string",
+                        "expected text by key");
             }
             result.put((String) key, (String) value);
         });

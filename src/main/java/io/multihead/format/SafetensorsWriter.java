@@ -19,6 +19,12 @@ import java.util.Map;
 
 /** Writes safetensors files that appear whole or not at all. */
 final class SafetensorsWriter {
+    /** The most bytes of a header that is written or read: the limit of the format's own implementation. */
+    static final long LONGEST_HEADER = 100_000_000;
+
+    /** The member of the header that is no tensor. */
+    static final String METADATA = "__metadata__";
+
     /** Bytes of a cache line; the format itself asks for 8. */
     private static final int ALIGNMENT = 64;
 
@@ -43,8 +49,8 @@ final class SafetensorsWriter {
 
     /** Fails for a header that {@link Safetensors} would refuse. */
     static void requireReadable(int header) {
-        if (header > Safetensors.LONGEST_HEADER) {
-            throw Checks.fail("header", header + " bytes", "expected at most " + Safetensors.LONGEST_HEADER);
+        if (header > LONGEST_HEADER) {
+            throw Checks.fail("header", header + " bytes", "expected at most " + LONGEST_HEADER);
         }
     }
 
@@ -73,7 +79,7 @@ final class SafetensorsWriter {
             requireText(text, "metadata \"" + key + "\"");
         });
         Map<String, Object> members = new LinkedHashMap<>();
-        members.put(Safetensors.METADATA, metadata);
+        members.put(METADATA, metadata);
         long at = 0;
         for (Map.Entry<String, LazyTensor> entry : tensors.entrySet()) {
             LazyTensor tensor = entry.getValue();
@@ -82,7 +88,7 @@ final class SafetensorsWriter {
                     > (Long.MAX_VALUE - at) / tensor.dtype().bytes()) {
                 throw Checks.fail(what, tensor.dtype() + " " + tensor.shape(), "expected fewer than 2^63 bytes in all");
             }
-            if (entry.getKey().equals(Safetensors.METADATA)) {
+            if (entry.getKey().equals(METADATA)) {
                 throw Checks.fail(what, "the name of the file's metadata", "expected another name");
             }
             requireText(entry.getKey(), what);

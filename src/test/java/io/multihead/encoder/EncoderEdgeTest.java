@@ -77,7 +77,7 @@ class EncoderEdgeTest extends TinyModelFolder {
 
     @Test
     void aTextMayBeLongerThanABatch() throws Exception {
-        int positions = EncoderCore.BATCH_TOKENS + 188;
+        int positions = BertConfig.BATCH_TOKENS + 188;
         Map<String, Tensor> weights = writeWithPositions(positions);
         String text = "a bcd ef ".repeat(130);
         try (SentenceEncoder longer = load()) {
@@ -98,7 +98,7 @@ class EncoderEdgeTest extends TinyModelFolder {
     /** The buffers that longer texts of one view needed are reused by another one, for batches no longer than before. */
     @Test
     void batchesAreAsLongWhateverOtherViewsEmbedded() throws Exception {
-        writeWithPositions(EncoderCore.BATCH_TOKENS + 188);
+        writeWithPositions(BertConfig.BATCH_TOKENS + 188);
         List<String> texts = Collections.nCopies(200, "a b c d e f");
         try (SentenceEncoder longer = SentenceEncoder.load(Compute.serial(), folder)) {
             List<Integer> done = new ArrayList<>();

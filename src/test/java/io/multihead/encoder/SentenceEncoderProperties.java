@@ -221,7 +221,7 @@ class SentenceEncoderProperties {
     void batchesAreFilledByTokens(@ForAll("texts") List<String> texts, @ForAll("views") View view) {
         List<Integer> done = new ArrayList<>();
         view.of(serial).embed(texts, done::add);
-        assertEquals(progress(lengths(texts, view), EncoderCore.BATCH_TOKENS), done, view.toString());
+        assertEquals(progress(lengths(texts, view), BertConfig.BATCH_TOKENS), done, view.toString());
     }
 
     /** The lengths of each text's sequences. */
@@ -261,7 +261,7 @@ class SentenceEncoderProperties {
     /** A model of more positions than a batch has tokens: the longest text is a batch of its own. */
     @Property(tries = 20)
     void batchesHaveRoomForTheLongestText(@ForAll("counts") List<Integer> counts) throws IOException {
-        int positions = EncoderCore.BATCH_TOKENS + 88;
+        int positions = BertConfig.BATCH_TOKENS + 88;
         Path model = withPositions(folder.resolve("long"), positions);
         try (SentenceEncoder encoder = SentenceEncoder.load(Compute.serial(), model)) {
             List<String> texts = counts.stream().map("a "::repeat).toList();

@@ -201,7 +201,7 @@ class SentenceEncoderTest extends TinyModelFolder {
         for (int i = 0; i < expected.length; i++) {
             assertTrue(embeddings.hasNext());
             assertArrayEquals(expected[i], embeddings.next().vector());
-            assertTrue(asked[0] <= i + 1 + EncoderCore.BATCH_TOKENS / 2, asked[0] + " texts read for " + i);
+            assertTrue(asked[0] <= i + 1 + BertConfig.BATCH_TOKENS / 2, asked[0] + " texts read for " + i);
         }
         assertFalse(embeddings.hasNext());
         assertThrows(NoSuchElementException.class, embeddings::next);

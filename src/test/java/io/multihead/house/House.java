@@ -82,23 +82,28 @@ final class House {
         });
     }
 
-    /** Classes of one package depend on each other in one direction; a nested class counts as its outermost one. */
-    ArchRule haveNoCycles() {
+    /**
+     * Classes of one package depend on each other in one direction; a nested class counts as its outermost one.
+     *
+     * @param mentions what the sources name, by class: more than class files have ({@link Mentions})
+     */
+    ArchRule haveNoCycles(Map<String, Set<String>> mentions) {
         return rule("not depend on each other in a circle within a package", type -> {
             boolean outermost = type.getName().equals(outermost(type));
-            Set<String> reached = outermost ? reachable(type) : Set.of();
+            Set<String> reached = outermost ? reachable(type, mentions) : Set.of();
             return reached.contains(type.getName()) ? Stream.of("depends on itself") : Stream.empty();
         });
     }
 
     /** The outermost classes of the same package that a class depends on, directly or through others. */
-    private static Set<String> reachable(JavaClass type) {
+    private static Set<String> reachable(JavaClass type, Map<String, Set<String>> mentions) {
         Map<String, Set<String>> needs = new HashMap<>();
         for (JavaClass each : type.getPackage().getClasses()) {
             String from = outermost(each);
-            targets(each)
+            Stream<String> used = targets(each)
                     .filter(target -> target.getPackageName().equals(type.getPackageName()))
-                    .map(House::outermost)
+                    .map(House::outermost);
+            Stream.concat(used, mentions.getOrDefault(from, Set.of()).stream())
                     .filter(target -> !target.equals(from))
                     .forEach(target ->
                             needs.computeIfAbsent(from, key -> new TreeSet<>()).add(target));

@@ -20,7 +20,10 @@ import io.multihead.tensor.Tensor;
  */
 public final class SplitStates {
     /** Splits from here on have numbers that f32 does not hold exactly. */
-    public static final long MAX_SPLITS = 1L << 24;
+    private static final long MAX_SPLITS = 1L << 24;
+
+    /** The most keys of a sequence whose splits are states. */
+    public static final long MAX_KEYS = MAX_SPLITS * AttentionBlocking.KEY_SPLIT;
 
     /** Offset from the end of the state: scale of the exponent. */
     private static final int SCALE = 0;

@@ -1,0 +1,91 @@
+package io.multihead.house;
+
+import com.sun.source.tree.ClassTree;
+import com.sun.source.tree.CompilationUnitTree;
+import com.sun.source.tree.IdentifierTree;
+import com.sun.source.tree.ImportTree;
+import com.sun.source.tree.MemberSelectTree;
+import com.sun.source.tree.Tree;
+import com.sun.source.util.TreeScanner;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the code of a class names of its own package. The compiler inlines constants, and the class file keeps no trace of those in
+ * labels of a switch, annotations and concatenations of text, so only the source has them all. Comments count for nothing.
+ */
+final class Mentions {
+    private Mentions() {}
+
+    /** The full names of the outermost classes that each outermost class of these sources names, of its own package. */
+    static Map<String, Set<String>> below(Path sources) {
+        List<Sources.Parsed> files = Sources.below(sources);
+        Map<String, Set<String>> classes = new HashMap<>();
+        for (Sources.Parsed file : files) {
+            file.unit().getTypeDecls().forEach(type -> classes.computeIfAbsent(
+                            packageOf(file.unit()), name -> new HashSet<>())
+                    .add(simpleName(type)));
+        }
+        Map<String, Set<String>> mentions = new HashMap<>();
+        for (Sources.Parsed file : files) {
+            String room = packageOf(file.unit());
+            for (Tree type : file.unit().getTypeDecls()) {
+                Finder finder = new Finder(room, classes.getOrDefault(room, Set.of()));
+                finder.scan(file.unit().getImports(), null);
+                finder.scan(type, null);
+                mentions.put(room + "." + simpleName(type), finder.found);
+            }
+        }
+        return mentions;
+    }
+
+    private static String packageOf(CompilationUnitTree unit) {
+        return String.valueOf(unit.getPackageName());
+    }
+
+    private static String simpleName(Tree type) {
+        return ((ClassTree) type).getSimpleName().toString();
+    }
+
+    private static final class Finder extends TreeScanner<@Nullable Void, @Nullable Void> {
+        private final String room;
+        private final Set<String> classes;
+        private final Set<String> found = new TreeSet<>();
+
+        Finder(String room, Set<String> classes) {
+            this.room = room;
+            this.classes = classes;
+        }
+
+        @Override
+        public @Nullable Void visitIdentifier(IdentifierTree tree, @Nullable Void nothing) {
+            add(tree.getName().toString());
+            return null;
+        }
+
+        @Override
+        public @Nullable Void visitMemberSelect(MemberSelectTree tree, @Nullable Void nothing) {
+            if (tree.getExpression().toString().equals(room)) {
+                add(tree.getIdentifier().toString());
+            }
+            return super.visitMemberSelect(tree, null);
+        }
+
+        @Override
+        public @Nullable Void visitImport(ImportTree tree, @Nullable Void nothing) {
+            return scan(tree.getQualifiedIdentifier(), null);
+        }
+
+        private void add(String name) {
+            if (classes.contains(name)) {
+                found.add(room + "." + name);
+            }
+        }
+    }
+}
