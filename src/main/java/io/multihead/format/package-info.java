@@ -1,4 +1,4 @@
-/** Files of tensors: safetensors, memory-mapped and checked, and the weights of ONNX models. */
+/** Files of tensors, memory-mapped and checked: safetensors, GGUF, and the weights of ONNX models. */
 @NullMarked
 package io.multihead.format;
 

@@ -1,4 +1,4 @@
-/** Tensors: element types, shapes, strided views over memory segments. */
+/** Tensors: element types, shapes, strided views over memory segments, and views of quantised blocks. */
 @NullMarked
 package io.multihead.tensor;
 

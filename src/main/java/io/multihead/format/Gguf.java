@@ -1,0 +1,336 @@
+package io.multihead.format;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.NativeMemory;
+import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.BlockType;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.Collections;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalDouble;
+import java.util.OptionalLong;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A GGUF file of version 2 or 3, little-endian: metadata by key, and tensors, some of them quantised.
+ *
+ * <p>{@link #map} reads nothing but the header; tensors and metadata are views of the mapped file, read-only, alive as long as the
+ * arena. The header is checked completely: magic, version, every count and length, every tensor's sizes, alignment and end, that no
+ * name is there twice and no two tensors overlap. A tensor of a type that this library does not compute with is refused only when it
+ * is asked for; see {@link #type}.
+ *
+ * <p>Shapes are row-major, outermost size first, as everywhere in this library: GGUF lists sizes the other way round.
+ *
+ * <p>Immutable and thread-safe as far as the arena allows. A file must not be changed while it is mapped: one that another process
+ * shortens is an {@link InternalError} of the JVM where its lost part is read.
+ *
+ * @see <a href="https://github.com/ggml-org/ggml/blob/master/docs/gguf.md">the format</a>
+ */
+public final class Gguf {
+    /** How many names of a file an error lists. */
+    private static final int MOST_NAMES = 10;
+
+    /** Begins the message of every error: the file and a colon, or nothing. */
+    private final String source;
+
+    private final MemorySegment memory;
+    private final GgufHeader header;
+
+    private Gguf(String source, MemorySegment memory, GgufHeader header) {
+        this.source = source;
+        this.memory = memory;
+        this.header = header;
+    }
+
+    /**
+     * Maps a file.
+     *
+     * @param file the file
+     * @param arena owns the mapping; closing it ends every tensor and all metadata of this file
+     * @return the file
+     * @throws IOException if the file cannot be read
+     * @throws IllegalArgumentException if it is not a well-formed GGUF file; the message names the file and the field
+     */
+    public static Gguf map(Path file, Arena arena) throws IOException {
+        Checks.notNull(file, "file");
+        Checks.notNull(arena, "arena");
+        Checks.notFolder(file);
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
+            return parse(file + ": ", channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size(), arena));
+        }
+    }
+
+    /**
+     * Reads a file that is in memory already.
+     *
+     * @param file the whole file, and nothing before it: offsets count from its first byte
+     * @return its metadata and tensors, views of that memory
+     * @throws IllegalArgumentException if it is not a well-formed GGUF file; the message names the field
+     */
+    public static Gguf parse(MemorySegment file) {
+        return parse("", Checks.notNull(file, "file"));
+    }
+
+    private static Gguf parse(String source, MemorySegment file) {
+        NativeMemory.requireLittleEndian("GGUF");
+        try {
+            return new Gguf(source, file, GgufHeader.read(file));
+        } catch (IllegalArgumentException malformed) {
+            throw source.isEmpty()
+                    ? malformed
+                    : new IllegalArgumentException(source + malformed.getMessage(), malformed);
+        }
+    }
+
+    /**
+     * {@return the version of the format: 2 or 3}
+     */
+    public int version() {
+        return header.version();
+    }
+
+    /**
+     * {@return the keys of the metadata, in the file's order, unmodifiable}
+     */
+    public Set<String> keys() {
+        return Collections.unmodifiableSet(header.metadata().keySet());
+    }
+
+    /**
+     * {@return the value of a key, if there is one}
+     *
+     * @param key such as {@code general.architecture}
+     */
+    public Optional<GgufValue> find(String key) {
+        GgufValue value = header.metadata().get(Checks.notNull(key, "key"));
+        return Optional.ofNullable(value).map(found -> found.named(source + GgufValue.what(key)));
+    }
+
+    /**
+     * {@return the value of a key}
+     *
+     * @param key such as {@code general.architecture}
+     * @throws IllegalArgumentException if there is none; the message names the file and the key, as all below do
+     */
+    public GgufValue value(String key) {
+        return find(key)
+                .orElseThrow(() -> Checks.fail(source + GgufValue.what(key), "not in the file", "expected a value"));
+    }
+
+    /**
+     * {@return the text of a key}
+     *
+     * @param key such as {@code general.architecture}
+     * @throws IllegalArgumentException if there is none, or it is no string
+     */
+    public String string(String key) {
+        return value(key).string();
+    }
+
+    /**
+     * {@return the text of a key, if there is one}
+     *
+     * @param key such as {@code tokenizer.chat_template}
+     * @throws IllegalArgumentException if it is no string
+     */
+    public Optional<String> findString(String key) {
+        return find(key).map(GgufValue::string);
+    }
+
+    /**
+     * {@return an integer of any of the eight types}
+     *
+     * @param key such as {@code llama.block_count}
+     * @throws IllegalArgumentException if there is none, it is no integer, or it is above 2<sup>63</sup> - 1
+     */
+    public long integer(String key) {
+        return value(key).integer();
+    }
+
+    /**
+     * {@return an integer, if there is one}
+     *
+     * @param key such as {@code llama.attention.head_count_kv}
+     * @throws IllegalArgumentException if it is no integer, or above 2<sup>63</sup> - 1
+     */
+    public OptionalLong findInteger(String key) {
+        Optional<GgufValue> value = find(key);
+        return value.isPresent() ? OptionalLong.of(value.get().integer()) : OptionalLong.empty();
+    }
+
+    /**
+     * {@return an f32, widened exactly, or an f64}
+     *
+     * @param key such as {@code llama.attention.layer_norm_rms_epsilon}
+     * @throws IllegalArgumentException if there is none, or it is neither
+     */
+    public double real(String key) {
+        return value(key).real();
+    }
+
+    /**
+     * {@return an f32 or f64, if there is one}
+     *
+     * @param key such as {@code llama.rope.freq_base}
+     * @throws IllegalArgumentException if it is neither
+     */
+    public OptionalDouble findReal(String key) {
+        Optional<GgufValue> value = find(key);
+        return value.isPresent() ? OptionalDouble.of(value.get().real()) : OptionalDouble.empty();
+    }
+
+    /**
+     * {@return a truth value}
+     *
+     * @param key such as {@code tokenizer.ggml.add_bos_token}
+     * @throws IllegalArgumentException if there is none
+     */
+    public boolean bool(String key) {
+        return value(key).bool();
+    }
+
+    /**
+     * {@return a truth value, if there is one}
+     *
+     * @param key such as {@code tokenizer.ggml.add_bos_token}
+     * @throws IllegalArgumentException if it is none
+     */
+    public Optional<Boolean> findBool(String key) {
+        return find(key).map(GgufValue::bool);
+    }
+
+    /**
+     * {@return the texts of an array, as {@link GgufValue#strings} says}
+     *
+     * @param key such as {@code tokenizer.ggml.tokens}
+     * @throws IllegalArgumentException if there is no array of strings, or one of them is not UTF-8
+     */
+    public List<String> strings(String key) {
+        return value(key).strings();
+    }
+
+    /**
+     * {@return the integers of an array, of any of the eight types, as a new array}
+     *
+     * @param key such as {@code tokenizer.ggml.token_type}
+     * @throws IllegalArgumentException if there is no array of integers, or one is above 2<sup>63</sup> - 1
+     */
+    public long[] integers(String key) {
+        return value(key).integers();
+    }
+
+    /**
+     * {@return the elements of an array of f32, as a new array}
+     *
+     * @param key such as {@code tokenizer.ggml.scores}
+     * @throws IllegalArgumentException if there is no array of f32
+     */
+    public float[] floats(String key) {
+        return value(key).floats();
+    }
+
+    /**
+     * {@return the names of all tensors, in the file's order, unmodifiable}
+     */
+    public Set<String> names() {
+        return Collections.unmodifiableSet(header.tensors().keySet());
+    }
+
+    /**
+     * {@return whether there is a tensor of this name}
+     *
+     * @param name such as {@code output.weight}
+     */
+    public boolean contains(String name) {
+        return header.tensors().containsKey(Checks.notNull(name, "name"));
+    }
+
+    /**
+     * {@return how a tensor is stored: ggml's name of the type, such as {@code Q4_K}, or {@code ggml type} and a number that has no name here}
+     *
+     * @param name such as {@code blk.0.attn_q.weight}
+     * @throws IllegalArgumentException if there is no such tensor
+     */
+    public String type(String name) {
+        return described(name).typeName();
+    }
+
+    /**
+     * {@return the type of a tensor's blocks, with which {@link #blocks} has it; nothing if {@link #tensor} has it or nobody}
+     *
+     * @param name such as {@code blk.0.attn_q.weight}
+     * @throws IllegalArgumentException if there is no such tensor
+     */
+    public Optional<BlockType> blockType(String name) {
+        GgmlType type = described(name).type();
+        return Optional.ofNullable(type == null ? null : type.blocks());
+    }
+
+    /**
+     * {@return the sizes of a tensor, outermost first, such as rows and columns of a weight}
+     *
+     * @param name such as {@code blk.0.attn_q.weight}
+     * @throws IllegalArgumentException if there is no such tensor
+     */
+    public Shape shape(String name) {
+        return described(name).shape();
+    }
+
+    /**
+     * Returns a tensor that is not quantised, a view of the file's memory.
+     *
+     * @param name such as {@code blk.0.attn_norm.weight}
+     * @return a tensor of F32, F16, BF16, I8 or F64
+     * @throws IllegalArgumentException if there is none of that name, or it has another type
+     */
+    public Tensor tensor(String name) {
+        GgufTensor found = described(name);
+        DType dtype = found.type() == null ? null : found.type().dtype();
+        if (dtype == null) {
+            throw wrongType(found, "F32, F16, BF16, I8 or F64");
+        }
+        return Tensor.view(memory.asSlice(found.from(), found.bytes()), dtype, found.shape());
+    }
+
+    /**
+     * Returns a quantised tensor, a view of the file's memory.
+     *
+     * @param name such as {@code blk.0.attn_q.weight}
+     * @return its blocks
+     * @throws IllegalArgumentException if there is none of that name, or it has another type than those of {@link BlockType}
+     */
+    public BlockTensor blocks(String name) {
+        GgufTensor found = described(name);
+        BlockType blocks = found.type() == null ? null : found.type().blocks();
+        if (blocks == null) {
+            throw wrongType(found, List.of(BlockType.values()).toString());
+        }
+        return BlockTensor.view(memory.asSlice(found.from(), found.bytes()), blocks, found.shape(), 0);
+    }
+
+    private IllegalArgumentException wrongType(GgufTensor found, String expected) {
+        return Checks.fail(source + found.what(), found.typeName() + " " + found.shape(), "expected " + expected);
+    }
+
+    private GgufTensor described(String name) {
+        @Nullable GgufTensor found = header.tensors().get(Checks.notNull(name, "name"));
+        if (found == null) {
+            List<String> some = names().stream().limit(MOST_NAMES).toList();
+            throw Checks.fail(
+                    source + "tensor \"" + name + "\"",
+                    "not in the file",
+                    "expected one of " + (names().size() > MOST_NAMES ? names().size() + ", such as " : "") + some);
+        }
+        return found;
+    }
+}

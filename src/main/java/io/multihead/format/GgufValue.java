@@ -1,0 +1,224 @@
+package io.multihead.format;
+
+import io.multihead.internal.base.Checks;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * One value of GGUF's metadata: its type, and its bytes as the file has them. Nothing is converted before it is asked for, so that a
+ * vocabulary of 256,000 tokens costs nothing but its place in the file.
+ *
+ * <p>Immutable and thread-safe; a value that was read from a mapped file lives as long as the arena of the mapping.
+ */
+public final class GgufValue {
+    /** An array's type of elements and their number. */
+    private static final int ARRAY_HEAD = 12;
+
+    private final String what;
+    private final GgufType type;
+    private final MemorySegment bytes;
+
+    /** Keeps bytes whose lengths have been checked; {@code what} is how errors name the value. */
+    GgufValue(String what, GgufType type, MemorySegment bytes) {
+        this.what = what;
+        this.type = type;
+        this.bytes = bytes;
+    }
+
+    static String what(String key) {
+        return "metadata \"" + key + "\"";
+    }
+
+    /** Returns this value under another name in errors. */
+    GgufValue named(String name) {
+        return new GgufValue(name, type, bytes);
+    }
+
+    /** The bytes as a file has them, after the type. */
+    MemorySegment bytes() {
+        return bytes;
+    }
+
+    /**
+     * {@return the type}
+     */
+    public GgufType type() {
+        return type;
+    }
+
+    /**
+     * {@return the type of the elements of an array}
+     *
+     * @throws IllegalArgumentException if this is no array
+     */
+    public GgufType elementType() {
+        require(type == GgufType.ARRAY, "an array");
+        return GgufType.of(bytes.get(GgufCursor.INT, 0), what);
+    }
+
+    /**
+     * {@return the number of elements of an array}
+     *
+     * @throws IllegalArgumentException if this is no array
+     */
+    public long length() {
+        require(type == GgufType.ARRAY, "an array");
+        return bytes.get(GgufCursor.LONG, Integer.BYTES);
+    }
+
+    /**
+     * {@return the text of a {@link GgufType#STRING}}
+     *
+     * @throws IllegalArgumentException if this is none, or it is not UTF-8
+     */
+    public String string() {
+        require(type == GgufType.STRING, "a string");
+        Utf8.require(bytes, Long.BYTES, bytes.byteSize(), what);
+        return Utf8.text(bytes, Long.BYTES, bytes.byteSize());
+    }
+
+    /**
+     * {@return an integer of any of the eight types}
+     *
+     * @throws IllegalArgumentException if this is none, or a {@link GgufType#U64} above 2<sup>63</sup> - 1
+     */
+    public long integer() {
+        require(type.isInteger(), "an integer");
+        return integer(type, 0);
+    }
+
+    /**
+     * {@return a {@link GgufType#F32}, widened exactly, or a {@link GgufType#F64}}
+     *
+     * @throws IllegalArgumentException if this is neither
+     */
+    public double real() {
+        require(type == GgufType.F32 || type == GgufType.F64, "an f32 or f64");
+        return real(type, 0);
+    }
+
+    /**
+     * {@return a {@link GgufType#BOOL}}
+     *
+     * @throws IllegalArgumentException if this is none
+     */
+    public boolean bool() {
+        require(type == GgufType.BOOL, "a bool");
+        return bytes.get(ValueLayout.JAVA_BYTE, 0) != 0;
+    }
+
+    /**
+     * Returns the texts of an array. All are checked at once; each becomes a string when it is asked for, and again when it is
+     * asked for again.
+     *
+     * @return an unmodifiable list on the memory of the file, with eight bytes of its own for each text
+     * @throws IllegalArgumentException if this is no array of strings, or one of them is not UTF-8
+     */
+    public List<String> strings() {
+        requireElements("strings", type == GgufType.ARRAY && elementType() == GgufType.STRING);
+        return new GgufStrings(bytes, ARRAY_HEAD, length(), what);
+    }
+
+    /**
+     * {@return the integers of an array, of any of the eight types, as a new array}
+     *
+     * @throws IllegalArgumentException if this is no array of integers, or one is above 2<sup>63</sup> - 1
+     */
+    public long[] integers() {
+        requireElements("integers", type == GgufType.ARRAY && elementType().isInteger());
+        GgufType elements = elementType();
+        long[] values = new long[Checks.fitsInt(length(), what)];
+        for (int i = 0; i < values.length; i++) {
+            values[i] = integer(elements, ARRAY_HEAD + (long) i * elements.bytes());
+        }
+        return values;
+    }
+
+    /**
+     * {@return the elements of an array of f32, as a new array}
+     *
+     * @throws IllegalArgumentException if this is none
+     */
+    public float[] floats() {
+        requireElements("f32", type == GgufType.ARRAY && elementType() == GgufType.F32);
+        float[] values = new float[Checks.fitsInt(length(), what)];
+        MemorySegment.copy(bytes, GgufCursor.FLOAT, ARRAY_HEAD, values, 0, values.length);
+        return values;
+    }
+
+    /**
+     * {@return the elements of an array of f32, widened exactly, or of f64, as a new array}
+     *
+     * @throws IllegalArgumentException if this is neither
+     */
+    public double[] reals() {
+        boolean reals = type == GgufType.ARRAY && (elementType() == GgufType.F32 || elementType() == GgufType.F64);
+        requireElements("f32 or f64", reals);
+        GgufType elements = elementType();
+        double[] values = new double[Checks.fitsInt(length(), what)];
+        for (int i = 0; i < values.length; i++) {
+            values[i] = real(elements, ARRAY_HEAD + (long) i * elements.bytes());
+        }
+        return values;
+    }
+
+    /**
+     * Returns the elements of an array of any type, such as one of arrays. It makes an object for each.
+     *
+     * @return an unmodifiable list of values on the same memory
+     * @throws IllegalArgumentException if this is no array
+     */
+    public List<GgufValue> values() {
+        GgufType elements = elementType();
+        List<GgufValue> values = new ArrayList<>();
+        GgufCursor cursor = new GgufCursor(bytes);
+        cursor.skip(ARRAY_HEAD, what);
+        for (long i = length(); i > 0; i--) {
+            values.add(new GgufValue(what, elements, cursor.readValue(elements, what)));
+        }
+        return List.copyOf(values);
+    }
+
+    private long integer(GgufType as, long at) {
+        return switch (as) {
+            case U8 -> bytes.get(ValueLayout.JAVA_BYTE, at) & 0xff;
+            case I8 -> bytes.get(ValueLayout.JAVA_BYTE, at);
+            case U16 -> bytes.get(GgufCursor.SHORT, at) & 0xffff;
+            case I16 -> bytes.get(GgufCursor.SHORT, at);
+            case U32 -> Integer.toUnsignedLong(bytes.get(GgufCursor.INT, at));
+            case I32 -> bytes.get(GgufCursor.INT, at);
+            case U64 -> fitting(bytes.get(GgufCursor.LONG, at));
+            case I64 -> bytes.get(GgufCursor.LONG, at);
+            default -> throw new IllegalStateException(as.toString());
+        };
+    }
+
+    private long fitting(long value) {
+        if (value < 0) {
+            throw Checks.fail(what, Long.toUnsignedString(value), "expected at most 2^63 - 1");
+        }
+        return value;
+    }
+
+    private double real(GgufType as, long at) {
+        return as == GgufType.F32 ? bytes.get(GgufCursor.FLOAT, at) : bytes.get(GgufCursor.DOUBLE, at);
+    }
+
+    private void require(boolean right, String expected) {
+        if (!right) {
+            throw Checks.fail(what, toString(), "expected " + expected);
+        }
+    }
+
+    private void requireElements(String elements, boolean right) {
+        require(right, "an array of " + elements);
+    }
+
+    /** The type, and of an array that of its elements and their number. */
+    @Override
+    public String toString() {
+        return type == GgufType.ARRAY ? type + " of " + length() + " " + elementType() : type.toString();
+    }
+}

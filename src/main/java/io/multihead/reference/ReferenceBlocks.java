@@ -1,0 +1,97 @@
+package io.multihead.reference;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.tensor.BlockTensor;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+
+/**
+ * The values of quantised weights as plain loops in {@code double}, element by element: where the bits of each element lie, as ggml
+ * defines it for GGUF files. Every operation is exact in {@code double}, so a value rounded to f32 is the one of a correctly rounded
+ * f32 computation.
+ */
+public final class ReferenceBlocks {
+    private ReferenceBlocks() {}
+
+    /**
+     * Returns the values of all elements.
+     *
+     * @param weights the blocks
+     * @return the values, row-major, as a new array
+     * @throws IllegalArgumentException if there are too many for an array
+     */
+    public static double[] dequantise(BlockTensor weights) {
+        long elements = Checks.notNull(weights, "weights").shape().elements();
+        double[] values = new double[Checks.fitsInt(elements, "elements")];
+        int block = weights.type().elements();
+        for (int i = 0; i < values.length; i++) {
+            MemorySegment memory = weights.memory()
+                    .asSlice(
+                            weights.offset()
+                                    + (long) (i / block) * weights.type().bytes(),
+                            weights.type().bytes());
+            int element = i % block;
+            values[i] = switch (weights.type()) {
+                case Q8_0 -> half(memory, 0) * memory.get(ValueLayout.JAVA_BYTE, 2 + element);
+                case Q4_0 -> half(memory, 0) * (bits(memory, 2 + element % 16, element / 16 * 4, 4) - 8);
+                case Q4_K -> withMinimum(memory, element, nibble(memory, 16, element));
+                case Q5_K ->
+                    withMinimum(
+                            memory,
+                            element,
+                            nibble(memory, 48, element) + 16 * bits(memory, 16 + element % 32, element / 32, 1));
+                case Q6_K -> sixBits(memory, element);
+            };
+        }
+        return values;
+    }
+
+    /** {@code d * s * q - dmin * m}, where d and dmin come first and the 12 bytes of s and m follow. */
+    private static double withMinimum(MemorySegment memory, int element, int q) {
+        int part = element / 32;
+        int scale;
+        int minimum;
+        if (part < 4) {
+            scale = bits(memory, 4 + part, 0, 6);
+            minimum = bits(memory, 8 + part, 0, 6);
+        } else {
+            scale = bits(memory, 8 + part, 0, 4) + 16 * bits(memory, part, 6, 2);
+            minimum = bits(memory, 8 + part, 4, 4) + 16 * bits(memory, 4 + part, 6, 2);
+        }
+        return half(memory, 0) * scale * q - half(memory, 2) * minimum;
+    }
+
+    /** Nibbles of a super-block: 64 elements lie in 32 bytes, the first 32 in the low nibbles. */
+    private static int nibble(MemorySegment memory, int from, int element) {
+        return bits(memory, from + element / 64 * 32 + element % 32, element / 32 % 2 * 4, 4);
+    }
+
+    /** {@code d * s * (q - 32)}: 128 elements lie in 64 bytes of nibbles and 32 bytes of pairs of bits. */
+    private static double sixBits(MemorySegment memory, int element) {
+        int half = element / 128;
+        int quarter = element / 32 % 4;
+        int at = element % 32;
+        int low = bits(memory, half * 64 + quarter % 2 * 32 + at, quarter / 2 * 4, 4);
+        int high = bits(memory, 128 + half * 32 + at, quarter * 2, 2);
+        int scale = memory.get(ValueLayout.JAVA_BYTE, 192 + element / 16);
+        return half(memory, 208) * scale * (low + 16 * high - 32);
+    }
+
+    /** Some bits of one byte. */
+    private static int bits(MemorySegment memory, int at, int shift, int count) {
+        return memory.get(ValueLayout.JAVA_BYTE, at) >> shift & (1 << count) - 1;
+    }
+
+    /** A binary16 by its definition, little-endian. */
+    private static double half(MemorySegment memory, int at) {
+        int bits = bits(memory, at, 0, 8) + 256 * bits(memory, at + 1, 0, 8);
+        double sign = bits >> 15 == 0 ? 1 : -1;
+        int exponent = bits >> 10 & 31;
+        int fraction = bits & 1023;
+        if (exponent == 31) {
+            return fraction == 0 ? sign * Double.POSITIVE_INFINITY : Double.NaN;
+        }
+        return sign
+                * (exponent == 0 ? Math.scalb((double) fraction, -24) : Math.scalb(1024.0 + fraction, exponent - 25));
+    }
+}

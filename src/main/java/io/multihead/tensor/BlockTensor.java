@@ -1,0 +1,228 @@
+package io.multihead.tensor;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.TensorFaults;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * A row-major view of quantised weights in a {@link MemorySegment}: native, memory-mapped or a {@code byte[]}. Rows lie one after
+ * the other, each a whole number of blocks of one {@link BlockType}.
+ *
+ * <p>It owns nothing, as a {@link Tensor}: whoever made the memory ends it. The view is immutable and thread-safe; its bytes are
+ * plain memory.
+ */
+public final class BlockTensor {
+    private final MemorySegment memory;
+    private final BlockType type;
+    private final Shape shape;
+    private final long offset;
+    private final long rowBytes;
+
+    private BlockTensor(MemorySegment memory, BlockType type, Shape shape, long offset, long rowBytes) {
+        this.memory = memory;
+        this.type = type;
+        this.shape = shape;
+        this.offset = offset;
+        this.rowBytes = rowBytes;
+    }
+
+    /**
+     * Returns a view of blocks in memory.
+     *
+     * @param memory memory of the blocks; needs no alignment
+     * @param type how a block is stored
+     * @param shape the sizes, outermost first, such as rows and columns; the last one is a multiple of {@link BlockType#elements}
+     * @param offset byte of the memory at which the first block begins
+     * @return the view, which shares the memory
+     * @throws IllegalArgumentException if the shape has no axis, a row is no whole number of blocks, or a block is outside the memory
+     */
+    public static BlockTensor view(MemorySegment memory, BlockType type, Shape shape, long offset) {
+        Checks.notNull(memory, "memory");
+        Checks.notNull(type, "type");
+        if (Checks.notNull(shape, "shape").rank() == 0) {
+            throw Checks.fail("shape", shape.toString(), "expected rows and columns");
+        }
+        if (shape.dim(-1) % type.elements() != 0) {
+            throw Checks.fail(
+                    "shape",
+                    shape.toString(),
+                    "expected rows of a multiple of " + type.elements() + ", as " + type + " has blocks");
+        }
+        long available = memory.byteSize() - Checks.atLeast(offset, 0, "offset");
+        // divided first: the number of bytes may overflow where that of elements does not
+        if (available < 0 || shape.elements() / type.elements() > available / type.bytes()) {
+            throw Checks.fail(
+                    "memory",
+                    memory.byteSize() + " bytes",
+                    "expected " + shape.elements() / type.elements() + " blocks of " + type.bytes()
+                            + " bytes from byte " + offset + " on, for " + type + " " + shape);
+        }
+        return new BlockTensor(memory, type, shape, offset, shape.dim(-1) / type.elements() * type.bytes());
+    }
+
+    /**
+     * {@return the whole memory that this view was made over}
+     */
+    public MemorySegment memory() {
+        return memory;
+    }
+
+    /**
+     * {@return how a block is stored}
+     */
+    public BlockType type() {
+        return type;
+    }
+
+    /**
+     * {@return the sizes in elements, outermost first}
+     */
+    public Shape shape() {
+        return shape;
+    }
+
+    /**
+     * {@return the byte of {@link #memory} at which the first block begins}
+     */
+    public long offset() {
+        return offset;
+    }
+
+    /**
+     * {@return the elements of a row: the last size}
+     */
+    public long columns() {
+        return shape.dim(-1);
+    }
+
+    /**
+     * {@return the number of rows: the product of all sizes but the last}
+     */
+    public long rows() {
+        return columns() == 0 ? 0 : shape.elements() / columns();
+    }
+
+    /**
+     * {@return the bytes of one row}
+     */
+    public long rowBytes() {
+        return rowBytes;
+    }
+
+    /**
+     * {@return the bytes of all blocks}
+     */
+    public long bytes() {
+        return rows() * rowBytes;
+    }
+
+    /**
+     * Returns the part of this tensor with positions {@code from} to {@code to - 1} along the first axis, such as some of the rows.
+     *
+     * @param from first position
+     * @param to one past the last position
+     * @return a view of the same memory
+     * @throws IllegalArgumentException unless there are two axes or more and {@code 0 <= from <= to <= shape().dim(0)}
+     */
+    public BlockTensor slice(long from, long to) {
+        requireRows();
+        if (from < 0 || from > to || to > shape.dim(0)) {
+            throw Checks.fail("slice", from + " to " + to, "expected a range of axis 0 of shape " + shape);
+        }
+        long[] dims = shape.toArray();
+        dims[0] = to - from;
+        return new BlockTensor(memory, type, Shape.of(dims), offset + from * stepBytes(), rowBytes);
+    }
+
+    /**
+     * Returns the part of this tensor at one position of the first axis, without that axis, such as one of several matrices.
+     *
+     * @param index the position
+     * @return a view of the same memory, one rank lower
+     * @throws IllegalArgumentException if there is but one axis, or the position is outside the first
+     */
+    public BlockTensor select(long index) {
+        requireRows();
+        Checks.index(index, shape.dim(0), "index");
+        long[] dims = new long[shape.rank() - 1];
+        System.arraycopy(shape.toArray(), 1, dims, 0, dims.length);
+        return new BlockTensor(memory, type, Shape.of(dims), offset + index * stepBytes(), rowBytes);
+    }
+
+    /**
+     * Stores the value of every element in a tensor.
+     *
+     * @param to of this shape, any strides and element type; f32 and f64 hold the values exactly, others round them to nearest
+     * @throws IllegalArgumentException if the shape differs, the memory overlaps the blocks or is read-only, or elements share storage;
+     *     nothing has been written then
+     */
+    public void dequantise(Tensor to) {
+        if (!Checks.notNull(to, "to").shape().equals(shape)) {
+            throw TensorFaults.shape("to", to.shape(), shape);
+        }
+        if (to.memory().isReadOnly()) {
+            throw TensorFaults.readOnly("to");
+        }
+        if (to.overlapsItself()) {
+            throw TensorFaults.sharedStorage("to", to);
+        }
+        if (to.overlaps(Tensor.view(memory.asSlice(offset, bytes()), DType.I8, Shape.of(bytes())))) {
+            throw TensorFaults.overlap("to", to, "the blocks");
+        }
+        if (shape.elements() > 0) {
+            dequantise(to, 0, Tensor.of(new float[Checks.fitsInt(columns(), "columns")]));
+        }
+    }
+
+    /** Stores the rows from {@code row} on, as many as the tensor has, through an array of one row. */
+    private long dequantise(Tensor to, long row, Tensor values) {
+        if (to.rank() == 1) {
+            dequantiseRow(row, (float[]) values.memory().heapBase().orElseThrow(), 0);
+            values.copyTo(to);
+            return row + 1;
+        }
+        long next = row;
+        for (long i = 0; i < to.dim(0); i++) {
+            next = dequantise(to.select(0, i), next, values);
+        }
+        return next;
+    }
+
+    /**
+     * Stores the values of one row in an array, such as the row of a table that belongs to a token. Makes no garbage.
+     *
+     * @param row the row, counted in row-major order where there are more axes than two
+     * @param to receives {@link #columns} values
+     * @param at index of the first of them
+     * @throws IllegalArgumentException if there is no such row, or the array has too few elements
+     */
+    public void dequantiseRow(long row, float[] to, int at) {
+        Checks.index(row, rows(), "row");
+        long room = Checks.notNull(to, "to").length - Checks.atLeast(at, 0, "at");
+        if (room < columns()) {
+            throw Checks.fail("to", to.length + " elements", "expected " + columns() + " from index " + at + " on");
+        }
+        long block = offset + row * rowBytes;
+        for (int column = 0; column < columns(); column += type.elements()) {
+            type.widen(memory, block, to, at + column);
+            block += type.bytes();
+        }
+    }
+
+    private void requireRows() {
+        if (shape.rank() < 2) {
+            throw Checks.fail("shape", shape.toString(), "expected two axes or more, since blocks are not divided");
+        }
+    }
+
+    /** Bytes between neighbours along the first axis. */
+    private long stepBytes() {
+        return shape.dim(0) == 0 ? 0 : bytes() / shape.dim(0);
+    }
+
+    /** The type and the shape, not the elements. */
+    @Override
+    public String toString() {
+        return type + " " + shape;
+    }
+}

@@ -1,0 +1,160 @@
+package io.multihead.tensor;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
+
+/**
+ * How a block of quantised weights is stored: the layouts of ggml that GGUF files hold. A block is a run of consecutive elements of
+ * one row that share their scales. Weights of these types are a {@link BlockTensor}.
+ *
+ * <p>Scales {@code d} and {@code dmin} are IEEE 754 binary16, and all numbers are little-endian on every machine. The value of an
+ * element is the f32 that ggml's formula gives. Each product of the formula is exact in f32, so a value is rounded at most once: at
+ * the subtraction of {@link #Q4_K} and {@link #Q5_K}.
+ *
+ * @see <a href="https://github.com/ggml-org/ggml/blob/master/docs/gguf.md">GGUF</a>
+ */
+public enum BlockType {
+    /** 32 elements in 34 bytes: {@code d}, then 32 signed bytes {@code q}; {@code d * q}. */
+    Q8_0(32, 34) {
+        @Override
+        void widen(MemorySegment memory, long at, float[] to, int index) {
+            float d = half(memory, at);
+            for (int i = 0; i < 32; i++) {
+                to[index + i] = d * memory.get(ValueLayout.JAVA_BYTE, at + 2 + i);
+            }
+        }
+    },
+    /** 32 elements in 18 bytes: {@code d}, then 16 bytes of which byte i holds elements i (low) and i + 16; {@code d * (q - 8)}. */
+    Q4_0(32, 18) {
+        @Override
+        void widen(MemorySegment memory, long at, float[] to, int index) {
+            float d = half(memory, at);
+            for (int i = 0; i < 16; i++) {
+                int pair = unsigned(memory, at + 2 + i);
+                to[index + i] = d * ((pair & 15) - 8);
+                to[index + 16 + i] = d * ((pair >> 4) - 8);
+            }
+        }
+    },
+    /**
+     * 256 elements in 144 bytes: {@code d}, {@code dmin}, 12 bytes of eight 6-bit scales {@code s} and minima {@code m}, 128 bytes of
+     * nibbles; {@code d * s * q - dmin * m} with one scale and one minimum per 32 elements.
+     */
+    Q4_K(256, 144) {
+        @Override
+        void widen(MemorySegment memory, long at, float[] to, int index) {
+            float d = half(memory, at);
+            float dmin = half(memory, at + 2);
+            for (int part = 0; part < 8; part++) {
+                float scale = d * scale(memory, at + 4, part);
+                float least = dmin * minimum(memory, at + 4, part);
+                long quants = at + 16 + part / 2 * 32;
+                for (int i = 0; i < 32; i++) {
+                    to[index + part * 32 + i] = scale * nibble(memory, quants + i, part & 1) - least;
+                }
+            }
+        }
+    },
+    /** 256 elements in 176 bytes: as {@link #Q4_K}, with 32 bytes of fifth bits before the nibbles. */
+    Q5_K(256, 176) {
+        @Override
+        void widen(MemorySegment memory, long at, float[] to, int index) {
+            float d = half(memory, at);
+            float dmin = half(memory, at + 2);
+            for (int part = 0; part < 8; part++) {
+                float scale = d * scale(memory, at + 4, part);
+                float least = dmin * minimum(memory, at + 4, part);
+                long quants = at + 48 + part / 2 * 32;
+                for (int i = 0; i < 32; i++) {
+                    int high = unsigned(memory, at + 16 + i) >> part & 1;
+                    int q = nibble(memory, quants + i, part & 1) | high << 4;
+                    to[index + part * 32 + i] = scale * q - least;
+                }
+            }
+        }
+    },
+    /**
+     * 256 elements in 210 bytes: 128 bytes of low nibbles, 64 bytes of high pairs of bits, 16 signed bytes of scales {@code s}, one per
+     * 16 elements, then {@code d}; {@code d * s * (q - 32)}.
+     */
+    Q6_K(256, 210) {
+        @Override
+        void widen(MemorySegment memory, long at, float[] to, int index) {
+            float d = half(memory, at + 208);
+            for (int part = 0; part < 16; part++) {
+                float scale = d * memory.get(ValueLayout.JAVA_BYTE, at + 192 + part);
+                // a half of 128 elements is four quarters of 32: two share 32 bytes of nibbles, all share 32 bytes of
+                // pairs
+                int half = part / 8;
+                int quarter = part / 2 % 4;
+                long nibbles = at + half * 64 + quarter % 2 * 32 + part % 2 * 16;
+                long pairs = at + 128 + half * 32 + part % 2 * 16;
+                for (int i = 0; i < 16; i++) {
+                    int high = unsigned(memory, pairs + i) >> 2 * quarter & 3;
+                    int q = nibble(memory, nibbles + i, quarter / 2) | high << 4;
+                    to[index + part * 16 + i] = scale * (q - 32);
+                }
+            }
+        }
+    };
+
+    private static final ValueLayout.OfShort SHORT =
+            ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+
+    private final int elements;
+    private final int bytes;
+
+    BlockType(int elements, int bytes) {
+        this.elements = elements;
+        this.bytes = bytes;
+    }
+
+    /**
+     * Returns how many elements a block holds; a row is a whole number of blocks.
+     *
+     * @return 32 or 256
+     */
+    public int elements() {
+        return elements;
+    }
+
+    /**
+     * Returns the size of a block.
+     *
+     * @return bytes per block
+     */
+    public int bytes() {
+        return bytes;
+    }
+
+    /** Stores the elements of the block at a byte of the memory, from an index of an array on. */
+    abstract void widen(MemorySegment memory, long at, float[] to, int index);
+
+    private static float half(MemorySegment memory, long at) {
+        return Float.float16ToFloat(memory.get(SHORT, at));
+    }
+
+    private static int unsigned(MemorySegment memory, long at) {
+        return memory.get(ValueLayout.JAVA_BYTE, at) & 255;
+    }
+
+    /** The low nibble of a byte (0) or its high one (1). */
+    private static int nibble(MemorySegment memory, long at, int high) {
+        return unsigned(memory, at) >> 4 * high & 15;
+    }
+
+    /** Scale {@code part} of eight, in the 12 bytes of scales and minima: the first four whole, the others in two pieces. */
+    private static int scale(MemorySegment memory, long at, int part) {
+        return part < 4
+                ? unsigned(memory, at + part) & 63
+                : unsigned(memory, at + part + 4) & 15 | unsigned(memory, at + part - 4) >> 6 << 4;
+    }
+
+    /** Minimum {@code part} of eight. */
+    private static int minimum(MemorySegment memory, long at, int part) {
+        return part < 4
+                ? unsigned(memory, at + part + 4) & 63
+                : unsigned(memory, at + part + 4) >> 4 | unsigned(memory, at + part) >> 6 << 4;
+    }
+}
