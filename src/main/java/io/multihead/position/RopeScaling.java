@@ -90,16 +90,23 @@ public sealed interface RopeScaling {
     /**
      * YaRN (Peng et al. 2023, section 3): pairs that turn at least {@code betaFast} times within the original context keep
      * their frequency, those that turn at most {@code betaSlow} times have it divided by the factor, and those between are
-     * blended. The ramp between is the one of the published models: linear in the pair's index, its ends rounded outwards
-     * to whole pairs (the paper's own formula is linear in the number of turns).
+     * blended. The ramp between is the one of the published models: linear in the pair's index (the paper's own formula is linear in
+     * the number of turns).
      *
      * @param factor at least 1
      * @param originalContext tokens that the model was trained with, at least 1
      * @param betaFast greater than {@code betaSlow}; the paper has 32
      * @param betaSlow greater than 0; the paper has 1
      * @param attentionFactor what cosine and sine are multiplied with, greater than 0
+     * @param truncate whether the ends of the ramp are rounded outwards to whole pairs: true for most models, false for GPT-OSS
      */
-    record Yarn(double factor, long originalContext, double betaFast, double betaSlow, double attentionFactor)
+    record Yarn(
+            double factor,
+            long originalContext,
+            double betaFast,
+            double betaSlow,
+            double attentionFactor,
+            boolean truncate)
             implements RopeScaling {
         /**
          * Checks the numbers.
@@ -114,7 +121,21 @@ public sealed interface RopeScaling {
         }
 
         /**
-         * The paper's numbers: betas 32 and 1, attention factor {@code 0.1 ln(factor) + 1}.
+         * With a ramp whose ends are rounded.
+         *
+         * @param factor at least 1
+         * @param originalContext tokens that the model was trained with, at least 1
+         * @param betaFast greater than {@code betaSlow}
+         * @param betaSlow greater than 0
+         * @param attentionFactor what cosine and sine are multiplied with, greater than 0
+         * @throws IllegalArgumentException if one is out of its range
+         */
+        public Yarn(double factor, long originalContext, double betaFast, double betaSlow, double attentionFactor) {
+            this(factor, originalContext, betaFast, betaSlow, attentionFactor, true);
+        }
+
+        /**
+         * The paper's numbers: betas 32 and 1, attention factor {@code magnitude(factor, 1)}; the ramp's ends are rounded.
          *
          * @param factor at least 1
          * @param originalContext tokens that the model was trained with, at least 1
@@ -122,8 +143,23 @@ public sealed interface RopeScaling {
          * @throws IllegalArgumentException if one is out of its range
          */
         public static Yarn of(double factor, long originalContext) {
+            return new Yarn(factor, originalContext, 32, 1, magnitude(factor, 1));
+        }
+
+        /**
+         * Returns {@code 0.1 mscale ln(factor) + 1}, what YaRN multiplies queries and keys with (section 3.4, with mscale 1). A model
+         * with {@code mscale} and {@code mscale_all_dim} has the attention factor {@code magnitude(factor, mscale) /
+         * magnitude(factor, mscaleAllDim)}; DeepSeek's models multiply the scale of their scores by the square of {@code
+         * magnitude(factor, mscaleAllDim)} besides.
+         *
+         * @param factor at least 1
+         * @param mscale a finite number of at least 0
+         * @return at least 1
+         * @throws IllegalArgumentException if one is out of its range
+         */
+        public static double magnitude(double factor, double mscale) {
             requireFactor(factor);
-            return new Yarn(factor, originalContext, 32, 1, 0.1 * StrictMath.log(factor) + 1);
+            return 0.1 * Checks.finiteAtLeast(mscale, 0, "mscale") * StrictMath.log(factor) + 1;
         }
 
         /**
@@ -134,7 +170,7 @@ public sealed interface RopeScaling {
          * @return the changed scaling
          */
         public Yarn withBetas(double newBetaFast, double newBetaSlow) {
-            return new Yarn(factor, originalContext, newBetaFast, newBetaSlow, attentionFactor);
+            return new Yarn(factor, originalContext, newBetaFast, newBetaSlow, attentionFactor, truncate);
         }
 
         /**
@@ -144,14 +180,26 @@ public sealed interface RopeScaling {
          * @return the changed scaling
          */
         public Yarn withAttentionFactor(double newAttentionFactor) {
-            return new Yarn(factor, originalContext, betaFast, betaSlow, newAttentionFactor);
+            return new Yarn(factor, originalContext, betaFast, betaSlow, newAttentionFactor, truncate);
+        }
+
+        /**
+         * This scaling with ends of the ramp that are rounded or not.
+         *
+         * @param newTruncate whether they are rounded outwards to whole pairs
+         * @return the changed scaling
+         */
+        public Yarn withTruncate(boolean newTruncate) {
+            return new Yarn(factor, originalContext, betaFast, betaSlow, attentionFactor, newTruncate);
         }
 
         @Override
         public double frequency(int pair, int rotaryDims, double theta) {
             requirePair(pair, rotaryDims, theta);
-            double low = within(StrictMath.floor(pairOf(betaFast, rotaryDims, theta)), rotaryDims);
-            double high = within(StrictMath.ceil(pairOf(betaSlow, rotaryDims, theta)), rotaryDims);
+            double fast = pairOf(betaFast, rotaryDims, theta);
+            double slow = pairOf(betaSlow, rotaryDims, theta);
+            double low = within(truncate ? StrictMath.floor(fast) : fast, rotaryDims);
+            double high = within(truncate ? StrictMath.ceil(slow) : slow, rotaryDims);
             // an empty ramp becomes a step just above its pair
             double ramp = (pair - low) / (low == high ? 0.001 : high - low);
             double divided = Math.clamp(ramp, 0.0, 1.0);
@@ -167,6 +215,14 @@ public sealed interface RopeScaling {
 
         private static double within(double pair, int rotaryDims) {
             return Math.clamp(pair, 0.0, rotaryDims - 1.0);
+        }
+
+        /** Names {@code truncate} where it is false only: session files of version 1 hold this text, and have no such field. */
+        @Override
+        public String toString() {
+            return "Yarn[factor=" + factor + ", originalContext=" + originalContext + ", betaFast=" + betaFast
+                    + ", betaSlow=" + betaSlow + ", attentionFactor=" + attentionFactor
+                    + (truncate ? "]" : ", truncate=false]");
         }
     }
 

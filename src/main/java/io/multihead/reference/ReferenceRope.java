@@ -127,24 +127,27 @@ public final class ReferenceRope {
 
     /**
      * Returns an embedding scaled as YaRN (Peng et al. 2023, section 3.2), with the ramp linear in the pair's index as in the authors'
-     * models: between the pairs that turn {@code fast} and {@code slow} times within the context, rounded outwards to whole pairs.
+     * models: between the pairs that turn {@code fast} and {@code slow} times within the context.
      *
      * @param by the factor
      * @param context tokens that the model was trained with
      * @param fast turns from which on a pair keeps its frequency
      * @param slow turns below which a pair's frequency is divided by the factor
      * @param scale what cosine and sine are multiplied with
+     * @param whole whether the ends of the ramp are rounded outwards to whole pairs
      * @return the scaled embedding
      */
-    public ReferenceRope yarn(double by, double context, double fast, double slow, double scale) {
+    public ReferenceRope yarn(double by, double context, double fast, double slow, double scale, boolean whole) {
         Checks.finiteAtLeast(by, 1, "by");
         Checks.finiteAtLeast(context, 1, "context");
         requirePositive(slow, "slow");
         requirePositive(fast, "fast");
         requirePositive(scale, "scale");
         double[] scaled = powers(rotaryDims, theta);
-        double low = Math.min(Math.max(Math.floor(pairThatTurns(fast, context)), 0), rotaryDims - 1);
-        double high = Math.min(Math.max(Math.ceil(pairThatTurns(slow, context)), 0), rotaryDims - 1);
+        double first = pairThatTurns(fast, context);
+        double last = pairThatTurns(slow, context);
+        double low = Math.min(Math.max(whole ? Math.floor(first) : first, 0), rotaryDims - 1);
+        double high = Math.min(Math.max(whole ? Math.ceil(last) : last, 0), rotaryDims - 1);
         double width = low == high ? 0.001 : high - low;
         for (int i = 0; i < scaled.length; i++) {
             double interpolated = Math.min(Math.max((i - low) / width, 0), 1);

@@ -169,7 +169,7 @@ class RopeProperties {
         return switch (which) {
             case 1 -> new RopeScaling.Linear(4);
             case 2 -> new RopeScaling.NtkAware(8);
-            case 3 -> new RopeScaling.Yarn(16, 4096, 32, 1, 1.2772588722239782);
+            case 3 -> new RopeScaling.Yarn(16, 4096, 32, 1, 1.2772588722239782, false);
             case 4 -> new RopeScaling.Llama3(8, 1, 4, 8192);
             case 5 -> new RopeScaling.LongRope(boxed(factors(dims, 1)), boxed(factors(dims, 3)), 4096, 8192, 1.19);
             case 6 -> RopeScaling.Frequencies.of(factors(dims, 0));
@@ -199,7 +199,7 @@ class RopeProperties {
         return switch (rotation.scaling) {
             case 1 -> rope.linear(4);
             case 2 -> rope.ntk(8);
-            case 3 -> rope.yarn(16, 4096, 32, 1, 1.2772588722239782);
+            case 3 -> rope.yarn(16, 4096, 32, 1, 1.2772588722239782, false);
             case 4 -> rope.llama3(8, 1, 4, 8192);
             case 5 -> rope.perPair(factors(dims, 3), 1.19);
             case 6 -> rope.frequencies(factors(dims, 0), 1);

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.multihead.reference.ReferenceRope;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.function.DoubleFunction;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
@@ -28,8 +29,10 @@ class RopeScalingTest {
                 same(RopeScaling.NONE, plain, dims, theta);
                 same(new RopeScaling.Linear(4), plain.linear(4), dims, theta);
                 same(new RopeScaling.NtkAware(8), plain.ntk(8), dims, theta);
-                same(new RopeScaling.Yarn(16, 4096, 32, 1, 1.25), plain.yarn(16, 4096, 32, 1, 1.25), dims, theta);
-                same(new RopeScaling.Yarn(4, 64, 20, 2, 1), plain.yarn(4, 64, 20, 2, 1), dims, theta);
+                same(new RopeScaling.Yarn(16, 4096, 32, 1, 1.25), plain.yarn(16, 4096, 32, 1, 1.25, true), dims, theta);
+                same(new RopeScaling.Yarn(4, 64, 20, 2, 1), plain.yarn(4, 64, 20, 2, 1, true), dims, theta);
+                RopeScaling.Yarn gptOss = new RopeScaling.Yarn(32, 4096, 32, 1, 1.25, false);
+                same(gptOss, plain.yarn(32, 4096, 32, 1, 1.25, false), dims, theta);
                 same(new RopeScaling.Llama3(8, 1, 4, 8192), plain.llama3(8, 1, 4, 8192), dims, theta);
                 same(new RopeScaling.Proportional(0.5, 2), plain.proportional(dims / 4, 2), dims, theta);
             }
@@ -54,6 +57,44 @@ class RopeScalingTest {
         assertEquals(new RopeScaling.Yarn(16, 4096, 20, 2, yarn.attentionFactor()), yarn.withBetas(20, 2));
         assertEquals(new RopeScaling.Yarn(16, 4096, 32, 1, 1.5), yarn.withAttentionFactor(1.5));
         fails("factor: 0.5; expected a finite number of at least 1", () -> RopeScaling.Yarn.of(0.5, 4096));
+    }
+
+    /** Of 64 dims and base 150,000 the ends of the ramp are 8.0928 and 17.3980; computed by another program. */
+    @Test
+    void aYarnThatDoesNotTruncateHasTheFrequenciesOfGptOss() {
+        RopeScaling.Yarn yarn = RopeScaling.Yarn.of(32, 4096).withTruncate(false);
+        assertEquals(1.3465735902799727, yarn.attentionFactor(), 1e-15);
+        Map<Integer, Double> expected = Map.of(
+                0, 1.0,
+                8, 0.050813274815461475,
+                9, 0.03170569618466377,
+                12, 0.006794959489732219,
+                17, 0.0001293187012450632,
+                18, 3.8308812373753384e-05,
+                31, 3.0235114281192144e-07);
+        expected.forEach((pair, frequency) ->
+                assertEquals(frequency, yarn.frequency(pair, 64, 150_000), CLOSE * frequency, "pair " + pair));
+        // rounded ends turn pair 17 by 76 % more
+        double rounded = yarn.withTruncate(true).frequency(17, 64, 150_000);
+        assertEquals(0.00022794779579512524, rounded, CLOSE);
+        assertEquals(yarn, yarn.withBetas(32, 1).withAttentionFactor(yarn.attentionFactor()));
+    }
+
+    @Test
+    void magnitudesAreThoseOfThePaperAndOfDeepSeek() {
+        assertEquals(1, RopeScaling.Yarn.magnitude(1, 1));
+        assertEquals(1, RopeScaling.Yarn.magnitude(40, 0));
+        assertEquals(1.3688879454113936, RopeScaling.Yarn.magnitude(40, 1), 1e-15);
+        fails("mscale: -1.0; expected a finite number of at least 0.0", () -> RopeScaling.Yarn.magnitude(2, -1));
+    }
+
+    /** Session files of version 1 hold this text. */
+    @Test
+    void aYarnIsNamedAsInFilesOfSessions() {
+        RopeScaling.Yarn yarn = new RopeScaling.Yarn(16, 4096, 32, 1, 1.25);
+        String text = "Yarn[factor=16.0, originalContext=4096, betaFast=32.0, betaSlow=1.0, attentionFactor=1.25";
+        assertEquals(text + "]", yarn.toString());
+        assertEquals(text + ", truncate=false]", yarn.withTruncate(false).toString());
     }
 
     @Test
