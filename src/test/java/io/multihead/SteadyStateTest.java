@@ -23,6 +23,7 @@ import io.multihead.gemm.Activation;
 import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
+import io.multihead.gemm.WeightFormat;
 import io.multihead.position.Rope;
 import io.multihead.position.RopeSections;
 import io.multihead.position.TokenAngles;
@@ -99,6 +100,25 @@ class SteadyStateTest {
             settles("packed gemm", () -> Gemm.multiply(threads, a, packed, c, GemmOptions.DEFAULT));
             settles("softmax", () -> Softmax.forward(serial, c, c, null, AttentionOptions.DEFAULT));
             settles("softmax backward", () -> Softmax.backward(serial, c, c2, c2, AttentionOptions.DEFAULT));
+        }
+    }
+
+    /** One row reads narrow weights as they are, and many read them widened. */
+    @Test
+    void warmProductsOfEveryWeightFormatAllocateNothing() {
+        try (Arena arena = Arena.ofShared();
+                Compute serial = Compute.serial();
+                Compute threads = Compute.threads(2)) {
+            Tensor wide = Tensor.allocate(arena, DType.F32, Shape.of(768, 768));
+            Tensor rows = Tensor.allocate(arena, DType.F32, Shape.of(20, 768));
+            Tensor rows2 = Tensor.allocate(arena, DType.F32, Shape.of(20, 768));
+            Tensor row = rows.slice(0, 0, 1);
+            Tensor row2 = rows2.slice(0, 0, 1);
+            for (WeightFormat format : WeightFormat.values()) {
+                PackedWeights weights = PackedWeights.of(wide, format, arena);
+                settles("one row by " + format, () -> Gemm.multiply(threads, row, weights, row2, GemmOptions.DEFAULT));
+                settles("rows by " + format, () -> Gemm.multiply(serial, rows, weights, rows2, GemmOptions.DEFAULT));
+            }
         }
     }
 

@@ -7,6 +7,7 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.NativeMemory;
 import io.multihead.internal.gemm.PackedMatrix;
 import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.layout.PanelFormat;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -21,8 +22,8 @@ import java.nio.file.StandardOpenOption;
  *
  * <pre>
  *  offset  0  magic "MHPANELS"
- *          8  int   version
- *         12  int   bytes of an element, f32: 4
+ *          8  int   version: 2
+ *         12  int   format, the number of {@link WeightFormat#code}
  *         16  int   columns of a panel
  *         20  int   rows of a depth block (KC)
  *         24  long  inputs
@@ -30,7 +31,7 @@ import java.nio.file.StandardOpenOption;
  *         40  zeros up to 4096
  * </pre>
  *
- * Numbers are little-endian.
+ * Numbers are little-endian. Version 1 has f32 panels alone, and the bytes of an element, 4, where version 2 has the format.
  */
 final class PackedFile {
     /** Bytes of the header: a page, so that panels begin on a cache line however the file is mapped. */
@@ -39,7 +40,8 @@ final class PackedFile {
     private static final long MAGIC = ByteBuffer.wrap(new byte[] {'M', 'H', 'P', 'A', 'N', 'E', 'L', 'S'})
             .order(ByteOrder.LITTLE_ENDIAN)
             .getLong();
-    private static final int VERSION = 1;
+    private static final int VERSION = 2;
+    private static final int FIRST_VERSION = 1;
 
     private PackedFile() {}
 
@@ -56,7 +58,7 @@ final class PackedFile {
                 .order(ByteOrder.LITTLE_ENDIAN)
                 .putLong(MAGIC)
                 .putInt(VERSION)
-                .putInt(Float.BYTES)
+                .putInt(WeightFormat.of(matrix.format()).code)
                 .putInt(Lanes.PANEL)
                 .putInt(KC)
                 .putLong(matrix.k())
@@ -87,16 +89,26 @@ final class PackedFile {
         }
         header.rewind();
         requireField("magic", header.getLong(), MAGIC);
-        requireField("version", header.getInt(), VERSION);
-        requireField("element bytes", header.getInt(), Float.BYTES);
+        PanelFormat format = format(header.getInt(), header.getInt());
         requireField("panel columns", header.getInt(), Lanes.PANEL);
         requireField("block rows", header.getInt(), KC);
         long inputs = header.getLong();
         long outputs = header.getLong();
-        requireSizes(inputs, outputs, size);
+        requireSizes(format, inputs, outputs, size);
         requireZeros(header);
         MemorySegment panels = channel.map(FileChannel.MapMode.READ_ONLY, HEADER, size - HEADER, arena);
-        return PackedMatrix.in(panels, inputs, (int) outputs);
+        return PackedMatrix.in(format, panels, inputs, (int) outputs);
+    }
+
+    private static PanelFormat format(int version, int field) {
+        if (version == FIRST_VERSION) {
+            requireField("element bytes", field, Float.BYTES);
+            return PanelFormat.F32;
+        }
+        if (version != VERSION) {
+            throw Checks.fail("version", String.valueOf(version), "expected " + FIRST_VERSION + " or " + VERSION);
+        }
+        return WeightFormat.ofCode(field).panels;
     }
 
     private static void requireField(String field, long actual, long expected) {
@@ -120,14 +132,14 @@ final class PackedFile {
     }
 
     /** Fails unless the panels of the sizes are what follows the header, whatever numbers it holds. */
-    private static void requireSizes(long inputs, long outputs, long size) {
-        PackedMatrix.requireSizes(inputs, outputs);
-        long expected = HEADER + PackedMatrix.bytes(inputs, outputs);
+    private static void requireSizes(PanelFormat format, long inputs, long outputs, long size) {
+        PackedMatrix.requireSizes(format, inputs, outputs);
+        long expected = HEADER + PackedMatrix.bytes(format, inputs, outputs);
         if (size != expected) {
             throw Checks.fail(
                     "file",
                     size + " bytes",
-                    "expected " + expected + " for " + inputs + " inputs and " + outputs + " outputs");
+                    "expected " + expected + " for " + inputs + " inputs and " + outputs + " outputs in " + format);
         }
     }
 }

@@ -6,16 +6,19 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.VectorApiCheck;
 import io.multihead.internal.gemm.PackedMatrix;
 import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.layout.PanelFormat;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
+import java.util.Locale;
 
 /**
- * A right operand that is packed once for many multiplications: a copy of the weights as f32 panels in native memory, 4 bytes per
- * element, columns rounded up to a multiple of 32. The memory is that of an arena, which the caller closes once nobody multiplies
+ * A right operand that is packed once for many multiplications: a copy of the weights as panels in native memory, in one of the
+ * formats of {@link WeightFormat}, columns rounded up to a multiple of 32. The memory is that of an arena, which the caller closes once nobody multiplies
  * with the weights any more; or, where none is given, the garbage collector frees it, and the JVM's limit of direct memory holds
  * ({@code -XX:MaxDirectMemorySize}, else {@code -Xmx}).
  *
@@ -24,7 +27,7 @@ import java.nio.file.Path;
  * of the library may use another, and then refuses the file.
  *
  * <p>Immutable, thread-safe, and independent of the tensor that it was made from. Multiplying with it gives the same bits as
- * multiplying with the tensor.
+ * multiplying with the tensor, rounded to the format first where that is narrower.
  */
 public final class PackedWeights {
     private final PackedMatrix matrix;
@@ -59,17 +62,34 @@ public final class PackedWeights {
      * @throws OutOfMemoryError if the system has too little memory
      */
     public static PackedWeights of(Tensor matrix, Arena arena) {
+        return of(matrix, WeightFormat.F32, arena);
+    }
+
+    /**
+     * Packs a matrix in a format, rounding each element to the nearest of the format, ties to even; one of f64 to f32 first. Nothing is
+     * lost where the matrix has the format's type. The weights must not be used once the arena is closed.
+     *
+     * @param matrix {@code [inputs, outputs]}, any element type and strides
+     * @param format how elements are stored
+     * @param arena allocates native memory; a shared one if several threads are to multiply
+     * @return the packed copy
+     * @throws IllegalArgumentException if the matrix has not two axes, 512 of its rows have more than 2^31 elements, it has more than
+     *     2^40 rows, or the format is F16 and an element is not finite in it
+     * @throws OutOfMemoryError if the system has too little memory
+     */
+    public static PackedWeights of(Tensor matrix, WeightFormat format, Arena arena) {
         VectorApiCheck.requireVectorModule();
         if (Checks.notNull(matrix, "matrix").rank() != 2) {
             throw Checks.fail("matrix", "shape " + matrix.shape(), "expected two axes [inputs, outputs]");
         }
+        PanelFormat panels = Checks.notNull(format, "format").panels;
         Checks.notNull(arena, "arena");
         if (matrix.dim(1) > PackedMatrix.MOST_COLUMNS) {
             throw Checks.fail(
                     "matrix", "shape " + matrix.shape(), "expected at most " + PackedMatrix.MOST_COLUMNS + " columns");
         }
-        PackedMatrix.requireSizes(matrix.dim(0), matrix.dim(1));
-        return new PackedWeights(PackedMatrix.of(matrix, arena));
+        PackedMatrix.requireSizes(panels, matrix.dim(0), matrix.dim(1));
+        return new PackedWeights(PackedMatrix.of(panels, matrix, arena));
     }
 
     /**
@@ -102,27 +122,40 @@ public final class PackedWeights {
     }
 
     /**
-     * Names how panels are stored, for files that hold {@link #panels()}: panels of another layout are other numbers. Not a constant,
+     * Names how f32 panels are stored, for files that hold {@link #panels()}: panels of another layout are other numbers. Not a constant,
      * which compilers would copy into classes that may run with a later version.
      *
      * @return a text without line breaks
      */
     public static String layout() {
-        return "f32 panels of " + Lanes.PANEL + " columns, depth blocks of " + KC + " rows";
+        return layout(WeightFormat.F32);
+    }
+
+    /**
+     * Names how panels of a format are stored, as {@link #layout()} does.
+     *
+     * @param format the format
+     * @return a text without line breaks
+     */
+    public static String layout(WeightFormat format) {
+        String elements = Checks.notNull(format, "format").name().toLowerCase(Locale.ROOT);
+        return elements + " panels of " + Lanes.PANEL + " columns, depth blocks of " + KC + " rows";
     }
 
     /**
      * Returns the panels, for a file that holds more than one matrix or anything else beside it; {@link #ofPanels}
      * takes them back. Such a file should also hold {@link #layout}.
      *
-     * @return one axis of {@link #panelElements} f32 elements, read-only: the memory that products read
+     * @return one axis of {@link #panelElements} elements of the format's type, read-only: the memory that products read
      */
     public Tensor panels() {
-        return Tensor.view(matrix.segment().asReadOnly(), DType.F32, Shape.of(panelElements(inputs(), outputs())));
+        WeightFormat format = format();
+        Shape shape = Shape.of(panelElements(format, inputs(), outputs()));
+        return Tensor.view(matrix.segment().asReadOnly(), format.dtype, shape);
     }
 
     /**
-     * Returns the number of elements that panels take.
+     * Returns the number of elements that f32 panels take.
      *
      * @param inputs rows of the matrix
      * @param outputs columns of the matrix
@@ -130,12 +163,26 @@ public final class PackedWeights {
      * @throws IllegalArgumentException if a size is negative or more than a matrix can have, or the panels would have 2^62 bytes or more
      */
     public static long panelElements(long inputs, long outputs) {
-        PackedMatrix.requireSizes(inputs, outputs);
-        return PackedMatrix.bytes(inputs, outputs) / Float.BYTES;
+        return panelElements(WeightFormat.F32, inputs, outputs);
     }
 
     /**
-     * Returns weights whose panels exist already, as {@link #panels()} gave them, without a copy.
+     * Returns the number of elements of {@link #panels()}, as {@link #panelElements(long, long)} does for f32.
+     *
+     * @param format the format
+     * @param inputs rows of the matrix
+     * @param outputs columns of the matrix
+     * @return the number of elements
+     * @throws IllegalArgumentException if a size is negative or more than a matrix can have, or the panels would have 2^62 bytes or more
+     */
+    public static long panelElements(WeightFormat format, long inputs, long outputs) {
+        PanelFormat panels = Checks.notNull(format, "format").panels;
+        PackedMatrix.requireSizes(panels, inputs, outputs);
+        return PackedMatrix.bytes(panels, inputs, outputs) / format.dtype.bytes();
+    }
+
+    /**
+     * Returns weights whose f32 panels exist already, as {@link #panels()} gave them, without a copy.
      *
      * @param panels one axis of {@link #panelElements} f32 elements in native memory that begins on a multiple of 64 bytes, as all panels
      *     do that are the first tensors of a mapped file by {@link io.multihead.format.Safetensors#write}; not changed while the weights
@@ -146,18 +193,53 @@ public final class PackedWeights {
      * @throws IllegalArgumentException if the sizes do not fit the panels, or their memory is another
      */
     public static PackedWeights ofPanels(Tensor panels, long inputs, long outputs) {
+        return ofPanels(panels, WeightFormat.F32, inputs, outputs);
+    }
+
+    /**
+     * Returns weights whose panels exist already, as {@link #panels()} gave them, without a copy. What is not finite in F16 panels
+     * gives other numbers in a product of a few rows than in one of many.
+     *
+     * @param panels one axis of {@link #panelElements} elements of the format's type, as in {@link #ofPanels(Tensor, long, long)}
+     * @param format how elements are stored
+     * @param inputs rows of the matrix
+     * @param outputs columns of the matrix
+     * @return weights that read this memory
+     * @throws IllegalArgumentException if the sizes do not fit the panels, or their memory is another
+     */
+    public static PackedWeights ofPanels(Tensor panels, WeightFormat format, long inputs, long outputs) {
         VectorApiCheck.requireVectorModule();
         Checks.notNull(panels, "panels");
-        Shape expected = Shape.of(panelElements(inputs, outputs));
-        if (panels.dtype() != DType.F32 || !panels.isDense() || !panels.shape().equals(expected)) {
+        DType dtype = Checks.notNull(format, "format").dtype;
+        Shape expected = Shape.of(panelElements(format, inputs, outputs));
+        if (panels.dtype() != dtype || !panels.isDense() || !panels.shape().equals(expected)) {
             throw Checks.fail(
                     "panels",
                     panels.toString(),
-                    "expected dense F32 " + expected + " for " + inputs + " inputs and " + outputs + " outputs");
+                    "expected dense " + dtype + " " + expected + " for " + inputs + " inputs and " + outputs
+                            + " outputs");
         }
-        long bytes = expected.elements() * Float.BYTES;
-        return new PackedWeights(
-                PackedMatrix.in(panels.memory().asSlice(panels.offset() * Float.BYTES, bytes), inputs, (int) outputs));
+        long bytes = expected.elements() * dtype.bytes();
+        MemorySegment memory = panels.memory().asSlice(panels.offset() * dtype.bytes(), bytes);
+        return new PackedWeights(PackedMatrix.in(format.panels, memory, inputs, (int) outputs));
+    }
+
+    /**
+     * Returns how elements are stored.
+     *
+     * @return the format
+     */
+    public WeightFormat format() {
+        return WeightFormat.of(matrix.format());
+    }
+
+    /**
+     * Returns how much memory the weights take.
+     *
+     * @return bytes of native memory
+     */
+    public long bytes() {
+        return matrix.segment().byteSize();
     }
 
     /**

@@ -23,6 +23,7 @@ import io.multihead.format.Safetensors;
 import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
+import io.multihead.gemm.WeightFormat;
 import io.multihead.nn.CrossEntropy;
 import io.multihead.nn.Embedding;
 import io.multihead.nn.Gelu;
@@ -166,6 +167,7 @@ final class ValidCalls {
                         GemmOptions.DEFAULT.withBias(t(m, 2))),
                 m -> ValidCall.of(PackedWeights.class, "of", t(m, 4, 2)),
                 m -> ValidCall.of(PackedWeights.class, "of", t(m, 4, 2), Arena.ofAuto()),
+                m -> ValidCall.of(PackedWeights.class, "of", t(m, 4, 2), WeightFormat.BF16, Arena.ofAuto()),
                 m -> ValidCall.on(rope(), "apply", CPU, k(m), k(m), 5L),
                 m -> ValidCall.on(rope(), "apply", CPU, k(m), k(m), new long[] {3, 1, 2}),
                 m -> ValidCall.on(rope(), "apply", new float[8], 2, 5L),

@@ -13,6 +13,7 @@ import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.net.URISyntaxException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
@@ -204,8 +205,10 @@ class PackedFileTest {
     @ParameterizedTest
     @CsvSource({
         "0, 5, magic",
-        "8, 2, version",
-        "12, 2, element bytes",
+        "8, 3, version",
+        "12, -1, format",
+        "12, 100, format",
+        "12, 2, file",
         "16, 64, panel columns",
         "20, 256, block rows",
         "24, 41, file",
@@ -222,6 +225,32 @@ class PackedFileTest {
         ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).putInt(at, number);
         Files.write(file, bytes);
         assertRefused(file, field + ": ");
+    }
+
+    /** A file of version 1, which held f32 panels alone, as the library wrote it before there were formats. */
+    @Test
+    void aFileOfTheFirstVersionIsRead() throws IOException, URISyntaxException {
+        Path file = Path.of(
+                PackedFileTest.class.getResource("/packed/version1.panels").toURI());
+        float[] numbers = new float[7 * 35];
+        for (int i = 0; i < numbers.length; i++) {
+            numbers[i] = (i - 100) / 8f;
+        }
+        Tensor a = random(3, 7);
+        Tensor expected = random(3, 35);
+        Tensor actual = random(3, 35);
+        try (Arena arena = Arena.ofConfined()) {
+            PackedWeights mapped = PackedWeights.map(file, arena);
+            assertEquals(WeightFormat.F32, mapped.format());
+            Gemm.multiply(Compute.serial(), a, Tensor.of(numbers, 7, 35), expected, GemmOptions.DEFAULT);
+            Gemm.multiply(Compute.serial(), a, mapped, actual, GemmOptions.DEFAULT);
+        }
+        assertArrayEquals(expected.toArray(), actual.toArray());
+        byte[] wider = Files.readAllBytes(file);
+        wider[12] = 2;
+        Path changed = folder.resolve("changed");
+        Files.write(changed, wider);
+        assertRefused(changed, "element bytes: 2; expected 4");
     }
 
     /** Bytes that no field has. */

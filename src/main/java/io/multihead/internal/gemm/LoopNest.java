@@ -29,7 +29,7 @@ import java.util.Arrays;
  *           ic over m by TASK_ROWS     tasks of the strip, in all batches                    by {@link TaskGrid})
  *  loop 4     pc over k by KC            B~ = panels of B[pc.., jc..], kept from task to task where they fit
  *  loop 3       ir over rows by MC         A~ = rows of A[ic + ir.., pc..]
- *  loop 2         jr over columns by NR      {@link MacroKernel#multiply}
+ *  loop 2         jr over columns by NR      {@link WeightKernel#multiply}
  *  loop 1           ir over MC by MR           one tile: k multiplications for each element of C, in ascending order
  * </pre>
  *
@@ -39,7 +39,7 @@ public final class LoopNest {
     private static final long NO_CALL = -1;
 
     private final Scratch memory;
-    private final MacroKernel macroKernel;
+    private final WeightKernel kernel;
     private final PanelPacker panelPacker;
     private final StridedBlock block = new StridedBlock();
     private final Panels right = new Panels();
@@ -66,7 +66,7 @@ public final class LoopNest {
     /** Allocates its buffers from {@code memory} on first use. */
     public LoopNest(Scratch memory) {
         this.memory = memory;
-        macroKernel = new MacroKernel(memory);
+        kernel = new WeightKernel(memory);
         panelPacker = new PanelPacker(memory);
     }
 
@@ -75,7 +75,7 @@ public final class LoopNest {
         try {
             compute(p, grid, packer, task);
         } finally {
-            macroKernel.release();
+            kernel.release();
             right.clear();
             block.clear();
         }
@@ -96,8 +96,8 @@ public final class LoopNest {
             for (int ir = 0; ir < m; ir += MC) { // loop 3
                 int mc = Math.min(MC, m - ir);
                 packer.read(block.matrix(p.a(), a, ic + ir, pc), mc, kc, packedA, 0, ROW);
-                macroKernel.left(packedA, 0).right(right).into(sums, ir * ldc, ldc);
-                macroKernel.multiply(mc, n, kc, pc > 0); // loops 2 and 1
+                kernel.left(packedA).right(right).into(sums, ir * ldc, ldc);
+                kernel.multiply(mc, n, kc, pc > 0); // loops 2 and 1
                 if (pc + kc == p.k) {
                     finish(p, packer, batch, ic, jc, ir, mc, n);
                 }

@@ -11,6 +11,7 @@ import static io.multihead.internal.kernel.Lanes.ROW;
 import static io.multihead.internal.kernel.MicroKernel.MR_SMALL;
 
 import io.multihead.internal.base.WarmUp;
+import io.multihead.internal.kernel.Int8Panels;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.MicroKernel;
 import io.multihead.internal.kernel.TileSums;
@@ -113,7 +114,7 @@ public final class MacroKernel {
      *
      * @param m rows of A and C
      * @param n columns of C; B has as many, rounded up to whole panels
-     * @param k columns of A, rows of B; at most {@link MicroKernel#MAX_CHAIN} where B is not F32, since those tiles have one chain
+     * @param k columns of A, rows of B; at most {@link MicroKernel#MAX_CHAIN} where B is INT8, whose tile has one chain
      */
     public void multiply(int m, int n, int k, boolean addToC) {
         int paired = m == 1 && k >= PAIR_DEPTH && b.format() == PanelFormat.F32 ? multiplyPairs(n, k, addToC) : 0;
@@ -256,7 +257,7 @@ public final class MacroKernel {
         if (rows == 1 && apart == HALF) {
             return 1;
         }
-        return inTilesOfFour(rows) ? MR_SMALL : MR;
+        return inTilesOfFour(rows) || b.format() != PanelFormat.F32 ? MR_SMALL : MR;
     }
 
     private static boolean inTilesOfFour(int rows) {
@@ -279,11 +280,11 @@ public final class MacroKernel {
         PanelFormat format = b.format();
         if (format == PanelFormat.INT8) {
             float[] scales = b.isScaled() ? b.scales() : ONES;
-            MicroKernel.quads4(a, from, b.segment(), panel, scales, b.scaleAt(), k, to, t0, stride);
+            Int8Panels.tile4(a, from, b.segment(), panel, scales, b.scaleAt(), k, to, t0, stride);
         } else if (format != PanelFormat.F32 && mr == 1) {
-            MicroKernel.halves1(a, from, b.segment(), panel, format.halves(), k, to, t0);
+            format.halves().tile1(a, from, b.segment(), panel, k, chain, to, t0);
         } else if (format != PanelFormat.F32) {
-            MicroKernel.halves4(a, from, b.segment(), panel, format.halves(), k, to, t0, stride);
+            format.halves().tile4(a, from, b.segment(), panel, k, chain, to, t0, stride);
         } else {
             floatTile(mr, from, panel, k, chain, to, t0, stride);
         }

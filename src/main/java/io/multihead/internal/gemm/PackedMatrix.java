@@ -9,13 +9,14 @@ import io.multihead.internal.layout.PanelFormat;
 import io.multihead.internal.layout.PanelMemory;
 import io.multihead.internal.layout.PanelPacker;
 import io.multihead.internal.layout.Panels;
+import io.multihead.internal.layout.RoundingPacker;
 import io.multihead.internal.layout.Scratch;
 import io.multihead.internal.layout.StridedBlock;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
-/** All of B as F32 panels: the depth blocks of {@link Blocking#KC} rows one after another in one memory. Immutable. */
+/** All of B as panels of one format: the depth blocks of {@link Blocking#KC} rows one after another in one memory. Immutable. */
 public final class PackedMatrix {
     /** A depth block of whole panels is addressed by {@code int}. */
     public static final long MOST_COLUMNS = Checks.MAX_ARRAY_LENGTH / KC - (Lanes.PANEL - 1);
@@ -26,32 +27,40 @@ public final class PackedMatrix {
     /** So that bytes of panels with those of a header before them are a {@code long}. */
     private static final long MOST_BYTES = Long.MAX_VALUE / 2;
 
+    private final PanelFormat format;
     private final long k;
     private final int n;
     private final MemorySegment memory;
     private final PanelMemory[] blocks;
 
-    private PackedMatrix(long k, int n, MemorySegment memory) {
+    private PackedMatrix(PanelFormat format, long k, int n, MemorySegment memory) {
+        this.format = format;
         this.k = k;
         this.n = n;
         this.memory = memory;
         blocks = new PanelMemory[blocks(k, n)];
         for (int i = 0; i < blocks.length; i++) {
             long pc = (long) i * KC;
-            MemorySegment block = memory.asSlice(bytes(pc, n), bytes(Math.min(KC, k - pc), n));
-            blocks[i] = PanelMemory.of(PanelFormat.F32, block, "panels");
+            MemorySegment block = memory.asSlice(bytes(format, pc, n), bytes(format, Math.min(KC, k - pc), n));
+            blocks[i] = PanelMemory.of(format, block, "panels");
         }
     }
 
-    /** Fails unless a matrix can have so many rows and columns. */
-    public static void requireSizes(long inputs, long outputs) {
+    /** Fails unless a matrix of a format can have so many rows and columns. */
+    public static void requireSizes(PanelFormat format, long inputs, long outputs) {
         if (inputs < 0 || inputs > MOST_ROWS) {
             throw Checks.fail("inputs", String.valueOf(inputs), "expected 0 to " + MOST_ROWS);
         }
         if (outputs < 0 || outputs > MOST_COLUMNS) {
             throw Checks.fail("outputs", String.valueOf(outputs), "expected 0 to " + MOST_COLUMNS);
         }
-        long row = bytes(1, outputs);
+        if (inputs % format.blockRows() != 0) {
+            throw Checks.fail(
+                    "inputs",
+                    String.valueOf(inputs),
+                    "expected a multiple of " + format.blockRows() + ", the block of " + format);
+        }
+        long row = bytes(PanelFormat.F32, 1, outputs); // no format has more
         if (row > 0 && inputs > MOST_BYTES / row) {
             throw Checks.fail(
                     "inputs",
@@ -60,27 +69,37 @@ public final class PackedMatrix {
         }
     }
 
-    /** Packs a matrix {@code [k, n]}, of which {@link Blocking#KC} rows have 2^31 elements at most and {@code k / KC} fits an int. */
-    public static PackedMatrix of(Tensor matrix, Arena arena) {
+    /**
+     * Packs a matrix {@code [k, n]} of sizes that {@link #requireSizes} accepts, rounding each element to the format.
+     *
+     * @throws IllegalArgumentException if the format is F16 and an element is not finite in it; the message begins with "matrix"
+     */
+    public static PackedMatrix of(PanelFormat format, Tensor matrix, Arena arena) {
         long k = matrix.dim(0);
         int n = (int) matrix.dim(1);
-        PackedMatrix packed = new PackedMatrix(k, n, PanelMemory.segment(arena, bytes(k, n)));
+        PackedMatrix packed = new PackedMatrix(format, k, n, PanelMemory.segment(arena, bytes(format, k, n)));
         try (Scratch memory = new Scratch()) {
             Packer packer = new Packer(memory);
             PanelPacker panelPacker = PanelPacker.ofWeights(memory);
+            RoundingPacker rounding = new RoundingPacker(memory, packer, panelPacker);
             StridedBlock block = new StridedBlock();
             for (int i = 0; i < packed.blocks.length; i++) {
                 long pc = (long) i * KC;
                 int kc = (int) Math.min(KC, k - pc);
-                panelPacker.pack(packer, block.matrix(matrix, matrix.offset(), pc, 0), kc, n, packed.blocks[i], 0);
+                block.matrix(matrix, matrix.offset(), pc, 0);
+                if (format == PanelFormat.F32) {
+                    panelPacker.pack(packer, block, kc, n, packed.blocks[i], 0);
+                } else {
+                    rounding.pack(block, kc, n, packed.blocks[i], pc);
+                }
             }
         }
         return packed;
     }
 
     /** Returns the matrix whose panels, all blocks in order, are in memory of the caller's, which must have their size. */
-    public static PackedMatrix in(MemorySegment panels, long k, int n) {
-        return new PackedMatrix(k, n, panels);
+    public static PackedMatrix in(PanelFormat format, MemorySegment panels, long k, int n) {
+        return new PackedMatrix(format, k, n, panels);
     }
 
     /** Returns the number of depth blocks: none without columns, whose rows take no memory and may be as many as a file says. */
@@ -88,10 +107,14 @@ public final class PackedMatrix {
         return n == 0 ? 0 : (int) Math.ceilDiv(k, (long) KC);
     }
 
-    /** Returns the bytes of the panels of {@code k} rows and {@code n} columns. */
-    public static long bytes(long k, long n) {
-        long columns = Math.ceilDiv(n, (long) Lanes.PANEL) * Lanes.PANEL;
-        return k * columns * Float.BYTES;
+    /** Returns the bytes of the panels of {@code k} rows, whole blocks of the format, and {@code n} columns. */
+    public static long bytes(PanelFormat format, long k, long n) {
+        return format.bytes(k, Math.ceilDiv(n, (long) Lanes.PANEL));
+    }
+
+    /** Returns how elements are stored. */
+    public PanelFormat format() {
+        return format;
     }
 
     /** Returns the memory of all panels. */
@@ -116,6 +139,6 @@ public final class PackedMatrix {
      * @param jc first column, a multiple of {@link Blocking#NR}
      */
     public void block(long pc, int kc, long jc, Panels to) {
-        to.set(blocks[(int) (pc / KC)], (int) jc * kc, PanelFormat.F32.panelSize(kc));
+        to.set(blocks[(int) (pc / KC)], (int) jc * kc, format.panelSize(kc));
     }
 }

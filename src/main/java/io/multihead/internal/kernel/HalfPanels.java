@@ -7,6 +7,7 @@ import static io.multihead.internal.kernel.Lanes.FLOATS;
 import static io.multihead.internal.kernel.Lanes.HALF;
 import static io.multihead.internal.kernel.Lanes.INTS;
 import static io.multihead.internal.kernel.Lanes.PANEL;
+import static io.multihead.internal.kernel.Lanes.ROW;
 
 import io.multihead.internal.base.NativeMemory;
 import io.multihead.tensor.DType;
@@ -29,15 +30,18 @@ import jdk.incubator.vector.VectorOperators;
 public final class HalfPanels {
     private static final int EXPONENT = 0x7f800000;
 
+    /** Bytes of a row of a panel. */
+    private static final long ROW_BYTES = HALF * WORD;
+
     /** Panels of bf16. No exponent is special: the bit named so is one that the mask clears. */
     public static final HalfPanels BF16 = new HalfPanels(0, 0xffff0000, 1f, 1);
 
     /** Panels of f16. */
     public static final HalfPanels F16 = new HalfPanels(3, 0x8fffe000, 0x1p112f, 0x0f800000);
 
-    final int shift;
-    final int mask;
-    final float factor;
+    private final int shift;
+    private final int mask;
+    private final float factor;
     /** Exponent of infinity and NaN after shift and mask, which the factor would make finite. */
     private final int special;
 
@@ -83,5 +87,118 @@ public final class HalfPanels {
             int old = memory.get(ValueLayout.JAVA_INT, word);
             memory.set(ValueLayout.JAVA_INT, word, old & ~(0xffff << up) | (bits & 0xffff) << up);
         }
+    }
+
+    /**
+     * Computes C = A * B for four rows and two vectors, half a panel apart, of one panel, summed in chains of {@code chain} multiply-adds.
+     * Reads four rows of A and stores four of C, whatever they hold. The same bits as {@link MicroKernel#tiles6} with the widened panel.
+     * Elements are widened in registers, so that loads from memory overlap with multiply-adds: with panels widened to an array first,
+     * decode took twice the time.
+     */
+    public void tile4(
+            float[] a, int a0, MemorySegment panels, long b0, int depth, int chain, float[] c, int c0, int ldc) {
+        MemorySegment b = NativeMemory.known(panels);
+        int step = MicroKernel.unknownOne(depth);
+        int up = shift;
+        IntVector masks = IntVector.broadcast(INTS, mask);
+        FloatVector factors = FloatVector.broadcast(FLOATS, factor);
+        FloatVector zero = FloatVector.zero(FLOATS);
+        FloatVector s00 = zero, s01 = zero;
+        FloatVector s10 = zero, s11 = zero;
+        FloatVector s20 = zero, s21 = zero;
+        FloatVector s30 = zero, s31 = zero;
+        for (int first = 0; first < depth; first += chain) {
+            int end = Math.min(depth, first + chain);
+            FloatVector c00 = zero, c01 = zero;
+            FloatVector c10 = zero, c11 = zero;
+            FloatVector c20 = zero, c21 = zero;
+            FloatVector c30 = zero, c31 = zero;
+            for (int k = first; k < end; k += step) {
+                IntVector words = IntVector.fromMemorySegment(INTS, b, b0 + k * ROW_BYTES, ORDER);
+                IntVector high = words.lanewise(VectorOperators.ASHR, up).and(masks);
+                FloatVector b0k = high.reinterpretAsFloats().mul(factors);
+                IntVector low = words.lanewise(VectorOperators.LSHL, 16)
+                        .lanewise(VectorOperators.ASHR, up)
+                        .and(masks);
+                FloatVector b1k = low.reinterpretAsFloats().mul(factors);
+                FloatVector x0 = FloatVector.broadcast(FLOATS, a[a0 + k]);
+                c00 = x0.fma(b0k, c00);
+                c01 = x0.fma(b1k, c01);
+                FloatVector x1 = FloatVector.broadcast(FLOATS, a[a0 + k + ROW]);
+                c10 = x1.fma(b0k, c10);
+                c11 = x1.fma(b1k, c11);
+                FloatVector x2 = FloatVector.broadcast(FLOATS, a[a0 + k + 2 * ROW]);
+                c20 = x2.fma(b0k, c20);
+                c21 = x2.fma(b1k, c21);
+                FloatVector x3 = FloatVector.broadcast(FLOATS, a[a0 + k + 3 * ROW]);
+                c30 = x3.fma(b0k, c30);
+                c31 = x3.fma(b1k, c31);
+            }
+            s00 = c00.add(s00);
+            s01 = c01.add(s01);
+            s10 = c10.add(s10);
+            s11 = c11.add(s11);
+            s20 = c20.add(s20);
+            s21 = c21.add(s21);
+            s30 = c30.add(s30);
+            s31 = c31.add(s31);
+        }
+        s00.intoArray(c, c0);
+        s01.intoArray(c, c0 + HALF);
+        s10.intoArray(c, c0 + ldc);
+        s11.intoArray(c, c0 + ldc + HALF);
+        s20.intoArray(c, c0 + 2 * ldc);
+        s21.intoArray(c, c0 + 2 * ldc + HALF);
+        s30.intoArray(c, c0 + 3 * ldc);
+        s31.intoArray(c, c0 + 3 * ldc + HALF);
+    }
+
+    /** Computes C = A * B as {@link #tile4} does, for one row: reads one row of A and stores one of C. */
+    public void tile1(float[] a, int a0, MemorySegment panels, long b0, int depth, int chain, float[] c, int c0) {
+        MemorySegment b = NativeMemory.known(panels);
+        int step = MicroKernel.unknownOne(depth);
+        int up = shift;
+        IntVector masks = IntVector.broadcast(INTS, mask);
+        FloatVector factors = FloatVector.broadcast(FLOATS, factor);
+        FloatVector zero = FloatVector.zero(FLOATS);
+        FloatVector s0 = zero, s1 = zero;
+        for (int first = 0; first < depth; first += chain) {
+            int end = Math.min(depth, first + chain);
+            FloatVector v0 = zero, v1 = zero;
+            for (int k = first; k < end; k += step) {
+                IntVector words = IntVector.fromMemorySegment(INTS, b, b0 + k * ROW_BYTES, ORDER);
+                IntVector high = words.lanewise(VectorOperators.ASHR, up).and(masks);
+                IntVector low = words.lanewise(VectorOperators.LSHL, 16)
+                        .lanewise(VectorOperators.ASHR, up)
+                        .and(masks);
+                FloatVector x = FloatVector.broadcast(FLOATS, a[a0 + k]);
+                v0 = x.fma(high.reinterpretAsFloats().mul(factors), v0);
+                v1 = x.fma(low.reinterpretAsFloats().mul(factors), v1);
+            }
+            s0 = v0.add(s0);
+            s1 = v1.add(s1);
+        }
+        s0.intoArray(c, c0);
+        s1.intoArray(c, c0 + HALF);
+    }
+
+    /**
+     * Rounds {@code count} whole rows of 32 floats to rows of one panel, without vectors: weights are packed when a program starts.
+     *
+     * @param words room for the words of the rows, 16 each
+     * @param at offset of the first row in bytes
+     */
+    public void store(float[] rows, int count, int[] words, MemorySegment panels, long at) {
+        boolean isBf16 = this == BF16;
+        for (int row = 0; row < count; row++) {
+            for (int i = 0; i < HALF; i++) {
+                float left = rows[row * PANEL + i];
+                float right = rows[row * PANEL + HALF + i];
+                int high = isBf16 ? DType.floatToBf16(left) : Float.floatToFloat16(left);
+                int low = isBf16 ? DType.floatToBf16(right) : Float.floatToFloat16(right);
+                words[row * HALF + i] = high << 16 | low & 0xffff;
+            }
+        }
+        MemorySegment.copy(words, 0, panels, ValueLayout.JAVA_INT, at, count * HALF);
     }
 }

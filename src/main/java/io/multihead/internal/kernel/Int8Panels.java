@@ -4,7 +4,9 @@ import static io.multihead.internal.base.NativeMemory.ORDER;
 import static io.multihead.internal.base.NativeMemory.WORD;
 import static io.multihead.internal.kernel.Lanes.COUNT;
 import static io.multihead.internal.kernel.Lanes.FLOATS;
+import static io.multihead.internal.kernel.Lanes.HALF;
 import static io.multihead.internal.kernel.Lanes.PANEL;
+import static io.multihead.internal.kernel.Lanes.ROW;
 
 import io.multihead.internal.base.NativeMemory;
 import java.lang.foreign.MemorySegment;
@@ -24,7 +26,10 @@ public final class Int8Panels {
     /** Rows that are interleaved. */
     public static final int ROWS = 4;
 
-    static final VectorSpecies<Byte> BYTES = FLOATS.withLanes(byte.class);
+    private static final VectorSpecies<Byte> BYTES = FLOATS.withLanes(byte.class);
+
+    /** Bytes of four rows of half a panel. */
+    private static final long HALF_BYTES = HALF * WORD;
 
     private Int8Panels() {}
 
@@ -64,5 +69,65 @@ public final class Int8Panels {
             int to = (row / ROWS * PANEL + column) * ROWS + row % ROWS;
             memory.set(ValueLayout.JAVA_BYTE, to, (byte) from[start + i]);
         }
+    }
+
+    /**
+     * Computes C = A * B in one chain for four rows and two vectors, half a panel apart, of an int8 panel, each row of
+     * which is multiplied by its own scale first. Reads four rows of A and stores four of C, whatever they hold. The same bits as
+     * {@link MicroKernel#tiles6} with the widened panel only for {@code depth <= chain}. From {@code depth} to the next multiple of four, A must be 0
+     * and scales finite, also times a byte, since these are multiplied too.
+     */
+    public static void tile4(
+            float[] a,
+            int a0,
+            MemorySegment panels,
+            long b0,
+            float[] scales,
+            int s0,
+            int depth,
+            float[] c,
+            int c0,
+            int ldc) {
+        MemorySegment b = NativeMemory.known(panels);
+        FloatVector zero = FloatVector.zero(FLOATS);
+        FloatVector c00 = zero, c01 = zero;
+        FloatVector c10 = zero, c11 = zero;
+        FloatVector c20 = zero, c21 = zero;
+        FloatVector c30 = zero, c31 = zero;
+        for (int quad = 0; quad < depth; quad += ROWS) {
+            long from = b0 + quad * (long) PANEL;
+            IntVector left = ByteVector.fromMemorySegment(BYTES, b, from, ORDER).reinterpretAsInts();
+            IntVector right = ByteVector.fromMemorySegment(BYTES, b, from + HALF_BYTES, ORDER)
+                    .reinterpretAsInts();
+            for (int row = 0; row < ROWS; row++) {
+                int k = quad + row;
+                int up = 8 * (ROWS - 1 - row);
+                FloatVector scale = FloatVector.broadcast(FLOATS, scales[s0 + k]);
+                IntVector l = left.lanewise(VectorOperators.LSHL, up).lanewise(VectorOperators.ASHR, 24);
+                FloatVector b0k = ((FloatVector) l.convertShape(VectorOperators.I2F, FLOATS, 0)).mul(scale);
+                IntVector r = right.lanewise(VectorOperators.LSHL, up).lanewise(VectorOperators.ASHR, 24);
+                FloatVector b1k = ((FloatVector) r.convertShape(VectorOperators.I2F, FLOATS, 0)).mul(scale);
+                FloatVector x0 = FloatVector.broadcast(FLOATS, a[a0 + k]);
+                c00 = x0.fma(b0k, c00);
+                c01 = x0.fma(b1k, c01);
+                FloatVector x1 = FloatVector.broadcast(FLOATS, a[a0 + k + ROW]);
+                c10 = x1.fma(b0k, c10);
+                c11 = x1.fma(b1k, c11);
+                FloatVector x2 = FloatVector.broadcast(FLOATS, a[a0 + k + 2 * ROW]);
+                c20 = x2.fma(b0k, c20);
+                c21 = x2.fma(b1k, c21);
+                FloatVector x3 = FloatVector.broadcast(FLOATS, a[a0 + k + 3 * ROW]);
+                c30 = x3.fma(b0k, c30);
+                c31 = x3.fma(b1k, c31);
+            }
+        }
+        c00.add(zero).intoArray(c, c0);
+        c01.add(zero).intoArray(c, c0 + HALF);
+        c10.add(zero).intoArray(c, c0 + ldc);
+        c11.add(zero).intoArray(c, c0 + ldc + HALF);
+        c20.add(zero).intoArray(c, c0 + 2 * ldc);
+        c21.add(zero).intoArray(c, c0 + 2 * ldc + HALF);
+        c30.add(zero).intoArray(c, c0 + 3 * ldc);
+        c31.add(zero).intoArray(c, c0 + 3 * ldc + HALF);
     }
 }

@@ -5,16 +5,12 @@ import static io.multihead.internal.base.NativeMemory.WORD;
 import static io.multihead.internal.kernel.Lanes.COUNT;
 import static io.multihead.internal.kernel.Lanes.FLOATS;
 import static io.multihead.internal.kernel.Lanes.HALF;
-import static io.multihead.internal.kernel.Lanes.INTS;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
 import io.multihead.internal.base.NativeMemory;
 import java.lang.foreign.MemorySegment;
-import jdk.incubator.vector.ByteVector;
 import jdk.incubator.vector.FloatVector;
-import jdk.incubator.vector.IntVector;
-import jdk.incubator.vector.VectorOperators;
 
 /**
  * The micro-kernel: rows of A times panels of B, as a sum of outer products. A is stored row by row, {@link Lanes#ROW} floats apart, and
@@ -57,7 +53,7 @@ public final class MicroKernel {
     /** Bytes from a vector of B to the next: to the second vector of {@link #tiles6} and {@link #tiles5}. */
     private static final long NEXT_BYTES = COUNT * WORD;
 
-    /** Bytes of half a row of B, after which tiles of one row have their second vector; and of a row of a panel of 16-bit elements. */
+    /** Bytes of half a row of B, after which tiles of one row have their second vector. */
     private static final long HALF_BYTES = HALF * WORD;
 
     private MicroKernel() {}
@@ -335,144 +331,10 @@ public final class MicroKernel {
     }
 
     /**
-     * Computes C = A * B in one chain for four rows and two vectors, half a panel apart, of a panel of {@link HalfPanels}. Reads four rows
-     * of A and stores four of C, whatever they hold. The same bits as {@link #tiles6} with the widened panel only for
-     * {@code depth <= chain}. Elements are widened in registers, so that loads from memory overlap with multiply-adds: with panels
-     * widened to an array first, decode took twice the time.
-     */
-    public static void halves4(
-            float[] a, int a0, MemorySegment panels, long b0, HalfPanels type, int depth, float[] c, int c0, int ldc) {
-        MemorySegment b = NativeMemory.known(panels);
-        int step = unknownOne(depth);
-        int shift = type.shift;
-        IntVector mask = IntVector.broadcast(INTS, type.mask);
-        FloatVector factor = FloatVector.broadcast(FLOATS, type.factor);
-        FloatVector zero = FloatVector.zero(FLOATS);
-        FloatVector c00 = zero, c01 = zero;
-        FloatVector c10 = zero, c11 = zero;
-        FloatVector c20 = zero, c21 = zero;
-        FloatVector c30 = zero, c31 = zero;
-        for (int k = 0; k < depth; k += step) {
-            IntVector words = IntVector.fromMemorySegment(INTS, b, b0 + k * HALF_BYTES, ORDER);
-            IntVector high = words.lanewise(VectorOperators.ASHR, shift).and(mask);
-            FloatVector b0k = high.reinterpretAsFloats().mul(factor);
-            IntVector low = words.lanewise(VectorOperators.LSHL, 16)
-                    .lanewise(VectorOperators.ASHR, shift)
-                    .and(mask);
-            FloatVector b1k = low.reinterpretAsFloats().mul(factor);
-            FloatVector x0 = FloatVector.broadcast(FLOATS, a[a0 + k]);
-            c00 = x0.fma(b0k, c00);
-            c01 = x0.fma(b1k, c01);
-            FloatVector x1 = FloatVector.broadcast(FLOATS, a[a0 + k + ROW]);
-            c10 = x1.fma(b0k, c10);
-            c11 = x1.fma(b1k, c11);
-            FloatVector x2 = FloatVector.broadcast(FLOATS, a[a0 + k + 2 * ROW]);
-            c20 = x2.fma(b0k, c20);
-            c21 = x2.fma(b1k, c21);
-            FloatVector x3 = FloatVector.broadcast(FLOATS, a[a0 + k + 3 * ROW]);
-            c30 = x3.fma(b0k, c30);
-            c31 = x3.fma(b1k, c31);
-        }
-        c00.add(zero).intoArray(c, c0);
-        c01.add(zero).intoArray(c, c0 + HALF);
-        c10.add(zero).intoArray(c, c0 + ldc);
-        c11.add(zero).intoArray(c, c0 + ldc + HALF);
-        c20.add(zero).intoArray(c, c0 + 2 * ldc);
-        c21.add(zero).intoArray(c, c0 + 2 * ldc + HALF);
-        c30.add(zero).intoArray(c, c0 + 3 * ldc);
-        c31.add(zero).intoArray(c, c0 + 3 * ldc + HALF);
-    }
-
-    /** Computes C = A * B as {@link #halves4} does, for one row: reads one row of A and stores one of C. */
-    public static void halves1(
-            float[] a, int a0, MemorySegment panels, long b0, HalfPanels type, int depth, float[] c, int c0) {
-        MemorySegment b = NativeMemory.known(panels);
-        int step = unknownOne(depth);
-        int shift = type.shift;
-        IntVector mask = IntVector.broadcast(INTS, type.mask);
-        FloatVector factor = FloatVector.broadcast(FLOATS, type.factor);
-        FloatVector zero = FloatVector.zero(FLOATS);
-        FloatVector v0 = zero, v1 = zero;
-        for (int k = 0; k < depth; k += step) {
-            IntVector words = IntVector.fromMemorySegment(INTS, b, b0 + k * HALF_BYTES, ORDER);
-            IntVector high = words.lanewise(VectorOperators.ASHR, shift).and(mask);
-            IntVector low = words.lanewise(VectorOperators.LSHL, 16)
-                    .lanewise(VectorOperators.ASHR, shift)
-                    .and(mask);
-            FloatVector x = FloatVector.broadcast(FLOATS, a[a0 + k]);
-            v0 = x.fma(high.reinterpretAsFloats().mul(factor), v0);
-            v1 = x.fma(low.reinterpretAsFloats().mul(factor), v1);
-        }
-        v0.add(zero).intoArray(c, c0);
-        v1.add(zero).intoArray(c, c0 + HALF);
-    }
-
-    /**
-     * Computes C = A * B in one chain for four rows and two vectors, half a panel apart, of a panel of {@link Int8Panels}, each row of
-     * which is multiplied by its own scale first. Reads four rows of A and stores four of C, whatever they hold. The same bits as
-     * {@link #tiles6} with the widened panel only for {@code depth <= chain}. From {@code depth} to the next multiple of four, A must be 0
-     * and scales finite, also times a byte, since these are multiplied too.
-     */
-    public static void quads4(
-            float[] a,
-            int a0,
-            MemorySegment panels,
-            long b0,
-            float[] scales,
-            int s0,
-            int depth,
-            float[] c,
-            int c0,
-            int ldc) {
-        MemorySegment b = NativeMemory.known(panels);
-        FloatVector zero = FloatVector.zero(FLOATS);
-        FloatVector c00 = zero, c01 = zero;
-        FloatVector c10 = zero, c11 = zero;
-        FloatVector c20 = zero, c21 = zero;
-        FloatVector c30 = zero, c31 = zero;
-        for (int quad = 0; quad < depth; quad += Int8Panels.ROWS) {
-            long from = b0 + quad * (long) PANEL;
-            IntVector left = ByteVector.fromMemorySegment(Int8Panels.BYTES, b, from, ORDER)
-                    .reinterpretAsInts();
-            IntVector right = ByteVector.fromMemorySegment(Int8Panels.BYTES, b, from + HALF_BYTES, ORDER)
-                    .reinterpretAsInts();
-            for (int row = 0; row < Int8Panels.ROWS; row++) {
-                int k = quad + row;
-                int up = 8 * (Int8Panels.ROWS - 1 - row);
-                FloatVector scale = FloatVector.broadcast(FLOATS, scales[s0 + k]);
-                IntVector l = left.lanewise(VectorOperators.LSHL, up).lanewise(VectorOperators.ASHR, 24);
-                FloatVector b0k = ((FloatVector) l.convertShape(VectorOperators.I2F, FLOATS, 0)).mul(scale);
-                IntVector r = right.lanewise(VectorOperators.LSHL, up).lanewise(VectorOperators.ASHR, 24);
-                FloatVector b1k = ((FloatVector) r.convertShape(VectorOperators.I2F, FLOATS, 0)).mul(scale);
-                FloatVector x0 = FloatVector.broadcast(FLOATS, a[a0 + k]);
-                c00 = x0.fma(b0k, c00);
-                c01 = x0.fma(b1k, c01);
-                FloatVector x1 = FloatVector.broadcast(FLOATS, a[a0 + k + ROW]);
-                c10 = x1.fma(b0k, c10);
-                c11 = x1.fma(b1k, c11);
-                FloatVector x2 = FloatVector.broadcast(FLOATS, a[a0 + k + 2 * ROW]);
-                c20 = x2.fma(b0k, c20);
-                c21 = x2.fma(b1k, c21);
-                FloatVector x3 = FloatVector.broadcast(FLOATS, a[a0 + k + 3 * ROW]);
-                c30 = x3.fma(b0k, c30);
-                c31 = x3.fma(b1k, c31);
-            }
-        }
-        c00.add(zero).intoArray(c, c0);
-        c01.add(zero).intoArray(c, c0 + HALF);
-        c10.add(zero).intoArray(c, c0 + ldc);
-        c11.add(zero).intoArray(c, c0 + ldc + HALF);
-        c20.add(zero).intoArray(c, c0 + 2 * ldc);
-        c21.add(zero).intoArray(c, c0 + 2 * ldc + HALF);
-        c30.add(zero).intoArray(c, c0 + 3 * ldc);
-        c31.add(zero).intoArray(c, c0 + 3 * ldc + HALF);
-    }
-
-    /**
      * Returns 1 for any k from 1 on, unknown to C2, which therefore unrolls no loop with this step. Tiles bound by memory gain, probably as a
      * prefetcher follows the stride of an instruction. One token, 32 heads of 128, 4096 keys: bf16 5.5 to 2.8 ms, f32 6.9 to 5.4 (Zen 4).
      */
-    private static int unknownOne(int k) {
+    static int unknownOne(int k) {
         return Math.min(1, k);
     }
 }

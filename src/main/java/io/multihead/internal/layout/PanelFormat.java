@@ -16,13 +16,13 @@ import io.multihead.tensor.DType;
  */
 public enum PanelFormat {
     /** f32, as every tile reads it. */
-    F32(Float.BYTES, 1, Float.MAX_VALUE),
+    F32(1, PANEL * Float.BYTES, Float.MAX_VALUE),
     /** bf16 as in {@link HalfPanels}. */
-    BF16(Short.BYTES, 1, 0x1.fep127f),
+    BF16(1, PANEL * Short.BYTES, 0x1.fep127f),
     /** f16 as in {@link HalfPanels}. */
-    F16(Short.BYTES, 1, 65504f),
+    F16(1, PANEL * Short.BYTES, 65504f),
     /** int8 as in {@link Int8Panels}, with an f32 scale per row that is kept beside the panels. */
-    INT8(Byte.BYTES, Int8Panels.ROWS, Float.MAX_VALUE);
+    INT8(Int8Panels.ROWS, Int8Panels.ROWS * PANEL, Float.MAX_VALUE);
 
     private static final float MOST_BYTE = 127f;
     /** The largest scale of which every multiple up to 127 is finite; {@code Float.MAX_VALUE / 127} is rounded up. */
@@ -30,16 +30,20 @@ public enum PanelFormat {
 
     private static final float LARGEST_FINITE_SCALE = Float.MAX_VALUE / 128f;
 
-    private final int bytes;
-    /** Rows that are interleaved. */
-    private final int rowStep;
+    /** Rows that are stored together. */
+    private final int blockRows;
+    /** Bytes of these rows of one panel. */
+    private final int blockBytes;
+    /** Binary logarithm of the elements of a block. */
+    private final int blockBits;
 
     /** The largest finite element of the format; of INT8, whose rows have scales, the largest f32. */
     private final float largest;
 
-    PanelFormat(int bytes, int rowStep, float largest) {
-        this.bytes = bytes;
-        this.rowStep = rowStep;
+    PanelFormat(int blockRows, int blockBytes, float largest) {
+        this.blockRows = blockRows;
+        this.blockBytes = blockBytes;
+        blockBits = Integer.numberOfTrailingZeros(blockRows * PANEL);
         this.largest = largest;
     }
 
@@ -56,17 +60,22 @@ public enum PanelFormat {
 
     /** Returns the bytes of one element. */
     public int bytes() {
-        return bytes;
+        return blockBytes >> blockBits;
+    }
+
+    /** Returns the rows that are stored together: those of other depths are rounded up to whole blocks, as INT8 does, or refused. */
+    public int blockRows() {
+        return blockRows;
     }
 
     /** Returns the rows that a panel of depth {@code depth} stores: INT8 rounds up to whole groups of interleaved rows. */
     public int rows(int depth) {
-        return Lanes.roundUp(depth, rowStep);
+        return Lanes.roundUp(depth, blockRows);
     }
 
     /** Returns {@link #rows} of a depth that was not checked yet. */
     public long rowsOf(long depth) {
-        return Math.ceilDiv(depth, (long) rowStep) * rowStep;
+        return Math.ceilDiv(depth, (long) blockRows) * blockRows;
     }
 
     /** Returns the elements of one panel of depth {@code depth}, which is the distance from panel to panel. */
@@ -130,7 +139,17 @@ public enum PanelFormat {
 
     /** Returns the offset in bytes of an element, a multiple of 32 where rows are interleaved or packed in words. */
     public long offset(int element) {
-        return (long) element * bytes;
+        return (long) element * blockBytes >> blockBits;
+    }
+
+    /** Returns the bytes of {@code rows} rows, whole blocks of them, of {@code panels} panels. */
+    public long bytes(long rows, long panels) {
+        return rows / blockRows * blockBytes * panels;
+    }
+
+    /** Returns the elements that so many bytes hold. */
+    long elements(long bytes) {
+        return (bytes << blockBits) / blockBytes;
     }
 
     /**

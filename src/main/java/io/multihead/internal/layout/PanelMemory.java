@@ -72,7 +72,7 @@ public final class PanelMemory {
 
     /** Returns the number of elements. */
     public long elements() {
-        return segment.byteSize() / format.bytes();
+        return format.elements(segment.byteSize());
     }
 
     /** Stores {@code length} floats in one row of a panel, from element {@code at} on, rounding each once. */
@@ -81,6 +81,18 @@ public final class PanelMemory {
             case F32 -> F32Panels.storeRow(rows, from, length, segment, format.offset(at));
             case BF16, F16 -> format.halves().narrow(rows, from, length, segment, at);
             case INT8 -> Int8Panels.narrow(rows, from, length, segment, at);
+        }
+    }
+
+    /**
+     * Stores {@code count} whole rows of 32 floats as rows of one panel, rounding each element once.
+     *
+     * @param words room for {@code 16 count} words
+     */
+    public void storeRows(float[] rows, int count, int[] words, int at) {
+        switch (format) {
+            case BF16, F16 -> format.halves().store(rows, count, words, segment, format.offset(at));
+            case F32, INT8 -> throw new IllegalStateException("format: " + format + "; expected one of weights");
         }
     }
 
@@ -114,6 +126,11 @@ public final class PanelMemory {
     /** Copies the row of an F32 panel that begins at element {@code at} to a buffer of 32 floats. */
     public void loadRow(int at, float[] to) {
         F32Panels.load(segment, format.offset(at), PANEL, to, 0);
+    }
+
+    /** Copies {@code count} rows of an F32 panel, from element {@code at} on, to an array. */
+    public void loadRows(int at, int count, float[] to) {
+        MemorySegment.copy(segment, ValueLayout.JAVA_FLOAT, format.offset(at), to, 0, count * PANEL);
     }
 
     /**

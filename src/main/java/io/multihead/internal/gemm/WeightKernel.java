@@ -1,0 +1,78 @@
+package io.multihead.internal.gemm;
+
+import static io.multihead.internal.kernel.Lanes.PANEL;
+
+import io.multihead.internal.layout.PanelFormat;
+import io.multihead.internal.layout.PanelMemory;
+import io.multihead.internal.layout.Panels;
+import io.multihead.internal.layout.Scratch;
+
+/**
+ * Loops 2 and 1 for B in any format: panels narrower than f32 are widened in registers for a few rows of A, and for more of them one
+ * after another in scratch, from where full tiles read them. The bits are the same. Belongs to one thread.
+ */
+final class WeightKernel {
+    private final Scratch memory;
+    private final MacroKernel macroKernel;
+    private final Panels widened = new Panels();
+    private PanelMemory panel = PanelMemory.NONE;
+
+    private Panels right = widened;
+    private float[] left = {};
+    private float[] c = left;
+    private int c0;
+    private int ldc;
+
+    WeightKernel(Scratch memory) {
+        this.memory = memory;
+        macroKernel = new MacroKernel(memory);
+    }
+
+    /** Sets A, rows {@link io.multihead.internal.kernel.Lanes#ROW} floats apart. */
+    WeightKernel left(float[] rows) {
+        left = rows;
+        return this;
+    }
+
+    /** Sets B, which must not change before it is multiplied. */
+    WeightKernel right(Panels panels) {
+        right = panels;
+        return this;
+    }
+
+    /** Sets C: rows {@code stride} floats apart. */
+    WeightKernel into(float[] rows, int at, int stride) {
+        c = rows;
+        c0 = at;
+        ldc = stride;
+        return this;
+    }
+
+    /** Releases the operands, so that their memory is not kept alive. */
+    void release() {
+        macroKernel.release();
+        widened.clear();
+        right(widened).into(left, 0, 0);
+    }
+
+    /**
+     * {@code C = A B}, or {@code C += A B} with {@code addToC}.
+     *
+     * @param m rows of A and C
+     * @param n columns of C; B has as many, rounded up to whole panels
+     * @param k columns of A, rows of B
+     */
+    void multiply(int m, int n, int k, boolean addToC) {
+        macroKernel.left(left, 0);
+        if (right.format() == PanelFormat.F32 || m <= Blocking.ROWS_IN_REGISTERS) {
+            macroKernel.right(right).into(c, c0, ldc).multiply(m, n, k, addToC);
+            return;
+        }
+        panel = memory.atLeast(panel, Blocking.KC * PANEL);
+        widened.set(panel, 0, PanelFormat.F32.panelSize(k));
+        for (int jr = 0; jr < n; jr += PANEL) {
+            right.widen(jr / PANEL, k, panel, 0);
+            macroKernel.right(widened).into(c, c0 + jr, ldc).multiply(m, Math.min(PANEL, n - jr), k, addToC);
+        }
+    }
+}
