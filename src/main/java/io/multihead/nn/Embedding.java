@@ -2,6 +2,7 @@ package io.multihead.nn;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.call.RowLoop;
 import io.multihead.internal.call.SingleCall;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.exec.FloatsKey;
@@ -9,7 +10,6 @@ import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.nn.InitialTensors;
-import io.multihead.internal.nn.RowLoop;
 import io.multihead.internal.nn.RowView;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;

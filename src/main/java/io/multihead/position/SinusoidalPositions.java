@@ -2,12 +2,12 @@ package io.multihead.position;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.call.RowLoop;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.layout.Packer;
-import io.multihead.internal.nn.RowLoop;
 import io.multihead.internal.nn.RowView;
 import io.multihead.tensor.Tensor;
 

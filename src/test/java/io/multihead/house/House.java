@@ -41,6 +41,7 @@ final class House {
             List.of("internal.attention.forward", "internal.attention.backward"),
             List.of("gemm", "attention", "position"),
             List.of("cache"),
+            List.of("model"),
             List.of("nn"),
             List.of("nn.attention"),
             List.of("analysis", "encoder"),

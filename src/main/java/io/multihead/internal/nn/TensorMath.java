@@ -1,6 +1,7 @@
 package io.multihead.internal.nn;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.call.RowLoop;
 import io.multihead.internal.call.SingleCall;
 import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.ScratchKey;

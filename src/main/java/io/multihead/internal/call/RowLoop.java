@@ -1,0 +1,60 @@
+package io.multihead.internal.call;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.exec.LoopBody;
+import io.multihead.internal.exec.Workspace;
+
+/**
+ * A parallel loop over rows that do not depend on each other; a task is a range of them. A loop that is reused allocates nothing. For one
+ * caller at a time.
+ */
+public abstract class RowLoop implements LoopBody {
+    /** So many that a thread which comes late leaves little to the end. */
+    private static final int TASKS_PER_THREAD = 4;
+
+    private long rows;
+    private long rowsPerTask;
+
+    /** Begins without rows. */
+    protected RowLoop() {}
+
+    /** The operation on one row. */
+    public interface Body {
+        /**
+         * Computes one row.
+         *
+         * @param row from 0
+         * @param scratch the memory of the thread that computes it
+         */
+        void run(long row, Workspace scratch);
+    }
+
+    /** Runs an operation on all rows on the threads of a Compute. */
+    public static void run(Compute cpu, long rows, Body body) {
+        new RowLoop() {
+            @Override
+            protected void rows(long first, long end, Workspace scratch) {
+                for (long row = first; row < end; row++) {
+                    body.run(row, scratch);
+                }
+            }
+        }.run(cpu, rows);
+    }
+
+    /** Runs all rows on the threads of a Compute. */
+    protected final void run(Compute cpu, long newRows) {
+        int threads = cpu.parallelism();
+        rows = newRows;
+        rowsPerTask = Math.max(1, Math.ceilDiv(newRows, threads == 1 ? 1L : (long) threads * TASKS_PER_THREAD));
+        SingleCall.run(cpu, this, Math.ceilDiv(newRows, rowsPerTask));
+    }
+
+    @Override
+    public final void run(long task, Workspace scratch) {
+        long first = task * rowsPerTask;
+        rows(first, Math.min(rows, first + rowsPerTask), scratch);
+    }
+
+    /** Computes the rows from {@code first} to {@code end - 1}. */
+    protected abstract void rows(long first, long end, Workspace scratch);
+}

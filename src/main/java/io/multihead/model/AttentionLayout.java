@@ -1,0 +1,64 @@
+package io.multihead.model;
+
+import io.multihead.attention.AttentionOutputs;
+import io.multihead.tensor.Tensor;
+import java.util.List;
+
+/** Query, key and value of a token side by side in one row, and behind all of them the rows of attention's output. */
+record AttentionLayout(int heads, int keyValueHeads, int headDim, int valueDim)
+        implements PartLayout<AttentionLayout.Views> {
+    record Views(
+            Tensor projections,
+            List<Tensor> parts,
+            Tensor queries,
+            Tensor keys,
+            Tensor values,
+            Tensor context,
+            AttentionOutputs attended) {}
+
+    int queryWidth() {
+        return heads * headDim;
+    }
+
+    int keyWidth() {
+        return keyValueHeads * headDim;
+    }
+
+    int valueWidth() {
+        return keyValueHeads * valueDim;
+    }
+
+    int contextWidth() {
+        return heads * valueDim;
+    }
+
+    /** Returns the floats from one token's projections to the next. */
+    int stride() {
+        return PartLayout.stride(queryWidth() + keyWidth() + valueWidth());
+    }
+
+    @Override
+    public int floats() {
+        return stride() + PartLayout.stride(contextWidth());
+    }
+
+    @Override
+    public Views views(float[] buffer, int tokens) {
+        int stride = stride();
+        int keyAt = queryWidth();
+        int valueAt = keyAt + keyWidth();
+        int contextAt = tokens * stride;
+        int contextStride = PartLayout.stride(contextWidth());
+        return new Views(
+                PartLayout.rows(buffer, 0, tokens, valueAt + valueWidth(), stride),
+                List.of(
+                        PartLayout.rows(buffer, 0, tokens, queryWidth(), stride),
+                        PartLayout.rows(buffer, keyAt, tokens, keyWidth(), stride),
+                        PartLayout.rows(buffer, valueAt, tokens, valueWidth(), stride)),
+                PartLayout.heads(buffer, 0, tokens, heads, headDim, stride),
+                PartLayout.heads(buffer, keyAt, tokens, keyValueHeads, headDim, stride),
+                PartLayout.heads(buffer, valueAt, tokens, keyValueHeads, valueDim, stride),
+                PartLayout.rows(buffer, contextAt, tokens, contextWidth(), contextStride),
+                AttentionOutputs.of(PartLayout.heads(buffer, contextAt, tokens, heads, valueDim, contextStride)));
+    }
+}

@@ -1,0 +1,105 @@
+package io.multihead.model;
+
+import io.multihead.compute.Compute;
+import io.multihead.gemm.Activation;
+import io.multihead.internal.base.Checks;
+import io.multihead.tensor.Tensor;
+
+/**
+ * The feed-forward network of a trained block: {@code down(f(up(x)))} (Vaswani et al. 2017, section 3.3), or with a gate
+ * {@code down(f(gate(x)) up(x))} (Shazeer 2020): SwiGLU with SiLU, GeGLU with GELU. Immutable and thread-safe.
+ */
+public final class FeedForward {
+    private final LinearGroup up;
+    private final PackedLinear down;
+    private final Activation activation;
+    private final FeedForwardLayout layout;
+
+    private FeedForward(LinearGroup up, PackedLinear down, Activation activation) {
+        this.up = up;
+        this.down = Checks.notNull(down, "down");
+        this.activation = activation;
+        layout = new FeedForwardLayout(up.outputs(0), up.size() == 2);
+        if (down.inputs() != layout.inner() || down.outputs() != up.inputs()) {
+            throw Checks.fail(
+                    "down",
+                    down.inputs() + " inputs, " + down.outputs() + " outputs",
+                    "expected " + layout.inner() + " and " + up.inputs());
+        }
+    }
+
+    /**
+     * Returns a network without a gate.
+     *
+     * @param up the first layer, with its activation ({@link PackedLinear#withActivation})
+     * @param down the second layer
+     * @return the network
+     * @throws IllegalArgumentException if sizes do not fit
+     */
+    public static FeedForward of(PackedLinear up, PackedLinear down) {
+        return new FeedForward(LinearGroup.of(up), down, Activation.NONE);
+    }
+
+    /**
+     * Returns a network with a gate.
+     *
+     * @param activation the function of the gate
+     * @param gateAndUp gate and up, in this order, with as many outputs each
+     * @param down the last layer
+     * @return the network
+     * @throws IllegalArgumentException if sizes do not fit
+     */
+    public static FeedForward gated(Activation activation, LinearGroup gateAndUp, PackedLinear down) {
+        Checks.notNull(activation, "activation");
+        if (Checks.notNull(gateAndUp, "gateAndUp").size() != 2 || gateAndUp.outputs(0) != gateAndUp.outputs(1)) {
+            throw Checks.fail(
+                    "gateAndUp",
+                    gateAndUp.size() + " of " + gateAndUp.width() + " outputs in all",
+                    "expected 2 with as many each");
+        }
+        return new FeedForward(gateAndUp, down, activation);
+    }
+
+    /**
+     * {@return the elements between the layers}
+     */
+    public int inner() {
+        return layout.inner();
+    }
+
+    /**
+     * {@return the elements of a state}
+     */
+    public int dim() {
+        return up.inputs();
+    }
+
+    /**
+     * {@return the first layer, or gate and up}
+     */
+    public LinearGroup up() {
+        return up;
+    }
+
+    /**
+     * {@return the last layer}
+     */
+    public PackedLinear down() {
+        return down;
+    }
+
+    FeedForwardLayout layout() {
+        return layout;
+    }
+
+    /** Computes all but the last layer: {@code [tokens, inner]} in the buffers. */
+    Tensor hidden(Compute cpu, Tensor x, Buffers buffers) {
+        int tokens = (int) x.dim(0);
+        FeedForwardLayout.Views views = buffers.wide(layout, tokens);
+        up.forward(cpu, x, views.all(), views.parts());
+        if (layout.gated()) {
+            buffers.gate.run(cpu, buffers.wide(), layout, activation, tokens);
+        }
+        return views.hidden();
+    }
+}

@@ -1,0 +1,24 @@
+package io.multihead.model;
+
+import io.multihead.tensor.Tensor;
+import java.util.List;
+
+/** The inner elements of a token in one row: of one layer, or of gate and up side by side, and then the product in the gate's place. */
+record FeedForwardLayout(int inner, boolean gated) implements PartLayout<FeedForwardLayout.Views> {
+    record Views(Tensor all, List<Tensor> parts, Tensor hidden) {}
+
+    @Override
+    public int floats() {
+        return PartLayout.stride(gated ? 2 * inner : inner);
+    }
+
+    @Override
+    public Views views(float[] buffer, int tokens) {
+        Tensor hidden = PartLayout.rows(buffer, 0, tokens, inner, floats());
+        if (!gated) {
+            return new Views(hidden, List.of(hidden), hidden);
+        }
+        Tensor up = PartLayout.rows(buffer, inner, tokens, inner, floats());
+        return new Views(PartLayout.rows(buffer, 0, tokens, 2 * inner, floats()), List.of(hidden, up), hidden);
+    }
+}

@@ -1,0 +1,65 @@
+package io.multihead.model;
+
+import io.multihead.compute.Compute;
+import io.multihead.gemm.Activation;
+import io.multihead.internal.call.RowLoop;
+import io.multihead.internal.exec.FloatsKey;
+import io.multihead.internal.exec.Workspace;
+import io.multihead.internal.kernel.ActivationOps;
+import io.multihead.internal.kernel.RowOps;
+import io.multihead.internal.kernel.Silu;
+import java.util.Arrays;
+
+/** {@code gate = act(gate) up}, a chunk of a row at a time, so that the activation's result is multiplied while it is in L1. */
+final class GatePass extends RowLoop {
+    private static final int CHUNK = 1024;
+    private static final FloatsKey GATE = new FloatsKey();
+    private static final FloatsKey UP = new FloatsKey();
+    private static final FloatsKey ROOM = new FloatsKey();
+
+    private float[] rows = new float[0];
+    private Activation activation = Activation.NONE;
+    private int inner;
+    private int stride;
+    private int chunks;
+
+    /** Changes the rows of a number of tokens. */
+    void run(Compute cpu, float[] buffer, FeedForwardLayout layout, Activation function, int tokens) {
+        rows = buffer;
+        activation = function;
+        inner = layout.inner();
+        stride = layout.floats();
+        chunks = Math.ceilDiv(inner, CHUNK);
+        run(cpu, (long) tokens * chunks);
+    }
+
+    @Override
+    protected void rows(long first, long end, Workspace scratch) {
+        float[] gate = scratch.floats(GATE, CHUNK);
+        float[] up = scratch.floats(UP, CHUNK);
+        float[] room = scratch.floats(ROOM, ActivationOps.room(CHUNK));
+        for (long chunk = first; chunk < end; chunk++) {
+            int column = (int) (chunk % chunks) * CHUNK;
+            int columns = Math.min(CHUNK, inner - column);
+            int padded = PartLayout.stride(columns);
+            int at = (int) (chunk / chunks) * stride + column;
+            System.arraycopy(rows, at, gate, 0, columns);
+            System.arraycopy(rows, at + inner, up, 0, columns);
+            Arrays.fill(gate, columns, padded, 0f);
+            Arrays.fill(up, columns, padded, 0f);
+            apply(gate, padded, room);
+            RowOps.multiply(gate, 0, padded, up, 0);
+            System.arraycopy(gate, 0, rows, at, columns);
+        }
+    }
+
+    private void apply(float[] row, int length, float[] room) {
+        switch (activation) {
+            case NONE -> {}
+            case RELU -> ActivationOps.relu(row, 0, length);
+            case GELU -> ActivationOps.gelu(row, 0, length, room);
+            case GELU_TANH -> ActivationOps.geluTanh(row, 0, length, room);
+            case SILU -> Silu.apply(row, 0, length, room);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+package io.multihead.model;
+
+import static io.multihead.internal.kernel.Lanes.PANEL;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.call.RowLoop;
+import io.multihead.internal.exec.FloatsKey;
+import io.multihead.internal.exec.Workspace;
+import io.multihead.internal.nn.RowNorm;
+import io.multihead.position.Rope;
+import org.jspecify.annotations.Nullable;
+
+/** Normalises and rotates the queries and keys of each token, in place and in one pass. */
+final class HeadPass extends RowLoop {
+    private static final FloatsKey ROW = new FloatsKey();
+    private static final FloatsKey PARTIAL = new FloatsKey();
+
+    private @Nullable AttentionLayout layout;
+    private @Nullable TokenBatch batch;
+    private float[] rows = new float[0];
+    private @Nullable RowNorm queryNorm;
+    private @Nullable RowNorm keyNorm;
+    private @Nullable Rope rope;
+
+    /** Sets what is done; null for what is not. */
+    HeadPass bind(@Nullable Norm newQueryNorm, @Nullable Norm newKeyNorm, @Nullable Rope newRope) {
+        queryNorm = Norm.row(newQueryNorm);
+        keyNorm = Norm.row(newKeyNorm);
+        rope = newRope;
+        return this;
+    }
+
+    /** Changes the rows of a batch, whose positions have been found. */
+    void run(Compute cpu, float[] buffer, AttentionLayout newLayout, TokenBatch newBatch) {
+        if (queryNorm == null && keyNorm == null && rope == null) {
+            return;
+        }
+        rows = buffer;
+        layout = newLayout;
+        batch = newBatch;
+        try {
+            run(cpu, newBatch.tokens());
+        } finally {
+            layout = null;
+            batch = null;
+        }
+    }
+
+    @Override
+    protected void rows(long first, long end, Workspace scratch) {
+        AttentionLayout of = Checks.notNull(layout, "layout");
+        TokenBatch tokens = Checks.notNull(batch, "batch");
+        for (int token = (int) first; token < end; token++) {
+            int at = token * of.stride();
+            long position = tokens.position(token);
+            change(scratch, queryNorm, at, of.heads(), of.headDim(), position);
+            change(scratch, keyNorm, at + of.queryWidth(), of.keyValueHeads(), of.headDim(), position);
+        }
+    }
+
+    private void change(Workspace scratch, @Nullable RowNorm norm, int at, int heads, int dim, long position) {
+        if (norm != null) { // of a head, or of all heads as one row
+            for (int from = at; from < at + heads * dim; from += norm.length()) {
+                normalise(scratch, norm, from);
+            }
+        }
+        for (int head = 0; rope != null && head < heads; head++) {
+            rope.apply(rows, at + head * dim, position);
+        }
+    }
+
+    private void normalise(Workspace scratch, RowNorm norm, int at) {
+        float[] row = scratch.floats(ROW, PartLayout.stride(norm.length()));
+        System.arraycopy(rows, at, row, 0, norm.length());
+        norm.apply(row, scratch.floats(PARTIAL, PANEL));
+        System.arraycopy(row, 0, rows, at, norm.length());
+    }
+}

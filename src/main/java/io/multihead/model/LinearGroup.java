@@ -1,0 +1,116 @@
+package io.multihead.model;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.base.Checks;
+import io.multihead.tensor.Tensor;
+import java.util.List;
+
+/**
+ * Linear layers with the same input, as query, key and value, or gate and up: their outputs stand side by side in the rows of one buffer.
+ * Immutable and thread-safe.
+ */
+public final class LinearGroup {
+    private final List<PackedLinear> layers;
+    private final int[] outputs;
+    private final int width;
+
+    private LinearGroup(List<PackedLinear> layers, int[] outputs) {
+        this.layers = layers;
+        this.outputs = outputs;
+        long sum = 0;
+        for (int each : outputs) {
+            sum += Checks.atLeast(each, 1, "outputs");
+        }
+        width = Checks.fitsInt(sum, "outputs");
+    }
+
+    /**
+     * Returns a group of layers, which may differ in format.
+     *
+     * @param layers at least one
+     * @return the group
+     * @throws IllegalArgumentException if there is none, or their inputs differ
+     */
+    public static LinearGroup of(PackedLinear... layers) {
+        List<PackedLinear> all = List.of(Checks.noNulls(layers, "layers"));
+        if (all.isEmpty()) {
+            throw Checks.fail("layers", "none", "expected at least one");
+        }
+        for (PackedLinear layer : all) {
+            if (layer.inputs() != all.get(0).inputs()) {
+                throw Checks.fail(
+                        "layers",
+                        layer.inputs() + " inputs",
+                        "expected " + all.get(0).inputs() + ", as of the first");
+            }
+        }
+        return new LinearGroup(all, all.stream().mapToInt(PackedLinear::outputs).toArray());
+    }
+
+    /**
+     * Returns a group that is one product.
+     *
+     * @param layer the weights of all, column beside column
+     * @param outputs how many columns each has
+     * @return the group
+     * @throws IllegalArgumentException if the numbers are not those of the layer's columns in all
+     */
+    public static LinearGroup concatenated(PackedLinear layer, int... outputs) {
+        LinearGroup group = new LinearGroup(
+                List.of(Checks.notNull(layer, "layer")),
+                Checks.notNull(outputs, "outputs").clone());
+        if (group.width != layer.outputs()) {
+            throw Checks.fail("outputs", group.width + " in all", "expected " + layer.outputs() + ", as of the layer");
+        }
+        return group;
+    }
+
+    /**
+     * {@return the elements of an input row}
+     */
+    public int inputs() {
+        return layers.get(0).inputs();
+    }
+
+    /**
+     * {@return how many outputs there are}
+     */
+    public int size() {
+        return outputs.length;
+    }
+
+    /**
+     * Returns the elements of one output row.
+     *
+     * @param index from 0
+     * @return at least 1
+     */
+    public int outputs(int index) {
+        return outputs[(int) Checks.index(index, outputs.length, "index")];
+    }
+
+    /**
+     * {@return the elements of all output rows together}
+     */
+    public int width() {
+        return width;
+    }
+
+    /**
+     * {@return the layers of which the group is made: one if it is one product}
+     */
+    public List<PackedLinear> layers() {
+        return layers;
+    }
+
+    /** Computes all outputs: {@code [rows, width]}, and the same memory in parts. */
+    void forward(Compute cpu, Tensor x, Tensor all, List<Tensor> parts) {
+        if (layers.size() == 1) {
+            layers.get(0).forward(cpu, x, all);
+            return;
+        }
+        for (int i = 0; i < parts.size(); i++) {
+            layers.get(i).forward(cpu, x, parts.get(i));
+        }
+    }
+}

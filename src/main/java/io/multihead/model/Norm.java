@@ -1,0 +1,120 @@
+package io.multihead.model;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.nn.RowNorm;
+import io.multihead.tensor.Tensor;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The trained normalisation of rows: layer normalisation (Ba et al. 2016) or by the root mean square (Zhang and Sennrich 2019). Its
+ * weights are copied as f32. Immutable and thread-safe.
+ */
+public final class Norm {
+    private final RowNorm row;
+
+    private Norm(RowNorm row) {
+        this.row = row;
+    }
+
+    /**
+     * Returns {@code x / sqrt(mean(x^2) + epsilon) * weight}.
+     *
+     * @param weight {@code [dim]}, any element type
+     * @param epsilon at least 0
+     * @return the normalisation
+     * @throws IllegalArgumentException if the weight has not one axis, or epsilon is negative or not finite
+     */
+    public static Norm rms(Tensor weight, double epsilon) {
+        float[] factors = padded(weight, "weight");
+        return of(dim(weight), false, epsilon, factors, new float[factors.length]);
+    }
+
+    /**
+     * Returns {@code x / sqrt(mean(x^2) + epsilon) * (1 + weight)}, as Gemma stores its weights. The sum rounds once.
+     *
+     * @param weight {@code [dim]}, any element type
+     * @param epsilon at least 0
+     * @return the normalisation
+     * @throws IllegalArgumentException if the weight has not one axis, or epsilon is negative or not finite
+     */
+    public static Norm rmsOfOnePlus(Tensor weight, double epsilon) {
+        float[] factors = padded(weight, "weight");
+        for (int i = 0; i < dim(weight); i++) {
+            factors[i] = 1f + factors[i];
+        }
+        return of(dim(weight), false, epsilon, factors, new float[factors.length]);
+    }
+
+    /**
+     * Returns {@code (x - mean(x)) / sqrt(var(x) + epsilon) * weight + bias}.
+     *
+     * @param weight {@code [dim]}, any element type
+     * @param bias {@code [dim]}, any element type; null for none
+     * @param epsilon at least 0
+     * @return the normalisation
+     * @throws IllegalArgumentException if the weight has not one axis, the bias another shape, or epsilon is negative or not finite
+     */
+    public static Norm layer(Tensor weight, @Nullable Tensor bias, double epsilon) {
+        float[] factors = padded(weight, "weight");
+        float[] addends = bias == null ? new float[factors.length] : padded(bias, "bias");
+        if (bias != null && bias.dim(0) != weight.dim(0)) {
+            throw Checks.fail("bias", "shape " + bias.shape(), "expected " + weight.shape() + ", as of weight");
+        }
+        return of(dim(weight), true, epsilon, factors, addends);
+    }
+
+    /**
+     * {@return the elements of a row}
+     */
+    public int dim() {
+        return row.length();
+    }
+
+    /**
+     * {@return the factors, copied}
+     */
+    public float[] weight() {
+        return Arrays.copyOf(row.weight(), dim());
+    }
+
+    /**
+     * {@return the addends, copied; zeros where there are none}
+     */
+    public float[] bias() {
+        return Arrays.copyOf(row.bias(), dim());
+    }
+
+    /**
+     * {@return the bytes of the weights}
+     */
+    public long bytes() {
+        return (long) (row.weight().length + row.bias().length) * Float.BYTES;
+    }
+
+    RowNorm row() {
+        return row;
+    }
+
+    /** Returns the row of a normalisation that may be absent. */
+    static @Nullable RowNorm row(@Nullable Norm norm) {
+        return norm == null ? null : norm.row;
+    }
+
+    private static Norm of(int dim, boolean centred, double epsilon, float[] weight, float[] bias) {
+        Checks.finiteAtLeast(epsilon, 0, "epsilon");
+        return new Norm(new RowNorm(dim, centred, epsilon, weight, bias));
+    }
+
+    private static int dim(Tensor weight) {
+        return (int) weight.dim(0);
+    }
+
+    private static float[] padded(Tensor tensor, String argument) {
+        if (Checks.notNull(tensor, argument).rank() != 1 || tensor.dim(0) == 0) {
+            throw Checks.fail(argument, "shape " + tensor.shape(), "expected one axis of at least 1 element");
+        }
+        return Arrays.copyOf(tensor.toArray(), Lanes.roundUp(Checks.fitsInt(tensor.dim(0), argument), Lanes.PANEL));
+    }
+}

@@ -1,0 +1,214 @@
+package io.multihead.model;
+
+import io.multihead.attention.Attention;
+import io.multihead.attention.AttentionDropout;
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.AttentionOutputs;
+import io.multihead.attention.KeyValueView;
+import io.multihead.compute.Compute;
+import io.multihead.internal.base.Checks;
+import io.multihead.position.Rope;
+import io.multihead.tensor.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Self-attention of a trained model: the projections of queries, keys and values, normalisation and rotation of each head in one pass,
+ * attention over the keys of the batch or of a cache, and the output projection.
+ *
+ * <p>Mask, window, scale, soft-cap, sinks and linear biases are those of {@link AttentionOptions}: {@code CAUSAL} for decoders,
+ * {@code DEFAULT} for encoders. Query head {@code h} uses key head {@code h / (heads / keyValueHeads)}. Keys are rotated before they are
+ * cached, so the cache must have no ropes of its own. Immutable and thread-safe.
+ */
+public final class SelfAttention {
+    private final LinearGroup projections;
+    private final PackedLinear output;
+    private final AttentionLayout layout;
+    private final AttentionOptions options;
+    private final @Nullable Rope rope;
+    private final @Nullable Norm queryNorm;
+    private final @Nullable Norm keyNorm;
+
+    private SelfAttention(
+            LinearGroup projections,
+            PackedLinear output,
+            AttentionLayout layout,
+            AttentionOptions options,
+            @Nullable Rope rope,
+            @Nullable Norm queryNorm,
+            @Nullable Norm keyNorm) {
+        this.projections = projections;
+        this.output = output;
+        this.layout = layout;
+        this.options = options;
+        this.rope = rope;
+        this.queryNorm = queryNorm;
+        this.keyNorm = keyNorm;
+    }
+
+    /**
+     * Returns attention without positions, and without norms of heads. The elements of a head are those of the projections divided by their
+     * heads.
+     *
+     * @param heads query heads, a multiple of keyValueHeads
+     * @param keyValueHeads heads of keys and values
+     * @param projections query, key and value: {@code heads headDim}, {@code keyValueHeads headDim} and {@code keyValueHeads valueDim} outputs
+     * @param output {@code heads valueDim} inputs, as many outputs as the projections have inputs
+     * @param options mask, scale and changes of scores
+     * @return the part
+     * @throws IllegalArgumentException if sizes do not fit, or the options have dropout
+     */
+    public static SelfAttention of(
+            int heads, int keyValueHeads, LinearGroup projections, PackedLinear output, AttentionOptions options) {
+        Checks.atLeast(heads, 1, "heads");
+        if (keyValueHeads < 1 || heads % keyValueHeads != 0) {
+            throw Checks.fail("keyValueHeads", String.valueOf(keyValueHeads), "expected a divisor of " + heads);
+        }
+        if (Checks.notNull(projections, "projections").size() != 3) {
+            throw Checks.fail("projections", projections.size() + " outputs", "expected query, key and value");
+        }
+        int headDim = dim(projections.outputs(0), heads, "query");
+        int keyDim = dim(projections.outputs(1), keyValueHeads, "key");
+        int valueDim = dim(projections.outputs(2), keyValueHeads, "value");
+        if (keyDim != headDim) {
+            throw Checks.fail("projections", "key heads of " + keyDim, "expected " + headDim + ", as of queries");
+        }
+        AttentionLayout layout = new AttentionLayout(heads, keyValueHeads, headDim, valueDim);
+        if (Checks.notNull(output, "output").inputs() != layout.contextWidth()
+                || output.outputs() != projections.inputs()) {
+            throw Checks.fail(
+                    "output",
+                    output.inputs() + " inputs, " + output.outputs() + " outputs",
+                    "expected " + layout.contextWidth() + " and " + projections.inputs());
+        }
+        if (!Checks.notNull(options, "options").dropout().equals(AttentionDropout.NONE)) {
+            throw Checks.fail("options", options.dropout().toString(), "expected no dropout");
+        }
+        return new SelfAttention(projections, output, layout, options, null, null, null);
+    }
+
+    private static int dim(int outputs, int heads, String argument) {
+        if (outputs % heads != 0) {
+            throw Checks.fail("projections", outputs + " outputs of " + argument, "expected a multiple of " + heads);
+        }
+        return outputs / heads;
+    }
+
+    /**
+     * Returns this part with queries and keys that are rotated to the positions of their tokens.
+     *
+     * @param newRope of one stream of positions, shared; null for none
+     * @return the changed part
+     * @throws IllegalArgumentException if it rotates more elements than a head has, or has several streams
+     */
+    public SelfAttention withRope(@Nullable Rope newRope) {
+        if (newRope != null && (newRope.rotaryDims() > layout.headDim() || newRope.streams() != 1)) {
+            throw Checks.fail(
+                    "rope", newRope.toString(), "expected one stream and at most " + layout.headDim() + " dims");
+        }
+        return new SelfAttention(projections, output, layout, options, newRope, queryNorm, keyNorm);
+    }
+
+    /**
+     * Returns this part with queries and keys that are normalised before they are rotated.
+     *
+     * @param queries of {@code headDim} elements for each head alone, or of all heads of a token as one row; null for none
+     * @param keys the same for keys
+     * @return the changed part
+     * @throws IllegalArgumentException if a norm has another number of elements
+     */
+    public SelfAttention withHeadNorms(@Nullable Norm queries, @Nullable Norm keys) {
+        requireDim(queries, layout.queryWidth(), "queries");
+        requireDim(keys, layout.keyWidth(), "keys");
+        return new SelfAttention(projections, output, layout, options, rope, queries, keys);
+    }
+
+    private void requireDim(@Nullable Norm norm, int width, String argument) {
+        if (norm != null && norm.dim() != layout.headDim() && norm.dim() != width) {
+            throw Checks.fail(argument, norm.dim() + " elements", "expected " + layout.headDim() + " or " + width);
+        }
+    }
+
+    /**
+     * {@return the number of query heads}
+     */
+    public int heads() {
+        return layout.heads();
+    }
+
+    /**
+     * {@return the number of key/value heads}
+     */
+    public int keyValueHeads() {
+        return layout.keyValueHeads();
+    }
+
+    /**
+     * {@return the elements of a query or key}
+     */
+    public int headDim() {
+        return layout.headDim();
+    }
+
+    /**
+     * {@return the elements of a value}
+     */
+    public int valueDim() {
+        return layout.valueDim();
+    }
+
+    /**
+     * {@return the elements of a state}
+     */
+    public int dim() {
+        return projections.inputs();
+    }
+
+    /**
+     * {@return the projections of query, key and value}
+     */
+    public LinearGroup projections() {
+        return projections;
+    }
+
+    /**
+     * {@return the output projection}
+     */
+    public PackedLinear output() {
+        return output;
+    }
+
+    AttentionLayout layout() {
+        return layout;
+    }
+
+    /** Returns whether one cache holds the keys and values of both. */
+    boolean cachesAs(SelfAttention other) {
+        return keyValueHeads() == other.keyValueHeads()
+                && headDim() == other.headDim()
+                && valueDim() == other.valueDim();
+    }
+
+    /** Returns how many positions there are. */
+    long positions() {
+        return rope == null ? Long.MAX_VALUE : rope.positions();
+    }
+
+    /**
+     * Computes all but the output projection, and appends to the cache of the batch, if it has one.
+     *
+     * @param x a row of {@code dim} elements for each token
+     * @param weights where the weights go, {@code [1, heads, tokens, keys]}; null for nowhere
+     * @return {@code [tokens, heads valueDim]} in the buffers
+     */
+    Tensor attend(Compute cpu, Tensor x, int layer, TokenBatch batch, Buffers buffers, @Nullable Tensor weights) {
+        AttentionLayout.Views views = buffers.wide(layout, batch.tokens());
+        projections.forward(cpu, x, views.projections(), views.parts());
+        batch.locate(layer);
+        buffers.heads.bind(queryNorm, keyNorm, rope).run(cpu, buffers.wide(), layout, batch);
+        KeyValueView keyValues = batch.keyValues(cpu, layer, views.keys(), views.values());
+        AttentionOutputs outputs =
+                weights == null ? views.attended() : views.attended().withWeights(weights);
+        Attention.forward(cpu, views.queries(), batch.packed(), keyValues, outputs, options);
+        return views.context();
+    }
+}

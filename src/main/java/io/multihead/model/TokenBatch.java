@@ -1,0 +1,262 @@
+package io.multihead.model;
+
+import io.multihead.attention.KeyValueView;
+import io.multihead.attention.PackedSequences;
+import io.multihead.cache.KeyValueCache;
+import io.multihead.compute.Compute;
+import io.multihead.internal.attention.keyvalue.KeyValueAccess;
+import io.multihead.internal.attention.keyvalue.TensorKeyValues;
+import io.multihead.internal.base.Checks;
+import io.multihead.tensor.Tensor;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The tokens of one call of a model: sequences packed one after another, without padding. With a cache each of them continues a sequence of
+ * the cache, by a whole prompt, a chunk of one, or a single token, in any mixture; without one, each is complete.
+ *
+ * <p>Reused from call to call: {@link #clear}, then {@link #begin} and {@link #add} for each sequence. For one caller at a time; a call with
+ * the cache sequences of the call before allocates nothing, one with others makes a view of them per layer.
+ */
+public final class TokenBatch {
+    private static final int FIRST_SEQUENCES = 8;
+
+    private final @Nullable KeyValueCache cache;
+    private final int[] ids;
+    private final long[] positions;
+    private int tokens;
+    private int sequences;
+    private long[] starts = new long[FIRST_SEQUENCES];
+    private int[] numbers = new int[FIRST_SEQUENCES];
+    /** One for each number of sequences, since attention needs arrays of the exact length. */
+    private @Nullable Boundaries[] boundaries = new Boundaries[FIRST_SEQUENCES];
+
+    /** What calls need of a number of sequences; all of it is changed by a later batch, and never leaves this package. */
+    private static final class Boundaries {
+        final long[] offsets;
+        final int[] numbers;
+        final int[] lastRows;
+        final PackedSequences packed;
+        final TensorKeyValues source;
+        final KeyValueView keyValues;
+        final @Nullable KeyValueView[] cached;
+
+        Boundaries(int sequences, int layers) {
+            offsets = new long[sequences + 1];
+            numbers = new int[sequences];
+            lastRows = new int[sequences];
+            packed = KeyValueAccess.sequences(offsets, PackedSequences.class);
+            source = TensorKeyValues.packed(offsets);
+            keyValues = KeyValueAccess.view(source, KeyValueView.class);
+            cached = new KeyValueView[layers];
+        }
+    }
+
+    private TokenBatch(@Nullable KeyValueCache cache, int capacity) {
+        Checks.fitsInt(Checks.atLeast(capacity, 1, "capacity"), "capacity");
+        this.cache = cache;
+        ids = new int[capacity];
+        positions = new long[capacity];
+    }
+
+    /**
+     * Returns an empty batch of complete sequences.
+     *
+     * @param capacity most tokens of a call
+     * @return the batch
+     */
+    public static TokenBatch of(int capacity) {
+        return new TokenBatch(null, capacity);
+    }
+
+    /**
+     * Returns an empty batch of sequences that continue those of a cache.
+     *
+     * @param cache made with {@link Transformer#cacheConfig}
+     * @param capacity most tokens of a call
+     * @return the batch
+     */
+    public static TokenBatch of(KeyValueCache cache, int capacity) {
+        return new TokenBatch(Checks.notNull(cache, "cache"), capacity);
+    }
+
+    /** Forgets all sequences and tokens. */
+    public void clear() {
+        tokens = 0;
+        sequences = 0;
+    }
+
+    /**
+     * Begins a complete sequence, to which the next tokens belong.
+     *
+     * @throws IllegalStateException if this batch has a cache
+     */
+    public void begin() {
+        if (cache != null) {
+            throw new IllegalStateException("batch: one with a cache; expected begin(sequence)");
+        }
+        begin(-1, "sequences");
+    }
+
+    /**
+     * Begins the next tokens of a sequence of the cache.
+     *
+     * @param sequence an open sequence, not yet in this batch
+     * @throws IllegalStateException if this batch has no cache
+     * @throws IllegalArgumentException if the number is negative
+     */
+    public void begin(int sequence) {
+        if (cache == null) {
+            throw new IllegalStateException("batch: one without a cache; expected begin()");
+        }
+        begin((int) Checks.atLeast(sequence, 0, "sequence"), "sequences");
+    }
+
+    private void begin(int number, String argument) {
+        if (sequences == starts.length) {
+            int longer = Checks.fitsInt(2L * sequences, argument);
+            starts = Arrays.copyOf(starts, longer);
+            numbers = Arrays.copyOf(numbers, longer);
+        }
+        starts[sequences] = tokens;
+        numbers[sequences++] = number;
+    }
+
+    /**
+     * Adds a token to the sequence that began last.
+     *
+     * @param id row of the embedding table
+     * @throws IllegalStateException if no sequence has begun, or the batch is full
+     */
+    public void add(int id) {
+        if (sequences == 0) {
+            throw new IllegalStateException("batch: no sequence; expected begin before add");
+        }
+        if (tokens == ids.length) {
+            throw new IllegalStateException("batch: full; expected at most " + ids.length + " tokens");
+        }
+        ids[tokens++] = id;
+    }
+
+    /**
+     * {@return the most tokens of a call}
+     */
+    public int capacity() {
+        return ids.length;
+    }
+
+    /**
+     * {@return the tokens of all sequences}
+     */
+    public int tokens() {
+        return tokens;
+    }
+
+    /**
+     * {@return the number of sequences}
+     */
+    public int sequences() {
+        return sequences;
+    }
+
+    /**
+     * Returns the first token of a sequence.
+     *
+     * @param sequence from 0; the number of sequences stands for the end of the last
+     * @return its row in the batch
+     */
+    public int start(int sequence) {
+        Checks.index(sequence, sequences + 1L, "sequence");
+        return sequence == sequences ? tokens : (int) starts[sequence];
+    }
+
+    /**
+     * Returns the row of each sequence's last token, of which a decoder wants the logits.
+     *
+     * @return one row per sequence, in an array that belongs to this batch and that its next use changes
+     * @throws IllegalStateException if a sequence has no tokens
+     */
+    public int[] lastRows() {
+        requireTokens();
+        Boundaries exact = boundaries();
+        for (int sequence = 0; sequence < sequences; sequence++) {
+            exact.lastRows[sequence] = start(sequence + 1) - 1;
+        }
+        return exact.lastRows;
+    }
+
+    void requireTokens() {
+        for (int sequence = 0; sequence < sequences; sequence++) {
+            if (start(sequence + 1) == start(sequence)) {
+                throw new IllegalStateException("batch: no tokens in sequence " + sequence + "; expected at least one");
+            }
+        }
+    }
+
+    @Nullable
+    KeyValueCache cache() {
+        return cache;
+    }
+
+    int id(int token) {
+        return ids[token];
+    }
+
+    /** Returns the position of a token in its sequence, as {@link #locate} found it. */
+    long position(int token) {
+        return positions[token];
+    }
+
+    /** Finds the positions of all tokens, which follow those that a layer of the cache has. */
+    void locate(int layer) {
+        for (int sequence = 0; sequence < sequences; sequence++) {
+            int first = start(sequence);
+            int end = start(sequence + 1);
+            long length = cache == null ? 0 : cache.length(layer, numbers[sequence]);
+            for (int token = first; token < end; token++) {
+                positions[token] = length + token - first;
+            }
+        }
+    }
+
+    /** Returns the boundaries of the sequences, which a later batch changes. */
+    PackedSequences packed() {
+        return boundaries().packed;
+    }
+
+    /**
+     * Returns the keys that the sequences see: those of the batch alone, or those of a layer of the cache, after the new ones were appended.
+     */
+    KeyValueView keyValues(Compute cpu, int layer, Tensor keys, Tensor values) {
+        Boundaries exact = boundaries();
+        if (cache == null) {
+            exact.source.bind(keys, values);
+            return exact.keyValues;
+        }
+        cache.append(cpu, layer, exact.numbers, exact.packed, keys, values);
+        KeyValueView view = exact.cached[layer];
+        if (view == null) {
+            view = cache.view(layer, exact.numbers);
+            exact.cached[layer] = view;
+        }
+        return view;
+    }
+
+    private Boundaries boundaries() {
+        if (sequences >= boundaries.length) {
+            boundaries = Arrays.copyOf(boundaries, Math.max(2 * boundaries.length, sequences + 1));
+        }
+        Boundaries exact = boundaries[sequences];
+        if (exact == null) {
+            exact = new Boundaries(sequences, cache == null ? 0 : cache.config().layers());
+            boundaries[sequences] = exact;
+        }
+        System.arraycopy(starts, 0, exact.offsets, 0, sequences);
+        exact.offsets[sequences] = tokens;
+        if (!Arrays.equals(exact.numbers, 0, sequences, numbers, 0, sequences)) {
+            System.arraycopy(numbers, 0, exact.numbers, 0, sequences);
+            Arrays.fill(exact.cached, null);
+        }
+        return exact;
+    }
+}

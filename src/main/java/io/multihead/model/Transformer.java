@@ -1,0 +1,344 @@
+package io.multihead.model;
+
+import io.multihead.cache.KeyValueCache;
+import io.multihead.compute.Compute;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.call.TensorChecks;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A stack of blocks with embeddings, final normalisation and output head: a decoder-only language model, or an encoder.
+ *
+ * <pre>{@code
+ * KeyValueCache cache = KeyValueCache.contiguous(model.cacheConfig(), 1, 4096);
+ * TokenBatch batch = TokenBatch.of(cache, 512);
+ * Buffers buffers = model.buffers(512);
+ * batch.begin(0); // for each token of the prompt: batch.add(id)
+ * model.forward(cpu, batch, buffers);
+ * model.logits(cpu, batch.lastRows(), logits, buffers);
+ * }</pre>
+ *
+ * <p>Immutable and thread-safe; batch and buffers are for one caller at a time. A call has the same bits for any number of threads, whatever
+ * else is in the batch, and however a prompt is divided over calls. A warm call allocates nothing, but see {@link TokenBatch}. Weights
+ * belong to their owners and must stay open.
+ */
+public final class Transformer {
+    private final EmbeddingTables embeddings;
+    private final List<Block> blocks;
+    private final @Nullable Norm finalNorm;
+    private final @Nullable PackedLinear head;
+    private final float logitCap;
+    private final int floats;
+    private final long positions;
+    /** Whether the keys and values of all blocks have the same sizes. */
+    private final boolean isUniform;
+
+    private Transformer(
+            EmbeddingTables embeddings,
+            List<Block> blocks,
+            @Nullable Norm finalNorm,
+            @Nullable PackedLinear head,
+            float logitCap) {
+        this.embeddings = embeddings;
+        this.blocks = blocks;
+        this.finalNorm = finalNorm;
+        this.head = head;
+        this.logitCap = logitCap;
+        int widest = 0;
+        long fewest = embeddings.maxPositions();
+        boolean uniform = true;
+        for (Block block : blocks) {
+            widest = Math.max(widest, block.floats());
+            fewest = Math.min(fewest, block.attention().positions());
+            uniform &= block.attention().cachesAs(blocks.get(0).attention());
+        }
+        floats = widest;
+        positions = fewest;
+        isUniform = uniform;
+    }
+
+    /**
+     * Returns a stack without final norm and head.
+     *
+     * @param embeddings of tokens
+     * @param blocks one after the other
+     * @return the stack
+     * @throws IllegalArgumentException if sizes differ
+     */
+    public static Transformer of(EmbeddingTables embeddings, List<Block> blocks) {
+        Checks.notNull(embeddings, "embeddings");
+        List<Block> all = Checks.noNulls(blocks, "blocks");
+        for (Block block : all) {
+            if (block.attention().dim() != embeddings.dim()) {
+                throw Checks.fail(
+                        "blocks",
+                        "states of " + block.attention().dim(),
+                        "expected " + embeddings.dim() + ", as of embeddings");
+            }
+        }
+        return new Transformer(embeddings, all, null, null, 0f);
+    }
+
+    /**
+     * Returns this stack with a normalisation of the last states.
+     *
+     * @param norm of dim elements
+     * @return the changed stack
+     * @throws IllegalArgumentException if it has another number of elements
+     */
+    public Transformer withFinalNorm(Norm norm) {
+        if (Checks.notNull(norm, "norm").dim() != dim()) {
+            throw Checks.fail("norm", norm.dim() + " elements", "expected " + dim() + ", as of embeddings");
+        }
+        return new Transformer(embeddings, blocks, norm, head, logitCap);
+    }
+
+    /**
+     * Returns this stack with an output head. A tied one is made of the embedding table: {@code PackedWeights.of(words.permute(1, 0))}.
+     *
+     * @param newHead {@code dim} inputs, as many outputs as there are logits; its scale is that of the logits
+     * @return the changed stack
+     * @throws IllegalArgumentException if it has another number of inputs
+     */
+    public Transformer withHead(PackedLinear newHead) {
+        if (Checks.notNull(newHead, "head").inputs() != dim()) {
+            throw Checks.fail("head", newHead.inputs() + " inputs", "expected " + dim() + ", as of embeddings");
+        }
+        return new Transformer(embeddings, blocks, finalNorm, newHead, logitCap);
+    }
+
+    /**
+     * Returns this stack with logits {@code cap tanh(x / cap)}, as Gemma 2.
+     *
+     * @param cap above 0, a normal f32; 0 for none
+     * @return the changed stack
+     * @throws IllegalArgumentException if it is another number
+     */
+    public Transformer withLogitCap(double cap) {
+        if (!(cap == 0 || cap >= Float.MIN_NORMAL && cap <= Float.MAX_VALUE)) {
+            throw Checks.fail("cap", String.valueOf(cap), "expected a normal f32 above 0, or 0 for none");
+        }
+        return new Transformer(embeddings, blocks, finalNorm, head, (float) cap);
+    }
+
+    /**
+     * {@return the elements of a state}
+     */
+    public int dim() {
+        return embeddings.dim();
+    }
+
+    /**
+     * {@return the number of words that tokens may be}
+     */
+    public int vocabulary() {
+        return embeddings.vocabulary();
+    }
+
+    /**
+     * {@return the embeddings}
+     */
+    public EmbeddingTables embeddings() {
+        return embeddings;
+    }
+
+    /**
+     * {@return the blocks}
+     */
+    public List<Block> blocks() {
+        return blocks;
+    }
+
+    /**
+     * Returns the number of logits of a token.
+     *
+     * @return 0 without a head
+     */
+    public int logits() {
+        return head == null ? 0 : head.outputs();
+    }
+
+    /**
+     * Returns how many positions a sequence may have.
+     *
+     * @return the fewest of the rotary embeddings' and of the position table's; 2^53 or more where there is no limit
+     */
+    public long positions() {
+        return positions;
+    }
+
+    /**
+     * Returns the configuration of a cache for this model, in f32; {@link KeyValueCache.Config#withDtype} makes it narrower.
+     *
+     * @return as many layers as there are blocks, without ropes, since the model rotates keys itself
+     * @throws IllegalStateException if the blocks differ in the heads or sizes of their keys and values, or there are none
+     */
+    public KeyValueCache.Config cacheConfig() {
+        if (blocks.isEmpty()) {
+            throw new IllegalStateException("blocks: none; expected at least one");
+        }
+        SelfAttention first = blocks.get(0).attention();
+        if (!isUniform) {
+            throw new IllegalStateException("blocks: keys of several sizes; expected " + first.keyValueHeads()
+                    + " heads of " + first.headDim() + " and values of " + first.valueDim() + ", as in the first");
+        }
+        return new KeyValueCache.Config(
+                blocks.size(), first.keyValueHeads(), first.headDim(), first.valueDim(), DType.F32, List.of());
+    }
+
+    /**
+     * Returns the intermediate rows of one call at a time, on the heap.
+     *
+     * @param capacity most tokens of a call; a longer prompt takes several calls
+     * @return {@code 4 capacity (2 dim + w)} bytes, w the widest of {@code projections + attention's output} and the feed-forward network's
+     *     inner elements, with a gate twice those
+     * @throws IllegalArgumentException if the capacity is below 1, or an array would have more than 2^31 elements
+     */
+    public Buffers buffers(int capacity) {
+        return new Buffers(capacity, dim(), floats);
+    }
+
+    /**
+     * Computes the states of all tokens of a batch, before the final norm: {@link Buffers#states}. Keys and values are appended to the
+     * batch's cache.
+     *
+     * @param cpu threads and scratch
+     * @param batch tokens of sequences, at least one each
+     * @param buffers of this model
+     * @throws IllegalArgumentException if a token is no row of the table, a sequence would have more positions than the model, the cache is
+     *     of other sizes or has ropes, or the buffers are too small; nothing has been written then
+     * @throws io.multihead.cache.CacheFullException if the cache has no room; it has not changed then
+     */
+    public void forward(Compute cpu, TokenBatch batch, Buffers buffers) {
+        run(cpu, batch, buffers, null);
+    }
+
+    /**
+     * Computes the same, and the attention weights of all blocks.
+     *
+     * @param cpu threads and scratch
+     * @param batch tokens of sequences, at least one each
+     * @param buffers of this model
+     * @param weights {@code [blocks, heads, tokens, keys]}, written: as many keys as the longest sequence has
+     * @throws IllegalArgumentException as of the other method, or if the shape of weights does not fit, which is found when the cache has
+     *     grown already
+     */
+    public void forward(Compute cpu, TokenBatch batch, Buffers buffers, Tensor weights) {
+        if (Checks.notNull(weights, "weights").rank() != 4 || weights.dim(0) != blocks.size()) {
+            throw Checks.fail(
+                    "weights", "shape " + weights.shape(), "expected [" + blocks.size() + ", heads, tokens, keys]");
+        }
+        run(cpu, batch, buffers, weights);
+    }
+
+    private void run(Compute cpu, TokenBatch batch, Buffers buffers, @Nullable Tensor weights) {
+        Checks.notNull(cpu, "cpu");
+        Checks.notNull(batch, "batch").requireTokens();
+        requireCache(batch.cache());
+        requireAccess(cpu, embeddings.words(), "words");
+        requireAccess(cpu, embeddings.types(), "types");
+        requireAccess(cpu, embeddings.positions(), "positions");
+        batch.locate(0);
+        for (int token = 0; token < batch.tokens(); token++) {
+            requireToken(batch.id(token), batch.position(token), token);
+        }
+        Checks.notNull(buffers, "buffers").begin(batch.tokens(), dim(), floats);
+        buffers.embedding.run(cpu, embeddings, batch);
+        for (int layer = 0; layer < blocks.size(); layer++) {
+            Tensor to = weights == null ? null : weights.slice(0, layer, layer + 1L);
+            blocks.get(layer).forward(cpu, layer, batch, buffers, to);
+        }
+    }
+
+    private void requireToken(int id, long position, int token) {
+        if (id < 0 || id >= vocabulary()) {
+            throw Checks.fail("token " + token, String.valueOf(id), "expected 0 to " + (vocabulary() - 1));
+        }
+        if (position >= positions) {
+            throw Checks.fail("token " + token, "position " + position, "expected fewer than " + positions);
+        }
+    }
+
+    private void requireCache(@Nullable KeyValueCache cache) {
+        if (cache == null) {
+            return;
+        }
+        KeyValueCache.Config actual = cache.config();
+        SelfAttention first = blocks.isEmpty() ? null : blocks.get(0).attention();
+        if (first == null
+                || !isUniform
+                || actual.layers() != blocks.size()
+                || actual.heads() != first.keyValueHeads()
+                || actual.headDim() != first.headDim()
+                || actual.valueDim() != first.valueDim()
+                || !actual.ropes().isEmpty()) {
+            throw Checks.fail("cache", actual.toString(), "expected " + cacheConfig() + " of any element type");
+        }
+    }
+
+    private static void requireAccess(Compute cpu, @Nullable Tensor table, String argument) {
+        if (table != null) {
+            TensorChecks.requireAccess(cpu, table, argument);
+        }
+    }
+
+    /**
+     * Computes the states of some tokens of the last call, after the final norm if there is one.
+     *
+     * @param cpu threads and scratch
+     * @param rows tokens of the batch, in any order; at most the capacity of the buffers
+     * @param outputs {@code [rows, dim]}, any strides and floating type, written
+     * @param buffers of the last call
+     * @throws IllegalArgumentException if there is no such token, or the shape does not fit; nothing has been written then
+     */
+    public void outputs(Compute cpu, int[] rows, Tensor outputs, Buffers buffers) {
+        requireRows(cpu, rows, outputs, "outputs", dim(), buffers);
+        gather(cpu, rows, buffers).copyTo(outputs);
+    }
+
+    /**
+     * Computes the logits of some tokens of the last call.
+     *
+     * @param cpu threads and scratch
+     * @param rows tokens of the batch, in any order, as of {@link TokenBatch#lastRows}; at most the capacity of the buffers
+     * @param logits {@code [rows, logits]}, any strides and floating type, written
+     * @param buffers of the last call
+     * @throws IllegalArgumentException if there is no such token, or the shape does not fit; nothing has been written then
+     * @throws IllegalStateException if there is no head
+     */
+    public void logits(Compute cpu, int[] rows, Tensor logits, Buffers buffers) {
+        if (head == null) {
+            throw new IllegalStateException("head: none; expected withHead before logits");
+        }
+        requireRows(cpu, rows, logits, "logits", head.outputs(), buffers);
+        head.forward(cpu, gather(cpu, rows, buffers), logits);
+        if (logitCap != 0f) {
+            buffers.softCap.run(cpu, logits, logitCap);
+        }
+    }
+
+    private Tensor gather(Compute cpu, int[] rows, Buffers buffers) {
+        buffers.norm.gather(cpu, rows, Norm.row(finalNorm));
+        return buffers.updates(rows.length);
+    }
+
+    private static void requireRows(Compute cpu, int[] rows, Tensor to, String argument, int columns, Buffers buffers) {
+        Checks.notNull(cpu, "cpu");
+        int tokens = Checks.notNull(buffers, "buffers").tokens();
+        if (Checks.notNull(rows, "rows").length > buffers.capacity()) {
+            throw Checks.fail("rows", rows.length + " rows", "expected at most the capacity " + buffers.capacity());
+        }
+        for (int row : rows) {
+            Checks.index(row, tokens, "rows");
+        }
+        if (Checks.notNull(to, argument).rank() != 2 || to.dim(0) != rows.length || to.dim(1) != columns) {
+            Shape expected = Shape.of(rows.length, columns);
+            throw Checks.fail(argument, "shape " + to.shape(), "expected " + expected);
+        }
+        TensorChecks.requireWritable(cpu, to, argument);
+    }
+}

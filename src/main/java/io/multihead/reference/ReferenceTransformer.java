@@ -1,0 +1,310 @@
+package io.multihead.reference;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.tensor.Tensor;
+import java.util.List;
+import java.util.function.DoubleUnaryOperator;
+import java.util.stream.LongStream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A stack of transformer blocks as plain loops in {@code double}: the ids of one sequence in, the logits of all of its tokens out, without
+ * a cache. Arrays are row-major.
+ *
+ * @param embedding of tokens
+ * @param blocks one after the other
+ * @param finalNorm of the last states, or null
+ * @param head from states to logits
+ * @param logitCap c of {@code c tanh(logit / c)}, or 0 for none
+ */
+public record ReferenceTransformer(
+        Embedding embedding, List<Block> blocks, @Nullable Norm finalNorm, Linear head, double logitCap) {
+    /** Checks the parts. */
+    public ReferenceTransformer {
+        Checks.notNull(embedding, "embedding");
+        blocks = Checks.noNulls(blocks, "blocks");
+        Checks.notNull(head, "head");
+    }
+
+    /**
+     * {@code x W^T + b}.
+     *
+     * @param weight {@code [outputs, inputs]}
+     * @param bias {@code [outputs]}, or null
+     * @param outputs elements of an output row
+     * @param inputs elements of an input row
+     */
+    @SuppressWarnings("ArrayRecordComponent")
+    public record Linear(double[] weight, double @Nullable [] bias, int outputs, int inputs) {
+        /** Checks that the weight is there. */
+        public Linear {
+            Checks.notNull(weight, "weight");
+        }
+
+        double[] of(double[] x) {
+            return ReferenceLinear.forward(x, weight, bias, outputs, inputs);
+        }
+    }
+
+    /**
+     * A normalisation.
+     *
+     * @param weight factors
+     * @param bias addends, or null
+     * @param epsilon added to the variance or mean square
+     * @param centred whether the mean is subtracted
+     * @param onePlus whether the factors are {@code 1 + weight}
+     */
+    @SuppressWarnings("ArrayRecordComponent")
+    public record Norm(double[] weight, double @Nullable [] bias, double epsilon, boolean centred, boolean onePlus) {
+        /** Checks that the weight is there. */
+        public Norm {
+            Checks.notNull(weight, "weight");
+        }
+
+        /** Returns rows of as many elements as there are weights, normalised. */
+        double[] of(double[] x) {
+            double[] factors = weight.clone();
+            for (int i = 0; onePlus && i < factors.length; i++) {
+                factors[i] += 1;
+            }
+            double[] y = new double[x.length];
+            for (int at = 0; at < x.length; at += factors.length) {
+                double[] row = new double[factors.length];
+                System.arraycopy(x, at, row, 0, row.length);
+                double[] addends = bias == null ? new double[row.length] : bias;
+                System.arraycopy(ReferenceNorm.forward(row, factors, addends, epsilon, centred), 0, y, at, row.length);
+            }
+            return y;
+        }
+    }
+
+    /**
+     * The embeddings of tokens: the sum of the tables' rows.
+     *
+     * @param words one row for each id
+     * @param scale factor of the word's row
+     * @param types table whose first row is added, or null
+     * @param positions one row for each index in the sequence, or null
+     * @param norm of the sum, or null
+     * @param dim elements of a row
+     */
+    @SuppressWarnings("ArrayRecordComponent")
+    public record Embedding(
+            double[] words,
+            double scale,
+            double @Nullable [] types,
+            double @Nullable [] positions,
+            @Nullable Norm norm,
+            int dim) {
+        /** Checks that words are there. */
+        public Embedding {
+            Checks.notNull(words, "words");
+        }
+
+        double[] of(int[] ids) {
+            double[] states = new double[ids.length * dim];
+            for (int at = 0; at < states.length; at++) {
+                int token = at / dim;
+                states[at] = scale * words[ids[token] * dim + at % dim];
+                states[at] += types == null ? 0 : types[at % dim];
+                states[at] += positions == null ? 0 : positions[at];
+            }
+            return norm == null ? states : norm.of(states);
+        }
+    }
+
+    /**
+     * What attention does besides its products.
+     *
+     * @param scale factor of scores
+     * @param rule masks, caps and biases of scores
+     * @param sinks one per query head, or null
+     * @param rope what rotates queries and keys, or null
+     * @param queryNorm of each query head or of all as one row, before the rotation, or null
+     * @param keyNorm the same of keys
+     */
+    @SuppressWarnings("ArrayRecordComponent")
+    public record Scores(
+            double scale,
+            ScoreRule rule,
+            double @Nullable [] sinks,
+            @Nullable ReferenceRope rope,
+            @Nullable Norm queryNorm,
+            @Nullable Norm keyNorm) {
+        /** Checks that the rule is there. */
+        public Scores {
+            Checks.notNull(rule, "rule");
+        }
+    }
+
+    /**
+     * Self-attention.
+     *
+     * @param projections query, key and value
+     * @param output what follows
+     * @param heads query heads
+     * @param keyValueHeads key and value heads
+     * @param scores what is done to queries, keys and scores
+     */
+    public record Attention(List<Linear> projections, Linear output, int heads, int keyValueHeads, Scores scores) {
+        /** Checks the parts. */
+        public Attention {
+            projections = Checks.noNulls(projections, "projections");
+            Checks.notNull(output, "output");
+            Checks.notNull(scores, "scores");
+        }
+
+        double[] of(double[] x) {
+            int tokens = x.length / output.outputs();
+            double[] queries = normalised(projections.get(0).of(x), scores.queryNorm);
+            double[] keys = normalised(projections.get(1).of(x), scores.keyNorm);
+            Tensor value = heads(projections.get(2).of(x), tokens, keyValueHeads);
+            Tensor query = rotated(heads(queries, tokens, heads));
+            Tensor key = rotated(heads(keys, tokens, keyValueHeads));
+            ReferenceAttention.Call call =
+                    new ReferenceAttention.Call(query, key, value, scores.scale, scores.rule, ReferenceDropout.NONE);
+            double[] context = (scores.sinks == null ? call : call.withSinks(scores.sinks))
+                    .forward()
+                    .output();
+            return output.of(tokens(context, tokens, heads));
+        }
+
+        private static double[] normalised(double[] x, @Nullable Norm norm) {
+            return norm == null ? x : norm.of(x);
+        }
+
+        private Tensor rotated(Tensor x) {
+            ReferenceRope rope = scores.rope;
+            if (rope == null) {
+                return x;
+            }
+            long[] positions = LongStream.range(0, x.dim(2)).toArray();
+            return Tensor.of(rope.apply(x, positions, false).output(), 1, x.dim(1), x.dim(2), x.dim(3));
+        }
+
+        /** Returns {@code [tokens, heads, dim]} as {@code [1, heads, tokens, dim]}. */
+        private static Tensor heads(double[] x, int tokens, int heads) {
+            int dim = x.length / tokens / heads;
+            return Tensor.of(x, 1, tokens, heads, dim).permute(0, 2, 1, 3);
+        }
+
+        /** Returns {@code [heads, tokens, dim]} as {@code [tokens, heads, dim]}. */
+        private static double[] tokens(double[] x, int tokens, int heads) {
+            int dim = x.length / tokens / heads;
+            return Values.of(Tensor.of(x, heads, tokens, dim).permute(1, 0, 2), "context");
+        }
+    }
+
+    /**
+     * The feed-forward network: {@code down(f(up(x)))}, or {@code down(f(gate(x)) up(x))}.
+     *
+     * @param gate null for none
+     * @param up the layer beside the gate, or the first
+     * @param down the last
+     * @param function f
+     */
+    public record FeedForward(@Nullable Linear gate, Linear up, Linear down, DoubleUnaryOperator function) {
+        /** Checks the parts. */
+        public FeedForward {
+            Checks.notNull(up, "up");
+            Checks.notNull(down, "down");
+            Checks.notNull(function, "function");
+        }
+
+        double[] of(double[] x) {
+            double[] inner = up.of(x);
+            double[] gates = gate == null ? inner : gate.of(x);
+            double[] hidden = new double[inner.length];
+            for (int i = 0; i < hidden.length; i++) {
+                hidden[i] = function.applyAsDouble(gates[i]) * (gate == null ? 1 : inner[i]);
+            }
+            return down.of(hidden);
+        }
+    }
+
+    /**
+     * The norms of a part f: {@code outer(x + after(f(before(x))))}; null for none.
+     *
+     * @param before of what the part reads
+     * @param after of what it makes
+     * @param outer of the sum
+     */
+    public record Norms(
+            @Nullable Norm before,
+            @Nullable Norm after,
+            @Nullable Norm outer) {
+        private double[] before(double[] x) {
+            return before == null ? x : before.of(x);
+        }
+
+        private double[] sum(double[] x, double[] part) {
+            double[] update = after == null ? part : after.of(part);
+            double[] sum = new double[x.length];
+            for (int i = 0; i < sum.length; i++) {
+                sum[i] = x[i] + update[i];
+            }
+            return outer == null ? sum : outer.of(sum);
+        }
+    }
+
+    /**
+     * A block: attention and the feed-forward network one after the other, or both of the same states and added up.
+     *
+     * @param attention the first part
+     * @param attentionNorms of the first part
+     * @param feedForward the second part
+     * @param feedForwardNorms of the second part
+     * @param parallel whether both read the same states; without a norm before the second part, both read what the first one's gives
+     */
+    public record Block(
+            Attention attention,
+            Norms attentionNorms,
+            FeedForward feedForward,
+            Norms feedForwardNorms,
+            boolean parallel) {
+        /** Checks the parts. */
+        public Block {
+            Checks.notNull(attention, "attention");
+            Checks.notNull(attentionNorms, "attentionNorms");
+            Checks.notNull(feedForward, "feedForward");
+            Checks.notNull(feedForwardNorms, "feedForwardNorms");
+        }
+
+        double[] of(double[] x) {
+            double[] read = attentionNorms.before(x);
+            double[] middle = attentionNorms.sum(x, attention.of(read));
+            double[] second = !parallel ? middle : feedForwardNorms.before == null ? read : x;
+            return feedForwardNorms.sum(middle, feedForward.of(feedForwardNorms.before(second)));
+        }
+    }
+
+    /**
+     * Returns the states of a sequence's tokens after the last block.
+     *
+     * @param ids of the tokens, at least one
+     * @return {@code [tokens, dim]}, before the final norm
+     */
+    public double[] states(int... ids) {
+        double[] states = embedding.of(Checks.notNull(ids, "ids"));
+        for (Block block : blocks) {
+            states = block.of(states);
+        }
+        return states;
+    }
+
+    /**
+     * Returns the logits of a sequence's tokens.
+     *
+     * @param ids of the tokens, at least one
+     * @return {@code [tokens, logits]}
+     */
+    public double[] logits(int... ids) {
+        double[] states = states(ids);
+        double[] logits = head.of(finalNorm == null ? states : finalNorm.of(states));
+        for (int i = 0; logitCap != 0 && i < logits.length; i++) {
+            logits[i] = logitCap * Math.tanh(logits[i] / logitCap);
+        }
+        return logits;
+    }
+}

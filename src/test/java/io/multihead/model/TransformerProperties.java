@@ -1,0 +1,151 @@
+package io.multihead.model;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.cache.KeyValueCache;
+import io.multihead.compute.Compute;
+import io.multihead.tensor.Tensor;
+import java.util.Arrays;
+import java.util.SplittableRandom;
+import java.util.stream.IntStream;
+import net.jqwik.api.EdgeCasesMode;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.Tag;
+import net.jqwik.api.constraints.IntRange;
+
+/** Models of all options: beside their specification, and with the same bits however their tokens are divided over calls. */
+@Tag("lanes")
+class TransformerProperties {
+    private static final Compute SERIAL = Compute.serial();
+    private static final Compute THREADS = Compute.threads(3);
+    private static final double U = 0x1p-24;
+
+    /**
+     * A number passes five products of up to 120 terms in a block, a softmax, a rotation and up to six norms of as many terms; each rounding is
+     * relative to numbers of the size of the largest.
+     */
+    private static final int ROUNDINGS = 5 * 120 + 3 * 120;
+
+    @Property(tries = 200, edgeCases = EdgeCasesMode.NONE)
+    void logitsAreThoseOfTheSpecification(@ForAll long seed, @ForAll @IntRange(min = 1, max = 20) int tokens) {
+        ModelCase c = ModelCase.random(seed);
+        int[] ids = c.ids(tokens);
+        double[] expected = c.reference.logits(ids);
+        double[] states = c.reference.states(ids);
+        double size = Math.max(largest(expected), largest(states));
+        double most = (c.shape.layers() + 1) * ROUNDINGS * U * size;
+        float[][] actual = complete(c, SERIAL, ids);
+        for (int token = 0; token < tokens; token++) {
+            for (int i = 0; i < ModelCase.VOCABULARY; i++) {
+                double error = Math.abs(actual[token][i] - expected[token * ModelCase.VOCABULARY + i]);
+                assertTrue(error <= most, c + ", token " + token + ": " + error + " > " + most);
+            }
+        }
+    }
+
+    @Property(tries = 100, edgeCases = EdgeCasesMode.NONE)
+    void anyChunksHaveTheBitsOfOneCall(
+            @ForAll long seed, @ForAll @IntRange(min = 1, max = 40) int tokens, @ForAll boolean paged) {
+        ModelCase c = ModelCase.random(seed);
+        int[] ids = c.ids(tokens);
+        float[][] expected = complete(c, SERIAL, ids);
+        KeyValueCache.Config config = c.model.cacheConfig();
+        KeyValueCache cache = paged ? KeyValueCache.paged(config, 64 << 20) : KeyValueCache.contiguous(config, 2, 40);
+        Stream all = new Stream(ids, paged ? cache.open() : 0);
+        Stream other = new Stream(c.ids(15), paged ? cache.open() : 1);
+        TokenBatch batch = TokenBatch.of(cache, 64);
+        Buffers buffers = c.model.buffers(64);
+        SplittableRandom random = new SplittableRandom(seed);
+        while (all.done < tokens) {
+            batch.clear();
+            boolean otherFirst = random.nextBoolean();
+            if (otherFirst) {
+                other.add(batch, random);
+            }
+            int row = batch.tokens();
+            int from = all.done;
+            all.add(batch, random);
+            if (!otherFirst) {
+                other.add(batch, random);
+            }
+            c.model.forward(THREADS, batch, buffers);
+            float[][] logits = logits(
+                    c, THREADS, IntStream.range(row, row + all.done - from).toArray(), buffers);
+            for (int i = from; i < all.done; i++) {
+                assertArrayEquals(expected[i], logits[i - from], c + ", token " + i);
+            }
+        }
+    }
+
+    /** A sequence, and how much of it has been computed. */
+    private static final class Stream {
+        final int[] ids;
+        final int number;
+        int done;
+
+        Stream(int[] ids, int number) {
+            this.ids = ids;
+            this.number = number;
+        }
+
+        /** Adds none, one or more of the tokens that are left; at least one of a sequence that is begun. */
+        void add(TokenBatch batch, SplittableRandom random) {
+            int left = ids.length - done;
+            if (left == 0) {
+                return;
+            }
+            batch.begin(number);
+            int count = random.nextBoolean() ? 1 : 1 + random.nextInt(left);
+            for (int i = 0; i < count; i++) {
+                batch.add(ids[done++]);
+            }
+        }
+    }
+
+    @Property(tries = 50, edgeCases = EdgeCasesMode.NONE)
+    void aSequenceHasItsBitsInAnyBatchOnAnyThreads(@ForAll long seed) {
+        ModelCase c = ModelCase.random(seed);
+        int[][] sequences = {c.ids(3), c.ids(17), c.ids(1)};
+        TokenBatch batch = TokenBatch.of(21);
+        for (int[] ids : sequences) {
+            batch.begin();
+            Arrays.stream(ids).forEach(batch::add);
+        }
+        Buffers buffers = c.model.buffers(30);
+        c.model.forward(THREADS, batch, buffers);
+        float[][] together = logits(c, THREADS, IntStream.range(0, 21).toArray(), buffers);
+        int row = 0;
+        for (int[] ids : sequences) {
+            for (float[] alone : complete(c, SERIAL, ids)) {
+                assertArrayEquals(alone, together[row++], c.toString());
+            }
+        }
+        assertArrayEquals(new int[] {2, 19, 20}, batch.lastRows());
+        float[][] last = logits(c, SERIAL, batch.lastRows(), buffers);
+        assertArrayEquals(together[19], last[1]);
+    }
+
+    /** Returns the logits of all tokens of one complete sequence. */
+    static float[][] complete(ModelCase c, Compute cpu, int[] ids) {
+        TokenBatch batch = TokenBatch.of(ids.length);
+        batch.begin();
+        Arrays.stream(ids).forEach(batch::add);
+        Buffers buffers = c.model.buffers(ids.length);
+        c.model.forward(cpu, batch, buffers);
+        return logits(c, cpu, IntStream.range(0, ids.length).toArray(), buffers);
+    }
+
+    private static float[][] logits(ModelCase c, Compute cpu, int[] rows, Buffers buffers) {
+        float[] all = new float[rows.length * ModelCase.VOCABULARY];
+        c.model.logits(cpu, rows, Tensor.of(all, rows.length, ModelCase.VOCABULARY), buffers);
+        float[][] byRow = new float[rows.length][];
+        Arrays.setAll(byRow, i -> Arrays.copyOfRange(all, i * ModelCase.VOCABULARY, (i + 1) * ModelCase.VOCABULARY));
+        return byRow;
+    }
+
+    private static double largest(double[] values) {
+        return Arrays.stream(values).map(Math::abs).max().orElse(0);
+    }
+}

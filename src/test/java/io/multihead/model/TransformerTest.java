@@ -1,0 +1,278 @@
+package io.multihead.model;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.attention.AttentionDropout;
+import io.multihead.attention.AttentionOptions;
+import io.multihead.cache.CacheFullException;
+import io.multihead.cache.KeyValueCache;
+import io.multihead.compute.Compute;
+import io.multihead.gemm.Activation;
+import io.multihead.gemm.PackedWeights;
+import io.multihead.position.Rope;
+import io.multihead.reference.ReferenceTransformer;
+import io.multihead.reference.ScoreRule;
+import io.multihead.support.WarmCalls;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.util.Arrays;
+import java.util.List;
+import java.util.function.UnaryOperator;
+import org.junit.jupiter.api.Test;
+
+/** What a model refuses, what it allocates, and that its comparison with the specification sees every option. */
+class TransformerTest {
+    private static final Compute SERIAL = Compute.serial();
+    private static final ModelCase.Shape SHAPE = new ModelCase.Shape(32, 4, 2, 16, 64, 2);
+
+    private final ModelCase llama = new ModelCase(SHAPE, ModelCase.Options.llama(16), 1);
+    private final Transformer model = llama.model;
+    private final KeyValueCache cache = KeyValueCache.paged(model.cacheConfig(), 1 << 20);
+
+    @Test
+    void warmCallsAllocateNothing() {
+        for (ModelCase.Arrangement arrangement : ModelCase.Arrangement.values()) {
+            ModelCase c = new ModelCase(SHAPE, everything(arrangement), 2);
+            KeyValueCache held = KeyValueCache.contiguous(c.model.cacheConfig(), 2, 64);
+            TokenBatch batch = TokenBatch.of(held, 8);
+            Buffers buffers = c.model.buffers(8);
+            Tensor logits = Tensor.of(new float[2 * ModelCase.VOCABULARY], 2, ModelCase.VOCABULARY);
+            long bytes = WarmCalls.allocatedBytes(() -> {
+                held.truncate(0, 20);
+                held.truncate(1, 20);
+                batch.clear();
+                batch.begin(0);
+                batch.add(5);
+                batch.begin(1);
+                batch.add(7);
+                batch.add(9);
+                c.model.forward(SERIAL, batch, buffers);
+                c.model.logits(SERIAL, batch.lastRows(), logits, buffers);
+            });
+            assertEquals(0, bytes, arrangement.toString());
+        }
+    }
+
+    private static ModelCase.Options everything(ModelCase.Arrangement arrangement) {
+        return new ModelCase.Options(
+                arrangement,
+                ModelCase.NormKind.LAYER,
+                ModelCase.HeadNorm.HEAD,
+                true,
+                true,
+                Activation.SILU,
+                8,
+                false,
+                true,
+                true,
+                true,
+                true,
+                true,
+                false);
+    }
+
+    /** A specification without one of the options is farther off than the bound of the comparison, by far. */
+    @Test
+    void theComparisonSeesEveryOption() {
+        ModelCase c = new ModelCase(SHAPE, everything(ModelCase.Arrangement.SANDWICH), 3);
+        int[] ids = c.ids(12);
+        double[] right = c.reference.logits(ids);
+        List<UnaryOperator<ReferenceTransformer.Scores>> wrong = List.of(
+                s -> new ReferenceTransformer.Scores(1, s.rule(), s.sinks(), s.rope(), s.queryNorm(), s.keyNorm()),
+                s -> new ReferenceTransformer.Scores(
+                        s.scale(), ScoreRule.causalTopLeft(), s.sinks(), s.rope(), s.queryNorm(), s.keyNorm()),
+                s -> new ReferenceTransformer.Scores(s.scale(), s.rule(), null, s.rope(), s.queryNorm(), s.keyNorm()),
+                s -> new ReferenceTransformer.Scores(s.scale(), s.rule(), s.sinks(), null, s.queryNorm(), s.keyNorm()),
+                s -> new ReferenceTransformer.Scores(s.scale(), s.rule(), s.sinks(), s.rope(), null, s.keyNorm()),
+                s -> new ReferenceTransformer.Scores(s.scale(), s.rule(), s.sinks(), s.rope(), s.queryNorm(), null));
+        for (int i = 0; i < wrong.size(); i++) {
+            UnaryOperator<ReferenceTransformer.Scores> change = wrong.get(i);
+            List<ReferenceTransformer.Block> blocks = c.reference.blocks().stream()
+                    .map(block -> new ReferenceTransformer.Block(
+                            changed(block.attention(), change),
+                            block.attentionNorms(),
+                            block.feedForward(),
+                            block.feedForwardNorms(),
+                            false))
+                    .toList();
+            assertFarther(
+                    right, with(c.reference, blocks, c.reference.logitCap()).logits(ids), "option " + i);
+        }
+        assertFarther(right, with(c.reference, c.reference.blocks(), 0).logits(ids), "logit cap");
+    }
+
+    private static ReferenceTransformer.Attention changed(
+            ReferenceTransformer.Attention of, UnaryOperator<ReferenceTransformer.Scores> change) {
+        return new ReferenceTransformer.Attention(
+                of.projections(), of.output(), of.heads(), of.keyValueHeads(), change.apply(of.scores()));
+    }
+
+    private static ReferenceTransformer with(
+            ReferenceTransformer of, List<ReferenceTransformer.Block> blocks, double cap) {
+        return new ReferenceTransformer(of.embedding(), blocks, of.finalNorm(), of.head(), cap);
+    }
+
+    private static void assertFarther(double[] right, double[] wrong, String what) {
+        double most = 0;
+        for (int i = 0; i < right.length; i++) {
+            most = Math.max(most, Math.abs(right[i] - wrong[i]));
+        }
+        assertTrue(most > 1e-2, what + ": " + most);
+    }
+
+    @Test
+    void whatIsRefusedLeavesTheCache() {
+        Buffers buffers = model.buffers(8);
+        TokenBatch batch = TokenBatch.of(cache, 8);
+        int sequence = cache.open();
+        batch.begin(sequence);
+        batch.add(3);
+        model.forward(SERIAL, batch, buffers);
+        batch.add(ModelCase.VOCABULARY);
+        assertRefused("token 1: 61; expected 0 to 60", () -> model.forward(SERIAL, batch, buffers));
+        fill(batch, sequence, 5);
+        assertRefused(
+                "buffers: 4 tokens of 32 and 192 floats; expected room for 5 tokens of 32 and 192",
+                () -> model.forward(SERIAL, batch, model.buffers(4)));
+        batch.clear();
+        batch.begin(sequence);
+        assertEquals(
+                "batch: no tokens in sequence 0; expected at least one",
+                assertThrows(IllegalStateException.class, () -> model.forward(SERIAL, batch, buffers))
+                        .getMessage());
+        fill(batch, sequence, 1);
+        batch.begin(sequence);
+        batch.add(1);
+        assertRefused("to: [0, 0]; expected no sequence twice, as 0 is", () -> model.forward(SERIAL, batch, buffers));
+        assertEquals(1, cache.length(0, sequence));
+        assertEquals(1, cache.length(1, sequence));
+    }
+
+    private static void fill(TokenBatch batch, int sequence, int tokens) {
+        batch.clear();
+        batch.begin(sequence);
+        for (int i = 0; i < tokens; i++) {
+            batch.add(i);
+        }
+    }
+
+    @Test
+    void aFullCacheStaysAsItIs() {
+        KeyValueCache small =
+                KeyValueCache.paged(model.cacheConfig(), model.cacheConfig().layers() * 64L * 2 * 2 * 32 * Float.BYTES);
+        TokenBatch batch = TokenBatch.of(small, 100);
+        Buffers buffers = model.buffers(100);
+        int sequence = small.open();
+        fill(batch, sequence, 60);
+        model.forward(SERIAL, batch, buffers);
+        assertThrows(CacheFullException.class, () -> model.forward(SERIAL, batch, buffers));
+        assertEquals(60, small.length(0, sequence));
+        assertEquals(60, small.length(1, sequence));
+    }
+
+    @Test
+    void cachesOfOtherModelsAreRefused() {
+        KeyValueCache.Config right = model.cacheConfig();
+        assertEquals(DType.F32, right.dtype());
+        for (KeyValueCache.Config wrong : List.of(
+                KeyValueCache.Config.of(1, 2, 16),
+                KeyValueCache.Config.of(2, 4, 16),
+                KeyValueCache.Config.of(2, 2, 32),
+                right.withValueDim(8),
+                right.withRopes(Rope.of(Rope.Config.of(16))))) {
+            KeyValueCache other = KeyValueCache.paged(wrong, 1 << 20);
+            TokenBatch batch = TokenBatch.of(other, 2);
+            batch.begin(other.open());
+            batch.add(1);
+            String message = "cache: " + wrong + "; expected " + right + " of any element type";
+            assertRefused(message, () -> model.forward(SERIAL, batch, model.buffers(2)));
+        }
+        KeyValueCache narrow = KeyValueCache.paged(right.withDtype(DType.BF16), 1 << 20);
+        TokenBatch batch = TokenBatch.of(narrow, 2);
+        batch.begin(narrow.open());
+        batch.add(1);
+        model.forward(SERIAL, batch, model.buffers(2));
+    }
+
+    @Test
+    void logitsAreForTokensOfTheCall() {
+        TokenBatch batch = TokenBatch.of(3);
+        Buffers buffers = model.buffers(3);
+        batch.begin();
+        batch.add(1);
+        batch.add(2);
+        model.forward(SERIAL, batch, buffers);
+        Tensor one = Tensor.of(new float[ModelCase.VOCABULARY], 1, ModelCase.VOCABULARY);
+        assertRefused("rows: 2; expected 0 to 1", () -> model.logits(SERIAL, new int[] {2}, one, buffers));
+        assertRefused(
+                "logits: shape [1, 61]; expected [2, 61]", () -> model.logits(SERIAL, new int[] {0, 1}, one, buffers));
+        Tensor outputs = Tensor.of(new float[32], 1, 32);
+        model.outputs(SERIAL, new int[] {1}, outputs, buffers);
+        float[] states = Arrays.copyOfRange(buffers.states().toArray(), 32, 64);
+        assertTrue(!Arrays.equals(states, outputs.toArray()));
+        Transformer bare = Transformer.of(model.embeddings(), model.blocks());
+        bare.outputs(SERIAL, new int[] {1}, outputs, buffers);
+        assertArrayEquals(states, outputs.toArray());
+        assertThrows(IllegalStateException.class, () -> bare.logits(SERIAL, new int[] {1}, one, buffers));
+    }
+
+    @Test
+    void batchesSayWhatTheyExpect() {
+        TokenBatch batch = TokenBatch.of(1);
+        assertThrows(IllegalStateException.class, () -> batch.add(1));
+        assertThrows(IllegalStateException.class, () -> batch.begin(0));
+        assertThrows(IllegalStateException.class, () -> TokenBatch.of(cache, 1).begin());
+        batch.begin();
+        batch.add(1);
+        assertEquals(
+                "batch: full; expected at most 1 tokens",
+                assertThrows(IllegalStateException.class, () -> batch.add(1)).getMessage());
+    }
+
+    @Test
+    void partsThatDoNotFitAreRefused() {
+        PackedLinear square = linear(8, 8);
+        LinearGroup three = LinearGroup.of(square, square, square);
+        AttentionOptions causal = AttentionOptions.CAUSAL;
+        assertRefused("keyValueHeads: 3; expected a divisor of 4", () -> SelfAttention.of(4, 3, three, square, causal));
+        assertRefused(
+                "projections: 2 outputs; expected query, key and value",
+                () -> SelfAttention.of(2, 2, LinearGroup.of(square, square), square, causal));
+        assertRefused(
+                "projections: key heads of 8; expected 4, as of queries",
+                () -> SelfAttention.of(2, 1, three, square, causal));
+        assertRefused(
+                "output: 8 inputs, 4 outputs; expected 8 and 8",
+                () -> SelfAttention.of(2, 2, three, linear(8, 4), causal));
+        AttentionOptions dropped = causal.withDropout(new AttentionDropout(0.1, 1));
+        assertThrows(IllegalArgumentException.class, () -> SelfAttention.of(2, 2, three, square, dropped));
+        SelfAttention attention = SelfAttention.of(2, 2, three, square, causal);
+        assertThrows(IllegalArgumentException.class, () -> attention.withRope(Rope.of(Rope.Config.of(6))));
+        Norm norm = Norm.rms(Tensor.of(new float[] {1, 1, 1}), 1e-5);
+        assertRefused("queries: 3 elements; expected 4 or 8", () -> attention.withHeadNorms(norm, null));
+        assertRefused("layers: 4 inputs; expected 8, as of the first", () -> LinearGroup.of(square, linear(4, 8)));
+        assertRefused("outputs: 7 in all; expected 8, as of the layer", () -> LinearGroup.concatenated(square, 3, 4));
+        assertRefused(
+                "gateAndUp: 3 of 24 outputs in all; expected 2 with as many each",
+                () -> FeedForward.gated(Activation.SILU, three, square));
+        FeedForward network = FeedForward.of(square, square);
+        assertRefused(
+                "norms: another number of elements; expected 8, as of attention",
+                () -> Block.preNorm(norm, attention, norm, network));
+    }
+
+    private static PackedLinear linear(int inputs, int outputs) {
+        try (Arena arena = Arena.ofConfined()) {
+            return PackedLinear.of(PackedWeights.of(Tensor.zeros(arena, DType.F32, inputs, outputs)));
+        }
+    }
+
+    private static void assertRefused(String message, Runnable call) {
+        assertEquals(
+                message, assertThrows(IllegalArgumentException.class, call::run).getMessage());
+    }
+}
