@@ -21,9 +21,12 @@ public record Neighbour(int index, double similarity) {
      * @param most how many to find
      * @return the nearest first; of equally near ones the lower index first, and last those whose similarity is NaN; fewer than
      *     {@code most} where there are no more
-     * @throws IllegalArgumentException if a vector's length differs from the query's
+     * @throws IllegalArgumentException if a vector's length differs from the query's, or {@code most} is negative
+     * @throws NullPointerException if the query, the vectors or one of them is null; the message names it
      */
     public static List<Neighbour> nearest(float[] query, float[][] vectors, int most) {
+        Checks.notNull(query, "query");
+        Checks.noNulls(vectors, "vectors");
         Checks.atLeast(most, 0, "most");
         List<Neighbour> all = new ArrayList<>(vectors.length);
         for (int i = 0; i < vectors.length; i++) {

@@ -62,6 +62,7 @@ public final class Embedding {
     public static Embedding initialise(long vocabulary, long dim, long seed, Arena arena) {
         Checks.atLeast(vocabulary, 1, "vocabulary");
         Checks.atLeast(dim, 1, "dim");
+        RowView.requireLength(dim, 1, "dim");
         InitialTensors random = new InitialTensors(seed, Checks.notNull(arena, "arena"));
         return of(random.normal(1, Shape.of(vocabulary, dim)));
     }

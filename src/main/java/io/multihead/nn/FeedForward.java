@@ -61,11 +61,8 @@ public final class FeedForward implements Layer {
             Activation activation,
             double dropout,
             Function<String, @Nullable Tensor> parameters) {
-        Checks.atLeast(embedDim, 1, "embedDim");
-        Checks.atLeast(hidden, 1, "hidden");
-        Checks.notNull(activation, "activation");
+        requireSettings(embedDim, hidden, activation, dropout);
         Checks.notNull(parameters, "parameters");
-        Checks.probability(dropout, "dropout");
         Part first = new Part("linear1.", linear("linear1.", hidden, embedDim, parameters));
         Part second = new Part("linear2.", linear("linear2.", embedDim, hidden, parameters));
         Part middle = new Part("", activation.layer());
@@ -90,10 +87,16 @@ public final class FeedForward implements Layer {
      */
     public static FeedForward initialise(
             long embedDim, long hidden, Activation activation, double dropout, long seed, Arena arena) {
-        Checks.atLeast(embedDim, 1, "embedDim");
-        Checks.atLeast(hidden, 1, "hidden");
+        requireSettings(embedDim, hidden, activation, dropout);
         InitialTensors random = new InitialTensors(seed, Checks.notNull(arena, "arena"));
         return of(embedDim, hidden, activation, dropout, random.feedForward(embedDim, hidden)::get);
+    }
+
+    private static void requireSettings(long embedDim, long hidden, Activation activation, double dropout) {
+        Checks.atLeast(embedDim, 1, "embedDim");
+        Checks.atLeast(hidden, 1, "hidden");
+        Checks.notNull(activation, "activation");
+        Checks.probability(dropout, "dropout");
     }
 
     private static Linear linear(

@@ -48,7 +48,7 @@ public final class LayerNorm implements Layer {
      * @throws IllegalArgumentException if the shape or epsilon does not fit
      */
     public static LayerNorm initialise(Shape normalized, double epsilon, Arena arena) {
-        Checks.notNull(normalized, "normalized");
+        NormLayer.requireSettings(normalized, epsilon);
         Checks.notNull(arena, "arena");
         return of(
                 normalized,

@@ -21,6 +21,16 @@ final class NormLayer {
     private final Map<String, Tensor> parameters;
 
     NormLayer(Shape normalized, double epsilon, boolean centred, @Nullable Tensor weight, @Nullable Tensor bias) {
+        requireSettings(normalized, epsilon);
+        this.norm = new Normalisation(normalized, epsilon, centred, weight, bias);
+        Map<String, Tensor> named = new LinkedHashMap<>();
+        put(named, Normalisation.WEIGHT, weight);
+        put(named, Normalisation.BIAS, bias);
+        this.parameters = Collections.unmodifiableMap(named);
+    }
+
+    /** Fails unless a layer normalises axes of this shape, with this addend. */
+    static void requireSettings(Shape normalized, double epsilon) {
         Checks.notNull(normalized, "normalized");
         if (normalized.rank() == 0 || normalized.elements() == 0) {
             throw Checks.fail("normalized", normalized.toString(), "expected one axis or more, and elements");
@@ -28,11 +38,6 @@ final class NormLayer {
         if (!(epsilon >= 0 && epsilon < Double.POSITIVE_INFINITY)) {
             throw Checks.fail("epsilon", String.valueOf(epsilon), "expected a finite number of at least 0");
         }
-        this.norm = new Normalisation(normalized, epsilon, centred, weight, bias);
-        Map<String, Tensor> named = new LinkedHashMap<>();
-        put(named, Normalisation.WEIGHT, weight);
-        put(named, Normalisation.BIAS, bias);
-        this.parameters = Collections.unmodifiableMap(named);
     }
 
     private void put(Map<String, Tensor> named, String name, @Nullable Tensor tensor) {

@@ -45,7 +45,7 @@ public final class RmsNorm implements Layer {
      * @throws IllegalArgumentException if the shape or epsilon does not fit
      */
     public static RmsNorm initialise(Shape normalized, double epsilon, Arena arena) {
-        Checks.notNull(normalized, "normalized");
+        NormLayer.requireSettings(normalized, epsilon);
         return of(normalized, epsilon, InitialTensors.constant(1, normalized, Checks.notNull(arena, "arena")));
     }
 

@@ -96,6 +96,53 @@ class HiddenKeysOfRowsWithNaNTest {
         }
     }
 
+    /** Every part of a mask, hiding nothing: the softmax of a row with infinity is NaN by its definition, infinity / infinity. */
+    @Test
+    void aVisibleInfinityMakesTheRowNaNUnderAnyMask() {
+        float[] row = {0, 1, Float.POSITIVE_INFINITY, 3};
+        Tensor scores = Tensor.of(row, 1, 4);
+        Tensor one = Tensor.of(new float[] {1}, 1, 1, 1, 1);
+        Tensor keys = Tensor.of(row, 1, 1, 4, 1);
+        Tensor values = Tensor.of(new float[] {1, 2, 3, 4}, 1, 1, 4, 1);
+        for (Mask mask : List.of(
+                Mask.NONE,
+                Mask.CAUSAL,
+                Mask.window(3, 0),
+                Mask.keyLengths(4),
+                Mask.bias(zeros(1)),
+                Mask.keep(Tensor.of(new boolean[] {true}, 1)))) {
+            AttentionOptions options = AttentionOptions.DEFAULT.withMask(mask).withScale(1);
+            Tensor softmax = zeros(1, 4);
+            Softmax.forward(CPU, scores, softmax, null, options);
+            assertArrayEquals(new float[] {NAN, NAN, NAN, NAN}, softmax.toArray(), mask::toString);
+            Tensor gradient = zeros(1, 4);
+            Softmax.backward(CPU, softmax, Tensor.of(new float[] {1, 2, 3, 4}, 1, 4), gradient, options);
+            assertArrayEquals(new float[] {NAN, NAN, NAN, NAN}, gradient.toArray(), mask::toString);
+            Softmax.logForward(CPU, scores, softmax, null, options);
+            assertArrayEquals(new float[] {NAN, NAN, NAN, NAN}, softmax.toArray(), mask::toString);
+            AttentionOutputs outputs = new AttentionOutputs(zeros(1, 1, 1, 1), zeros(1, 1, 1), zeros(1, 1, 1, 4));
+            Attention.forward(CPU, one, keys, values, outputs, options);
+            assertArrayEquals(
+                    new float[] {NAN, NAN, NAN, NAN}, outputs.weights().toArray(), mask::toString);
+            assertEquals(NAN, (float) outputs.logSumExp().get(0, 0, 0), mask::toString);
+            assertEquals(NAN, (float) outputs.output().get(0, 0, 0, 0), mask::toString);
+        }
+    }
+
+    @Test
+    void whatAMaskHidesFromARowWithInfinityIsZero() {
+        Tensor scores = Tensor.of(new float[] {0, Float.POSITIVE_INFINITY, 3, 4}, 1, 4);
+        Tensor softmax = zeros(1, 4);
+        Mask first = Mask.keep(Tensor.of(new boolean[] {true, true, false, false}));
+        Softmax.forward(CPU, scores, softmax, null, AttentionOptions.DEFAULT.withMask(first));
+        assertArrayEquals(new float[] {NAN, NAN, 0, 0}, softmax.toArray());
+        Mask others = Mask.keep(Tensor.of(new boolean[] {true, false, true, false}));
+        Softmax.forward(CPU, scores, softmax, null, AttentionOptions.DEFAULT.withMask(others));
+        double small = 1 / (1 + Math.exp(3));
+        // one exponential, one quotient: within 2 units of 2^-24
+        assertArrayEquals(new float[] {(float) small, 0, (float) (1 - small), 0}, softmax.toArray(), 0x1p-23f);
+    }
+
     /** The gradient of an entropy, log w + 1, is minus infinity where a weight is 0. */
     @Test
     void gradientsOfHiddenWeightsAddToNoSum() {

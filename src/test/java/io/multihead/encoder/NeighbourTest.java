@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 
 /** Nearest vectors; {@link SentenceEncoderGoldenTest} has those among MiniLM's. */
 class NeighbourTest {
@@ -55,5 +56,14 @@ class NeighbourTest {
                 assertThrows(IllegalArgumentException.class, () -> Neighbour.nearest(new float[3], VECTORS, 1))
                         .getMessage());
         assertThrows(IllegalArgumentException.class, () -> Neighbour.nearest(new float[2], VECTORS, -1));
+        isNull("query", () -> Neighbour.nearest(null, VECTORS, 1));
+        isNull("vectors", () -> Neighbour.nearest(new float[2], null, 1));
+        isNull("vectors[1]", () -> Neighbour.nearest(new float[2], new float[][] {{1, 2}, null}, 1));
+    }
+
+    private static void isNull(String argument, Executable call) {
+        assertEquals(
+                argument + ": null; expected a value",
+                assertThrows(NullPointerException.class, call).getMessage());
     }
 }

@@ -11,6 +11,7 @@ import io.multihead.faults.Named;
 import io.multihead.nn.attention.GatedCrossAttention;
 import io.multihead.nn.attention.MultiHeadInputs;
 import io.multihead.nn.attention.TransformerBlock;
+import io.multihead.support.SmallArena;
 import io.multihead.support.TestTensors;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
@@ -47,6 +48,23 @@ class InitialiseTest {
         assertUniform(drawn.get("linear1.bias"), 1 / 8.0);
         assertUniform(drawn.get("linear2.weight"), 1 / 16.0);
         assertUniform(drawn.get("linear2.bias"), 1 / 16.0);
+    }
+
+    /** An arena without memory: what is refused has asked for none. */
+    @Test
+    void checksComeBeforeMemory() {
+        Arena none = new SmallArena(arena, 0, 0);
+        FeedForward.Activation gelu = FeedForward.Activation.GELU;
+        Named.message("dropout: NaN; expected 0 to 1", () -> FeedForward.initialise(4, 8, gelu, Double.NaN, 1, none));
+        Named.named("activation", () -> FeedForward.initialise(4, 8, null, 0, 1, none));
+        String epsilon = "epsilon: NaN; expected a finite number of at least 0";
+        Named.message(epsilon, () -> LayerNorm.initialise(Shape.of(4), Double.NaN, none));
+        Named.message(epsilon, () -> RmsNorm.initialise(Shape.of(4), Double.NaN, none));
+        String empty = "normalized: []; expected one axis or more, and elements";
+        Named.message(empty, () -> LayerNorm.initialise(Shape.of(), 0, none));
+        Named.message(empty, () -> RmsNorm.initialise(Shape.of(), 0, none));
+        Named.message("dim: 2147483648; expected 0 to 2147483575", () -> Embedding.initialise(1, 1L << 31, 1, none));
+        Named.message("inputs: 0; expected at least 1", () -> Linear.initialise(0, 1, 1, none));
     }
 
     @Test

@@ -167,16 +167,16 @@ public final class RowOps {
         }
     }
 
-    /** Returns whether an element is NaN. */
-    public static boolean hasNaN(float[] row, int at, int length) {
+    /** Returns whether the softmax of a row of scores is NaN: one of them is NaN or plus infinity. */
+    public static boolean hasNoSoftmax(float[] row, int at, int length) {
         boolean found = false;
         for (int i = at; i < at + length; i++) {
-            found |= Float.isNaN(row[i]);
+            found |= !(row[i] < Float.POSITIVE_INFINITY);
         }
         return found;
     }
 
-    /** Sets NaN where a score is not minus infinity: in a row with a NaN, the weights of all keys that it sees are NaN. */
+    /** Sets NaN where a score is not minus infinity: the weights of all keys that a row without softmax sees. */
     public static void spreadNaN(float[] row, int at, int length) {
         for (int i = at; i < at + length; i++) {
             row[i] = row[i] == Float.NEGATIVE_INFINITY ? row[i] : Float.NaN;

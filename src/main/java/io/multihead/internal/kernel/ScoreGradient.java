@@ -118,14 +118,14 @@ public final class ScoreGradient {
     }
 
     /**
-     * {@code factor = 1 - t^2} with {@code t = capped / cap}: the derivative of {@code cap tanh(x / cap)}. At least 0, also where
-     * t exceeds 1 by a rounding error.
+     * {@code factor = 1 - t^2} with {@code t = capped / cap}: the derivative of {@code cap tanh(x / cap)}. At least 0, as no capped
+     * score exceeds the cap.
      */
     public static void capDerivative(float[] capped, int at, int length, float cap, float[] factor) {
         FloatVector one = FloatVector.broadcast(FLOATS, 1f);
         for (int i = 0; i < length; i += COUNT) {
             FloatVector t = FloatVector.fromArray(FLOATS, capped, at + i).div(cap);
-            t.neg().fma(t, one).max(0f).intoArray(factor, at + i);
+            t.neg().fma(t, one).intoArray(factor, at + i);
         }
     }
 

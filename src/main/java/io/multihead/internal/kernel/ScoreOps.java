@@ -29,7 +29,7 @@ public final class ScoreOps {
 
     private ScoreOps() {}
 
-    /** {@code row = cap tanh(row / cap)}; NaN stays NaN. */
+    /** {@code row = cap tanh(row / cap)}, from -cap to cap; NaN stays NaN. */
     public static void softCap(float[] row, int at, int length, float cap) {
         for (int i = 0; i < length; i += COUNT) {
             FloatVector x = FloatVector.fromArray(FLOATS, row, at + i).div(cap);
@@ -44,7 +44,10 @@ public final class ScoreOps {
             q = q.fma(square, FloatVector.broadcast(FLOATS, Q2));
             q = q.fma(square, FloatVector.broadcast(FLOATS, Q1));
             q = q.fma(square, FloatVector.broadcast(FLOATS, 1f));
-            x.mul(cap).mul(p).div(q).intoArray(row, at + i);
+            FloatVector capped = x.mul(cap).mul(p).div(q);
+            // near the limit, roundings exceed the cap by up to 2 ulp
+            capped = capped.blend(cap, capped.compare(VectorOperators.GT, cap));
+            capped.blend(-cap, capped.compare(VectorOperators.LT, -cap)).intoArray(row, at + i);
         }
     }
 

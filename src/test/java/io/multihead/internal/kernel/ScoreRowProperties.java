@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.Arrays;
 import java.util.SplittableRandom;
+import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Tag;
@@ -46,6 +47,36 @@ class ScoreRowProperties {
         assertArrayEquals(wholeSums, sums);
         assertArrayEquals(Arrays.copyOf(whole, AT + length), Arrays.copyOf(row, AT + length));
         assertTrue(row[AT + length] == GUARD, "nothing after the row is written");
+    }
+
+    /** A third of random caps was exceeded by 1 or 2 ulp where the hyperbolic tangent rounds to 1. */
+    @Property(tries = 2000)
+    void noCappedScoreExceedsTheCap(@ForAll long seed) {
+        SplittableRandom random = new SplittableRandom(seed);
+        float cap = 100 * random.nextFloat() + Float.MIN_NORMAL;
+        float[] row = new float[Lanes.PANEL];
+        for (int i = 0; i < row.length; i++) {
+            row[i] = (random.nextBoolean() ? cap : -cap) * (7 + 5 * random.nextFloat());
+        }
+        row[0] = Float.POSITIVE_INFINITY;
+        row[1] = Float.NEGATIVE_INFINITY;
+        row[2] = Float.NaN;
+        float[] capped = row.clone();
+        ScoreOps.softCap(capped, 0, capped.length, cap);
+        assertTrue(Float.isNaN(capped[2]));
+        for (int i = 0; i < row.length; i++) {
+            // tanh 7 is 1 - 1.7e-6
+            boolean fits = Math.abs(capped[i]) <= cap && Math.abs(capped[i]) > 0.99999f * cap && capped[i] * row[i] > 0;
+            assertTrue(fits || i == 2, row[i] + " gives " + capped[i] + " with cap " + cap);
+        }
+    }
+
+    @Example
+    void aLargeScoreIsTheCap() {
+        float[] row = new float[Lanes.PANEL];
+        Arrays.fill(row, 5646.6987f);
+        ScoreOps.softCap(row, 0, row.length, 51.927444f);
+        assertEquals(51.927444f, row[0]);
     }
 
     /** Scores up to 2 and a few that are NaN or hidden, from {@link #AT} on; then one element that is no part of the row. */

@@ -28,8 +28,8 @@ final class MaterialisedForward {
     private final ScoreTile tile;
     private final UnmaskedScores unmasked;
     private final float[] staging;
-    /** Per row of a tile whether one of its scores is NaN. */
-    private final boolean[] hasNaN = new boolean[AttentionBlocking.QUERY_TILE];
+    /** Per row of a tile whether its softmax is NaN, as one of its scores is NaN or plus infinity. */
+    private final boolean[] isUndefined = new boolean[AttentionBlocking.QUERY_TILE];
 
     /** Takes the parts of the worker that it belongs to. */
     MaterialisedForward(QueryTile queries, VisibleKeys visible, PackedBlocks blocks, ScoreTile tile, float[] staging) {
@@ -99,21 +99,21 @@ final class MaterialisedForward {
         }
     }
 
-    /** Sets NaN for every key that a row with a NaN sees, as long as those that the mask hides are known by their scores. */
+    /** Sets NaN for every key that a row without softmax sees, as long as those that the mask hides are known by their scores. */
     private void spreadNaN(ForwardArguments call) {
         for (int first = 0; first < queries.rows(); first += AttentionBlocking.QUERY_TILE) {
             int rows = queries.tileRows(first);
-            Arrays.fill(hasNaN, 0, rows, false);
+            Arrays.fill(isUndefined, 0, rows, false);
             for (long key = visible.firstBlock(); key < visible.end(); key += AttentionBlocking.KEY_BLOCK) {
                 int held = heldKeys(call, first, key);
                 for (int r = 0; r < rows; r++) {
-                    hasNaN[r] |= RowOps.hasNaN(tile.scores(), scoresOf(first + r, key), held);
+                    isUndefined[r] |= RowOps.hasNoSoftmax(tile.scores(), scoresOf(first + r, key), held);
                 }
             }
             for (long key = visible.firstBlock(); key < visible.end(); key += AttentionBlocking.KEY_BLOCK) {
                 int held = heldKeys(call, first, key);
                 for (int r = 0; r < rows; r++) {
-                    if (hasNaN[r]) {
+                    if (isUndefined[r]) {
                         RowOps.spreadNaN(tile.scores(), scoresOf(first + r, key), held);
                     }
                 }
@@ -174,7 +174,7 @@ final class MaterialisedForward {
                     if (own > 0) {
                         normalise(call.mask, from, at, Lanes.roundUp(own, PANEL), divisor);
                     }
-                    // of a row with a NaN, P is NaN for the keys before and after its own as well
+                    // of a row without softmax, P is NaN for the keys before and after its own as well
                     Arrays.fill(from, at, at + visible.firstOf(row, firstKey, own), 0f);
                     Arrays.fill(from, at + own, at + keys, 0f);
                     if (weights != null) {
@@ -188,7 +188,7 @@ final class MaterialisedForward {
         }
     }
 
-    /** Divides a row's weights; those of a row with a NaN are NaN already, or 0 for keys that the mask hides. */
+    /** Divides a row's weights; those of a row without softmax are NaN already, or 0 for keys that the mask hides. */
     private static void normalise(BoundMask mask, float[] weights, int at, int length, float divisor) {
         if (!Float.isNaN(divisor) || !mask.hidesSingleKeys()) {
             RowOps.divide(weights, at, length, divisor);

@@ -137,7 +137,7 @@ public final class SoftmaxCall extends Operation implements LoopBody {
             if (logarithm) {
                 System.arraycopy(row, 0, staging, 0, padded);
             }
-            if (masked && RowOps.hasNaN(row, 0, padded)) {
+            if (masked && RowOps.hasNoSoftmax(row, 0, padded)) {
                 RowOps.spreadNaN(row, 0, padded);
             }
             Exp.shifted(row, 0, padded, 1f, shift, sum, 0, 0f);
@@ -165,7 +165,7 @@ public final class SoftmaxCall extends Operation implements LoopBody {
         Arrays.fill(row, visible, padded, Float.NEGATIVE_INFINITY);
     }
 
-    /** Normalises exponentials. In a masked row with a NaN, they are NaN or hidden: these stay 0 or minus infinity. */
+    /** Normalises exponentials. In a masked row without softmax, they are NaN or hidden: these stay 0 or minus infinity. */
     private void finish(float[] row, float[] shifted, int padded, float shift, float total) {
         boolean spreads = masked && Float.isNaN(total);
         if (logarithm) {
