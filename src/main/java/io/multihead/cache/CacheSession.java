@@ -78,7 +78,8 @@ public final class CacheSession {
 
     /**
      * Opens the sequences of a file, in the order in which they were saved, with the smallest numbers that are not in use; sequences
-     * that are open stay as they are. The file is mapped and read once.
+     * that are open stay as they are. The file is mapped, or read into
+     * memory where its file system is not the default one, and read once.
      *
      * @param cpu threads and scratch
      * @param cache a cache of the file's sizes, element type and rotary embeddings
@@ -94,12 +95,7 @@ public final class CacheSession {
         Checks.notNull(cache, "cache").pool().requireAccess(cpu);
         try (Arena arena = Arena.ofShared()) {
             Safetensors tensors = Safetensors.map(file, arena);
-            SessionLoader loader;
-            try {
-                loader = new SessionLoader(cache, tensors);
-            } catch (IllegalArgumentException unfit) {
-                throw new IllegalArgumentException(file + ": " + unfit.getMessage(), unfit);
-            }
+            SessionLoader loader = Checks.in(file, () -> new SessionLoader(cache, tensors));
             return loader.load(cpu);
         }
     }

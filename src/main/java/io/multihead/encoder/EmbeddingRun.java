@@ -142,6 +142,7 @@ final class EmbeddingRun {
         try {
             core.tokenizer.append(ids, tokens);
         } catch (IllegalArgumentException wrong) {
+            // not Checks.in, which would make a name for each text
             throw new IllegalArgumentException("text " + index + ": " + wrong.getMessage(), wrong);
         }
     }

@@ -22,22 +22,22 @@ final class EncoderCore {
 
     /** Fails if the tokenizer has tokens that the model has no row for. */
     EncoderCore(Compute cpu, BertModel model, WordPiece tokenizer) {
-        requireRows(tokenizer, model.config);
         this.cpu = cpu;
         this.model = model;
-        this.tokenizer = tokenizer;
+        this.tokenizer = requireRows(tokenizer, model.config);
         this.turns =
                 new Semaphore(Math.max(cpu.parallelism(), Runtime.getRuntime().availableProcessors()));
     }
 
-    /** Fails if the tokenizer has tokens that a model has no row for. */
-    static void requireRows(WordPiece tokenizer, BertConfig config) {
+    /** Returns a tokenizer, or fails if it has tokens that a model has no row for. */
+    static WordPiece requireRows(WordPiece tokenizer, BertConfig config) {
         if (tokenizer.vocabularySize() > config.vocabulary()) {
             throw Checks.fail(
                     "tokenizer",
                     tokenizer.vocabularySize() + " tokens",
                     "expected at most the " + config.vocabulary() + " of the model's word embeddings");
         }
+        return tokenizer;
     }
 
     /** Takes intermediate results for a batch, after a wait where too many are in use; to be given back. */

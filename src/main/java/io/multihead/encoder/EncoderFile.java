@@ -53,34 +53,30 @@ final class EncoderFile {
     static LoadedEncoder map(Compute cpu, Path path) throws IOException {
         Arena arena = Arena.ofShared();
         try {
-            return read(cpu, path, Safetensors.map(path, arena), arena);
+            Safetensors file = Safetensors.map(path, arena);
+            return Checks.in(path, () -> read(cpu, file, arena));
         } catch (Throwable failed) {
             arena.close();
             throw failed;
         }
     }
 
-    private static LoadedEncoder read(Compute cpu, Path path, Safetensors file, Arena arena) throws IOException {
-        try {
-            Map<String, String> metadata = file.metadata();
-            require("format", metadata.get("format"), FORMAT);
-            require("panels", metadata.get("panels"), PackedWeights.layout());
-            BertConfig config = BertConfig.of(json(metadata, "config"));
-            JsonObject described = json(metadata, "options");
-            EncoderOptions options = options(described, config);
-            Map<String, String> prompts = Map.copyOf(described.object("prompts").texts());
-            Set<String> names = new HashSet<>(file.names());
-            names.remove(TOKENIZER);
-            EncoderCore core = ModelLoader.load(
-                    cpu,
-                    () -> BertModel.ofPacked(config, new Weights(names, "", file::get)),
-                    () -> WordPiece.ofTokenizerJson(bytes(file)));
-            String defaultPrompt =
-                    described.has("default_prompt") ? described.text("default_prompt") : options.prompt();
-            return new LoadedEncoder(core, options, prompts, defaultPrompt, arena);
-        } catch (IllegalArgumentException wrong) {
-            throw new IllegalArgumentException(path + ": " + wrong.getMessage(), wrong);
-        }
+    private static LoadedEncoder read(Compute cpu, Safetensors file, Arena arena) throws IOException {
+        Map<String, String> metadata = file.metadata();
+        require("format", metadata.get("format"), FORMAT);
+        require("panels", metadata.get("panels"), PackedWeights.layout());
+        BertConfig config = BertConfig.of(json(metadata, "config"));
+        JsonObject described = json(metadata, "options");
+        EncoderOptions options = options(described, config);
+        Map<String, String> prompts = Map.copyOf(described.object("prompts").texts());
+        Set<String> names = new HashSet<>(file.names());
+        names.remove(TOKENIZER);
+        EncoderCore core = ModelLoader.load(
+                cpu,
+                () -> BertModel.ofPacked(config, new Weights(names, "", file::get)),
+                () -> WordPiece.ofTokenizerJson(bytes(file)));
+        String defaultPrompt = described.has("default_prompt") ? described.text("default_prompt") : options.prompt();
+        return new LoadedEncoder(core, options, prompts, defaultPrompt, arena);
     }
 
     private static void require(String key, @Nullable String actual, String expected) {

@@ -74,21 +74,12 @@ final class EncoderFolder {
         Set<String> names = file.names().stream()
                 .filter(name -> !(name.startsWith(prefix) && IGNORED.contains(name.substring(prefix.length()))))
                 .collect(Collectors.toSet());
-        try {
-            return BertModel.of(config, new Weights(names, prefix, file::get));
-        } catch (IllegalArgumentException wrong) {
-            throw new IllegalArgumentException(path + ": " + wrong.getMessage(), wrong);
-        }
+        return Checks.in(path, () -> BertModel.of(config, new Weights(names, prefix, file::get)));
     }
 
     private static WordPiece tokenizer(Path folder, BertConfig config) throws IOException {
         WordPiece tokenizer = WordPiece.load(folder);
-        try {
-            EncoderCore.requireRows(tokenizer, config);
-        } catch (IllegalArgumentException wrong) {
-            throw named(folder, wrong);
-        }
-        return tokenizer;
+        return Checks.in(folder, () -> EncoderCore.requireRows(tokenizer, config));
     }
 
     private static Modules modules(Path folder) throws IOException {
@@ -96,12 +87,7 @@ final class EncoderFolder {
         if (!Files.exists(file)) {
             return new Modules(folder, Pooling.MEAN, false);
         }
-        Paths paths;
-        try {
-            paths = paths(folder, Json.array("modules", Files.readAllBytes(file)));
-        } catch (IllegalArgumentException wrong) {
-            throw named(file, wrong);
-        }
+        Paths paths = Checks.in(file, () -> paths(folder, Json.array("modules", Files.readAllBytes(file))));
         Pooling pooling = read(paths.pooling.resolve("config.json"), EncoderFolder::pooling);
         Path normalize = paths.normalize;
         if (normalize != null && Files.exists(normalize.resolve("config.json"))) {
@@ -149,7 +135,7 @@ final class EncoderFolder {
     private static Path within(Path folder, JsonObject module) {
         String name = module.text("path");
         try {
-            Path path = Path.of(name).normalize();
+            Path path = folder.getFileSystem().getPath(name).normalize();
             if (!path.isAbsolute() && !path.startsWith("..")) {
                 return folder.resolve(path);
             }
@@ -271,14 +257,7 @@ final class EncoderFolder {
     private static <T> T read(Path file, Function<JsonObject, T> reader) throws IOException {
         String name = String.valueOf(file.getFileName());
         String source = name.endsWith(".json") ? name.substring(0, name.length() - ".json".length()) : name;
-        try {
-            return reader.apply(new JsonObject(source, Json.object(source, Files.readAllBytes(file))));
-        } catch (IllegalArgumentException wrong) {
-            throw named(file, wrong);
-        }
-    }
-
-    private static IllegalArgumentException named(Path file, IllegalArgumentException wrong) {
-        return new IllegalArgumentException(file + ": " + wrong.getMessage(), wrong);
+        return Checks.in(
+                file, () -> reader.apply(new JsonObject(source, Json.object(source, Files.readAllBytes(file)))));
     }
 }

@@ -3,6 +3,7 @@ package io.multihead.encoder;
 import io.multihead.gemm.Activation;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
+import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
 import java.util.Objects;
@@ -29,11 +30,8 @@ record PackedLinear(PackedWeights weights, GemmOptions options) {
     /** Takes panels that {@link #put} named, and reads them in place. */
     static PackedLinear takePacked(Weights weights, String name, int outputs, int inputs) {
         Tensor panels = weights.take(name + ".panels", PackedWeights.panelElements(inputs, outputs));
-        try {
-            return of(PackedWeights.ofPanels(panels, inputs, outputs), weights.take(name + ".bias", outputs));
-        } catch (IllegalArgumentException wrong) {
-            throw new IllegalArgumentException(name + ": " + wrong.getMessage(), wrong);
-        }
+        return Checks.in(
+                name, () -> of(PackedWeights.ofPanels(panels, inputs, outputs), weights.take(name + ".bias", outputs)));
     }
 
     /** Adds what {@link #takePacked} takes. */

@@ -63,7 +63,8 @@ public final class SentenceEncoder implements AutoCloseable {
     /**
      * Loads a model from a folder as sentence-transformers writes it: {@code config.json}, {@code model.safetensors}, which is mapped,
      * {@code tokenizer.json} or {@code vocab.txt}, and, where they exist, {@code modules.json}, {@code 1_Pooling/config.json},
-     * {@code sentence_bert_config.json} and {@code config_sentence_transformers.json}. Without {@code modules.json}, pooling is the
+     * {@code sentence_bert_config.json} and {@code config_sentence_transformers.json}. In another file system than the default, such as an
+     * archive, the weights are read into native memory instead. Without {@code modules.json}, pooling is the
      * mean, and vectors are not normalised. Without a {@code max_seq_length}, texts are as long as {@code tokenizer_config.json} says, or
      * else as the model has positions.
      *
@@ -86,7 +87,8 @@ public final class SentenceEncoder implements AutoCloseable {
 
     /**
      * Maps an encoder that {@link #write} wrote: matrices and tables are read in place, pages when they are first used, and all processes
-     * that map the file share their memory. Threads are used as by {@link #load}.
+     * that map the file share their memory. In another file system than the default, such as an archive, the file is read into native memory
+     * instead. Threads are used as by {@link #load}.
      *
      * @param cpu threads of this and every call; stays the caller's
      * @param file the file, which must not be changed in place while it is mapped; {@link #write} replaces it
@@ -279,7 +281,7 @@ public final class SentenceEncoder implements AutoCloseable {
     /**
      * Returns the bytes of weights that are read from a mapped file, whose memory all processes share.
      *
-     * @return a number of bytes that does not change; 0 for a model from an ONNX file
+     * @return a number of bytes that does not change; 0 for a model from an ONNX file or an archive
      */
     public long mappedBytes() {
         return core.model.mappedBytes();

@@ -1,6 +1,7 @@
 package io.multihead.format;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.FileMemory;
 import io.multihead.internal.base.NativeMemory;
 import io.multihead.tensor.BlockTensor;
 import io.multihead.tensor.BlockType;
@@ -10,9 +11,7 @@ import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.nio.channels.FileChannel;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
@@ -53,10 +52,10 @@ public final class Gguf {
     }
 
     /**
-     * Maps a file.
+     * Maps a file; one of another file system than the default, such as an archive's, is read into native memory instead.
      *
      * @param file the file
-     * @param arena owns the mapping; closing it ends every tensor and all metadata of this file
+     * @param arena owns the mapping or the memory; closing it ends every tensor and all metadata of this file
      * @return the file
      * @throws IOException if the file cannot be read
      * @throws IllegalArgumentException if it is not a well-formed GGUF file; the message names the file and the field
@@ -64,10 +63,7 @@ public final class Gguf {
     public static Gguf map(Path file, Arena arena) throws IOException {
         Checks.notNull(file, "file");
         Checks.notNull(arena, "arena");
-        Checks.notFolder(file);
-        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
-            return parse(file + ": ", channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size(), arena));
-        }
+        return parse(file + ": ", FileMemory.of(file, arena));
     }
 
     /**

@@ -1,6 +1,7 @@
 package io.multihead.format;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.FileMemory;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.NativeMemory;
 import io.multihead.tensor.DType;
@@ -9,9 +10,7 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.channels.FileChannel;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
@@ -46,10 +45,10 @@ public final class Safetensors {
     }
 
     /**
-     * Maps a file.
+     * Maps a file; one of another file system than the default, such as an archive's, is read into native memory instead.
      *
      * @param file the file
-     * @param arena owns the mapping; closing it ends every tensor of this file
+     * @param arena owns the mapping or the memory; closing it ends every tensor of this file
      * @return the file's tensors
      * @throws IOException if the file cannot be read
      * @throws IllegalArgumentException if it is not a well-formed safetensors file; the message names the file
@@ -57,12 +56,8 @@ public final class Safetensors {
     public static Safetensors map(Path file, Arena arena) throws IOException {
         Checks.notNull(file, "file");
         Checks.notNull(arena, "arena");
-        Checks.notFolder(file);
-        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
-            return parse(channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size(), arena));
-        } catch (IllegalArgumentException malformed) {
-            throw new IllegalArgumentException(file + ": " + malformed.getMessage(), malformed);
-        }
+        MemorySegment memory = FileMemory.of(file, arena);
+        return Checks.in(file, () -> parse(memory));
     }
 
     /**

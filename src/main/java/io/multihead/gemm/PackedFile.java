@@ -4,6 +4,7 @@ import static io.multihead.internal.gemm.Blocking.KC;
 
 import io.multihead.internal.base.AtomicFile;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.FileMemory;
 import io.multihead.internal.base.NativeMemory;
 import io.multihead.internal.gemm.PackedMatrix;
 import io.multihead.internal.kernel.Lanes;
@@ -13,9 +14,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.channels.FileChannel;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 
 /**
  * Files of packed weights: a page of header, then the panels as they are in memory, all depth blocks in order.
@@ -70,24 +69,16 @@ final class PackedFile {
         Checks.notNull(file, "file");
         Checks.notNull(arena, "arena");
         NativeMemory.requireLittleEndian("packed weights");
-        Checks.notFolder(file);
-        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
-            return map(channel, arena);
-        } catch (IllegalArgumentException malformed) {
-            throw new IllegalArgumentException(file + ": " + malformed.getMessage(), malformed);
-        }
+        MemorySegment memory = FileMemory.of(file, arena);
+        return Checks.in(file, () -> read(memory));
     }
 
-    private static PackedMatrix map(FileChannel channel, Arena arena) throws IOException {
-        long size = channel.size();
+    private static PackedMatrix read(MemorySegment file) {
+        long size = file.byteSize();
         if (size < HEADER) {
             throw Checks.fail("file", size + " bytes", "expected at least the " + HEADER + " of a header");
         }
-        ByteBuffer header = ByteBuffer.allocate(HEADER).order(ByteOrder.LITTLE_ENDIAN);
-        while (header.hasRemaining() && channel.read(header) >= 0) {
-            // a channel may read less than it is asked for
-        }
-        header.rewind();
+        ByteBuffer header = file.asSlice(0, HEADER).asByteBuffer().order(ByteOrder.LITTLE_ENDIAN);
         requireField("magic", header.getLong(), MAGIC);
         PanelFormat format = format(header.getInt(), header.getInt());
         requireField("panel columns", header.getInt(), Lanes.PANEL);
@@ -96,8 +87,7 @@ final class PackedFile {
         long outputs = header.getLong();
         requireSizes(format, inputs, outputs, size);
         requireZeros(header);
-        MemorySegment panels = channel.map(FileChannel.MapMode.READ_ONLY, HEADER, size - HEADER, arena);
-        return PackedMatrix.in(format, panels, inputs, (int) outputs);
+        return PackedMatrix.in(format, file.asSlice(HEADER), inputs, (int) outputs);
     }
 
     private static PanelFormat format(int version, int field) {

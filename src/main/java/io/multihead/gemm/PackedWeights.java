@@ -107,10 +107,10 @@ public final class PackedWeights {
     /**
      * Maps a file that {@link #write} wrote. Nothing is packed or copied: pages of the file are read when they are first multiplied
      * with, and shared by all processes that map it. The file must not be changed in place while it is mapped; {@link #write}
-     * replaces it.
+     * replaces it. A file of another file system than the default, such as an archive's, is read into native memory instead.
      *
      * @param file the file
-     * @param arena owns the mapping; a shared or automatic one if several threads are to multiply
+     * @param arena owns the mapping or the memory; a shared or automatic one if several threads are to multiply
      * @return the weights
      * @throws IOException if the file cannot be read
      * @throws IllegalArgumentException if its header is of another layout, or its sizes are not those of the file; the message

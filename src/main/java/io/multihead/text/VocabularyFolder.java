@@ -193,11 +193,9 @@ final class VocabularyFolder {
     /** Reads a file of the folder, as empty where it does not exist; messages begin with its path. */
     private static <T> T read(Path folder, String name, Function<JsonObject, T> reader) throws IOException {
         Path file = folder.resolve(name + ".json");
-        try {
+        return Checks.in(file, () -> {
             Map<?, ?> members = Files.exists(file) ? Json.object(name, Files.readAllBytes(file)) : Map.of();
             return reader.apply(new JsonObject(name, members));
-        } catch (IllegalArgumentException wrong) {
-            throw new IllegalArgumentException(file + ": " + wrong.getMessage(), wrong);
-        }
+        });
     }
 }

@@ -1,5 +1,6 @@
 package io.multihead.text;
 
+import io.multihead.internal.base.Checks;
 import java.io.IOException;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
@@ -15,27 +16,14 @@ final class WordPieceFiles {
     static WordPieceModel load(Path folder) throws IOException {
         Path json = folder.resolve("tokenizer.json");
         if (Files.exists(json)) {
-            WordPieceModel model = named(json, () -> TokenizerJson.parse(Files.readAllBytes(json)));
+            WordPieceModel model = Checks.in(json, () -> TokenizerJson.parse(Files.readAllBytes(json)));
             VocabularyFolder.requireAgreement(folder, model);
             return model;
         }
         Path text = folder.resolve("vocab.txt");
-        List<String> tokens = named(text, () -> lines(text));
+        List<String> tokens = Checks.in(text, () -> lines(text));
         TextNormalization normalization = VocabularyFolder.normalization(folder, tokens);
-        return named(text, () -> WordPieceModel.of(tokens, normalization));
-    }
-
-    private interface Reader<T> {
-        T read() throws IOException;
-    }
-
-    /** Puts a path before the message of what is wrong there. */
-    private static <T> T named(Path path, Reader<T> reader) throws IOException {
-        try {
-            return reader.read();
-        } catch (IllegalArgumentException wrong) {
-            throw new IllegalArgumentException(path + ": " + wrong.getMessage(), wrong);
-        }
+        return Checks.in(text, () -> WordPieceModel.of(tokens, normalization));
     }
 
     /** One token per line; a line ends with a line feed alone, since tokens may be other separators of lines. */

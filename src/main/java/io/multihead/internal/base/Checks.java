@@ -18,7 +18,23 @@ public final class Checks {
 
     private static final int LONGEST = 1000;
 
+    /** What is read at a place, such as a file. */
+    @FunctionalInterface
+    public interface Reading<T, E extends Exception> {
+        /** Reads it. */
+        T read() throws E;
+    }
+
     private Checks() {}
+
+    /** Returns what is read; the place, such as the path of a file, begins the message about an argument that is wrong there. */
+    public static <T, E extends Exception> T in(Object place, Reading<T, E> reading) throws E {
+        try {
+            return reading.read();
+        } catch (IllegalArgumentException wrong) {
+            throw new IllegalArgumentException(place + ": " + wrong.getMessage(), wrong);
+        }
+    }
 
     /** Returns {@code value}, or fails naming {@code argument} when it is null. */
     public static <T> T notNull(@Nullable T value, String argument) {

@@ -1,0 +1,79 @@
+package io.multihead.internal.base;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.channels.FileChannel;
+import java.nio.file.FileSystems;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+
+/** Whole files as memory. */
+public final class FileMemory {
+    /** Bytes that are read at a time. */
+    private static final int PIECE = 1 << 20;
+
+    /** Bytes of memory for a file of which nothing has been read. */
+    private static final long FIRST = 16 * PIECE;
+
+    /** How many times the bytes that were read the next memory may be. */
+    private static final long GROWTH = 16;
+
+    /** A cache line, where mapped files begin too. */
+    private static final long ALIGNMENT = 64;
+
+    private FileMemory() {}
+
+    /**
+     * Returns a file as read-only memory that lives as long as the arena: mapped where it is of the default file system; others, such as
+     * those of archives, cannot be mapped and are read into native memory of the arena.
+     */
+    public static MemorySegment of(Path file, Arena arena) throws IOException {
+        Checks.notFolder(file);
+        if (file.getFileSystem() == FileSystems.getDefault()) {
+            try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
+                return channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size(), arena);
+            }
+        }
+        try (InputStream in = Files.newInputStream(file)) {
+            return read(in, Files.size(file), MemorySegment.NULL, arena).asReadOnly();
+        }
+    }
+
+    /**
+     * Reads the rest of a file of which {@code head} has been read. The size is what an archive claims: no more memory than {@link #GROWTH}
+     * times what was there is taken for it.
+     */
+    static MemorySegment read(InputStream in, long size, MemorySegment head, Arena arena) throws IOException {
+        long length = Math.min(size, Math.max(FIRST, GROWTH * head.byteSize()));
+        if (length == size) {
+            MemorySegment whole = arena.allocate(size, ALIGNMENT);
+            fill(in, head, whole, size);
+            if (in.read() >= 0) {
+                throw new IOException("more than the " + size + " bytes that the file system says");
+            }
+            return whole;
+        }
+        try (Arena own = Arena.ofConfined()) {
+            MemorySegment longer = own.allocate(length, ALIGNMENT);
+            fill(in, head, longer, size);
+            return read(in, size, longer, arena);
+        }
+    }
+
+    private static void fill(InputStream in, MemorySegment head, MemorySegment to, long size) throws IOException {
+        to.copyFrom(head);
+        byte[] piece = new byte[PIECE];
+        for (long at = head.byteSize(); at < to.byteSize(); ) {
+            int count = in.read(piece, 0, (int) Math.min(PIECE, to.byteSize() - at));
+            if (count < 0) {
+                throw new EOFException(at + " bytes; expected the " + size + " that the file system says");
+            }
+            MemorySegment.copy(MemorySegment.ofArray(piece), 0, to, at, count);
+            at += count;
+        }
+    }
+}
