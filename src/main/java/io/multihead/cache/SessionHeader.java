@@ -3,7 +3,6 @@ package io.multihead.cache;
 import io.multihead.cache.KeyValueCache.Config;
 import io.multihead.format.Safetensors;
 import io.multihead.internal.base.Checks;
-import io.multihead.position.Rope;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
@@ -20,7 +19,9 @@ import org.jspecify.annotations.Nullable;
  * @param sequences in the order in which they were saved
  */
 record SessionHeader(List<Entry> sequences) {
-    private static final String FORMAT = "multihead cache session 1";
+    private static final String FORMAT = "multihead cache session 2";
+    /** Named rotary embeddings in another way, and nothing else. */
+    private static final String FORMAT_1 = "multihead cache session 1";
     /** Positions stay below 2^53, as those of rotary embeddings do. */
     private static final long POSITIONS = 1L << 53;
 
@@ -41,6 +42,7 @@ record SessionHeader(List<Entry> sequences) {
     /** Returns the metadata for sequences of a cache. */
     static Map<String, String> write(Config config, List<Sequence> sequences, SessionBlocks blocks) {
         Map<String, String> metadata = new LinkedHashMap<>(geometry(config));
+        metadata.put("ropes", SessionRopes.write(config));
         metadata.put("sequences", String.valueOf(sequences.size()));
         for (int i = 0; i < sequences.size(); i++) {
             Sequence sequence = sequences.get(i);
@@ -57,12 +59,15 @@ record SessionHeader(List<Entry> sequences) {
 
     /** Reads and checks the metadata of a file for a cache. */
     static SessionHeader read(Safetensors file, Config config) {
+        Map<String, String> metadata = file.metadata();
+        boolean isVersionOne = FORMAT_1.equals(metadata.get("format"));
         geometry(config).forEach((name, expected) -> {
-            String actual = file.metadata().get(name);
-            if (!expected.equals(actual)) {
+            String actual = metadata.get(name);
+            if (!expected.equals(actual) && !(isVersionOne && name.equals("format"))) {
                 throw Checks.fail(name, String.valueOf(actual), "expected " + expected + ", as the cache has");
             }
         });
+        SessionRopes.require(String.valueOf(metadata.get("ropes")), config, isVersionOne);
         long count = number(file, "sequences", 0, Integer.MAX_VALUE);
         List<Entry> entries = new ArrayList<>();
         for (int i = 0; i < count; i++) {
@@ -107,7 +112,7 @@ record SessionHeader(List<Entry> sequences) {
         }
     }
 
-    /** Returns what a file and a cache must have in common, by name. */
+    /** Returns what a file and a cache must have in common, by name, but for rotary embeddings. */
     private static Map<String, String> geometry(Config config) {
         Map<String, String> fields = new LinkedHashMap<>();
         fields.put("format", FORMAT);
@@ -116,27 +121,7 @@ record SessionHeader(List<Entry> sequences) {
         fields.put("headDim", String.valueOf(config.headDim()));
         fields.put("valueDim", String.valueOf(config.valueDim()));
         fields.put("dtype", config.dtype().toString());
-        fields.put("ropes", ropes(config));
         return fields;
-    }
-
-    /** Returns the rotary embeddings as text: one if it is that of all layers, or one per layer. */
-    private static String ropes(Config config) {
-        List<String> ropes = new ArrayList<>();
-        for (int layer = 0; layer < config.layers(); layer++) {
-            Rope rope = config.rope(layer);
-            ropes.add(rope == null ? "none" : description(rope));
-        }
-        return ropes.stream().distinct().count() == 1 ? ropes.getFirst() : String.join(" ", ropes);
-    }
-
-    /** Returns the text of a rotary embedding, with its sections. */
-    private static String description(Rope rope) {
-        if (!rope.hasConfig()) {
-            throw Checks.fail(
-                    "cache", "rotates by " + rope, "expected embeddings made of frequencies, which a file can name");
-        }
-        return rope.toString();
     }
 
     private static String name(int sequence, String field) {

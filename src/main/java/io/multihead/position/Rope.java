@@ -121,13 +121,17 @@ public final class Rope {
 
     private final @Nullable Config config;
     private final PositionAngles angles;
+    /** What it is made of, without sections. */
     private final String description;
 
-    private Rope(@Nullable Config config, PositionAngles angles, String description) {
+    private final @Nullable RopeSections sections;
+
+    private Rope(@Nullable Config config, PositionAngles angles, String description, @Nullable RopeSections sections) {
         VectorApiCheck.requireVectorModule();
         this.config = config;
         this.angles = angles;
         this.description = description;
+        this.sections = sections;
     }
 
     /**
@@ -144,7 +148,7 @@ public final class Rope {
         }
         boolean interleaved = config.pairing() == Pairing.INTERLEAVED;
         AngleTable angles = new AngleTable(frequencies, config.scaling().attentionFactor(), interleaved);
-        return new Rope(config, PositionAngles.of(angles), config.toString());
+        return new Rope(config, PositionAngles.of(angles), config.toString(), null);
     }
 
     /**
@@ -165,7 +169,7 @@ public final class Rope {
         boolean interleaved = Checks.notNull(pairing, "pairing") == Pairing.INTERLEAVED;
         VectorApiCheck.requireVectorModule();
         String description = "the tables cos and sin " + cos.shape() + ", " + pairing;
-        return new Rope(null, PositionAngles.of(new AngleTable(cos, sin, interleaved)), description);
+        return new Rope(null, PositionAngles.of(new AngleTable(cos, sin, interleaved)), description, null);
     }
 
     /**
@@ -182,7 +186,7 @@ public final class Rope {
                     newSections.toString(),
                     "expected " + rotaryDims() / 2 + " pairs in all, of rotaryDims " + rotaryDims());
         }
-        return new Rope(config, angles.withStreams(newSections.pairs()), description + ", " + newSections);
+        return new Rope(config, angles.withStreams(newSections.pairs()), description, newSections);
     }
 
     /**
@@ -205,6 +209,15 @@ public final class Rope {
             throw new IllegalStateException("config: none in an embedding of tables; expected one made of frequencies");
         }
         return config;
+    }
+
+    /**
+     * Returns which pairs follow which stream of positions.
+     *
+     * @return the sections; null if all pairs follow the same positions
+     */
+    public @Nullable RopeSections sections() {
+        return sections;
     }
 
     /**
@@ -236,7 +249,7 @@ public final class Rope {
 
     @Override
     public String toString() {
-        return description;
+        return sections == null ? description : description + ", " + sections;
     }
 
     /**

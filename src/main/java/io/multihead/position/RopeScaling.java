@@ -216,14 +216,6 @@ public sealed interface RopeScaling {
         private static double within(double pair, int rotaryDims) {
             return Math.clamp(pair, 0.0, rotaryDims - 1.0);
         }
-
-        /** Names {@code truncate} where it is false only: session files of version 1 hold this text, and have no such field. */
-        @Override
-        public String toString() {
-            return "Yarn[factor=" + factor + ", originalContext=" + originalContext + ", betaFast=" + betaFast
-                    + ", betaSlow=" + betaSlow + ", attentionFactor=" + attentionFactor
-                    + (truncate ? "]" : ", truncate=false]");
-        }
     }
 
     /**

@@ -107,6 +107,11 @@ public final class RopeSections {
         return pairs;
     }
 
+    /**
+     * Returns the factory method and its sizes, as session files name them: {@code consecutive[16, 24, 24]}.
+     *
+     * @return a text that stays the same in all versions of the library
+     */
     @Override
     public String toString() {
         return description;

@@ -88,15 +88,6 @@ class RopeScalingTest {
         fails("mscale: -1.0; expected a finite number of at least 0.0", () -> RopeScaling.Yarn.magnitude(2, -1));
     }
 
-    /** Session files of version 1 hold this text. */
-    @Test
-    void aYarnIsNamedAsInFilesOfSessions() {
-        RopeScaling.Yarn yarn = new RopeScaling.Yarn(16, 4096, 32, 1, 1.25);
-        String text = "Yarn[factor=16.0, originalContext=4096, betaFast=32.0, betaSlow=1.0, attentionFactor=1.25";
-        assertEquals(text + "]", yarn.toString());
-        assertEquals(text + ", truncate=false]", yarn.withTruncate(false).toString());
-    }
-
     @Test
     void factorsAreFiniteAndAtLeastOne() {
         List<DoubleFunction<RopeScaling>> makers = List.of(
