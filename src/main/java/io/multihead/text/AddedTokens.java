@@ -3,6 +3,9 @@ package io.multihead.text;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
+import java.util.function.IntPredicate;
+import java.util.regex.Pattern;
+import java.util.stream.IntStream;
 
 /**
  * Tokens that are found in a text before the rest of it is divided: at each place the longest one, from left to right. Immutable and
@@ -18,11 +21,14 @@ final class AddedTokens {
      * @param stripsLeft with the white space before it
      * @param stripsRight with the white space after it
      */
-    record Token(String text, int id, boolean singleWord, boolean stripsLeft, boolean stripsRight) {
-        static Token plain(String text, int id) {
-            return new Token(text, id, false, false, false);
-        }
-    }
+    record Token(String text, int id, boolean singleWord, boolean stripsLeft, boolean stripsRight) {}
+
+    /**
+     * What marks have in common. Some files call marks of a chat, such as Qwen's {@code <think>}, texts of anybody.
+     */
+    private static final Pattern MARK = Pattern.compile(
+            "<[|\uff5c].*[|\uff5c]>|</?(think|tool_call|tool_response|tools|mask|start_of_turn|end_of_turn)>|\\[/?INST\\]",
+            Pattern.DOTALL);
 
     private final List<Token> tokens = new ArrayList<>();
     private final PieceTrie trie = new PieceTrie();
@@ -36,6 +42,32 @@ final class AddedTokens {
                 firstChars.set(token.text.charAt(0));
             }
         }
+    }
+
+    /** Tokens that any text may have: those that are user-defined, without those that look like marks. */
+    static AddedTokens inText(Vocabulary vocabulary) {
+        return new AddedTokens(plain(
+                vocabulary, id -> vocabulary.type(id) == TokenType.USER_DEFINED && !isMark(vocabulary.token(id))));
+    }
+
+    /** These, and marks, control tokens and the unknown one. */
+    static AddedTokens inSpecialText(Vocabulary vocabulary) {
+        return new AddedTokens(plain(vocabulary, id -> switch (vocabulary.type(id)) {
+            case USER_DEFINED, CONTROL, UNKNOWN -> true;
+            default -> false;
+        }));
+    }
+
+    private static List<Token> plain(Vocabulary vocabulary, IntPredicate which) {
+        return IntStream.range(0, vocabulary.size())
+                .filter(which)
+                .mapToObj(id -> new Token(vocabulary.token(id), id, false, false, false))
+                .toList();
+    }
+
+    /** Returns whether a token looks like a mark of a chat. */
+    static boolean isMark(String token) {
+        return MARK.matcher(token).matches();
     }
 
     /** Finds the first token from a place on, and returns whether there is one; the buffer then has its id and place. */

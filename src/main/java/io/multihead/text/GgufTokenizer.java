@@ -37,6 +37,7 @@ final class GgufTokenizer {
         String model = text("model");
         return switch (model) {
             case "llama" -> sentencePiece();
+            case "gpt2" -> bytePairs();
             default -> throw Checks.fail(PREFIX + "model", "\"" + model + "\"", "expected llama or gpt2");
         };
     }
@@ -47,6 +48,18 @@ final class GgufTokenizer {
         SpecialIds special = special(vocabulary, id("bos", 1), id("eos", 2), id("unknown", 0), true);
         boolean prefixed = metadata.findBool(PREFIX + "add_space_prefix").orElse(true);
         return SentencePieceTokenizer.of(vocabulary, special, prefixed ? SpacePrefix.ALWAYS : SpacePrefix.NONE);
+    }
+
+    private Tokenizer bytePairs() {
+        Vocabulary vocabulary = vocabulary();
+        WordPattern words = WordPattern.of(text("pre"));
+        boolean wholeWords = words == WordPattern.LLAMA_BPE || words == WordPattern.TEKKEN;
+        int none = SpecialIds.NONE;
+        int begin = id("bos", none);
+        boolean addsBegin = wholeWords && begin != none;
+        SpecialIds special = special(vocabulary, begin, id("eos", none), id("unknown", none), addsBegin);
+        require("merges");
+        return BytePairTokenizer.of(vocabulary, metadata.strings(PREFIX + "merges"), words, wholeWords, special);
     }
 
     /** Tokens that end a turn count as control tokens, also where a converter took them for texts. */

@@ -2,10 +2,8 @@ package io.multihead.text;
 
 import io.multihead.internal.base.Checks;
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
-import java.util.List;
 
 /**
  * Byte-pair encoding by the scores of SentencePiece (Kudo and Richardson 2018), as Llama 1 and 2, Mistral 7B, TinyLlama and Gemma have
@@ -61,20 +59,8 @@ public final class SentencePieceTokenizer extends PieceTokenizer {
         if (!Checks.notNull(vocabulary, "vocabulary").hasScores()) {
             throw Checks.fail("vocabulary", "no scores", "expected one per token");
         }
-        List<AddedTokens.Token> inText = new ArrayList<>();
-        List<AddedTokens.Token> inSpecial = new ArrayList<>();
-        for (int id = 0; id < vocabulary.size(); id++) {
-            TokenType type = vocabulary.type(id);
-            AddedTokens.Token token = AddedTokens.Token.plain(vocabulary.token(id), id);
-            if (type == TokenType.USER_DEFINED) {
-                inText.add(token);
-            }
-            if (type == TokenType.USER_DEFINED || type == TokenType.CONTROL || type == TokenType.UNKNOWN) {
-                inSpecial.add(token);
-            }
-        }
         return new SentencePieceTokenizer(
-                vocabulary, special, prefix, new AddedTokens(inText), new AddedTokens(inSpecial));
+                vocabulary, special, prefix, AddedTokens.inText(vocabulary), AddedTokens.inSpecialText(vocabulary));
     }
 
     @Override

@@ -1,0 +1,193 @@
+package io.multihead.text;
+
+import io.multihead.internal.base.Checks;
+import java.nio.charset.StandardCharsets;
+import java.text.Normalizer;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Byte-level byte-pair encoding (Sennrich et al. 2016; Radford et al. 2019), as GPT-2, Llama 3, Qwen, SmolLM, DeepSeek and Mistral's
+ * Tekken have it, with the ids of llama.cpp and of HuggingFace's {@code tokenizers}.
+ *
+ * <p>Text is divided into words ({@link WordPattern}); the bytes of a word's UTF-8 merge in pairs, the pair that is first in the list of
+ * merges first.
+ *
+ * <p>Immutable and thread-safe.
+ */
+public final class BytePairTokenizer extends PieceTokenizer {
+    /** Characters below are the same in every normal form. */
+    private static final int FIRST_THAT_COMPOSES = 0x300;
+
+    private final WordRule words;
+    private final MergeTable merges;
+    /** By byte: its token, or a negative number where UTF-8 has no such byte. */
+    private final int[] byteSymbols = new int[256];
+    /** Ids of tokens that are whole words, where these need no merges; else empty. */
+    private final Map<String, Integer> wholeWords;
+
+    private final int longestWord;
+    private final boolean composes;
+
+    /** What beside the vocabulary and its merges makes a tokenizer. */
+    record Rules(WordPattern words, boolean wholeWords, boolean composes) {}
+
+    BytePairTokenizer(
+            Vocabulary vocabulary,
+            List<Merge> merges,
+            Rules rules,
+            SpecialIds special,
+            AddedTokens inText,
+            AddedTokens inSpecialText) {
+        super(vocabulary, bytes(vocabulary), special, inText, inSpecialText);
+        Map<String, Integer> ids = HashMap.newHashMap(vocabulary.size());
+        int longest = 0;
+        for (int id = 0; id < vocabulary.size(); id++) {
+            if (isPiece(vocabulary.type(id))) {
+                ids.put(vocabulary.token(id), id);
+                longest = Math.max(longest, vocabulary.token(id).length());
+            }
+        }
+        for (int value = 0; value < byteSymbols.length; value++) {
+            byteSymbols[value] = byteSymbol(ids, value);
+        }
+        this.merges = Merge.table(merges, ids);
+        words = rules.words.rule();
+        wholeWords = rules.wholeWords ? ids : Map.of();
+        longestWord = longest;
+        composes = rules.composes;
+    }
+
+    /**
+     * {@return a tokenizer of a vocabulary and its merges}
+     *
+     * @param vocabulary tokens with types; normal tokens are written in the characters that GPT-2 has for bytes
+     * @param merges two tokens with a space between, the first to merge first
+     * @param words how text is divided into words
+     * @param wholeWords whether a word that is a token becomes it whatever the merges say ({@code ignore_merges}), as in Llama 3
+     * @param special the ids of tokens with a meaning of their own
+     * @throws IllegalArgumentException if a byte of UTF-8 or a token of a merge is not in the vocabulary
+     */
+    public static BytePairTokenizer of(
+            Vocabulary vocabulary, List<String> merges, WordPattern words, boolean wholeWords, SpecialIds special) {
+        Checks.notNull(vocabulary, "vocabulary");
+        List<Merge> pairs =
+                Checks.noNulls(merges, "merges").stream().map(Merge::of).toList();
+        return new BytePairTokenizer(
+                vocabulary,
+                pairs,
+                new Rules(Checks.notNull(words, "words"), wholeWords, false),
+                Checks.notNull(special, "special"),
+                AddedTokens.inText(vocabulary),
+                AddedTokens.inSpecialText(vocabulary));
+    }
+
+    private static boolean isPiece(TokenType type) {
+        return type == TokenType.NORMAL || type == TokenType.UNUSED;
+    }
+
+    private static byte[][] bytes(Vocabulary vocabulary) {
+        byte[][] bytes = new byte[vocabulary.size()][];
+        for (int id = 0; id < bytes.length; id++) {
+            String token = vocabulary.token(id);
+            bytes[id] = vocabulary.type(id) == TokenType.NORMAL
+                    ? ByteAlphabet.decode(token)
+                    : token.getBytes(StandardCharsets.UTF_8);
+        }
+        return bytes;
+    }
+
+    private static int byteSymbol(Map<String, Integer> ids, int value) {
+        Integer id = ids.get(String.valueOf(ByteAlphabet.character(value)));
+        boolean occurs = value < 0xc0 || value > 0xc1 && value < 0xf5;
+        if (id == null && occurs) {
+            throw Checks.fail("vocabulary", "no token for byte " + value, "expected one for each byte of UTF-8");
+        }
+        return id == null ? -1 : id;
+    }
+
+    @Override
+    boolean beginsWithSpace() {
+        return false;
+    }
+
+    @Override
+    void encodePart(EncodeBuffer buffer, int from, int end) {
+        if (composes && mayCompose(buffer.text, from, end)) {
+            String part = new String(buffer.text, from, end - from);
+            if (!Normalizer.isNormalized(part, Normalizer.Form.NFC)) {
+                char[] composed =
+                        Normalizer.normalize(part, Normalizer.Form.NFC).toCharArray();
+                char[] text = buffer.text;
+                buffer.text = composed;
+                encodeWords(buffer, 0, composed.length);
+                buffer.text = text;
+                return;
+            }
+        }
+        encodeWords(buffer, from, end);
+    }
+
+    private static boolean mayCompose(char[] text, int from, int end) {
+        for (int i = from; i < end; i++) {
+            if (text[i] >= FIRST_THAT_COMPOSES) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private void encodeWords(EncodeBuffer buffer, int from, int end) {
+        for (int at = from; at < end; ) {
+            int wordEnd = words.wordEnd(buffer.text, at, end);
+            encodeWord(buffer, at, wordEnd);
+            at = wordEnd;
+        }
+    }
+
+    @Override
+    void divide(EncodeBuffer buffer, int from, int end) {
+        if (!wholeWords.isEmpty() && end - from <= longestWord) {
+            Integer id = wholeWords.get(ByteAlphabet.encode(new String(buffer.text, from, end - from)));
+            if (id != null) {
+                buffer.add(id);
+                return;
+            }
+        }
+        int count = buffer.merger.merge(merges, byteSymbols(buffer, from, end));
+        for (int i = 0; i < count; i++) {
+            buffer.add(buffer.merger.symbols[i]);
+        }
+    }
+
+    /** Writes the symbols of a word's bytes and returns how many there are. */
+    private int byteSymbols(EncodeBuffer buffer, int from, int end) {
+        Merger merger = buffer.merger;
+        int count = 0;
+        for (int i = from; i < end; i++) {
+            merger.reserve(count + 4);
+            int[] symbols = merger.symbols;
+            int c = buffer.text[i];
+            if (c < 0x80) {
+                symbols[count++] = byteSymbols[c];
+            } else if (c < 0x800) {
+                symbols[count++] = byteSymbols[0xc0 | c >> 6];
+                symbols[count++] = byteSymbols[0x80 | c & 0x3f];
+            } else {
+                int codePoint = Character.codePointAt(buffer.text, i, end);
+                if (codePoint > 0xffff) {
+                    i++;
+                    symbols[count++] = byteSymbols[0xf0 | codePoint >> 18];
+                    symbols[count++] = byteSymbols[0x80 | codePoint >> 12 & 0x3f];
+                } else {
+                    codePoint = Character.isSurrogate((char) c) ? 0xfffd : c;
+                    symbols[count++] = byteSymbols[0xe0 | codePoint >> 12];
+                }
+                symbols[count++] = byteSymbols[0x80 | codePoint >> 6 & 0x3f];
+                symbols[count++] = byteSymbols[0x80 | codePoint & 0x3f];
+            }
+        }
+        return count;
+    }
+}
