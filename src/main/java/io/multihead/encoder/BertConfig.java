@@ -2,7 +2,6 @@ package io.multihead.encoder;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
-import io.multihead.internal.kernel.Lanes;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
@@ -88,10 +87,5 @@ record BertConfig(int dim, int layers, int heads, int inner, int vocabulary, int
         config.put("type_vocab_size", types);
         config.put("layer_norm_eps", epsilon);
         return config;
-    }
-
-    /** Returns the length of a row in scratch: a multiple of 32. */
-    static int padded(int length) {
-        return Lanes.roundUp(length, Lanes.PANEL);
     }
 }

@@ -1,5 +1,14 @@
 package io.multihead.encoder;
 
+import io.multihead.attention.AttentionOptions;
+import io.multihead.encoder.BertParts.LinearReader;
+import io.multihead.gemm.Activation;
+import io.multihead.model.Block;
+import io.multihead.model.FeedForward;
+import io.multihead.model.LinearGroup;
+import io.multihead.model.Norm;
+import io.multihead.model.PackedLinear;
+import io.multihead.model.SelfAttention;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -9,7 +18,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The weights of one block, packed: nothing refers to what they were read from.
+ * The parts of one block, packed: nothing refers to what they were read from.
  *
  * @param projections query, key and value in one product
  * @param output attention's output
@@ -21,10 +30,10 @@ import java.util.Map;
 record BertLayer(
         PackedLinear projections,
         PackedLinear output,
-        NormWeights attentionNorm,
+        Norm attentionNorm,
         PackedLinear up,
         PackedLinear down,
-        NormWeights outputNorm) {
+        Norm outputNorm) {
 
     private static final String PROJECTIONS = "attention.projections";
     private static final String OUTPUT = "attention.output.dense";
@@ -33,23 +42,18 @@ record BertLayer(
     private static final String DOWN = "output.dense";
     private static final String OUTPUT_NORM = "output.LayerNorm";
 
-    /** How a linear layer is made of weights. */
-    private interface LinearReader {
-        PackedLinear take(Weights weights, String name, int outputs, int inputs);
-    }
-
     /** Takes the weights of a checkpoint, and packs them. */
     static BertLayer take(Weights weights, int index, BertConfig config) {
         String layer = name(index);
-        return of(weights, layer, config, projections(weights, layer, config.dim()), PackedLinear::take);
+        return of(weights, layer, config, projections(weights, layer, config.dim()), BertParts::linear);
     }
 
     /** Takes what {@link #put} named. */
     static BertLayer takePacked(Weights weights, int index, BertConfig config) {
         String layer = name(index);
         int dim = config.dim();
-        PackedLinear projections = PackedLinear.takePacked(weights, layer + PROJECTIONS, 3 * dim, dim);
-        return of(weights, layer, config, projections, PackedLinear::takePacked);
+        PackedLinear projections = BertParts.packedLinear(weights, layer + PROJECTIONS, 3 * dim, dim);
+        return of(weights, layer, config, projections, BertParts::packedLinear);
     }
 
     private static BertLayer of(
@@ -58,10 +62,10 @@ record BertLayer(
         return new BertLayer(
                 projections,
                 linear.take(weights, layer + OUTPUT, dim, dim),
-                NormWeights.take(weights, layer + ATTENTION_NORM, dim),
-                linear.take(weights, layer + UP, config.inner(), dim).withGelu(),
+                BertParts.norm(weights, layer + ATTENTION_NORM, config),
+                linear.take(weights, layer + UP, config.inner(), dim).withActivation(Activation.GELU),
                 linear.take(weights, layer + DOWN, dim, config.inner()),
-                NormWeights.take(weights, layer + OUTPUT_NORM, dim));
+                BertParts.norm(weights, layer + OUTPUT_NORM, config));
     }
 
     private static String name(int index) {
@@ -84,7 +88,7 @@ record BertLayer(
             for (Tensor part : parts) {
                 weights.release(part);
             }
-            return PackedLinear.of(fused, bias);
+            return BertParts.linear(fused, bias);
         }
     }
 
@@ -104,22 +108,31 @@ record BertLayer(
         return transposed.permute(1, 0);
     }
 
+    /** Returns the block that these parts make: post-norm, every token sees every token. */
+    Block block(BertConfig config) {
+        int dim = config.dim();
+        LinearGroup group = LinearGroup.concatenated(projections, dim, dim, dim);
+        SelfAttention attention =
+                SelfAttention.of(config.heads(), config.heads(), group, output, AttentionOptions.DEFAULT);
+        return Block.postNorm(attention, attentionNorm, FeedForward.of(up, down), outputNorm);
+    }
+
     /** Adds what {@link #takePacked} takes. */
-    void put(int index, int dim, Map<String, Tensor> panels, Map<String, Tensor> others) {
+    void put(int index, Map<String, Tensor> panels, Map<String, Tensor> others) {
         String layer = name(index);
-        projections.put(layer + PROJECTIONS, panels, others);
-        output.put(layer + OUTPUT, panels, others);
-        attentionNorm.put(layer + ATTENTION_NORM, dim, others);
-        up.put(layer + UP, panels, others);
-        down.put(layer + DOWN, panels, others);
-        outputNorm.put(layer + OUTPUT_NORM, dim, others);
+        BertParts.put(projections, layer + PROJECTIONS, panels, others);
+        BertParts.put(output, layer + OUTPUT, panels, others);
+        BertParts.put(attentionNorm, layer + ATTENTION_NORM, others);
+        BertParts.put(up, layer + UP, panels, others);
+        BertParts.put(down, layer + DOWN, panels, others);
+        BertParts.put(outputNorm, layer + OUTPUT_NORM, others);
     }
 
     /** Returns the bytes that this process holds for itself. */
     long ownBytes() {
         long bytes = attentionNorm.bytes() + outputNorm.bytes();
         for (PackedLinear linear : linears()) {
-            bytes += linear.panelBytes(false) + linear.biasBytes();
+            bytes += BertParts.bytes(linear.weights().panels(), false) + BertParts.biasBytes(linear);
         }
         return bytes;
     }
@@ -128,7 +141,7 @@ record BertLayer(
     long mappedBytes() {
         long bytes = 0;
         for (PackedLinear linear : linears()) {
-            bytes += linear.panelBytes(true);
+            bytes += BertParts.bytes(linear.weights().panels(), true);
         }
         return bytes;
     }

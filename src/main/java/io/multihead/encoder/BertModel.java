@@ -1,18 +1,16 @@
 package io.multihead.encoder;
 
-import io.multihead.attention.Attention;
-import io.multihead.attention.AttentionOptions;
-import io.multihead.attention.AttentionOutputs;
-import io.multihead.attention.KeyValueView;
-import io.multihead.attention.PackedSequences;
 import io.multihead.compute.Compute;
-import io.multihead.gemm.Gemm;
+import io.multihead.model.Buffers;
+import io.multihead.model.EmbeddingTables;
+import io.multihead.model.Norm;
+import io.multihead.model.TokenBatch;
+import io.multihead.model.Transformer;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A BERT encoder (Devlin et al. 2019): the sum of word, type and position embeddings, normalised; then blocks of self-attention and a
@@ -23,8 +21,12 @@ import org.jspecify.annotations.Nullable;
  */
 final class BertModel {
     final BertConfig config;
-    private final EmbeddingTables embeddings;
-    private final BertLayer[] layers;
+    private final Tensor words;
+    private final Tensor types;
+    private final Tensor positions;
+    private final Norm embeddingNorm;
+    private final List<BertLayer> layers;
+    private final Transformer transformer;
 
     /** How a layer is made of weights. */
     private interface LayerReader {
@@ -33,13 +35,20 @@ final class BertModel {
 
     private BertModel(BertConfig config, Weights weights, LayerReader reader) {
         this.config = config;
-        embeddings = EmbeddingTables.take(weights, config);
-        List<BertLayer> blocks = new ArrayList<>();
+        words = weights.take(BertParts.WORDS, config.vocabulary(), config.dim());
+        positions = weights.take(BertParts.POSITIONS, config.positions(), config.dim());
+        types = weights.take(BertParts.TYPES, config.types(), config.dim());
+        embeddingNorm = BertParts.norm(weights, BertParts.EMBEDDING_NORM, config);
+        List<BertLayer> all = new ArrayList<>();
         for (int layer = 0; layer < config.layers(); layer++) {
-            blocks.add(reader.take(weights, layer, config));
+            all.add(reader.take(weights, layer, config));
         }
-        layers = blocks.toArray(BertLayer[]::new);
+        layers = List.copyOf(all);
         weights.requireAllUsed();
+        EmbeddingTables tables =
+                EmbeddingTables.of(words).withTypes(types).withPositions(positions).withNorm(embeddingNorm);
+        transformer = Transformer.of(
+                tables, layers.stream().map(layer -> layer.block(config)).toList());
     }
 
     /** Takes every weight of a checkpoint, and fails if one is missing or left over. */
@@ -56,62 +65,48 @@ final class BertModel {
     Map<String, Tensor> packed() {
         Map<String, Tensor> panels = new LinkedHashMap<>();
         Map<String, Tensor> others = new LinkedHashMap<>();
-        for (int i = 0; i < layers.length; i++) {
-            layers[i].put(i, config.dim(), panels, others);
+        for (int i = 0; i < layers.size(); i++) {
+            layers.get(i).put(i, panels, others);
         }
-        embeddings.put(others);
+        others.put(BertParts.WORDS, words);
+        others.put(BertParts.POSITIONS, positions);
+        others.put(BertParts.TYPES, types);
+        BertParts.put(embeddingNorm, BertParts.EMBEDDING_NORM, others);
         panels.putAll(others);
         return panels;
     }
 
     /** Returns the bytes of weights that are not mapped: packed matrices, and arrays. */
     long ownBytes() {
-        long bytes = embeddings.ownBytes();
-        for (BertLayer layer : layers) {
-            bytes += layer.ownBytes();
-        }
-        return bytes;
+        return embeddingNorm.bytes()
+                + tables(false)
+                + layers.stream().mapToLong(BertLayer::ownBytes).sum();
     }
 
     /** Returns the bytes of weights that are read from a mapped file. */
     long mappedBytes() {
-        long bytes = embeddings.mappedBytes();
-        for (BertLayer layer : layers) {
-            bytes += layer.mappedBytes();
-        }
-        return bytes;
+        return tables(true) + layers.stream().mapToLong(BertLayer::mappedBytes).sum();
     }
 
-    /** Computes the vectors of all tokens of a batch into {@link Activations#states}. */
-    void forward(Compute cpu, TokenBatch batch, Activations to) {
-        forward(cpu, batch, to, null);
+    private long tables(boolean mapped) {
+        return BertParts.bytes(words, mapped) + BertParts.bytes(types, mapped) + BertParts.bytes(positions, mapped);
+    }
+
+    /** Returns the intermediate rows of batches of up to {@code tokens} tokens. */
+    Buffers buffers(int tokens) {
+        return transformer.buffers(tokens);
+    }
+
+    /** Computes the vectors of all tokens of a batch: the states of the buffers. */
+    void forward(Compute cpu, TokenBatch batch, Buffers to) {
+        transformer.forward(cpu, batch, to);
     }
 
     /**
      * Does the same and writes attention weights, {@code [layers, heads, tokens, keys]} with as many keys as the longest sequence
-     * has tokens, where they are wanted.
+     * has tokens.
      */
-    void forward(Compute cpu, TokenBatch batch, Activations to, @Nullable Tensor weights) {
-        Activations.Views views = to.views(batch.tokens());
-        RowPasses passes = to.passes;
-        passes.embed(cpu, embeddings, batch);
-        PackedSequences sequences = batch.packed();
-        KeyValueView keys = batch.keyValues(views.keys(), views.values());
-        for (int i = 0; i < layers.length; i++) {
-            BertLayer layer = layers[i];
-            multiply(cpu, views.states(), layer.projections(), views.projections());
-            AttentionOutputs attended =
-                    weights == null ? views.attended() : views.attended().withWeights(weights.slice(0, i, i + 1));
-            Attention.forward(cpu, views.queries(), sequences, keys, attended, AttentionOptions.DEFAULT);
-            multiply(cpu, views.context(), layer.output(), views.update());
-            passes.addAndNormalize(cpu, layer.attentionNorm(), batch.tokens());
-            multiply(cpu, views.states(), layer.up(), views.inner());
-            multiply(cpu, views.inner(), layer.down(), views.update());
-            passes.addAndNormalize(cpu, layer.outputNorm(), batch.tokens());
-        }
-    }
-
-    private static void multiply(Compute cpu, Tensor x, PackedLinear layer, Tensor y) {
-        Gemm.multiply(cpu, x, layer.weights(), y, layer.options());
+    void forward(Compute cpu, TokenBatch batch, Buffers to, Tensor weights) {
+        transformer.forward(cpu, batch, to, weights);
     }
 }

@@ -1,8 +1,8 @@
 package io.multihead.encoder;
 
-import static io.multihead.encoder.EmbeddingTables.POSITIONS;
-import static io.multihead.encoder.EmbeddingTables.TYPES;
-import static io.multihead.encoder.EmbeddingTables.WORDS;
+import static io.multihead.encoder.BertParts.POSITIONS;
+import static io.multihead.encoder.BertParts.TYPES;
+import static io.multihead.encoder.BertParts.WORDS;
 
 import io.multihead.format.OnnxWeights;
 import io.multihead.internal.base.Checks;

@@ -1,6 +1,8 @@
 package io.multihead.encoder;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.model.Buffers;
+import io.multihead.model.TokenBatch;
 import io.multihead.text.TokenBuffer;
 import java.util.Arrays;
 import java.util.Iterator;
@@ -16,7 +18,7 @@ final class EmbeddingRun {
     private final EncoderCore core;
     private final TokenBuffer tokens = new TokenBuffer();
     private final Pooler pooler;
-    private TokenBatch batch = new TokenBatch(BertConfig.BATCH_TOKENS);
+    private TokenBatch batch = TokenBatch.of(BertConfig.BATCH_TOKENS);
     /** For each sequence: the tokens of its part of a text. */
     private int[] partTokens = new int[8];
     /** For each sequence: whether it is the last part of its text. */
@@ -66,7 +68,7 @@ final class EmbeddingRun {
         pooler.clear();
         batch.clear();
         if (batch.capacity() < newOptions.batchTokens()) {
-            batch = new TokenBatch(newOptions.batchTokens());
+            batch = TokenBatch.of(newOptions.batchTokens());
         }
     }
 
@@ -87,17 +89,17 @@ final class EmbeddingRun {
         if (batch.sequences() == 0) {
             return false;
         }
-        Activations activations = core.take(batch.tokens());
+        Buffers buffers = core.take(batch.tokens());
         try {
-            core.model.forward(core.cpu, batch, activations);
+            core.model.forward(core.cpu, batch, buffers);
             for (int i = 0; i < batch.sequences(); i++) {
-                pooler.add(how.pooling(), activations, batch.start(i), batch.start(i + 1), partTokens[i]);
+                pooler.add(how.pooling(), buffers, batch.start(i), batch.start(i + 1), partTokens[i]);
                 if (lastPart[i]) {
                     sink.accept(pooler.result(how.normalized()), textTokens[i], ignoredTokens[i]);
                 }
             }
         } finally {
-            core.giveBack(activations);
+            core.giveBack(buffers);
         }
         return true;
     }

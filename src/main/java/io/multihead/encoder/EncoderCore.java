@@ -2,6 +2,7 @@ package io.multihead.encoder;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
+import io.multihead.model.Buffers;
 import io.multihead.text.WordPiece;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -17,7 +18,7 @@ final class EncoderCore {
     final BertModel model;
     final WordPiece tokenizer;
     private final Semaphore turns;
-    private final Deque<Activations> idle = new ArrayDeque<>();
+    private final Deque<Buffers> idle = new ArrayDeque<>();
     private volatile boolean closed;
 
     /** Fails if the tokenizer has tokens that the model has no row for. */
@@ -41,18 +42,18 @@ final class EncoderCore {
     }
 
     /** Takes intermediate results for a batch, after a wait where too many are in use; to be given back. */
-    Activations take(int tokens) {
+    Buffers take(int tokens) {
         requireOpen();
         turns.acquireUninterruptibly();
-        Activations waiting;
+        Buffers waiting;
         synchronized (idle) {
             waiting = idle.pollLast();
         }
-        if (waiting != null && waiting.capacity >= tokens) {
+        if (waiting != null && waiting.capacity() >= tokens) {
             return waiting;
         }
         try {
-            return new Activations(model.config, Math.max(tokens, BertConfig.BATCH_TOKENS));
+            return model.buffers(Math.max(tokens, BertConfig.BATCH_TOKENS));
         } catch (Throwable failed) {
             turns.release();
             throw failed;
@@ -71,9 +72,9 @@ final class EncoderCore {
         }
     }
 
-    void giveBack(Activations activations) {
+    void giveBack(Buffers buffers) {
         synchronized (idle) {
-            idle.addLast(activations);
+            idle.addLast(buffers);
         }
         turns.release();
     }

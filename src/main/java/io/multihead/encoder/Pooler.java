@@ -1,5 +1,6 @@
 package io.multihead.encoder;
 
+import io.multihead.model.Buffers;
 import java.util.Arrays;
 
 /** Makes one vector of the states of a text's tokens, or of those of its parts. Sums are in double. */
@@ -17,11 +18,13 @@ final class Pooler {
     }
 
     /** Adds a part, tokens {@code from} to {@code end - 1} of a batch; its weight counts where a text has several. */
-    void add(Pooling pooling, Activations activations, int from, int end, int partTokens) {
+    void add(Pooling pooling, Buffers buffers, int from, int end, int partTokens) {
+        float[] states = buffers.array();
+        int stride = buffers.stride();
         switch (pooling) {
-            case MEAN -> mean(activations, from, end);
-            case CLS -> first(activations, from);
-            case MAX -> max(activations, from, end);
+            case MEAN -> mean(states, stride, from, end);
+            case CLS -> first(states, stride, from);
+            case MAX -> max(states, stride, from, end);
         }
         // a part without tokens is a whole text
         double more = Math.max(1, partTokens);
@@ -52,17 +55,17 @@ final class Pooler {
         weight = 0;
     }
 
-    private void first(Activations activations, int from) {
+    private void first(float[] states, int stride, int from) {
         for (int i = 0; i < part.length; i++) {
-            part[i] = activations.states[from * activations.stride + i];
+            part[i] = states[from * stride + i];
         }
     }
 
-    private void mean(Activations activations, int from, int end) {
-        first(activations, from);
+    private void mean(float[] states, int stride, int from, int end) {
+        first(states, stride, from);
         for (int token = from + 1; token < end; token++) {
             for (int i = 0; i < part.length; i++) {
-                part[i] += activations.states[token * activations.stride + i];
+                part[i] += states[token * stride + i];
             }
         }
         for (int i = 0; i < part.length; i++) {
@@ -70,11 +73,11 @@ final class Pooler {
         }
     }
 
-    private void max(Activations activations, int from, int end) {
-        first(activations, from);
+    private void max(float[] states, int stride, int from, int end) {
+        first(states, stride, from);
         for (int token = from + 1; token < end; token++) {
             for (int i = 0; i < part.length; i++) {
-                part[i] = Math.max(part[i], activations.states[token * activations.stride + i]);
+                part[i] = Math.max(part[i], states[token * stride + i]);
             }
         }
     }

@@ -1,6 +1,8 @@
 package io.multihead.encoder;
 
 import io.multihead.compute.Compute;
+import io.multihead.model.Buffers;
+import io.multihead.model.TokenBatch;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -24,8 +26,8 @@ final class SmallModel {
             return 0;
         }
         BertModel model = BertModel.of(CONFIG, Weights.zeros());
-        Activations activations = new Activations(CONFIG, TOKENS);
-        TokenBatch batch = new TokenBatch(TOKENS);
+        Buffers buffers = model.buffers(TOKENS);
+        TokenBatch batch = TokenBatch.of(TOKENS);
         batch.begin();
         for (int token = 0; token < TOKENS; token++) {
             batch.add(0);
@@ -33,7 +35,7 @@ final class SmallModel {
         int batches = 0;
         try (Compute cpu = Compute.serial()) {
             while (batches < MOST_BATCHES && !isEnough.getAsBoolean()) {
-                model.forward(cpu, batch, activations);
+                model.forward(cpu, batch, buffers);
                 batches++;
             }
         }

@@ -1,6 +1,8 @@
 package io.multihead.encoder;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.model.Buffers;
+import io.multihead.model.TokenBatch;
 import io.multihead.tensor.Tensor;
 import io.multihead.text.WordPiece;
 import java.util.Arrays;
@@ -49,16 +51,16 @@ public record TextAttention(List<String> tokens, Tensor weights) {
         long elements = Math.multiplyExact((long) config.layers() * config.heads(), (long) n * n);
         Tensor weights =
                 Tensor.of(new float[Checks.fitsInt(elements, "weights")], config.layers(), config.heads(), n, n);
-        TokenBatch batch = new TokenBatch(n);
+        TokenBatch batch = TokenBatch.of(n);
         batch.begin();
         for (int id : ids) {
             batch.add(id);
         }
-        Activations activations = core.take(n);
+        Buffers buffers = core.take(n);
         try {
-            core.model.forward(core.cpu, batch, activations, weights);
+            core.model.forward(core.cpu, batch, buffers, weights);
         } finally {
-            core.giveBack(activations);
+            core.giveBack(buffers);
         }
         return new TextAttention(Arrays.stream(ids).mapToObj(tokenizer::token).toList(), weights);
     }

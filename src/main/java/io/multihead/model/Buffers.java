@@ -13,6 +13,7 @@ public final class Buffers {
     private final int capacity;
     private final StateLayout layout;
     private final int wideFloats;
+    private final float[] states;
     private final float[] wide;
     private final PartViews stateViews;
     private final PartViews updateViews;
@@ -36,7 +37,7 @@ public final class Buffers {
         this.capacity = (int) Checks.atLeast(capacity, 1, "capacity");
         this.wideFloats = wideFloats;
         layout = new StateLayout(dim);
-        float[] states = new float[Checks.product("capacity x dim", capacity, layout.floats())];
+        states = new float[Checks.product("capacity x dim", capacity, layout.floats())];
         float[] updates = new float[states.length];
         wide = new float[Checks.product("capacity x wide row", capacity, wideFloats)];
         stateViews = new PartViews(states, capacity);
@@ -60,6 +61,22 @@ public final class Buffers {
      */
     public Tensor states() {
         return stateViews.get(layout, tokens);
+    }
+
+    /**
+     * Returns the array behind {@link #states}, for those who read it without tensors; the next call overwrites it.
+     *
+     * @return row {@code t} begins at {@code t stride()}
+     */
+    public float[] array() {
+        return states;
+    }
+
+    /**
+     * {@return the floats from one row of {@link #array} to the next}
+     */
+    public int stride() {
+        return layout.floats();
     }
 
     /** Returns rows for what is added to states, or what parts read. */

@@ -1,0 +1,85 @@
+package io.multihead.encoder;
+
+import io.multihead.gemm.PackedWeights;
+import io.multihead.internal.base.Checks;
+import io.multihead.model.Norm;
+import io.multihead.model.PackedLinear;
+import io.multihead.tensor.Tensor;
+import java.util.Map;
+import java.util.Objects;
+
+/** How parts of a BERT encoder are named in files: in checkpoints, and in files of packed weights. */
+final class BertParts {
+    static final String WORDS = "embeddings.word_embeddings.weight";
+    static final String POSITIONS = "embeddings.position_embeddings.weight";
+    static final String TYPES = "embeddings.token_type_embeddings.weight";
+    static final String EMBEDDING_NORM = "embeddings.LayerNorm";
+
+    private static final String WEIGHT = ".weight";
+    private static final String BIAS = ".bias";
+    private static final String PANELS = ".panels";
+
+    private BertParts() {}
+
+    /** How a linear layer is made of weights. */
+    interface LinearReader {
+        PackedLinear take(Weights weights, String name, int outputs, int inputs);
+    }
+
+    /** Takes a weight of its usual shape, and packs it. */
+    static PackedLinear linear(Weights weights, String name, int outputs, int inputs) {
+        Tensor weight = weights.take(name + WEIGHT, outputs, inputs);
+        PackedLinear packed = linear(weight, weights.take(name + BIAS, outputs));
+        weights.release(weight);
+        return packed;
+    }
+
+    /** Packs a weight {@code [outputs, inputs]}. */
+    static PackedLinear linear(Tensor weight, Tensor bias) {
+        return PackedLinear.of(PackedWeights.of(weight.permute(1, 0)), bias);
+    }
+
+    /** Takes panels that {@link #put(PackedLinear, String, Map, Map)} named, and reads them in place. */
+    static PackedLinear packedLinear(Weights weights, String name, int outputs, int inputs) {
+        Tensor panels = weights.take(name + PANELS, PackedWeights.panelElements(inputs, outputs));
+        return Checks.in(
+                name,
+                () -> PackedLinear.of(
+                        PackedWeights.ofPanels(panels, inputs, outputs), weights.take(name + BIAS, outputs)));
+    }
+
+    static Norm norm(Weights weights, String name, BertConfig config) {
+        return Norm.layer(
+                weights.take(name + WEIGHT, config.dim()), weights.take(name + BIAS, config.dim()), config.epsilon());
+    }
+
+    /** Adds what {@link #packedLinear} takes. */
+    static void put(PackedLinear linear, String name, Map<String, Tensor> panels, Map<String, Tensor> others) {
+        panels.put(name + PANELS, linear.weights().panels());
+        others.put(name + BIAS, bias(linear));
+    }
+
+    /** Adds what {@link #norm} takes. */
+    static void put(Norm norm, String name, Map<String, Tensor> to) {
+        to.put(name + WEIGHT, Tensor.of(norm.weight()));
+        to.put(name + BIAS, Tensor.of(norm.bias()));
+    }
+
+    /** Returns the bytes of the bias. */
+    static long biasBytes(PackedLinear linear) {
+        return bytes(bias(linear));
+    }
+
+    private static Tensor bias(PackedLinear linear) {
+        return Objects.requireNonNull(linear.bias());
+    }
+
+    /** Returns the bytes of a tensor, if {@code mapped} says where it is, else 0. */
+    static long bytes(Tensor tensor, boolean mapped) {
+        return tensor.memory().isMapped() == mapped ? bytes(tensor) : 0;
+    }
+
+    private static long bytes(Tensor tensor) {
+        return tensor.shape().elements() * tensor.dtype().bytes();
+    }
+}
