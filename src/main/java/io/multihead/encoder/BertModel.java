@@ -45,8 +45,10 @@ final class BertModel {
         }
         layers = List.copyOf(all);
         weights.requireAllUsed();
-        EmbeddingTables tables =
-                EmbeddingTables.of(words).withTypes(types).withPositions(positions).withNorm(embeddingNorm);
+        EmbeddingTables tables = EmbeddingTables.of(words)
+                .withTypes(types)
+                .withPositions(positions)
+                .withNorm(embeddingNorm);
         transformer = Transformer.of(
                 tables, layers.stream().map(layer -> layer.block(config)).toList());
     }

@@ -7,10 +7,6 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.RowLoop;
 import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.Workspace;
-import io.multihead.internal.kernel.RowOps;
-import io.multihead.internal.layout.Packer;
-import io.multihead.internal.layout.Positions;
-import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /** States become the embeddings of tokens. */
@@ -50,28 +46,12 @@ final class EmbeddingPass extends RowLoop {
         float[] second = scratch.floats(SECOND, stride);
         float[] partial = scratch.floats(PARTIAL, PANEL);
         for (int token = (int) first; token < end; token++) {
-            read(scratch.packer(), from.words(), of.id(token), row);
-            if (from.scale() != 1f) {
-                RowOps.scale(row, 0, stride, from.scale());
-            }
-            add(scratch.packer(), from.types(), 0, row, second);
-            add(scratch.packer(), from.positions(), of.position(token), row, second);
+            from.read(scratch.packer(), of.id(token), of.position(token), row, second);
             Norm norm = from.norm();
             if (norm != null) {
                 norm.row().apply(row, partial);
             }
             System.arraycopy(row, 0, states, token * stride, dim);
         }
-    }
-
-    private void add(Packer packer, @Nullable Tensor table, long index, float[] row, float[] second) {
-        if (table != null) {
-            read(packer, table, index, second);
-            RowOps.add(row, 0, stride, second, 0);
-        }
-    }
-
-    private void read(Packer packer, Tensor table, long index, float[] row) {
-        packer.read(table, Positions.of(table, index), 0, table.stride(1), 1, dim, row, 0, 0);
     }
 }

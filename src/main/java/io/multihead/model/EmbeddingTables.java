@@ -1,22 +1,44 @@
 package io.multihead.model;
 
+import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.call.TensorChecks;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.RowOps;
+import io.multihead.internal.layout.Packer;
+import io.multihead.internal.layout.Positions;
+import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
+import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The tables whose rows are added up for each token, read in place: words, and for BERT types and positions; and the normalisation of the
- * sum, if there is one. Immutable and thread-safe; the tensors are shared and must stay open and unchanged.
+ * sum, if there is one. Immutable and thread-safe; their memory is shared and must stay open and unchanged.
  */
 public final class EmbeddingTables {
-    private final Tensor words;
+    private final Words words;
     private final float scale;
     private final @Nullable Tensor types;
     private final @Nullable Tensor positions;
     private final @Nullable Norm norm;
 
+    /** The table of words, as numbers or as quantised blocks. */
+    private record Words(@Nullable Tensor numbers, @Nullable BlockTensor blocks, int count, int dim) {
+        void read(Packer packer, int id, float[] row) {
+            if (blocks == null) {
+                EmbeddingTables.read(packer, Checks.notNull(numbers, "words"), id, dim, row);
+            } else {
+                blocks.dequantiseRow(id, row, 0);
+                Arrays.fill(row, dim, Lanes.roundUp(dim, Lanes.PANEL), 0f);
+            }
+        }
+    }
+
     private EmbeddingTables(
-            Tensor words, float scale, @Nullable Tensor types, @Nullable Tensor positions, @Nullable Norm norm) {
+            Words words, float scale, @Nullable Tensor types, @Nullable Tensor positions, @Nullable Norm norm) {
         this.words = words;
         this.scale = scale;
         this.types = types;
@@ -32,12 +54,27 @@ public final class EmbeddingTables {
      * @throws IllegalArgumentException if the shape is another
      */
     public static EmbeddingTables of(Tensor words) {
-        if (Checks.notNull(words, "words").rank() != 2 || words.dim(0) < 1 || words.dim(1) < 1) {
-            throw Checks.fail("words", "shape " + words.shape(), "expected [vocabulary, dim]");
+        return of(Checks.notNull(words, "words"), null, words.shape());
+    }
+
+    /**
+     * Returns embeddings of words alone, whose rows are widened when they are read.
+     *
+     * @param words {@code [vocabulary, dim]}, quantised
+     * @return the embeddings
+     * @throws IllegalArgumentException if the shape is another
+     */
+    public static EmbeddingTables of(BlockTensor words) {
+        return of(null, Checks.notNull(words, "words"), words.shape());
+    }
+
+    private static EmbeddingTables of(@Nullable Tensor numbers, @Nullable BlockTensor blocks, Shape shape) {
+        if (shape.rank() != 2 || shape.dim(0) < 1 || shape.dim(1) < 1) {
+            throw Checks.fail("words", "shape " + shape, "expected [vocabulary, dim]");
         }
-        Checks.fitsInt(words.dim(0), "vocabulary");
-        Checks.fitsInt(words.dim(1), "dim");
-        return new EmbeddingTables(words, 1f, null, null, null);
+        int count = Checks.fitsInt(shape.dim(0), "vocabulary");
+        int dim = Checks.fitsInt(shape.dim(1), "dim");
+        return new EmbeddingTables(new Words(numbers, blocks, count, dim), 1f, null, null, null);
     }
 
     /**
@@ -86,8 +123,8 @@ public final class EmbeddingTables {
     }
 
     private Tensor requireRows(Tensor table, String argument) {
-        if (Checks.notNull(table, argument).rank() != 2 || table.dim(0) < 1 || table.dim(1) != words.dim(1)) {
-            throw Checks.fail(argument, "shape " + table.shape(), "expected at least one row of " + words.dim(1));
+        if (Checks.notNull(table, argument).rank() != 2 || table.dim(0) < 1 || table.dim(1) != dim()) {
+            throw Checks.fail(argument, "shape " + table.shape(), "expected at least one row of " + dim());
         }
         return table;
     }
@@ -96,32 +133,53 @@ public final class EmbeddingTables {
      * {@return the number of words}
      */
     public int vocabulary() {
-        return (int) words.dim(0);
+        return words.count;
     }
 
     /**
      * {@return the elements of a row}
      */
     public int dim() {
-        return (int) words.dim(1);
+        return words.dim;
     }
 
-    Tensor words() {
-        return words;
+    /** Reads the sum of a token's rows, before the norm; in the order of BERT's implementations, whose bits depend on it. */
+    void read(Packer packer, int id, long position, float[] row, float[] second) {
+        words.read(packer, id, row);
+        int padded = Lanes.roundUp(dim(), Lanes.PANEL);
+        if (scale != 1f) {
+            RowOps.scale(row, 0, padded, scale);
+        }
+        add(packer, types, 0, row, second, padded);
+        add(packer, positions, position, row, second, padded);
     }
 
-    float scale() {
-        return scale;
+    private void add(Packer packer, @Nullable Tensor table, long index, float[] row, float[] second, int padded) {
+        if (table != null) {
+            read(packer, table, index, dim(), second);
+            RowOps.add(row, 0, padded, second, 0);
+        }
     }
 
-    @Nullable
-    Tensor types() {
-        return types;
+    private static void read(Packer packer, Tensor table, long index, int dim, float[] row) {
+        packer.read(table, Positions.of(table, index), 0, table.stride(1), 1, dim, row, 0, 0);
     }
 
-    @Nullable
-    Tensor positions() {
-        return positions;
+    /** Fails unless all threads may read the tables. */
+    void requireAccess(Compute cpu) {
+        BlockTensor blocks = words.blocks;
+        if (blocks != null) {
+            Operation.execution(cpu).requireAccess(blocks.memory(), "words");
+        }
+        requireAccess(cpu, words.numbers, "words");
+        requireAccess(cpu, types, "types");
+        requireAccess(cpu, positions, "positions");
+    }
+
+    private static void requireAccess(Compute cpu, @Nullable Tensor table, String argument) {
+        if (table != null) {
+            TensorChecks.requireAccess(cpu, table, argument);
+        }
     }
 
     @Nullable

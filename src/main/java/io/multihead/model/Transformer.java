@@ -239,9 +239,7 @@ public final class Transformer {
         Checks.notNull(cpu, "cpu");
         Checks.notNull(batch, "batch").requireTokens();
         requireCache(batch.cache());
-        requireAccess(cpu, embeddings.words(), "words");
-        requireAccess(cpu, embeddings.types(), "types");
-        requireAccess(cpu, embeddings.positions(), "positions");
+        embeddings.requireAccess(cpu);
         batch.locate(0);
         for (int token = 0; token < batch.tokens(); token++) {
             requireToken(batch.id(token), batch.position(token), token);
@@ -277,12 +275,6 @@ public final class Transformer {
                 || actual.valueDim() != first.valueDim()
                 || !actual.ropes().isEmpty()) {
             throw Checks.fail("cache", actual.toString(), "expected " + cacheConfig() + " of any element type");
-        }
-    }
-
-    private static void requireAccess(Compute cpu, @Nullable Tensor table, String argument) {
-        if (table != null) {
-            TensorChecks.requireAccess(cpu, table, argument);
         }
     }
 

@@ -16,11 +16,16 @@ import io.multihead.position.Rope;
 import io.multihead.reference.ReferenceTransformer;
 import io.multihead.reference.ScoreRule;
 import io.multihead.support.WarmCalls;
+import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.BlockType;
 import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.List;
+import java.util.SplittableRandom;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
 
@@ -218,6 +223,33 @@ class TransformerTest {
         bare.outputs(SERIAL, new int[] {1}, outputs, buffers);
         assertArrayEquals(states, outputs.toArray());
         assertThrows(IllegalStateException.class, () -> bare.logits(SERIAL, new int[] {1}, one, buffers));
+    }
+
+    /** Rows of blocks are widened as they are read: the bits of a table of their values. */
+    @Test
+    void wordsMayBeQuantised() {
+        byte[] bytes = new byte[ModelCase.VOCABULARY * 34];
+        new SplittableRandom(1).nextBytes(bytes);
+        for (int at = 0; at < bytes.length; at += 34) {
+            bytes[at + 1] = 0x2c; // the exponent of a scale between 2^-4 and 2^-3
+        }
+        Shape shape = Shape.of(ModelCase.VOCABULARY, 32);
+        BlockTensor blocks = BlockTensor.view(MemorySegment.ofArray(bytes), BlockType.Q8_0, shape, 0);
+        Tensor numbers = Tensor.of(new float[ModelCase.VOCABULARY * 32], ModelCase.VOCABULARY, 32);
+        blocks.dequantise(numbers);
+        assertArrayEquals(states(EmbeddingTables.of(numbers)), states(EmbeddingTables.of(blocks)));
+    }
+
+    private float[] states(EmbeddingTables words) {
+        TokenBatch batch = TokenBatch.of(3);
+        batch.begin();
+        for (int id : new int[] {60, 0, 17}) {
+            batch.add(id);
+        }
+        Transformer stack = Transformer.of(words.withScale(1.5), model.blocks());
+        Buffers buffers = stack.buffers(3);
+        stack.forward(SERIAL, batch, buffers);
+        return buffers.states().toArray();
     }
 
     @Test
