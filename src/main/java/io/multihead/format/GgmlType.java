@@ -83,6 +83,16 @@ enum GgmlType {
         return BY_ID.get(id);
     }
 
+    /** Returns the type of a tensor's elements: every one of them has one. */
+    static GgmlType of(DType dtype) {
+        return valueOf(dtype.name());
+    }
+
+    /** Returns the type of blocks. */
+    static GgmlType of(BlockType blocks) {
+        return valueOf(blocks.name());
+    }
+
     long id() {
         return id;
     }

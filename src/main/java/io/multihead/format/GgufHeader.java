@@ -78,18 +78,15 @@ record GgufHeader(int version, Map<String, GgufValue> metadata, Map<String, Gguf
 
     private static long alignment(Map<String, GgufValue> metadata) {
         GgufValue value = metadata.get(ALIGNMENT_KEY);
-        if (value == null) {
-            return DEFAULT_ALIGNMENT;
-        }
-        String what = GgufValue.what(ALIGNMENT_KEY);
+        return value == null ? DEFAULT_ALIGNMENT : requireAlignment(value, GgufValue.what(ALIGNMENT_KEY));
+    }
+
+    /** Returns an alignment, or fails unless it is a U32 that is a power of two which pages and the format allow. */
+    static long requireAlignment(GgufValue value, String what) {
         if (value.type() != GgufType.U32) {
             throw Checks.fail(what, "type " + value.type(), "expected " + GgufType.U32);
         }
-        return requireAlignment(value.integer(), what);
-    }
-
-    /** Fails unless an alignment is a power of two that pages and the format allow. */
-    static long requireAlignment(long alignment, String what) {
+        long alignment = value.integer();
         if (alignment < LEAST_ALIGNMENT || alignment > MOST_ALIGNMENT || Long.bitCount(alignment) != 1) {
             throw Checks.fail(
                     what,

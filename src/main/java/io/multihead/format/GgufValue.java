@@ -10,11 +10,15 @@ import java.util.List;
  * One value of GGUF's metadata: its type, and its bytes as the file has them. Nothing is converted before it is asked for, so that a
  * vocabulary of 256,000 tokens costs nothing but its place in the file.
  *
- * <p>Immutable and thread-safe; a value that was read from a mapped file lives as long as the arena of the mapping.
+ * <p>Immutable and thread-safe; a value that was read from a mapped file lives as long as the arena of the mapping, and one that was
+ * made here, for a {@link GgufWriter}, as long as it is referred to.
  */
 public final class GgufValue {
     /** An array's type of elements and their number. */
     private static final int ARRAY_HEAD = 12;
+
+    /** How errors name a value that is not from a file. */
+    private static final String VALUE = "value";
 
     private final String what;
     private final GgufType type;
@@ -39,6 +43,152 @@ public final class GgufValue {
     /** The bytes as a file has them, after the type. */
     MemorySegment bytes() {
         return bytes;
+    }
+
+    /**
+     * {@return an integer}
+     *
+     * @param type one of the eight types of integers
+     * @param value the number; a {@link GgufType#U64} is at most 2<sup>63</sup> - 1
+     * @throws IllegalArgumentException if the type is another, or does not hold the number
+     */
+    public static GgufValue ofInteger(GgufType type, long value) {
+        requireFits(Checks.notNull(type, "type"), value, VALUE);
+        return new GgufValue(
+                VALUE, type, new GgufEncoder().integer(value, type.bytes()).toSegment());
+    }
+
+    /**
+     * {@return a {@link GgufType#F32}}
+     *
+     * @param value the number
+     */
+    public static GgufValue ofF32(float value) {
+        return new GgufValue(
+                VALUE,
+                GgufType.F32,
+                new GgufEncoder().u32(Float.floatToRawIntBits(value)).toSegment());
+    }
+
+    /**
+     * {@return a {@link GgufType#F64}}
+     *
+     * @param value the number
+     */
+    public static GgufValue ofF64(double value) {
+        return new GgufValue(
+                VALUE,
+                GgufType.F64,
+                new GgufEncoder().u64(Double.doubleToRawLongBits(value)).toSegment());
+    }
+
+    /**
+     * {@return a {@link GgufType#BOOL}}
+     *
+     * @param value the truth value
+     */
+    public static GgufValue ofBool(boolean value) {
+        return new GgufValue(
+                VALUE,
+                GgufType.BOOL,
+                new GgufEncoder().integer(value ? 1 : 0, 1).toSegment());
+    }
+
+    /**
+     * {@return a {@link GgufType#STRING}}
+     *
+     * @param text any text
+     * @throws IllegalArgumentException if it has an unpaired surrogate
+     */
+    public static GgufValue ofString(String text) {
+        return new GgufValue(
+                VALUE,
+                GgufType.STRING,
+                new GgufEncoder().text(Checks.notNull(text, "text"), "text").toSegment());
+    }
+
+    /**
+     * {@return an array of strings}
+     *
+     * @param texts any texts
+     * @throws IllegalArgumentException if one has an unpaired surrogate
+     */
+    public static GgufValue ofStrings(List<String> texts) {
+        GgufEncoder to = new GgufEncoder()
+                .array(GgufType.STRING, Checks.notNull(texts, "texts").size());
+        int index = 0;
+        for (String text : texts) {
+            String what = "texts[" + index++ + "]";
+            to.text(Checks.notNull(text, what), what);
+        }
+        return new GgufValue(VALUE, GgufType.ARRAY, to.toSegment());
+    }
+
+    /**
+     * {@return an array of integers}
+     *
+     * @param elements one of the eight types of integers
+     * @param values the numbers; a {@link GgufType#U64} is at most 2<sup>63</sup> - 1
+     * @throws IllegalArgumentException if the type is another, or does not hold a number
+     */
+    public static GgufValue ofIntegers(GgufType elements, long... values) {
+        Checks.notNull(elements, "elements");
+        requireFits(elements, 0, VALUE);
+        GgufEncoder to = new GgufEncoder().array(elements, Checks.notNull(values, "values").length);
+        for (int i = 0; i < values.length; i++) {
+            requireFits(elements, values[i], "values[" + i + "]");
+            to.integer(values[i], elements.bytes());
+        }
+        return new GgufValue(VALUE, GgufType.ARRAY, to.toSegment());
+    }
+
+    /**
+     * {@return an array of f32}
+     *
+     * @param values the numbers
+     */
+    public static GgufValue ofFloats(float... values) {
+        GgufEncoder to = new GgufEncoder().array(GgufType.F32, Checks.notNull(values, "values").length);
+        for (float value : values) {
+            to.u32(Float.floatToRawIntBits(value));
+        }
+        return new GgufValue(VALUE, GgufType.ARRAY, to.toSegment());
+    }
+
+    /**
+     * {@return an array of values of one type, such as of truth values or of arrays}
+     *
+     * @param elements the type
+     * @param values the values
+     * @throws IllegalArgumentException if one is of another type
+     */
+    public static GgufValue ofValues(GgufType elements, List<GgufValue> values) {
+        Checks.notNull(elements, "elements");
+        GgufEncoder to = new GgufEncoder()
+                .array(elements, Checks.notNull(values, "values").size());
+        int index = 0;
+        for (GgufValue value : values) {
+            String what = "values[" + index++ + "]";
+            if (Checks.notNull(value, what).type != elements) {
+                throw Checks.fail(what, value.toString(), "expected " + elements);
+            }
+            to.append(value.bytes.toArray(ValueLayout.JAVA_BYTE));
+        }
+        return new GgufValue(VALUE, GgufType.ARRAY, to.toSegment());
+    }
+
+    private static void requireFits(GgufType type, long value, String what) {
+        if (!type.isInteger()) {
+            throw Checks.fail("type", type.toString(), "expected a type of integers");
+        }
+        int bits = 8 * type.bytes();
+        boolean signed = type == GgufType.I8 || type == GgufType.I16 || type == GgufType.I32 || type == GgufType.I64;
+        long least = signed ? -1L << bits - 1 : 0;
+        long most = bits == 64 ? Long.MAX_VALUE : (1L << (signed ? bits - 1 : bits)) - 1;
+        if (value < least || value > most) {
+            throw Checks.fail(
+                    what, String.valueOf(value), "expected " + least + " to " + most + ", as " + type + " holds");
+        }
     }
 
     /**

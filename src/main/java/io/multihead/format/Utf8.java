@@ -7,12 +7,19 @@ import java.nio.charset.StandardCharsets;
 
 /** Text of a file as UTF-8 (RFC 3629), which is checked where it lies, without an object per text. */
 final class Utf8 {
+    /** Those that eight bytes of ASCII have not. */
+    private static final long HIGH_BITS = 0x8080808080808080L;
+
     private Utf8() {}
 
     /** Fails unless all bytes from {@code at} to {@code end - 1} are well-formed. */
     static void require(MemorySegment memory, long at, long end, String what) {
         long next = at;
         while (next < end) {
+            if (end - next >= Long.BYTES && (memory.get(ValueLayout.JAVA_LONG_UNALIGNED, next) & HIGH_BITS) == 0) {
+                next += Long.BYTES;
+                continue;
+            }
             int length = length(memory, next, end);
             if (length == 0) {
                 throw Checks.fail(

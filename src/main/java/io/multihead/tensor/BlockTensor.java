@@ -2,6 +2,7 @@ package io.multihead.tensor;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.TensorFaults;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -39,15 +40,7 @@ public final class BlockTensor {
     public static BlockTensor view(MemorySegment memory, BlockType type, Shape shape, long offset) {
         Checks.notNull(memory, "memory");
         Checks.notNull(type, "type");
-        if (Checks.notNull(shape, "shape").rank() == 0) {
-            throw Checks.fail("shape", shape.toString(), "expected rows and columns");
-        }
-        if (shape.dim(-1) % type.elements() != 0) {
-            throw Checks.fail(
-                    "shape",
-                    shape.toString(),
-                    "expected rows of a multiple of " + type.elements() + ", as " + type + " has blocks");
-        }
+        long rowBytes = rowBytes("shape", type, Checks.notNull(shape, "shape"));
         long available = memory.byteSize() - Checks.atLeast(offset, 0, "offset");
         // divided first: the number of bytes may overflow where that of elements does not
         if (available < 0 || shape.elements() / type.elements() > available / type.bytes()) {
@@ -57,7 +50,78 @@ public final class BlockTensor {
                     "expected " + shape.elements() / type.elements() + " blocks of " + type.bytes()
                             + " bytes from byte " + offset + " on, for " + type + " " + shape);
         }
-        return new BlockTensor(memory, type, shape, offset, shape.dim(-1) / type.elements() * type.bytes());
+        return new BlockTensor(memory, type, shape, offset, rowBytes);
+    }
+
+    /**
+     * Rounds weights to blocks, as ggml's reference does ({@code quantize_row_*_ref}), on the calling thread.
+     *
+     * <p>{@link BlockType#Q8_0} and {@link BlockType#Q4_0} divide by the scale that the largest weight of a block gives. The others
+     * search for the scales with the least weighted square error. The root mean square error of normally distributed weights, in parts
+     * of theirs: Q8_0 0.53 %, Q6_K 1.8 %, Q5_K 3.6 %, Q4_K 7.1 %, Q4_0 8.6 %.
+     *
+     * @param from the weights, at least one axis, any strides; the last size is a multiple of {@link BlockType#elements}; F64 is rounded to
+     *     f32 first
+     * @param type how blocks are stored
+     * @param arena owns the memory of the blocks, aligned to 64 bytes
+     * @return the blocks
+     * @throws IllegalArgumentException if a row is no whole number of blocks, a weight is NaN or infinite, or a block needs a scale that f16
+     *     does not hold, which weights below 500,000 do not
+     */
+    public static BlockTensor quantise(Tensor from, BlockType type, Arena arena) {
+        Checks.notNull(from, "from");
+        Checks.notNull(type, "type");
+        Checks.notNull(arena, "arena");
+        long rowBytes = rowBytes("from", type, from.shape());
+        // a tensor may repeat elements, and so have more of them than its memory
+        long rows = from.shape().elements() / Math.max(1, from.dim(-1));
+        if (rowBytes > 0 && rows > Long.MAX_VALUE / rowBytes) {
+            throw Checks.fail("from", "shape " + from.shape(), "expected fewer than 2^63 bytes of " + type);
+        }
+        int columns = Checks.fitsInt(from.dim(-1), "columns");
+        MemorySegment memory = arena.allocate(rows * rowBytes, 64);
+        BlockTensor blocks = new BlockTensor(memory, type, from.shape(), 0, rowBytes);
+        if (from.shape().elements() > 0) {
+            quantise(from, 0, blocks, new BlockQuantiser(), new float[columns]);
+        }
+        return blocks;
+    }
+
+    /** Rounds the rows of a tensor into those from {@code row} on, through an array of one row. */
+    private static long quantise(Tensor from, long row, BlockTensor to, BlockQuantiser quantiser, float[] values) {
+        if (from.rank() > 1) {
+            long next = row;
+            for (long i = 0; i < from.dim(0); i++) {
+                next = quantise(from.select(0, i), next, to, quantiser, values);
+            }
+            return next;
+        }
+        from.copyTo(Tensor.of(values));
+        for (int i = 0; i < values.length; i++) {
+            if (!Float.isFinite(values[i])) {
+                throw Checks.fail("from", values[i] + " in row " + row + ", column " + i, "expected finite weights");
+            }
+        }
+        long block = row * to.rowBytes;
+        for (int i = 0; i < values.length; i += to.type.elements()) {
+            quantiser.quantise(to.type, values, i, to.memory, block);
+            block += to.type.bytes();
+        }
+        return row + 1;
+    }
+
+    /** Fails unless a row is a whole number of blocks. */
+    private static long rowBytes(String argument, BlockType type, Shape shape) {
+        if (shape.rank() == 0) {
+            throw Checks.fail(argument, "shape " + shape, "expected rows and columns");
+        }
+        if (shape.dim(-1) % type.elements() != 0) {
+            throw Checks.fail(
+                    argument,
+                    "shape " + shape,
+                    "expected rows of a multiple of " + type.elements() + ", as " + type + " has blocks");
+        }
+        return shape.dim(-1) / type.elements() * type.bytes();
     }
 
     /**

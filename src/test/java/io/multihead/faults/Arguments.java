@@ -3,6 +3,8 @@ package io.multihead.faults;
 import io.multihead.attention.ScoreModifier;
 import io.multihead.compute.Compute;
 import io.multihead.support.SmallArena;
+import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.BlockType;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -135,6 +137,10 @@ final class Arguments {
         if (raw == Function.class && type.contains("boolean[][]")) {
             return (Function<boolean[][], double[][]>)
                     kept -> bad() ? new double[0][] : new double[kept.length][kept[0].length];
+        }
+        if (raw == Function.class && type.contains("BlockTensor")) {
+            return (Function<Arena, BlockTensor>) arena -> BlockTensor.quantise(
+                    Tensor.of(new float[64], 2, 32), bad() ? BlockType.Q4_0 : BlockType.Q8_0, arena);
         }
         if (raw == Function.class && type.contains("Arena")) {
             return (Function<Arena, Tensor>) arena -> tensor();

@@ -137,9 +137,9 @@ class BlockTensorProperties {
         MemorySegment memory = MemorySegment.ofArray(new byte[1000]);
         mentions(
                 () -> BlockTensor.view(memory, BlockType.Q8_0, Shape.of(2, 40), 0),
-                "shape: [2, 40]; expected rows of a multiple of 32, as Q8_0 has blocks");
+                "shape: shape [2, 40]; expected rows of a multiple of 32, as Q8_0 has blocks");
         mentions(() -> BlockTensor.view(memory, BlockType.Q6_K, Shape.of(1, 32), 0), "a multiple of 256, as Q6_K");
-        mentions(() -> BlockTensor.view(memory, BlockType.Q6_K, Shape.of(), 0), "shape: []; expected rows");
+        mentions(() -> BlockTensor.view(memory, BlockType.Q6_K, Shape.of(), 0), "shape: shape []; expected rows");
         mentions(
                 () -> BlockTensor.view(memory, BlockType.Q6_K, Shape.of(2, 512), 161),
                 "memory: 1000 bytes; expected 4 blocks of 210 bytes from byte 161 on, for Q6_K [2, 512]");

@@ -1,0 +1,169 @@
+package io.multihead.tensor;
+
+import io.multihead.internal.base.Checks;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
+import java.util.Arrays;
+
+/**
+ * Rounds f32 weights to blocks, as ggml's reference does; {@link BlockType} says where the bits lie. Where a scale of a k-quant is
+ * rounded to 0, its integers are 0 here, and those of the search in ggml: the values are the same. Belongs to one thread.
+ */
+final class BlockQuantiser {
+    private static final ValueLayout.OfShort SHORT =
+            ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+
+    private static final float LEAST = 1e-15f;
+
+    /** No scale of f16 reaches it in any type, and sums of cubes of less do not overflow. */
+    private static final float MOST = 1e10f;
+
+    private final BlockRounding rounding = new BlockRounding();
+    private final byte[] block = new byte[BlockType.Q6_K.bytes()];
+    private final MemorySegment memory = MemorySegment.ofArray(block);
+    private final float[] scales = new float[16];
+    private final float[] minima = new float[8];
+    private final int[] quants = new int[256];
+
+    /** Rounds the weights of one block, which are finite, and stores its bytes. */
+    void quantise(BlockType type, float[] x, int at, MemorySegment to, long offset) {
+        float largest = BlockRounding.largest(x, at, type.elements());
+        if (Math.abs(largest) > MOST) {
+            throw scaleTooLarge(largest);
+        }
+        Arrays.fill(block, (byte) 0);
+        switch (type) {
+            case Q8_0 -> bytes(x, at);
+            case Q4_0 -> nibbles(x, at);
+            case Q4_K -> withMinima(x, at, 15, -1, 20);
+            case Q5_K -> withMinima(x, at, 31, -0.5f, 15);
+            case Q6_K -> sixBits(x, at);
+        }
+        MemorySegment.copy(block, 0, to, ValueLayout.JAVA_BYTE, offset, type.bytes());
+    }
+
+    private void bytes(float[] x, int at) {
+        float d = Math.abs(BlockRounding.largest(x, at, 32)) / 127;
+        float inverse = inverse(d);
+        setHalf(0, d);
+        for (int i = 0; i < 32; i++) {
+            block[2 + i] = (byte) halfAway(x[at + i] * inverse);
+        }
+    }
+
+    /** 0 also where f32 does not hold the inverse: f16 then has no scale but 0 either. */
+    private static float inverse(float d) {
+        float inverse = 1 / d;
+        return Float.isInfinite(inverse) ? 0 : inverse;
+    }
+
+    /** C's {@code roundf}: ties away from zero. */
+    private static int halfAway(float value) {
+        int towardsZero = (int) value;
+        return Math.abs(value - towardsZero) < 0.5f ? towardsZero : towardsZero + (int) Math.signum(value);
+    }
+
+    private void nibbles(float[] x, int at) {
+        float d = BlockRounding.largest(x, at, 32) / -8;
+        float inverse = inverse(d);
+        setHalf(0, d);
+        for (int i = 0; i < 16; i++) {
+            int low = Math.min(15, (int) (x[at + i] * inverse + 8.5f));
+            int high = Math.min(15, (int) (x[at + 16 + i] * inverse + 8.5f));
+            block[2 + i] = (byte) (low | high << 4);
+        }
+    }
+
+    /** Q4_K and Q5_K: scales and minima of 32 weights each, rounded to 6 bits, then the weights rounded by these. */
+    private void withMinima(float[] x, int at, int most, float least, int steps) {
+        float largestScale = 0;
+        float largestMinimum = 0;
+        for (int part = 0; part < 8; part++) {
+            scales[part] = rounding.affine(x, at + part * 32, most, least, steps);
+            minima[part] = rounding.minimum();
+            largestScale = Math.max(largestScale, scales[part]);
+            largestMinimum = Math.max(largestMinimum, minima[part]);
+        }
+        float d = setHalf(0, largestScale / 63);
+        float dmin = setHalf(2, largestMinimum / 63);
+        float inverseScale = largestScale > 0 ? 63 / largestScale : 0;
+        float inverseMinimum = largestMinimum > 0 ? 63 / largestMinimum : 0;
+        for (int part = 0; part < 8; part++) {
+            int scale = BlockRounding.nearest(inverseScale * scales[part], 0, 63);
+            int minimum = BlockRounding.nearest(inverseMinimum * minima[part], 0, 63);
+            storeScale(part, scale, minimum);
+            float step = d * scale;
+            float offset = dmin * minimum;
+            for (int i = part * 32; i < part * 32 + 32; i++) {
+                quants[i] = step == 0 ? 0 : BlockRounding.nearest((x[at + i] + offset) / step, 0, most);
+            }
+        }
+        storeQuants(most == 31);
+    }
+
+    private void storeScale(int part, int scale, int minimum) {
+        if (part < 4) {
+            block[4 + part] |= (byte) scale;
+            block[8 + part] |= (byte) minimum;
+        } else {
+            block[8 + part] = (byte) (scale & 15 | (minimum & 15) << 4);
+            block[part] |= (byte) (scale >> 4 << 6);
+            block[4 + part] |= (byte) (minimum >> 4 << 6);
+        }
+    }
+
+    private void storeQuants(boolean fiveBits) {
+        int from = fiveBits ? 48 : 16;
+        for (int i = 0; i < 256; i++) {
+            int part = i / 32;
+            block[from + part / 2 * 32 + i % 32] |= (byte) ((quants[i] & 15) << 4 * (part % 2));
+            if (fiveBits) {
+                block[16 + i % 32] |= (byte) (quants[i] >> 4 << part);
+            }
+        }
+    }
+
+    private void sixBits(float[] x, int at) {
+        float largest = 0;
+        for (int part = 0; part < 16; part++) {
+            scales[part] = BlockRounding.symmetric(x, at + part * 16);
+            largest = Math.abs(scales[part]) > Math.abs(largest) ? scales[part] : largest;
+        }
+        if (Math.abs(largest) < LEAST) {
+            return;
+        }
+        float inverse = -128 / largest;
+        float d = setHalf(208, 1 / inverse);
+        for (int part = 0; part < 16; part++) {
+            int scale = BlockRounding.nearest(inverse * scales[part], -128, 127);
+            block[192 + part] = (byte) scale;
+            float step = d * scale;
+            for (int i = part * 16; i < part * 16 + 16; i++) {
+                quants[i] = step == 0 ? 0 : BlockRounding.nearest(x[at + i] / step, -32, 31) + 32;
+            }
+        }
+        for (int i = 0; i < 256; i++) {
+            int half = i / 128;
+            int quarter = i / 32 % 4;
+            block[half * 64 + quarter % 2 * 32 + i % 32] |= (byte) ((quants[i] & 15) << 4 * (quarter / 2));
+            block[128 + half * 32 + i % 32] |= (byte) (quants[i] >> 4 << 2 * quarter);
+        }
+    }
+
+    /** Stores a binary16, and returns the number that it holds; fails where the scale is too large for one. */
+    private float setHalf(int at, float scale) {
+        short bits = Float.floatToFloat16(scale);
+        float held = Float.float16ToFloat(bits);
+        if (Float.isInfinite(held)) {
+            throw scaleTooLarge(scale);
+        }
+        memory.set(SHORT, at, bits);
+        return held;
+    }
+
+    private static IllegalArgumentException scaleTooLarge(float number) {
+        return Checks.fail(
+                "from", "weights as large as " + number, "expected scales of at most 65504, the largest f16");
+    }
+}

@@ -1,0 +1,149 @@
+package io.multihead.tensor;
+
+/**
+ * Finds scales for runs of weights that are rounded to integers: ggml's reference methods, which try some divisors around the one that
+ * the largest weights suggest, solve the weighted least squares for the integers that each gives, and keep the best. All sums are f32
+ * in ascending order, as ggml has them. Belongs to one thread.
+ */
+final class BlockRounding {
+    /** Weights below it are nothing. */
+    private static final float LEAST = 1e-15f;
+
+    private final float[] weights = new float[32];
+    private float minimum;
+
+    /** The minimum of the last {@link #affine}, as what is subtracted: at least 0. */
+    float minimum() {
+        return minimum;
+    }
+
+    /**
+     * Returns the scale {@code s} with which {@code s * q - minimum()} is closest to 32 weights, for integers q from 0 to {@code most}.
+     * A weight counts by its magnitude plus the root of the mean square.
+     *
+     * @param least added to {@code most} in the first divisor that is tried
+     * @param steps how many divisors are tried after that, each 0.1 more
+     */
+    float affine(float[] x, int at, int most, float least, int steps) {
+        weigh(x, at);
+        float low = x[at];
+        float high = x[at];
+        float sumWeights = weights[0];
+        float sumX = weights[0] * x[at];
+        for (int i = 1; i < 32; i++) {
+            low = Math.min(low, x[at + i]);
+            high = Math.max(high, x[at + i]);
+            sumWeights += weights[i];
+            sumX += weights[i] * x[at + i];
+        }
+        low = Math.min(low, 0);
+        minimum = -low;
+        if (high == low) {
+            return 0;
+        }
+        float offset = low;
+        float inverse = most / (high - offset);
+        float scale = 1 / inverse;
+        float best = error(x, at, most, inverse, offset, scale, offset);
+        for (int step = 0; step <= steps; step++) {
+            // the offset of the best so far, not the least weight, is what integers are counted from
+            inverse = (least + 0.1f * step + most) / (high - offset);
+            float sumQ = 0;
+            float sumQ2 = 0;
+            float sumXq = 0;
+            for (int i = 0; i < 32; i++) {
+                int q = nearest(inverse * (x[at + i] - offset), 0, most);
+                float weighted = weights[i] * q;
+                sumQ += weighted;
+                sumQ2 += weighted * q;
+                sumXq += weighted * x[at + i];
+            }
+            float determinant = sumWeights * sumQ2 - sumQ * sumQ;
+            if (determinant > 0) {
+                float thisScale = (sumWeights * sumXq - sumX * sumQ) / determinant;
+                float thisOffset = (sumQ2 * sumX - sumQ * sumXq) / determinant;
+                if (thisOffset > 0) {
+                    thisOffset = 0;
+                    thisScale = sumXq / sumQ2;
+                }
+                float error = error(x, at, most, inverse, offset, thisScale, thisOffset);
+                if (error < best) {
+                    best = error;
+                    scale = thisScale;
+                    offset = thisOffset;
+                }
+            }
+        }
+        minimum = -offset;
+        return scale;
+    }
+
+    private void weigh(float[] x, int at) {
+        float squares = 0;
+        for (int i = 0; i < 32; i++) {
+            squares += x[at + i] * x[at + i];
+        }
+        float root = (float) Math.sqrt(squares / 32);
+        for (int i = 0; i < 32; i++) {
+            weights[i] = root + Math.abs(x[at + i]);
+        }
+    }
+
+    /** The weighted square error, under a scale and an offset, of the integers that a divisor gives when they are counted from a number. */
+    private float error(float[] x, int at, int most, float inverse, float from, float scale, float offset) {
+        float error = 0;
+        for (int i = 0; i < 32; i++) {
+            float difference = scale * nearest(inverse * (x[at + i] - from), 0, most) + offset - x[at + i];
+            error += weights[i] * (difference * difference);
+        }
+        return error;
+    }
+
+    /**
+     * Returns the scale {@code s} with which {@code s * q} is closest to 16 weights, for integers q from -32 to 31. A weight counts by
+     * its square.
+     */
+    static float symmetric(float[] x, int at) {
+        float largest = largest(x, at, 16);
+        if (Math.abs(largest) < LEAST) {
+            return 0;
+        }
+        float scale = 0;
+        float best = 0;
+        for (int trial = 0; trial < 19; trial++) {
+            // the divisor that the largest weight suggests comes first, then 18 around it
+            int step = trial == 0 ? 0 : trial <= 9 ? trial - 10 : trial - 9;
+            float inverse = -(32 + 0.1f * step) / largest;
+            float sumXq = 0;
+            float sumQ2 = 0;
+            for (int i = 0; i < 16; i++) {
+                float value = x[at + i];
+                int q = nearest(inverse * value, -32, 31);
+                float weight = value * value;
+                sumXq += weight * value * q;
+                sumQ2 += weight * q * q;
+            }
+            if (trial == 0 ? sumQ2 != 0 : sumQ2 > 0 && sumXq * sumXq > best * sumQ2) {
+                scale = sumXq / sumQ2;
+                best = scale * sumXq;
+            }
+        }
+        return scale;
+    }
+
+    /** The number of largest magnitude, the first of equal ones, with its sign. */
+    static float largest(float[] x, int at, int count) {
+        float largest = 0;
+        for (int i = at; i < at + count; i++) {
+            if (Math.abs(x[i]) > Math.abs(largest)) {
+                largest = x[i];
+            }
+        }
+        return largest;
+    }
+
+    /** To the nearest integer, ties to even, then into a range. */
+    static int nearest(float value, int least, int most) {
+        return Math.clamp((int) Math.rint(value), least, most);
+    }
+}
