@@ -108,6 +108,21 @@ public final class Mask {
     }
 
     /**
+     * Returns a mask for sequences that are padded at their end, queries and keys alike, as the prompts of a batch are: batch {@code b}
+     * has {@code lengths[b]} tokens from 0 on, and query {@code i} is at position {@code i}. It is {@code
+     * keyLengths(lengths).and(queryOffset(0))}. {@link #keyLengths} alone takes the last query for the last token, which a padded one
+     * is not: with {@link #CAUSAL} the first queries then see nothing. What padded queries compute is arbitrary, but finite for finite
+     * inputs.
+     *
+     * @param lengths one per batch, or a single one for all
+     * @return the mask
+     * @throws IllegalArgumentException if a length is negative
+     */
+    public static Mask rightPadded(long... lengths) {
+        return keyLengths(lengths).and(queryOffset(0));
+    }
+
+    /**
      * Returns a mask that hides the keys which are padding, as a boolean {@code key_padding_mask} of PyTorch's
      * {@code nn.MultiheadAttention}. The keys exist: positions do not move, as they do with {@link #keyLengths}. For a padding
      * that is added to the scores: {@code Mask.bias(padding.reshape(batch, 1, 1, keys))}.

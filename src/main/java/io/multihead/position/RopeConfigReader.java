@@ -110,7 +110,7 @@ public final class RopeConfigReader {
      * @throws IllegalArgumentException if the type or a key is not among those that are read, a key is missing, or a value has
      *     another type or is out of its range; the message names the key
      */
-    public Rope read(@Nullable Map<String, ? extends @Nullable Object> dictionary, Rope.Pairing pairing) {
+    public Rope read(@Nullable Map<String, @Nullable Object> dictionary, Rope.Pairing pairing) {
         Checks.notNull(pairing, "pairing");
         RopeDictionary entries = new RopeDictionary(dictionary == null ? Map.of() : dictionary);
         double base = entries.number("rope_theta", theta);

@@ -10,10 +10,10 @@ import org.jspecify.annotations.Nullable;
 
 /** Typed values of a dictionary from a file, which knows the keys that were asked for. A null value counts as none. */
 final class RopeDictionary {
-    private final Map<String, ? extends @Nullable Object> entries;
+    private final Map<String, @Nullable Object> entries;
     private final Set<String> read = new LinkedHashSet<>();
 
-    RopeDictionary(Map<String, ? extends @Nullable Object> entries) {
+    RopeDictionary(Map<String, @Nullable Object> entries) {
         this.entries = entries;
     }
 

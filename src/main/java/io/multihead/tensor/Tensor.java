@@ -3,6 +3,7 @@ package io.multihead.tensor;
 import io.multihead.internal.base.Checks;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.Buffer;
 
 /**
  * A strided view of numbers in a {@link MemorySegment}: native, memory-mapped or a Java array.
@@ -95,6 +96,25 @@ public final class Tensor {
             bytes[i] = (byte) (flags[i] ? 1 : 0);
         }
         return view(MemorySegment.ofArray(bytes), DType.I8, shape);
+    }
+
+    /**
+     * Returns a dense view of a buffer from its position to its limit, without a copy, and checks its byte order: a {@link
+     * java.nio.ByteBuffer} is big-endian until its caller changes that, and so are views of it as {@code FloatBuffer}, which {@code
+     * MemorySegment.ofBuffer} does not tell.
+     *
+     * @param buffer the elements, row-major: a {@code ByteBuffer} of any element type, a {@code FloatBuffer} of F32, a {@code
+     *     DoubleBuffer} of F64, or a {@code ShortBuffer} of BF16 or F16; direct or on the heap
+     * @param dtype how one element is stored
+     * @param dims the sizes; none means one axis of all whole elements
+     * @return the view, which shares the buffer's memory; its later position and limit have no effect
+     * @throws IllegalArgumentException if elements have several bytes and the buffer's order is not the machine's, the buffer's
+     *     elements are of another type, or it is shorter than the shape
+     */
+    public static Tensor of(Buffer buffer, DType dtype, long... dims) {
+        MemorySegment memory = BufferMemory.of(buffer, dtype);
+        boolean whole = Checks.notNull(dims, "dims").length == 0;
+        return view(memory, dtype, whole ? Shape.of(memory.byteSize() / dtype.bytes()) : Shape.of(dims));
     }
 
     /**

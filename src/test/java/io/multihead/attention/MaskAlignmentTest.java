@@ -13,6 +13,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -25,6 +26,19 @@ class MaskAlignmentTest {
     void causalEndsAtTheKeyLength() {
         assertSees(Mask.CAUSAL.and(Mask.keyLengths(4)), 6, "xxx---", "xxxx--");
         assertSees(Mask.keyLengths(4).and(Mask.CAUSAL), 6, "xxx---", "xxxx--");
+    }
+
+    /** Prompts of 3 and 5 tokens, padded to 5 at their end: a token sees what it would see alone. */
+    @Test
+    void rightPaddedPromptsBeginAtTheirFirstToken() {
+        Mask mask = Mask.CAUSAL.and(Mask.rightPadded(3, 5));
+        List<String> first = List.of("x----", "xx---", "xxx--", "xxx--", "xxx--");
+        List<String> second = List.of("x----", "xx---", "xxx--", "xxxx-", "xxxxx");
+        assertEquals(Stream.concat(first.stream(), second.stream()).toList(), sees(mask, 2, 5, 5));
+        Mask window = Mask.rightPadded(3).and(Mask.window(1, 0)).and(Mask.CAUSAL);
+        assertSees(window, 5, "x----", "xx---", "-xx--", "--x--", "-----");
+        // key lengths alone hide the first tokens of a prompt from themselves
+        assertSees(Mask.CAUSAL.and(Mask.keyLengths(3)), 5, "-----", "-----", "x----", "xx---", "xxx--");
     }
 
     @Test

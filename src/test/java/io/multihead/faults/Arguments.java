@@ -19,6 +19,9 @@ import java.lang.reflect.Modifier;
 import java.lang.reflect.ParameterizedType;
 import java.lang.reflect.Type;
 import java.lang.reflect.WildcardType;
+import java.nio.Buffer;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -125,6 +128,8 @@ final class Arguments {
                 random.nextBoolean() ? OptionalDouble.empty() : OptionalDouble.of(DOUBLES[random.nextInt(10)]);
             case "java.lang.foreign.MemorySegment" -> segment();
             case "java.lang.foreign.Arena" -> arena();
+            case "java.lang.Object" -> List.of(2.5, true, "yarn", List.of(1.5)).get(random.nextInt(4));
+            case "java.nio.Buffer" -> buffer();
             case "java.nio.file.Path" -> folder.resolve(random.nextBoolean() ? "file" : "no/such/folder/file");
             case "io.multihead.tensor.Tensor" -> tensor();
             case "io.multihead.tensor.Shape" -> shape();
@@ -180,6 +185,11 @@ final class Arguments {
     private MemorySegment segment() {
         Memory.Kind[] kinds = Memory.Kind.values();
         return memory.of(bad() ? kinds[random.nextInt(kinds.length)] : kinds[random.nextInt(2)], random);
+    }
+
+    private Buffer buffer() {
+        ByteBuffer bytes = ByteBuffer.allocateDirect(64).order(bad() ? ByteOrder.BIG_ENDIAN : ByteOrder.nativeOrder());
+        return random.nextBoolean() ? bytes : bytes.asFloatBuffer();
     }
 
     private Shape shape() {

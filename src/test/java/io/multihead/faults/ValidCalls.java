@@ -284,7 +284,7 @@ final class ValidCalls {
                 m -> ValidCall.on(ReferenceRope.of(4, 10_000, true), "apply", k(m), new long[] {3, 1, 2}, false),
                 m -> ValidCall.of(ReferenceRope.class, "tables", t(m, 6, 2), t(m, 6, 2), true),
                 m -> ValidCall.on(ReferenceRope.of(4, 10_000, true), "perPair", new double[] {1, 2}, 1.1),
-                m -> ValidCall.on(ReferenceRope.of(4, 10_000, true), "yarn", 2.0, 64.0, 32.0, 1.0, 1.1));
+                m -> ValidCall.on(ReferenceRope.of(4, 10_000, true), "yarn", 2.0, 64.0, 32.0, 1.0, 1.1, true));
     }
 
     private static Tensor t(Memory memory, long... dims) {
