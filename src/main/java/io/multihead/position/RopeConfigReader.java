@@ -1,6 +1,7 @@
 package io.multihead.position;
 
 import io.multihead.internal.base.Checks;
+import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -112,7 +113,8 @@ public final class RopeConfigReader {
      */
     public Rope read(@Nullable Map<String, @Nullable Object> dictionary, Rope.Pairing pairing) {
         Checks.notNull(pairing, "pairing");
-        RopeDictionary entries = new RopeDictionary(dictionary == null ? Map.of() : dictionary);
+        RopeDictionary entries =
+                new RopeDictionary(dictionary == null ? new HashMap<String, @Nullable Object>() : dictionary);
         double base = entries.number("rope_theta", theta);
         double fraction =
                 requireFraction(entries.number("partial_rotary_factor", partialRotaryFactor), "partial_rotary_factor");
