@@ -9,6 +9,7 @@ module io.multihead {
     exports io.multihead.attention;
     exports io.multihead.cache;
     exports io.multihead.compute;
+    exports io.multihead.decoder;
     exports io.multihead.encoder;
     exports io.multihead.format;
     exports io.multihead.gemm;

@@ -4,7 +4,12 @@ package io.multihead.cache;
 public final class CacheFullException extends IllegalStateException {
     private static final long serialVersionUID = 1L;
 
-    CacheFullException(String message) {
+    /**
+     * Creates an exception.
+     *
+     * @param message what is full, and what was expected
+     */
+    public CacheFullException(String message) {
         super(message);
     }
 }

@@ -35,6 +35,8 @@ import org.jspecify.annotations.Nullable;
  * thread at a time. A warm append within the memory at hand allocates nothing, but a rope's angles at new positions.
  */
 public final class KeyValueCache {
+    private static final long MOST_TOKENS = 1L << 62;
+
     private final Config config;
     private final PagePool pool;
     private final Sequences sequences;
@@ -108,6 +110,13 @@ public final class KeyValueCache {
          */
         public Config withRopes(Rope... newRopes) {
             return new Config(layers, heads, headDim, valueDim, dtype, List.of(Checks.noNulls(newRopes, "ropes")));
+        }
+
+        /**
+         * {@return the bytes of one token in all layers, as {@link KeyValueCache#bytesPerToken} of a cache}
+         */
+        public long bytesPerToken() {
+            return layout().bytesPerToken();
         }
 
         PageLayout layout() {
@@ -243,6 +252,19 @@ public final class KeyValueCache {
      */
     public long availableTokens() {
         return (long) pool.available() * pool.pageTokens;
+    }
+
+    /**
+     * Returns how many of the {@link #availableTokens} an append would take. One that appends to several sequences takes at most the sum.
+     *
+     * @param sequence an open sequence
+     * @param tokens new tokens of a layer, at least 0
+     * @return a multiple of the page size: that of new pages, and of copies of pages that are shared
+     * @throws IllegalArgumentException if the sequence is not open, or the number is negative or above 2^62
+     */
+    public long neededTokens(int sequence, long tokens) {
+        Checks.index(tokens, MOST_TOKENS, "tokens");
+        return sequences.needed(sequence, 0, tokens) * pool.pageTokens;
     }
 
     /**

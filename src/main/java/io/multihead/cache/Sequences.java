@@ -136,6 +136,19 @@ final class Sequences {
         }
     }
 
+    /** Returns the free pages that new tokens of a layer take: new ones, and copies of those that are shared. */
+    long needed(int number, int layer, long count) {
+        Sequence sequence = get(number);
+        long length = sequence.lengths[layer];
+        long pages = Math.ceilDiv(length + count, (long) pool.pageTokens);
+        long needed = Math.max(0, pages - sequence.dropped - sequence.pageCount);
+        long last = lastWritten(sequence, layer, count);
+        for (long page = length / pool.pageTokens; page <= last; page++) {
+            needed += pool.isShared(sequence.page(page)) ? 1 : 0;
+        }
+        return needed;
+    }
+
     /** Returns how many pages must be copied; if all that share a page write to it, the last one keeps it. */
     private long copies(int layer, int[] to, long @Nullable [] offsets, long all) {
         long copies = 0;

@@ -106,6 +106,12 @@ public final class JsonObject {
         return new JsonObject(name + "." + member, map);
     }
 
+    /** Returns all members as they are. */
+    @SuppressWarnings("unchecked") // names of members of a JSON object are strings
+    public Map<String, @Nullable Object> members() {
+        return (Map<String, @Nullable Object>) members;
+    }
+
     /** Returns all members, which must be strings, in the order of the text. */
     public Map<String, String> texts() {
         Map<String, String> texts = new LinkedHashMap<>();

@@ -1,0 +1,298 @@
+package io.multihead.demo;
+
+import io.multihead.compute.Compute;
+import io.multihead.decoder.ChatMessage;
+import io.multihead.decoder.GeneratedText;
+import io.multihead.decoder.GenerationOptions;
+import io.multihead.decoder.LanguageModel;
+import io.multihead.decoder.Penalties;
+import io.multihead.decoder.Sampling;
+import io.multihead.decoder.Session;
+import io.multihead.decoder.SessionOptions;
+import io.multihead.decoder.Sessions;
+import io.multihead.tensor.DType;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** Continues a text, or chats, with a trained language model. */
+@Command(
+        name = "generate",
+        sortOptions = false,
+        description =
+                "Loads a language model, and continues a text or answers in a chat. The text goes to the standard output as it"
+                        + " comes, all else to the standard error. Ctrl-C ends the text.")
+public final class Generate implements Callable<Integer> {
+    private static final long STOP_SECONDS = 30;
+    private static final double MEBIBYTE = 1 << 20;
+
+    @Spec
+    private CommandLine.Model.CommandSpec spec;
+
+    @Option(
+            names = "--model",
+            required = true,
+            description = "GGUF file, or folder with config.json and safetensors files")
+    private Path model;
+
+    @Option(names = "--prompt", description = "text to continue; of a chat, the first question")
+    private String prompt;
+
+    @Option(names = "--chat", description = "chat by the model's template: questions are lines of the standard input")
+    private boolean chat;
+
+    @Option(names = "--system", description = "what the model is told before a chat")
+    private String system;
+
+    @Option(names = "--threads", description = "default: processors of this machine")
+    private int threads = Runtime.getRuntime().availableProcessors();
+
+    @Option(names = "--max-tokens", description = "of one text (default: ${DEFAULT-VALUE})", defaultValue = "256")
+    private int maxTokens;
+
+    @Option(
+            names = "--context",
+            description = "tokens of prompt and texts together (default: the model's, at most 4096)")
+    private Integer context;
+
+    @Option(
+            names = "--cache",
+            description = "type of keys and values: F32, F16, BF16 or I8 (default: ${DEFAULT-VALUE})",
+            defaultValue = "F16")
+    private DType cache;
+
+    @Mixin
+    private final SamplingArguments sampling = new SamplingArguments();
+
+    @Option(
+            names = {"-h", "--help"},
+            usageHelp = true,
+            description = "show this help and exit")
+    private boolean help;
+
+    private volatile boolean stopped;
+
+    /** Started by the command line alone. */
+    private Generate() {}
+
+    /** How tokens are chosen. */
+    static final class SamplingArguments {
+        @Option(names = "--temperature", description = "0 is greedy (default: ${DEFAULT-VALUE})", defaultValue = "0")
+        private double temperature;
+
+        @Option(names = "--top-k", description = "0 keeps all tokens (default: ${DEFAULT-VALUE})", defaultValue = "0")
+        private int topK;
+
+        @Option(names = "--top-p", description = "1 keeps all tokens (default: ${DEFAULT-VALUE})", defaultValue = "1")
+        private double topP;
+
+        @Option(names = "--min-p", description = "0 keeps all tokens (default: ${DEFAULT-VALUE})", defaultValue = "0")
+        private double minP;
+
+        @Option(
+                names = "--repetition-penalty",
+                description = "1 is none (default: ${DEFAULT-VALUE})",
+                defaultValue = "1")
+        private double repetition;
+
+        @Option(names = "--presence-penalty", description = "0 is none (default: ${DEFAULT-VALUE})", defaultValue = "0")
+        private double presence;
+
+        @Option(
+                names = "--seed",
+                description = "of the tokens that are drawn (default: ${DEFAULT-VALUE})",
+                defaultValue = "0")
+        private long seed;
+
+        @Option(names = "--stop", description = "text that ends the text; may be given several times")
+        private List<String> stops = List.of();
+
+        @Option(
+                names = "--draft-tokens",
+                description =
+                        "tokens to guess from the text so far, the text being the same (default: ${DEFAULT-VALUE})",
+                defaultValue = "0")
+        private int draftTokens;
+
+        GenerationOptions options(int maxTokens) {
+            Sampling chosen = new Sampling(temperature, topK, topP, minP, new Penalties(repetition, presence), seed);
+            return GenerationOptions.DEFAULT
+                    .withSampling(chosen)
+                    .withMaxTokens(maxTokens)
+                    .withStops(stops.toArray(String[]::new))
+                    .withDraftTokens(draftTokens);
+        }
+    }
+
+    /**
+     * Generates and exits with 0, with 1 when it failed, or with 2 when the options were wrong.
+     *
+     * @param arguments see {@code --help}
+     */
+    public static void main(String[] arguments) {
+        System.exit(run(
+                new PrintWriter(System.out, false, StandardCharsets.UTF_8),
+                new PrintWriter(System.err, true, StandardCharsets.UTF_8),
+                arguments));
+    }
+
+    /** Generates; returns the exit code. */
+    static int run(PrintWriter out, PrintWriter err, String... arguments) {
+        return new CommandLine(new Generate())
+                .setOut(out)
+                .setErr(err)
+                .setCaseInsensitiveEnumValuesAllowed(true)
+                .setExecutionExceptionHandler((failure, line, result) -> {
+                    line.getErr().println("generate: " + message(failure));
+                    return 1;
+                })
+                .execute(arguments);
+    }
+
+    private static String message(Throwable failure) {
+        String kind = failure instanceof IllegalArgumentException
+                ? ""
+                : failure.getClass().getSimpleName() + ": ";
+        return kind + failure.getMessage();
+    }
+
+    @Override
+    public Integer call() throws IOException {
+        if (prompt == null && !chat) {
+            throw new ParameterException(spec.commandLine(), "--prompt or --chat: absent; expected one of them");
+        }
+        if (system != null && !chat) {
+            throw new ParameterException(spec.commandLine(), "--system: given without --chat; expected a chat");
+        }
+        GenerationOptions options;
+        try {
+            options = sampling.options(maxTokens);
+        } catch (IllegalArgumentException wrong) {
+            throw new ParameterException(spec.commandLine(), wrong.getMessage(), wrong);
+        }
+        CountDownLatch ended = new CountDownLatch(1);
+        Thread hook = new Thread(() -> stop(ended), "generate-stop");
+        Runtime.getRuntime().addShutdownHook(hook);
+        try (Compute cpu = Compute.threads(threads);
+                LanguageModel loaded = load(cpu);
+                Sessions sessions = loaded.sessions(sessionOptions(loaded))) {
+            if (chat) {
+                converse(loaded, sessions, options);
+            } else {
+                try (Session session = sessions.open()) {
+                    answer(session.append(prompt), options);
+                }
+            }
+        } finally {
+            ended.countDown();
+        }
+        return 0;
+    }
+
+    private LanguageModel load(Compute cpu) throws IOException {
+        long start = System.nanoTime();
+        try (Progress progress = new Progress(
+                "load", 100, Progress.isTerminal(), spec.commandLine().getErr())) {
+            int[] shown = new int[1];
+            LanguageModel loaded = LanguageModel.load(cpu, model, (done, all) -> {
+                for (int percent = 100 * done / all; shown[0] < percent; shown[0]++) {
+                    progress.step("");
+                }
+            });
+            progress.finish(String.format(
+                    "%s in %.1f s: %.0f MiB packed, %.0f MiB mapped",
+                    loaded,
+                    (System.nanoTime() - start) / 1e9,
+                    loaded.ownBytes() / MEBIBYTE,
+                    loaded.mappedBytes() / MEBIBYTE));
+            return loaded;
+        }
+    }
+
+    private SessionOptions sessionOptions(LanguageModel loaded) {
+        int tokens = context == null ? Math.min(loaded.contextTokens(), 4096) : context;
+        return SessionOptions.DEFAULT.withContextTokens(tokens).withCacheType(cache);
+    }
+
+    private void converse(LanguageModel loaded, Sessions sessions, GenerationOptions options) throws IOException {
+        List<ChatMessage> messages = new ArrayList<>();
+        if (system != null) {
+            messages.add(ChatMessage.system(system));
+        }
+        BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        String question = prompt;
+        while (!stopped) {
+            if (question == null) {
+                spec.commandLine().getErr().print("> ");
+                spec.commandLine().getErr().flush();
+                question = lines.readLine();
+            }
+            if (question == null || question.isBlank()) {
+                return;
+            }
+            messages.add(ChatMessage.user(question));
+            try (Session session = sessions.open()) {
+                messages.add(ChatMessage.assistant(answer(session.appendChat(messages), options)));
+            }
+            question = null;
+        }
+    }
+
+    private String answer(Session session, GenerationOptions options) {
+        PrintWriter out = spec.commandLine().getOut();
+        long start = System.nanoTime();
+        long[] first = {0};
+        GeneratedText text = session.generate(options, token -> {
+            if (first[0] == 0) {
+                first[0] = System.nanoTime();
+            }
+            out.print(token.text());
+            out.flush();
+            return !stopped;
+        });
+        out.println();
+        out.flush();
+        report(text, first[0] - start, System.nanoTime() - first[0], session);
+        return text.text();
+    }
+
+    private void report(GeneratedText text, long prefill, long decode, Session session) {
+        int steps = text.tokens().size() - 1;
+        spec.commandLine()
+                .getErr()
+                .printf(
+                        "[%s; prompt %d tokens, %.1f/s; text %d tokens, %.1f/s; cache %.1f MiB]%n",
+                        text.finish(),
+                        text.promptTokens(),
+                        text.promptTokens() * 1e9 / Math.max(1, prefill),
+                        text.tokens().size(),
+                        steps * 1e9 / Math.max(1, decode),
+                        session.cacheBytes() / MEBIBYTE);
+    }
+
+    /** Runs when the JVM is told to end: lets the token that is computed be the last one. */
+    private void stop(CountDownLatch ended) {
+        stopped = true;
+        try {
+            if (!ended.await(STOP_SECONDS, TimeUnit.SECONDS)) {
+                System.err.println("generate: not ended within " + STOP_SECONDS + " s");
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

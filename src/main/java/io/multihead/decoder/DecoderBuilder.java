@@ -1,0 +1,138 @@
+package io.multihead.decoder;
+
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.Mask;
+import io.multihead.attention.ScoreOptions;
+import io.multihead.decoder.DecoderConfig.AttentionRule;
+import io.multihead.decoder.DecoderConfig.LayerRule;
+import io.multihead.decoder.DecoderConfig.NormRule;
+import io.multihead.decoder.DecoderConfig.Sizes;
+import io.multihead.model.Block;
+import io.multihead.model.EmbeddingTables;
+import io.multihead.model.FeedForward;
+import io.multihead.model.LinearGroup;
+import io.multihead.model.Norm;
+import io.multihead.model.PackedLinear;
+import io.multihead.model.SelfAttention;
+import io.multihead.model.Transformer;
+import io.multihead.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Makes a model of a configuration and weights. Names are those of GGUF, shapes {@code [outputs, inputs]}. */
+final class DecoderBuilder {
+    private static final String EMBEDDINGS = "token_embd.weight";
+    private static final String HEAD = "output.weight";
+    private static final String FINAL_NORM = "output_norm.weight";
+
+    private final DecoderConfig config;
+    private final DecoderWeights weights;
+    private final LoadListener listener;
+
+    private DecoderBuilder(DecoderConfig config, DecoderWeights weights, LoadListener listener) {
+        this.config = config;
+        this.weights = weights;
+        this.listener = listener;
+    }
+
+    static Transformer build(DecoderConfig config, DecoderWeights weights, LoadListener listener) {
+        return new DecoderBuilder(config, weights, listener).build();
+    }
+
+    private Transformer build() {
+        int all = config.sizes().layers() + 2;
+        EmbeddingTables embeddings = embeddings();
+        listener.onPart(1, all);
+        List<Block> blocks = new ArrayList<>();
+        for (int layer = 0; layer < config.sizes().layers(); layer++) {
+            blocks.add(block(layer));
+            listener.onPart(2 + layer, all);
+        }
+        PackedLinear head = head(embeddings.vocabulary());
+        Transformer model = Transformer.of(embeddings, blocks)
+                .withFinalNorm(norm(FINAL_NORM, config.sizes().dim()))
+                .withHead(head)
+                .withLogitCap(config.ends().softCap());
+        weights.requireAllUsed();
+        listener.onPart(all, all);
+        return model;
+    }
+
+    private EmbeddingTables embeddings() {
+        return EmbeddingTables.of(weights.table(EMBEDDINGS))
+                .withScale(config.ends().embeddingScale());
+    }
+
+    /** Without a head of its own, a model has the one that its embeddings are; so it has where a file stores both and says so. */
+    private PackedLinear head(int vocabulary) {
+        weights.ignore(HEAD);
+        String name = weights.has(HEAD) && !config.ends().tied() ? HEAD : EMBEDDINGS;
+        return PackedLinear.of(weights.matrix(name, vocabulary, config.sizes().dim()));
+    }
+
+    private Block block(int layer) {
+        Sizes sizes = config.sizes();
+        String at = "blk." + layer + ".";
+        SelfAttention attention = attention(at, config.layers().get(layer));
+        FeedForward feedForward = feedForward(at);
+        Norm before = norm(at + "attn_norm.weight", sizes.dim());
+        Norm between = norm(at + "ffn_norm.weight", sizes.dim());
+        if (!config.norms().sandwich()) {
+            return Block.preNorm(before, attention, between, feedForward);
+        }
+        Norm afterAttention = norm(at + "post_attention_norm.weight", sizes.dim());
+        Norm afterFeedForward = norm(at + "post_ffw_norm.weight", sizes.dim());
+        return Block.sandwichNorm(before, attention, afterAttention, between, feedForward, afterFeedForward);
+    }
+
+    private SelfAttention attention(String at, LayerRule layer) {
+        Sizes sizes = config.sizes();
+        AttentionRule rule = config.attention();
+        int queries = sizes.heads() * sizes.headDim();
+        int keys = sizes.keyValueHeads() * sizes.headDim();
+        LinearGroup projections = LinearGroup.of(
+                projection(at + "attn_q", queries), projection(at + "attn_k", keys), projection(at + "attn_v", keys));
+        PackedLinear output = linear(at + "attn_output", sizes.dim(), queries);
+        SelfAttention attention = SelfAttention.of(
+                        sizes.heads(), sizes.keyValueHeads(), projections, output, options(layer, rule))
+                .withRope(layer.rope());
+        if (!rule.normalisesHeads()) {
+            return attention;
+        }
+        return attention.withHeadNorms(
+                norm(at + "attn_q_norm.weight", sizes.headDim()), norm(at + "attn_k_norm.weight", sizes.headDim()));
+    }
+
+    private static AttentionOptions options(LayerRule layer, AttentionRule rule) {
+        Mask mask = layer.window() == 0 ? Mask.CAUSAL : Mask.CAUSAL.and(Mask.window(layer.window() - 1, 0));
+        return AttentionOptions.DEFAULT
+                .withMask(mask)
+                .withScale(rule.scale())
+                .withScores(ScoreOptions.NONE.withSoftCap(rule.softCap()));
+    }
+
+    private FeedForward feedForward(String at) {
+        int inner = weights.rows(at + "ffn_gate.weight");
+        int dim = config.sizes().dim();
+        LinearGroup gateAndUp = LinearGroup.of(linear(at + "ffn_gate", inner, dim), linear(at + "ffn_up", inner, dim));
+        return FeedForward.gated(config.activation(), gateAndUp, linear(at + "ffn_down", dim, inner));
+    }
+
+    private PackedLinear projection(String name, int outputs) {
+        if (config.attention().needsBiases() && !weights.has(name + ".bias")) {
+            weights.vector(name + ".bias", outputs);
+        }
+        return linear(name, outputs, config.sizes().dim());
+    }
+
+    private PackedLinear linear(String name, int outputs, int inputs) {
+        Tensor bias = weights.findVector(name + ".bias", outputs);
+        return PackedLinear.of(weights.matrix(name + ".weight", outputs, inputs), bias);
+    }
+
+    private Norm norm(String name, int length) {
+        NormRule rule = config.norms();
+        Tensor weight = weights.vector(name, length);
+        return rule.onePlus() ? Norm.rmsOfOnePlus(weight, rule.epsilon()) : Norm.rms(weight, rule.epsilon());
+    }
+}

@@ -1,0 +1,103 @@
+package io.multihead.decoder;
+
+import io.multihead.gemm.Activation;
+import io.multihead.internal.base.Checks;
+import io.multihead.position.Rope;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a decoder computes, but for its weights: a stack of blocks of causal self-attention and a gated feed-forward layer, each of which
+ * normalises its input by the root mean square and adds its result to it.
+ *
+ * @param family the name of the family, for messages
+ * @param sizes numbers of layers, elements, heads and tokens
+ * @param attention what all layers' attention has in common
+ * @param norms how rows are normalised
+ * @param layers what layers differ in, one for each
+ * @param activation of the feed-forward layer's gate
+ * @param ends what happens to embeddings and logits
+ */
+record DecoderConfig(
+        String family,
+        Sizes sizes,
+        AttentionRule attention,
+        NormRule norms,
+        List<LayerRule> layers,
+        Activation activation,
+        Ends ends) {
+
+    private static final int MOST = 1 << 24;
+
+    /**
+     * Numbers.
+     *
+     * @param context most tokens of a text that the model was trained for
+     */
+    record Sizes(int layers, int dim, int heads, int keyValueHeads, int headDim, int context) {
+        Sizes {
+            require(layers, "layers");
+            require(dim, "dim");
+            require(heads, "heads");
+            require(keyValueHeads, "keyValueHeads");
+            require(headDim, "headDim");
+            require(context, "context");
+            if (heads % keyValueHeads != 0) {
+                throw Checks.fail(
+                        "heads", String.valueOf(heads), "expected a multiple of " + keyValueHeads + " key heads");
+            }
+        }
+
+        private static void require(int size, String name) {
+            if (size < 1 || size > MOST) {
+                throw Checks.fail(name, String.valueOf(size), "expected 1 to " + MOST);
+            }
+        }
+    }
+
+    /**
+     * Attention of all layers.
+     *
+     * @param scale factor of scores
+     * @param needsBiases whether query, key and value must have biases; without, they may
+     * @param normalisesHeads whether each query and key head is normalised before it is rotated
+     * @param softCap the largest absolute score; 0 for none
+     */
+    record AttentionRule(double scale, boolean needsBiases, boolean normalisesHeads, double softCap) {}
+
+    /**
+     * Normalisation.
+     *
+     * @param epsilon added to the mean square
+     * @param onePlus whether weights are stored less 1
+     * @param sandwich whether the results of attention and feed-forward layer are normalised, too, before they are added
+     */
+    record NormRule(double epsilon, boolean onePlus, boolean sandwich) {}
+
+    /**
+     * One layer.
+     *
+     * @param rope rotary positions, shared by layers, or null for none
+     * @param window tokens that a token sees, itself included; 0 for all before it
+     */
+    record LayerRule(@Nullable Rope rope, int window) {}
+
+    /**
+     * Both ends of the model.
+     *
+     * @param embeddingScale factor of embeddings
+     * @param softCap the largest absolute logit; 0 for none
+     * @param tied whether the embeddings are the head, though the file may have another one
+     */
+    record Ends(double embeddingScale, double softCap, boolean tied) {
+        /** Embeddings and logits as they are. */
+        static Ends plain(Settings settings) {
+            return new Ends(1, 0, settings.flag("tie_word_embeddings", false));
+        }
+    }
+
+    DecoderConfig {
+        Checks.length(layers.size(), sizes.layers(), "layers", "one per layer");
+        layers = List.copyOf(layers);
+    }
+}

@@ -1,0 +1,157 @@
+package io.multihead.decoder;
+
+import io.multihead.gemm.PackedWeights;
+import io.multihead.gemm.WeightFormat;
+import io.multihead.internal.base.Checks;
+import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/** Takes the weights of a file by the names of GGUF, each once, with the sizes that the configuration asks for. */
+final class DecoderWeights {
+    private static final int MOST_NAMES = 5;
+
+    private final ModelFile file;
+    private final Arena arena;
+    private final Set<String> used = new HashSet<>();
+    private long packedBytes;
+    private long tableBytes;
+
+    /**
+     * Takes from a file.
+     *
+     * @param arena owns packed weights
+     */
+    DecoderWeights(ModelFile file, Arena arena) {
+        this.file = file;
+        this.arena = arena;
+    }
+
+    boolean has(String name) {
+        return file.names().contains(file.nameOf(name));
+    }
+
+    /** Takes a vector, such as a bias or the weights of a normalisation. */
+    Tensor vector(String name, long length) {
+        String found = take(name);
+        Tensor tensor = file.tensor(found);
+        requireShape(found, tensor.shape(), Shape.of(length));
+        return tensor;
+    }
+
+    /** Takes a vector, or returns null where there is none. */
+    @Nullable
+    Tensor findVector(String name, long length) {
+        return has(name) ? vector(name, length) : null;
+    }
+
+    /** Takes a matrix and packs it in the format that it has. */
+    PackedWeights matrix(String name, long outputs, long inputs) {
+        String found = take(name);
+        BlockTensor blocks = file.findBlocks(found);
+        if (blocks != null) {
+            requireShape(found, blocks.shape(), Shape.of(outputs, inputs));
+            return counted(PackedWeights.of(widened(blocks).permute(1, 0), WeightFormat.F32, arena));
+        }
+        Tensor tensor = file.tensor(found);
+        requireShape(found, tensor.shape(), Shape.of(outputs, inputs));
+        return counted(PackedWeights.of(tensor.permute(1, 0), formatOf(found, tensor), arena));
+    }
+
+    /** Returns the blocks as f32. */
+    static Tensor widened(BlockTensor blocks) {
+        Tensor wide = Tensor.of(
+                new float[Checks.product("shape", blocks.shape().toArray())],
+                blocks.shape().toArray());
+        blocks.dequantise(wide);
+        return wide;
+    }
+
+    private PackedWeights counted(PackedWeights weights) {
+        packedBytes += weights.bytes();
+        return weights;
+    }
+
+    /** Returns the bytes of the matrices that were packed. */
+    long packedBytes() {
+        return packedBytes;
+    }
+
+    /** Returns the bytes of the tables, which are read where they are. */
+    long tableBytes() {
+        return tableBytes;
+    }
+
+    private static WeightFormat formatOf(String name, Tensor tensor) {
+        return switch (tensor.dtype()) {
+            case F32 -> WeightFormat.F32;
+            case BF16 -> WeightFormat.BF16;
+            case F16 -> WeightFormat.F16;
+            case F64, I8 -> throw Checks.fail(name, tensor.dtype().toString(), "expected f32, bf16, f16 or blocks");
+        };
+    }
+
+    /** Returns the rows of a matrix, where only the file says how many there are. */
+    int rows(String name) {
+        String found = take(name);
+        BlockTensor blocks = file.findBlocks(found);
+        Shape shape = blocks != null ? blocks.shape() : file.tensor(found).shape();
+        if (shape.rank() != 2) {
+            throw Checks.fail(found, "shape " + shape, "expected [outputs, inputs]");
+        }
+        return Checks.fitsInt(shape.dim(0), found);
+    }
+
+    /** Returns a table, which is read where it is; one of blocks as f32. */
+    Tensor table(String name) {
+        String found = take(name);
+        BlockTensor blocks = file.findBlocks(found);
+        Tensor table = blocks == null ? file.tensor(found) : widened(blocks);
+        long bytes = table.shape().elements() * table.dtype().bytes();
+        if (blocks == null) {
+            tableBytes += bytes;
+        } else {
+            packedBytes += bytes;
+        }
+        return table;
+    }
+
+    private String take(String name) {
+        String found = file.nameOf(name);
+        if (!file.names().contains(found)) {
+            throw new IllegalArgumentException(
+                    found + ": missing; expected among the " + file.names().size() + " tensors");
+        }
+        used.add(found);
+        return found;
+    }
+
+    /** Says that a tensor is of no use, though it may be there. */
+    void ignore(String name) {
+        used.add(file.nameOf(name));
+    }
+
+    /** Fails if a tensor is left over: it would mean something that is not computed. */
+    void requireAllUsed() {
+        Set<String> left = new TreeSet<>(file.names());
+        left.removeAll(used);
+        if (!left.isEmpty()) {
+            throw Checks.fail(
+                    "tensors",
+                    left.size() + " of no use, such as "
+                            + String.join(", ", left.stream().limit(MOST_NAMES).toList()),
+                    "expected none");
+        }
+    }
+
+    private static void requireShape(String name, Shape actual, Shape expected) {
+        if (!actual.equals(expected)) {
+            throw Checks.fail(name, "shape " + actual, "expected " + expected);
+        }
+    }
+}

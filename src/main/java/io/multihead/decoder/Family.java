@@ -1,0 +1,21 @@
+package io.multihead.decoder;
+
+import java.util.List;
+import java.util.Map;
+
+/** A family of models: how one of them is configured, and what its weights are called. */
+interface Family {
+    /** Returns the names by which files know the family. */
+    List<String> names();
+
+    /** Reads what a model computes; whatever would change its numbers and is not implemented is an error that names it. */
+    DecoderConfig configure(Settings settings);
+
+    /**
+     * Returns what Hugging Face calls the weights of a layer, by the names that GGUF gives them, where it is another name than that of
+     * Llama.
+     */
+    default Map<String, String> renamed() {
+        return Map.of();
+    }
+}

@@ -1,0 +1,12 @@
+package io.multihead.decoder;
+
+/**
+ * A token of a text. The last one may be an end token, which is no part of the text; with it comes what was held back until then.
+ *
+ * @param id the token
+ * @param text what is certain of the text since the last token: whole code points, and nothing that may be the begin of a stop text. Texts of
+ *     all tokens together are the text
+ * @param logProbability logarithm of the token's probability by the model alone, without temperature and penalties; NaN where the
+ *     options do not ask for it
+ */
+public record GeneratedToken(int id, String text, double logProbability) {}

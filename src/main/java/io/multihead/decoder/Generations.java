@@ -1,0 +1,69 @@
+package io.multihead.decoder;
+
+import io.multihead.cache.CacheFullException;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** Runs the generations of one caller, all steps together. */
+final class Generations {
+    /** Tokens of one session in a batch, so that a long prompt leaves room for others. */
+    static final int CHUNK_TOKENS = 256;
+
+    private Generations() {}
+
+    /**
+     * Runs until all are finished.
+     *
+     * @param chunkTokens most tokens of one step
+     * @throws CacheFullException if there was no room for one, after the others have finished
+     */
+    static void run(SessionCache cache, List<Generation> all, int chunkTokens) {
+        List<Generation> running = new ArrayList<>(all);
+        List<Step> steps = new ArrayList<>();
+        Throwable failure = null;
+        while (!running.isEmpty()) {
+            steps.clear();
+            running.removeIf(generation -> !takeStep(generation, chunkTokens, steps));
+            cache.run(steps);
+            failure = accept(cache, running, failure);
+        }
+        if (failure != null) {
+            throw failed(failure);
+        }
+    }
+
+    /** Adds the next step of a generation; returns false if it has ended. */
+    private static boolean takeStep(Generation generation, int chunkTokens, List<Step> steps) {
+        Step step = generation.isFinished() ? null : generation.next(chunkTokens);
+        if (step != null) {
+            steps.add(step);
+        }
+        return step != null;
+    }
+
+    /** Takes the logits of all steps, and ends those that failed; returns the first failure. */
+    private static @Nullable Throwable accept(SessionCache cache, List<Generation> running, @Nullable Throwable first) {
+        Throwable failure = first;
+        for (int i = running.size() - 1; i >= 0; i--) {
+            Throwable failed = running.get(i).step().failure;
+            if (failed == null) {
+                running.get(i).accept(cache.cpu);
+            } else {
+                failure = failure == null ? failed : failure;
+                running.remove(i);
+            }
+        }
+        return failure;
+    }
+
+    /** A failure may be that of a batch, which several callers share: each has an exception of its own. */
+    private static RuntimeException failed(Throwable failure) {
+        return switch (failure) {
+            case CacheFullException full -> new CacheFullException(String.valueOf(full.getMessage()));
+            case IllegalStateException closed -> new IllegalStateException(closed.getMessage(), closed);
+            case Error error -> throw error;
+            default -> new IllegalStateException("model: " + failure.getMessage(), failure);
+        };
+    }
+}

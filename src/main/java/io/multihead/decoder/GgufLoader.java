@@ -1,0 +1,58 @@
+package io.multihead.decoder;
+
+import io.multihead.format.Gguf;
+import io.multihead.internal.base.Checks;
+import io.multihead.model.Transformer;
+import io.multihead.text.Tokenizer;
+import io.multihead.text.Tokenizers;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Path;
+
+/** Loads a GGUF file: settings, tokenizer, and weights, which are packed from the mapped file. */
+final class GgufLoader {
+    private GgufLoader() {}
+
+    static LoadedDecoder load(Path path, Arena arena, LoadListener listener) throws IOException {
+        Gguf file = Gguf.map(path, arena);
+        try {
+            return load(file, arena, listener);
+        } catch (IllegalArgumentException wrong) {
+            throw named(path, wrong);
+        }
+    }
+
+    private static IllegalArgumentException named(Path path, IllegalArgumentException wrong) {
+        String message = String.valueOf(wrong.getMessage());
+        return message.startsWith(path + ": ") ? wrong : new IllegalArgumentException(path + ": " + message, wrong);
+    }
+
+    private static LoadedDecoder load(Gguf file, Arena arena, LoadListener listener) {
+        String architecture = file.string("general.architecture");
+        Family family = Families.of(architecture, "general.architecture");
+        DecoderConfig config = family.configure(new GgufSettings(file));
+        Tokenizer tokenizer = Tokenizers.of(new GgufMetadata(file));
+        DecoderWeights weights = new DecoderWeights(new GgufModel(file), arena);
+        weights.ignore(GgufSettings.ROPE_FACTORS);
+        Transformer model = DecoderBuilder.build(config, weights, listener);
+        requireRows(model, tokenizer);
+        return new LoadedDecoder(
+                file.findString("general.name").orElse(architecture),
+                config,
+                model,
+                tokenizer,
+                weights,
+                file.findString("tokenizer.chat_template").orElse(null),
+                arena);
+    }
+
+    /** Fails if the tokenizer has tokens that the model has no row for; a table may have more rows, which are never chosen. */
+    static void requireRows(Transformer model, Tokenizer tokenizer) {
+        if (tokenizer.vocabularySize() > model.vocabulary()) {
+            throw Checks.fail(
+                    "tokenizer",
+                    tokenizer.vocabularySize() + " tokens",
+                    "expected at most the " + model.vocabulary() + " of the model's embeddings");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+package io.multihead.decoder;
+
+import io.multihead.format.Gguf;
+import io.multihead.internal.base.Checks;
+import io.multihead.position.Rope;
+import io.multihead.position.RopeScaling;
+import io.multihead.tensor.Tensor;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** The settings of a GGUF file, whose keys begin with the architecture's name. */
+final class GgufSettings implements Settings {
+    /** Factors by which rotary frequencies are divided, as converters compute them for Llama 3.1 and later. */
+    static final String ROPE_FACTORS = "rope_freqs.weight";
+
+    private static final Map<String, String> KEYS = Map.ofEntries(
+            Map.entry("hidden_size", "embedding_length"),
+            Map.entry("num_hidden_layers", "block_count"),
+            Map.entry("num_attention_heads", "attention.head_count"),
+            Map.entry("num_key_value_heads", "attention.head_count_kv"),
+            Map.entry("head_dim", "attention.key_length"),
+            Map.entry("max_position_embeddings", "context_length"),
+            Map.entry("rms_norm_eps", "attention.layer_norm_rms_epsilon"),
+            Map.entry("rope_theta", "rope.freq_base"),
+            Map.entry("rope_local_base_freq", "rope.freq_base_swa"),
+            Map.entry("rotary_dims", "rope.dimension_count"),
+            Map.entry("sliding_window", "attention.sliding_window"),
+            Map.entry("sliding_window_pattern", "attention.sliding_window_pattern"),
+            Map.entry("attn_logit_softcapping", "attn_logit_softcapping"),
+            Map.entry("final_logit_softcapping", "final_logit_softcapping"));
+
+    private static final String SCALING = ".rope.scaling.";
+
+    private final Gguf file;
+    private final String family;
+
+    GgufSettings(Gguf file) {
+        this.file = file;
+        family = file.string("general.architecture");
+        long values = file.findInteger(family + ".attention.value_length").orElse(-1);
+        if (values >= 0 && values != file.integer(family + ".attention.key_length")) {
+            throw Checks.fail(
+                    family + ".attention.value_length",
+                    String.valueOf(values),
+                    "expected the key_length, " + file.integer(family + ".attention.key_length"));
+        }
+    }
+
+    /** Returns the key of a setting; of one that GGUF files do not have, one that none has. */
+    private String key(String setting) {
+        return family + "." + KEYS.getOrDefault(setting, setting);
+    }
+
+    @Override
+    public String family() {
+        return family;
+    }
+
+    @Override
+    public boolean isGguf() {
+        return true;
+    }
+
+    @Override
+    public boolean has(String setting) {
+        return file.find(key(setting)).isPresent();
+    }
+
+    @Override
+    public int integer(String setting) {
+        long value = file.integer(key(setting));
+        if (value != (int) value) {
+            throw fail(setting, "at most " + Integer.MAX_VALUE);
+        }
+        return (int) value;
+    }
+
+    @Override
+    public double number(String setting) {
+        return file.real(key(setting));
+    }
+
+    @Override
+    public boolean flag(String setting, boolean otherwise) {
+        return file.findBool(key(setting)).orElse(otherwise);
+    }
+
+    @Override
+    public @Nullable List<?> list(String setting) {
+        if (has(setting)) {
+            throw fail(setting, "none");
+        }
+        return null;
+    }
+
+    @Override
+    public void requireOneOf(String setting, Object... values) {
+        if (has(setting)) {
+            throw fail(setting, "none");
+        }
+    }
+
+    @Override
+    public Rope rope(RopeRequest request) {
+        double theta = number("rope_theta", request.theta());
+        int dims = integer("rotary_dims", request.headDim());
+        return Rope.of(Rope.Config.of(dims)
+                .withTheta(theta)
+                .withPairing(request.gguf())
+                .withScaling(scaling(theta, dims)));
+    }
+
+    private RopeScaling scaling(double theta, int rotaryDims) {
+        String type = file.findString(family + SCALING + "type").orElse("linear");
+        double factor = file.findReal(family + SCALING + "factor").orElse(1);
+        if (file.contains(ROPE_FACTORS)) {
+            return divided(theta, rotaryDims);
+        }
+        if (type.equals("none") || factor == 1 && type.equals("linear")) {
+            return RopeScaling.NONE;
+        }
+        return switch (type) {
+            case "linear" -> new RopeScaling.Linear(factor);
+            case "yarn" -> RopeScaling.Yarn.of(factor, file.integer(family + SCALING + "original_context_length"));
+            default -> throw Checks.fail(family + SCALING + "type", type, "expected none, linear or yarn");
+        };
+    }
+
+    private RopeScaling divided(double theta, int rotaryDims) {
+        Tensor factors = file.tensor(ROPE_FACTORS);
+        if (factors.rank() != 1 || factors.dim(0) != rotaryDims / 2) {
+            throw Checks.fail(ROPE_FACTORS, "shape " + factors.shape(), "expected [" + rotaryDims / 2 + "]");
+        }
+        double[] frequencies = new double[rotaryDims / 2];
+        Arrays.setAll(frequencies, i -> Math.pow(theta, -2.0 * i / rotaryDims) / factors.get(i));
+        return RopeScaling.Frequencies.of(frequencies);
+    }
+
+    @Override
+    public IllegalArgumentException fail(String setting, String expected) {
+        String value = file.find(key(setting)).map(String::valueOf).orElse("absent");
+        return Checks.fail(key(setting), value, "expected " + expected);
+    }
+}

@@ -1,0 +1,56 @@
+package io.multihead.decoder;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** Names of weights as Hugging Face's models have them, from those of GGUF. */
+final class HuggingFaceNames {
+    private static final Pattern LAYER = Pattern.compile("blk\\.(\\d+)\\.(\\w+)\\.(weight|bias)");
+
+    private static final Map<String, String> ENDS = Map.of(
+            "token_embd.weight", "embed_tokens.weight",
+            "output_norm.weight", "norm.weight");
+
+    private static final Map<String, String> PARTS = Map.ofEntries(
+            Map.entry("attn_norm", "input_layernorm"),
+            Map.entry("attn_q", "self_attn.q_proj"),
+            Map.entry("attn_k", "self_attn.k_proj"),
+            Map.entry("attn_v", "self_attn.v_proj"),
+            Map.entry("attn_output", "self_attn.o_proj"),
+            Map.entry("attn_q_norm", "self_attn.q_norm"),
+            Map.entry("attn_k_norm", "self_attn.k_norm"),
+            Map.entry("ffn_norm", "post_attention_layernorm"),
+            Map.entry("ffn_gate", "mlp.gate_proj"),
+            Map.entry("ffn_up", "mlp.up_proj"),
+            Map.entry("ffn_down", "mlp.down_proj"));
+
+    private final String prefix;
+    private final Map<String, String> parts;
+
+    /**
+     * Creates the names of a family.
+     *
+     * @param prefix what names of the stack begin with; nothing in files of embedding models
+     * @param renamed names of parts that are not those of Llama
+     */
+    HuggingFaceNames(String prefix, Map<String, String> renamed) {
+        this.prefix = prefix;
+        parts = new HashMap<>(PARTS);
+        parts.putAll(renamed);
+    }
+
+    /** Returns the name; that of GGUF for a weight which Hugging Face's models do not have. */
+    String of(String ggufName) {
+        if (ggufName.equals("output.weight")) {
+            return "lm_head.weight";
+        }
+        Matcher layer = LAYER.matcher(ggufName);
+        if (!layer.matches()) {
+            return ENDS.containsKey(ggufName) ? prefix + ENDS.get(ggufName) : ggufName;
+        }
+        String part = parts.get(layer.group(2));
+        return part == null ? ggufName : prefix + "layers." + layer.group(1) + "." + part + "." + layer.group(3);
+    }
+}

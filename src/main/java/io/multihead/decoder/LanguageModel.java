@@ -1,0 +1,208 @@
+package io.multihead.decoder;
+
+import io.multihead.cache.KeyValueCache;
+import io.multihead.compute.Compute;
+import io.multihead.internal.base.Checks;
+import io.multihead.tensor.DType;
+import io.multihead.text.Tokenizer;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Path;
+import java.util.Optional;
+
+/**
+ * A trained language model: text in, text out.
+ *
+ * <pre>{@code
+ * try (Compute cpu = Compute.threads(2);
+ *         LanguageModel model = LanguageModel.load(cpu, Path.of("model.gguf"));
+ *         Sessions sessions = model.sessions(SessionOptions.DEFAULT);
+ *         Session session = sessions.open()) {
+ *     session.append("Once upon a time").generate(GenerationOptions.DEFAULT, token -> {
+ *         System.out.print(token.text());
+ *         return true;
+ *     });
+ * }
+ * }</pre>
+ *
+ * <p>Weights keep the format that they have in the file, and are packed once; activations are f32. So the tokens of a text are the same
+ * alone and in any batch, on any number of threads, prefilled at once or token by token, and at every lane width. Immutable and
+ * thread-safe. {@link #close} frees weights, after its sessions were closed; the {@link Compute} stays the caller's.
+ */
+public final class LanguageModel implements AutoCloseable {
+    private static final int PAGE = 64;
+    /** Pages that a session may hold beyond its context: a cache that slides frees four at a time. */
+    private static final int SPARE_PAGES = 5;
+
+    private final Compute cpu;
+    private final LoadedDecoder loaded;
+    private final Optional<ChatTemplate> template;
+
+    LanguageModel(Compute cpu, LoadedDecoder loaded, Optional<ChatTemplate> template) {
+        this.cpu = cpu;
+        this.loaded = loaded;
+        this.template = template;
+    }
+
+    /**
+     * Loads a model.
+     *
+     * @param cpu threads of this and every call; stays the caller's
+     * @param path a GGUF file, or the first part of a split one
+     * @return the model
+     * @throws IOException if a file is missing or cannot be read
+     * @throws IllegalArgumentException if a file is malformed, or asks for what is not implemented: another architecture, activation or
+     *     scaling of positions, a type of weights, or a tensor of no use; the message names the file and what is in it
+     */
+    public static LanguageModel load(Compute cpu, Path path) throws IOException {
+        return load(cpu, path, LoadListener.NONE);
+    }
+
+    /**
+     * Loads a model, and tells how far it is.
+     *
+     * @param cpu threads of this and every call; stays the caller's
+     * @param path a GGUF file, or the first part of a split one
+     * @param listener is told of each part
+     * @return the model
+     * @throws IOException if a file is missing or cannot be read
+     * @throws IllegalArgumentException if a file is malformed, or asks for what is not implemented; the message names the file and what is
+     *     in it
+     */
+    public static LanguageModel load(Compute cpu, Path path, LoadListener listener) throws IOException {
+        Checks.notNull(cpu, "cpu");
+        Checks.notNull(listener, "listener");
+        Arena arena = Arena.ofShared();
+        try {
+            return new LanguageModel(
+                    cpu, GgufLoader.load(Checks.notNull(path, "path"), arena, listener), Optional.empty());
+        } catch (Throwable failed) {
+            arena.close();
+            throw failed;
+        }
+    }
+
+    /**
+     * Returns this model with a chat template of the program's choice.
+     *
+     * @param chosen the template
+     * @return a model that shares the weights; closing one closes both
+     */
+    public LanguageModel withChatTemplate(ChatTemplate chosen) {
+        return new LanguageModel(cpu, loaded, Optional.of(chosen));
+    }
+
+    /**
+     * Allocates room for sessions.
+     *
+     * @param options how much they may keep
+     * @return the sessions
+     * @throws IllegalArgumentException if the model has fewer positions than a session would have tokens
+     */
+    public Sessions sessions(SessionOptions options) {
+        return sessions(options, Generations.CHUNK_TOKENS);
+    }
+
+    Sessions sessions(SessionOptions options, int chunkTokens) {
+        Checks.notNull(options, "options");
+        int tokens = options.contextTokens() == 0 ? contextTokens() : options.contextTokens();
+        if (tokens > contextTokens()) {
+            throw Checks.fail(
+                    "contextTokens", String.valueOf(tokens), "expected at most the model's " + contextTokens());
+        }
+        KeyValueCache.Config config = loaded.model().cacheConfig().withDtype(options.cacheType());
+        long pages = Math.ceilDiv(tokens, PAGE) + SPARE_PAGES;
+        Arena arena = Arena.ofShared();
+        try {
+            long bytes = config.bytesPerToken() * PAGE * pages * options.sessions();
+            KeyValueCache cache = KeyValueCache.paged(config, bytes, arena);
+            SessionCache shared = new SessionCache(cpu, loaded.model(), cache, tokens, arena::close);
+            return new Sessions(shared, new Prompts(tokenizer(), this::chatTemplate, vocabularySize()), chunkTokens);
+        } catch (Throwable failed) {
+            arena.close();
+            throw failed;
+        }
+    }
+
+    /**
+     * Returns the template of chats: the one that was chosen, or else that of the file.
+     *
+     * @return the template
+     * @throws IllegalArgumentException if the file has none, or one that is not offered; such a model takes prompts that are written out
+     */
+    public ChatTemplate chatTemplate() {
+        return template.orElseGet(() -> {
+            String jinja = loaded.template();
+            if (jinja == null) {
+                throw Checks.fail("chat_template", "absent", "expected one in the file, or withChatTemplate");
+            }
+            return ChatTemplate.of(jinja);
+        });
+    }
+
+    /**
+     * {@return the tokenizer}
+     */
+    public Tokenizer tokenizer() {
+        return loaded.tokenizer();
+    }
+
+    /**
+     * {@return the number of tokens that the model may choose: those of the tokenizer, though its tables may have more rows}
+     */
+    public int vocabularySize() {
+        return Math.min(tokenizer().vocabularySize(), loaded.model().logits());
+    }
+
+    /**
+     * {@return most tokens of a text that the model was trained for}
+     */
+    public int contextTokens() {
+        return loaded.config().sizes().context();
+    }
+
+    /**
+     * Returns the bytes that one token of a session takes.
+     *
+     * @param cacheType element type of keys and values
+     * @return bytes of keys and values in all layers
+     */
+    public long bytesPerToken(DType cacheType) {
+        return loaded.model().cacheConfig().withDtype(cacheType).bytesPerToken();
+    }
+
+    /**
+     * {@return the bytes of packed weights, which this process holds for itself}
+     */
+    public long ownBytes() {
+        return loaded.weights().packedBytes();
+    }
+
+    /**
+     * {@return the bytes of tables that are read from the mapped file}
+     */
+    public long mappedBytes() {
+        return loaded.weights().tableBytes();
+    }
+
+    /**
+     * {@return the name of the model, its family and its sizes}
+     */
+    @Override
+    public String toString() {
+        DecoderConfig config = loaded.config();
+        DecoderConfig.Sizes sizes = config.sizes();
+        return loaded.name() + " (" + config.family() + ", " + sizes.layers() + " layers of " + sizes.dim() + ", "
+                + sizes.heads() + " heads on " + sizes.keyValueHeads() + ")";
+    }
+
+    /**
+     * Frees the weights. Sessions must be closed before.
+     */
+    @Override
+    public void close() {
+        if (loaded.arena().scope().isAlive()) {
+            loaded.arena().close();
+        }
+    }
+}

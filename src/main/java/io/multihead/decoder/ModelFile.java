@@ -1,0 +1,22 @@
+package io.multihead.decoder;
+
+import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.Tensor;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** The weights of a model's file or folder by name. */
+interface ModelFile {
+    /** Returns the names of all tensors. */
+    Set<String> names();
+
+    /** Returns a tensor of quantised blocks, or null where the tensor has plain elements. */
+    @Nullable
+    BlockTensor findBlocks(String name);
+
+    /** Returns a tensor with plain elements. */
+    Tensor tensor(String name);
+
+    /** Returns what the file calls a weight that GGUF calls so. */
+    String nameOf(String ggufName);
+}

@@ -1,0 +1,49 @@
+package io.multihead.decoder;
+
+/**
+ * Guesses the next tokens of a text: those that followed the last time when the same few tokens came before (prompt lookup decoding,
+ * Saxena 2023).
+ */
+final class PromptLookup {
+    /** Tokens that must be the same, at most and at least. */
+    private static final int LONGEST = 3;
+
+    private static final int SHORTEST = 2;
+
+    private PromptLookup() {}
+
+    /**
+     * Writes the guess after the text.
+     *
+     * @param text the tokens so far
+     * @param most most tokens to guess
+     * @return how many were guessed
+     */
+    static int guess(TokenList text, int most, int[] to) {
+        for (int length = Math.min(LONGEST, text.size() - 1); length >= SHORTEST && most > 0; length--) {
+            int after = after(text, length);
+            if (after >= 0) {
+                int count = Math.min(most, text.size() - after);
+                System.arraycopy(text.array(), after, to, 0, count);
+                return count;
+            }
+        }
+        return 0;
+    }
+
+    /** Returns the index after the last earlier place that has the text's last {@code length} tokens, or -1. */
+    private static int after(TokenList text, int length) {
+        int[] ids = text.array();
+        int end = text.size() - length;
+        for (int at = end - 1; at >= 0; at--) {
+            int same = 0;
+            while (same < length && ids[at + same] == ids[end + same]) {
+                same++;
+            }
+            if (same == length) {
+                return at + length;
+            }
+        }
+        return -1;
+    }
+}

@@ -1,0 +1,209 @@
+package io.multihead.decoder;
+
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.Softmax;
+import io.multihead.compute.Compute;
+import io.multihead.internal.random.Philox;
+import io.multihead.tensor.Tensor;
+import java.util.BitSet;
+
+/**
+ * Chooses tokens from rows of logits, as {@link Sampling} says. Its arrays are reused, so that a call allocates nothing. For one session
+ * at a time.
+ */
+final class Sampler {
+    /** The JDK's {@code Random.nextDouble} has the same: 53 bits, the largest number of them that a double below 1 holds evenly. */
+    private static final double UNIT = 0x1p-53;
+
+    private final int vocabulary;
+    private final float[] logits;
+    private final float[] probabilities;
+    private final Tensor scores;
+    private final Tensor shares;
+    private final Tensor logSum = Tensor.of(new float[1]);
+    private final int[] heap;
+    /** Tokens that are still in the heap. */
+    private int size;
+
+    private final int[] words = new int[4];
+    private double logSumExp;
+    /** The options of the last temperature, since options are objects. */
+    private AttentionOptions scaled = AttentionOptions.DEFAULT.withScale(1);
+
+    private double temperature = 1;
+
+    /** Creates a sampler for rows of so many logits. */
+    Sampler(int vocabulary) {
+        this.vocabulary = vocabulary;
+        logits = new float[vocabulary];
+        probabilities = new float[vocabulary];
+        scores = Tensor.of(logits, 1, vocabulary);
+        shares = Tensor.of(probabilities, 1, vocabulary);
+        heap = new int[vocabulary];
+    }
+
+    /**
+     * Chooses a token.
+     *
+     * @param row the model's logits, of which those of the vocabulary are read
+     * @param seen the tokens that the text has; read where there are penalties
+     * @param index the index of the token in the text
+     */
+    int choose(Compute cpu, float[] row, BitSet seen, Sampling sampling, long index) {
+        requireFinite(row);
+        System.arraycopy(row, 0, logits, 0, vocabulary);
+        if (!sampling.penalties().isNone()) {
+            penalise(seen, sampling.penalties());
+        }
+        if (sampling.temperature() == 0) {
+            return largest();
+        }
+        if (sampling.temperature() != temperature) {
+            temperature = sampling.temperature();
+            scaled = AttentionOptions.DEFAULT.withScale(1 / temperature);
+        }
+        Softmax.forward(cpu, scores, shares, null, scaled);
+        double uniform = uniform(sampling.seed(), index);
+        boolean whole = sampling.topK() == 0 && sampling.topP() == 1 && sampling.minP() == 0;
+        return whole ? drawFromAll(uniform) : drawFromMostProbable(sampling, uniform);
+    }
+
+    /** Computes the logarithm of the sum of exponentials of the model's own logits, for {@link #logProbability}. */
+    void measure(Compute cpu, float[] row) {
+        requireFinite(row);
+        System.arraycopy(row, 0, logits, 0, vocabulary);
+        Softmax.forward(cpu, scores, shares, logSum, AttentionOptions.DEFAULT);
+        logSumExp = logSum.get(0);
+    }
+
+    /** Returns the logarithm of a token's probability in the row that was measured, without temperature and penalties. */
+    double logProbability(float[] row, int token) {
+        return row[token] - logSumExp;
+    }
+
+    private void requireFinite(float[] row) {
+        for (int id = 0; id < vocabulary; id++) {
+            if (!(Math.abs(row[id]) <= Float.MAX_VALUE)) {
+                throw new ArithmeticException("logits: " + row[id] + " for token " + id
+                        + "; expected finite numbers, which the model's weights do not give");
+            }
+        }
+    }
+
+    private void penalise(BitSet seen, Penalties penalties) {
+        for (int id = seen.nextSetBit(0); id >= 0 && id < vocabulary; id = seen.nextSetBit(id + 1)) {
+            logits[id] = penalties.apply(logits[id]);
+        }
+    }
+
+    private int largest() {
+        int best = 0;
+        for (int id = 1; id < vocabulary; id++) {
+            if (logits[id] > logits[best]) {
+                best = id;
+            }
+        }
+        return best;
+    }
+
+    private double uniform(long seed, long index) {
+        Philox.draw(seed, index, 0, words);
+        long bits = ((long) words[0] << 32 | words[1] & 0xffffffffL) >>> 11;
+        return bits * UNIT;
+    }
+
+    private int drawFromAll(double uniform) {
+        double total = 0;
+        for (int id = 0; id < vocabulary; id++) {
+            total += probabilities[id];
+        }
+        double left = uniform * total;
+        int last = 0;
+        for (int id = 0; id < vocabulary; id++) {
+            if (probabilities[id] > 0) {
+                last = id;
+                left -= probabilities[id];
+                if (left < 0) {
+                    return id;
+                }
+            }
+        }
+        return last;
+    }
+
+    private int drawFromMostProbable(Sampling sampling, double uniform) {
+        fillHeap();
+        int most = sampling.topK() == 0 ? vocabulary : Math.min(sampling.topK(), vocabulary);
+        double limit = sampling.topP() * mass(most);
+        double least = sampling.minP() * probabilities[heap[0]];
+        int count = 0;
+        double kept = 0;
+        while (count < most && kept < limit && probabilities[ranked(count)] >= least) {
+            kept += probabilities[ranked(count)];
+            count++;
+        }
+        double left = uniform * kept;
+        for (int rank = 0; rank < count - 1; rank++) {
+            left -= probabilities[ranked(rank)];
+            if (left < 0) {
+                return ranked(rank);
+            }
+        }
+        return ranked(count - 1);
+    }
+
+    /** Returns the sum of the probabilities of the most probable tokens; of all tokens without ranking them. */
+    private double mass(int most) {
+        double mass = 0;
+        for (int i = 0; i < most; i++) {
+            mass += probabilities[most == vocabulary ? i : ranked(i)];
+        }
+        return mass;
+    }
+
+    /** Returns the token of a rank, 0 for the most probable one: takes tokens off the heap, behind which they stand in descending order. */
+    private int ranked(int rank) {
+        while (vocabulary - size <= rank) {
+            size--;
+            swap(0, size);
+            sink(0, size);
+        }
+        return heap[vocabulary - 1 - rank];
+    }
+
+    private void fillHeap() {
+        for (int id = 0; id < vocabulary; id++) {
+            heap[id] = id;
+        }
+        size = vocabulary;
+        for (int at = size / 2 - 1; at >= 0; at--) {
+            sink(at, size);
+        }
+    }
+
+    private void sink(int from, int end) {
+        int at = from;
+        int child = 2 * at + 1;
+        while (child < end) {
+            if (child + 1 < end && isBefore(heap[child + 1], heap[child])) {
+                child++;
+            }
+            if (!isBefore(heap[child], heap[at])) {
+                return;
+            }
+            swap(at, child);
+            at = child;
+            child = 2 * at + 1;
+        }
+    }
+
+    private boolean isBefore(int id, int other) {
+        return probabilities[id] > probabilities[other] || probabilities[id] == probabilities[other] && id < other;
+    }
+
+    private void swap(int i, int j) {
+        int id = heap[i];
+        heap[i] = heap[j];
+        heap[j] = id;
+    }
+}

@@ -1,0 +1,103 @@
+package io.multihead.decoder;
+
+import io.multihead.internal.base.Checks;
+
+/**
+ * How the next token is chosen from a row of logits. The steps are those of Hugging Face's {@code generate}, in its order: penalties,
+ * temperature, top-k, top-p (Holtzman et al. 2020, section 3.1), min-p (Nguyen et al. 2024); then one number is drawn. Tokens of equal
+ * probability are in order of their ids.
+ *
+ * <p>The number that is drawn for a token is a function of the seed and of the token's index in the text, so that a text depends neither
+ * on other texts nor on how its session was computed. Immutable.
+ *
+ * @param temperature divides the logits; 0 takes the token of the largest logit, and of several the one of the smallest id
+ * @param topK keeps so many of the most probable tokens; 0 keeps all
+ * @param topP keeps the most probable tokens whose share of what top-k kept reaches this; 1 keeps all
+ * @param minP drops tokens less probable than this times the most probable one; 0 keeps all
+ * @param penalties what tokens that the text already has lose
+ * @param seed of the numbers that are drawn
+ */
+public record Sampling(double temperature, int topK, double topP, double minP, Penalties penalties, long seed) {
+    /** The token of the largest logit. */
+    public static final Sampling GREEDY = new Sampling(0, 0, 1, 0, Penalties.NONE, 0);
+
+    /**
+     * Checks the numbers.
+     *
+     * @throws IllegalArgumentException if one is outside of its range
+     */
+    public Sampling {
+        Checks.finiteAtLeast(temperature, 0, "temperature");
+        Checks.atLeast(topK, 0, "topK");
+        Checks.probability(topP, "topP");
+        Checks.probability(minP, "minP");
+        Checks.notNull(penalties, "penalties");
+        if (topP == 0) {
+            throw Checks.fail("topP", "0", "expected more than 0; temperature 0 takes the most probable token");
+        }
+    }
+
+    /**
+     * {@return sampling from the whole distribution at a temperature}
+     *
+     * @param temperature divides the logits
+     * @param seed of the numbers that are drawn
+     */
+    public static Sampling of(double temperature, long seed) {
+        return GREEDY.withTemperature(temperature).withSeed(seed);
+    }
+
+    /**
+     * {@return this with another temperature}
+     *
+     * @param newTemperature divides the logits; 0 takes the most probable token
+     */
+    public Sampling withTemperature(double newTemperature) {
+        return new Sampling(newTemperature, topK, topP, minP, penalties, seed);
+    }
+
+    /**
+     * {@return this with another top-k}
+     *
+     * @param newTopK keeps so many tokens; 0 keeps all
+     */
+    public Sampling withTopK(int newTopK) {
+        return new Sampling(temperature, newTopK, topP, minP, penalties, seed);
+    }
+
+    /**
+     * {@return this with another top-p}
+     *
+     * @param newTopP keeps tokens until their share reaches this
+     */
+    public Sampling withTopP(double newTopP) {
+        return new Sampling(temperature, topK, newTopP, minP, penalties, seed);
+    }
+
+    /**
+     * {@return this with another min-p}
+     *
+     * @param newMinP drops tokens less probable than this times the most probable one
+     */
+    public Sampling withMinP(double newMinP) {
+        return new Sampling(temperature, topK, topP, newMinP, penalties, seed);
+    }
+
+    /**
+     * {@return this with other penalties}
+     *
+     * @param newPenalties what tokens that the text already has lose
+     */
+    public Sampling withPenalties(Penalties newPenalties) {
+        return new Sampling(temperature, topK, topP, minP, newPenalties, seed);
+    }
+
+    /**
+     * {@return this with another seed}
+     *
+     * @param newSeed of the numbers that are drawn
+     */
+    public Sampling withSeed(long newSeed) {
+        return new Sampling(temperature, topK, topP, minP, penalties, newSeed);
+    }
+}

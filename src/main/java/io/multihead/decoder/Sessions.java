@@ -1,0 +1,97 @@
+package io.multihead.decoder;
+
+import io.multihead.internal.base.Checks;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The sessions of a model that share a cache. Steps that several threads ask for at the same time, and those of one call for several
+ * sessions, go through the model as one batch. The tokens of a session do not depend on it: they are the same alone and in any batch, on
+ * any number of threads, prefilled at once or token by token.
+ *
+ * <p>Thread-safe; a {@link Session} is for one thread at a time. Memory is native, {@link #bytesPerToken} for each token, allocated as
+ * sessions grow and freed by {@link #close}.
+ */
+public final class Sessions implements AutoCloseable {
+    private final SessionCache cache;
+    private final Prompts prompts;
+    private final int chunkTokens;
+
+    /**
+     * Creates sessions.
+     *
+     * @param chunkTokens most tokens of one session in a batch
+     */
+    Sessions(SessionCache cache, Prompts prompts, int chunkTokens) {
+        this.cache = cache;
+        this.prompts = prompts;
+        this.chunkTokens = chunkTokens;
+    }
+
+    /**
+     * Opens a session without tokens.
+     *
+     * @return the session
+     * @throws IllegalStateException if this is closed
+     */
+    public Session open() {
+        return new Session(new SessionState(cache, cache.open(), prompts.vocabulary()), prompts, chunkTokens);
+    }
+
+    /**
+     * Generates texts of several sessions on the calling thread, all steps together.
+     *
+     * @param sessions sessions of this, no two the same
+     * @param options how each text is generated
+     * @return the texts, in the order of the sessions
+     * @throws IllegalArgumentException if a session is of other sessions or is there twice, or there are more or fewer options
+     * @throws IllegalStateException if a session is closed or has no token yet
+     * @throws io.multihead.cache.CacheFullException if there is no room for a session; the texts of the others are generated then, too,
+     *     and are among their tokens
+     */
+    public List<GeneratedText> generate(List<Session> sessions, List<GenerationOptions> options) {
+        List<Session> each = Checks.noNulls(sessions, "sessions");
+        Checks.length(Checks.noNulls(options, "options").size(), each.size(), "options", "one per session");
+        List<Generation> all = new ArrayList<>();
+        for (int i = 0; i < each.size(); i++) {
+            Session session = each.get(i);
+            if (session.state.cache != cache || each.indexOf(session) != i) {
+                throw Checks.fail(
+                        "sessions[" + i + "]", "of others or there twice", "expected different ones of these sessions");
+            }
+            all.add(session.begin(options.get(i), TokenListener.NONE));
+        }
+        Generations.run(cache, all, chunkTokens);
+        return all.stream().map(Generation::result).toList();
+    }
+
+    /**
+     * {@return most tokens of a session}
+     */
+    public int contextTokens() {
+        return cache.contextTokens;
+    }
+
+    /**
+     * {@return the bytes of keys and values of one token}
+     */
+    public long bytesPerToken() {
+        return cache.bytesPerToken();
+    }
+
+    /**
+     * {@return the bytes that sessions hold; what they share counts once}
+     */
+    public long usedBytes() {
+        return cache.usedBytes();
+    }
+
+    /**
+     * Frees the memory of all sessions, after the batch that is computed; what they generate ends with an
+     * {@link IllegalStateException}.
+     */
+    @Override
+    public void close() {
+        cache.close();
+    }
+}

@@ -1,0 +1,49 @@
+package io.multihead.decoder;
+
+import io.multihead.decoder.DecoderConfig.AttentionRule;
+import io.multihead.decoder.DecoderConfig.Ends;
+import io.multihead.decoder.DecoderConfig.LayerRule;
+import io.multihead.decoder.DecoderConfig.NormRule;
+import io.multihead.decoder.DecoderConfig.Sizes;
+import io.multihead.gemm.Activation;
+import io.multihead.position.Rope;
+import io.multihead.position.Rope.Pairing;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** SmolLM3 (Hugging Face 2025): Llama without rotary positions on every fourth layer. */
+final class SmolLm3Family implements Family {
+    private static final int INTERVAL = 4;
+
+    @Override
+    public List<String> names() {
+        return List.of("smollm3");
+    }
+
+    @Override
+    public DecoderConfig configure(Settings settings) {
+        settings.requireOneOf("hidden_act", "silu");
+        settings.requireOneOf("use_sliding_window", false);
+        Sizes sizes = Rules.sizes(settings);
+        Rope rope = Rules.rope(settings, sizes, Pairing.INTERLEAVED);
+        List<?> rotated = settings.list("no_rope_layers");
+        if (rotated != null && rotated.size() != sizes.layers()) {
+            throw settings.fail("no_rope_layers", "one number per layer");
+        }
+        int interval = settings.integer("no_rope_layer_interval", INTERVAL);
+        return new DecoderConfig(
+                settings.family(),
+                sizes,
+                new AttentionRule(Rules.scale(sizes), settings.flag("attention_bias", false), false, 0),
+                new NormRule(settings.number("rms_norm_eps"), false, false),
+                Rules.layers(sizes, layer -> new LayerRule(rotates(rotated, interval, layer) ? rope : null, 0)),
+                Activation.SILU,
+                Ends.plain(settings));
+    }
+
+    private static boolean rotates(@Nullable List<?> rotated, int interval, int layer) {
+        return rotated == null
+                ? (layer + 1) % interval != 0
+                : !rotated.get(layer).equals(0L);
+    }
+}

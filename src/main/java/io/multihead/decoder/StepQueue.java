@@ -1,0 +1,78 @@
+package io.multihead.decoder;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+
+/**
+ * Joins the steps of callers on several threads to batches: the one that finds the model idle computes the steps of all that wait, its own
+ * among them. Which steps share a batch depends on the threads' timing; no result does.
+ */
+final class StepQueue {
+    private final int mostTokens;
+    private final Consumer<List<Step>> compute;
+    private final ReentrantLock model = new ReentrantLock(true);
+    /** Guarded by itself. */
+    private final Deque<Step> waiting = new ArrayDeque<>();
+    /** Guarded by {@link #model}. */
+    private final List<Step> batch = new ArrayList<>();
+
+    /**
+     * Creates a queue.
+     *
+     * @param mostTokens most tokens of one batch; a step never has more
+     * @param compute computes a batch, and leaves what it throws in the steps that it concerns
+     */
+    StepQueue(int mostTokens, Consumer<List<Step>> compute) {
+        this.mostTokens = mostTokens;
+        this.compute = compute;
+    }
+
+    /** Runs the steps of one caller, with those of others where they wait, and returns when all of them are done. */
+    void run(List<Step> steps) {
+        synchronized (waiting) {
+            waiting.addAll(steps);
+        }
+        model.lock();
+        try {
+            for (Step step : steps) {
+                while (!step.isDone) {
+                    runBatch();
+                }
+            }
+        } finally {
+            model.unlock();
+        }
+    }
+
+    private void runBatch() {
+        batch.clear();
+        synchronized (waiting) {
+            int tokens = 0;
+            while (!waiting.isEmpty() && tokens + waiting.getFirst().count <= mostTokens) {
+                Step step = waiting.removeFirst();
+                tokens += step.count;
+                batch.add(step);
+            }
+        }
+        try {
+            compute.accept(batch);
+        } catch (Throwable failed) {
+            batch.forEach(step -> step.failure = step.failure == null ? failed : step.failure);
+        }
+        batch.forEach(step -> step.isDone = true);
+    }
+
+    /** Runs something while no step is computed. */
+    void exclusively(Runnable change) {
+        model.lock();
+        try {
+            change.run();
+        } finally {
+            model.unlock();
+        }
+    }
+}

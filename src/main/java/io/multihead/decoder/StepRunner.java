@@ -1,0 +1,107 @@
+package io.multihead.decoder;
+
+import io.multihead.cache.KeyValueCache;
+import io.multihead.compute.Compute;
+import io.multihead.model.Buffers;
+import io.multihead.model.TokenBatch;
+import io.multihead.model.Transformer;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** Runs batches of steps through a model. For one caller at a time; a warm call allocates nothing. */
+final class StepRunner {
+    /** Rows of logits that are computed at a time: their head is read once for so many. */
+    private static final int ROWS = 16;
+
+    private final Compute cpu;
+    private final Transformer model;
+    private final KeyValueCache cache;
+    private final int capacity;
+    private final TokenBatch batch;
+    private final int vocabulary;
+    private @Nullable Buffers buffers;
+    private final float[] logits;
+    private final int[][] rows = new int[ROWS + 1][];
+    private final Tensor[] outputs = new Tensor[ROWS + 1];
+    /** The step and the row of it that a row of logits belongs to. */
+    private final Step[] owners = new Step[ROWS];
+
+    private final int[] ownerRows = new int[ROWS];
+    private final int[] wanted = new int[ROWS];
+
+    StepRunner(Compute cpu, Transformer model, KeyValueCache cache, int capacity) {
+        this.cpu = cpu;
+        this.model = model;
+        this.cache = cache;
+        this.capacity = capacity;
+        batch = TokenBatch.of(cache, capacity);
+        vocabulary = model.logits();
+        logits = new float[ROWS * vocabulary];
+        for (int count = 1; count <= ROWS; count++) {
+            rows[count] = new int[count];
+            outputs[count] = Tensor.view(MemorySegment.ofArray(logits), DType.F32, Shape.of(count, vocabulary));
+        }
+    }
+
+    /** Computes steps, and writes the logits that they ask for. */
+    void run(List<Step> steps) {
+        if (steps.isEmpty()) {
+            return;
+        }
+        batch.clear();
+        for (int i = 0; i < steps.size(); i++) {
+            Step step = steps.get(i);
+            batch.begin(step.sequence);
+            for (int token = step.from; token < step.from + step.count; token++) {
+                batch.add(step.tokens[token]);
+            }
+        }
+        Buffers used = buffers(batch.tokens());
+        model.forward(cpu, batch, used);
+        computeLogits(steps, used);
+    }
+
+    private Buffers buffers(int tokens) {
+        Buffers enough = buffers;
+        if (enough == null || enough.capacity() < tokens) {
+            // a session that only decodes needs few rows
+            enough = model.buffers(Math.min(capacity, Math.max(ROWS, 2 * tokens)));
+            buffers = enough;
+        }
+        return enough;
+    }
+
+    private void computeLogits(List<Step> steps, Buffers used) {
+        int count = 0;
+        for (int i = 0; i < steps.size(); i++) {
+            Step step = steps.get(i);
+            int first = batch.start(i + 1) - step.rows;
+            for (int row = 0; row < step.rows; row++) {
+                owners[count] = step;
+                ownerRows[count] = row;
+                wanted[count++] = first + row;
+                if (count == ROWS) {
+                    compute(count, used);
+                    count = 0;
+                }
+            }
+        }
+        if (count > 0) {
+            compute(count, used);
+        }
+        Arrays.fill(owners, null);
+    }
+
+    private void compute(int count, Buffers used) {
+        System.arraycopy(wanted, 0, rows[count], 0, count);
+        model.logits(cpu, rows[count], outputs[count], used);
+        for (int i = 0; i < count; i++) {
+            System.arraycopy(logits, i * vocabulary, owners[i].logits(ownerRows[i], vocabulary), 0, vocabulary);
+        }
+    }
+}

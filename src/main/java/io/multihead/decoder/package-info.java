@@ -1,0 +1,5 @@
+/** Language models: text in, text out, with the weights of trained decoders. */
+@NullMarked
+package io.multihead.decoder;
+
+import org.jspecify.annotations.NullMarked;

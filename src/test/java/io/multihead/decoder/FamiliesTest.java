@@ -1,0 +1,167 @@
+package io.multihead.decoder;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.decoder.DecoderConfig.Sizes;
+import io.multihead.gemm.Activation;
+import io.multihead.internal.base.Json;
+import io.multihead.internal.base.JsonObject;
+import io.multihead.position.Rope;
+import io.multihead.position.RopeScaling;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** What the {@code config.json} of published models means. */
+class FamiliesTest {
+    private static final String LLAMA_3_2_1B = """
+            {"model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 32,
+             "num_key_value_heads": 8, "head_dim": 64, "intermediate_size": 8192, "max_position_embeddings": 131072,
+             "rms_norm_eps": 1e-05, "rope_theta": 500000.0, "hidden_act": "silu", "attention_bias": false,
+             "mlp_bias": false, "tie_word_embeddings": true, "vocab_size": 128256, "pretraining_tp": 1,
+             "rope_scaling": {"factor": 32.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0,
+              "original_max_position_embeddings": 8192, "rope_type": "llama3"}}
+            """;
+
+    private static final String QWEN_3_0_6B = """
+            {"model_type": "qwen3", "attention_bias": false, "head_dim": 128, "hidden_act": "silu", "hidden_size": 1024,
+             "intermediate_size": 3072, "max_position_embeddings": 40960, "max_window_layers": 28,
+             "num_attention_heads": 16, "num_hidden_layers": 28, "num_key_value_heads": 8, "rms_norm_eps": 1e-06,
+             "rope_scaling": null, "rope_theta": 1000000, "sliding_window": null, "tie_word_embeddings": true,
+             "use_sliding_window": false, "vocab_size": 151936}
+            """;
+
+    private static final String QWEN_2_5_0_5B = """
+            {"model_type": "qwen2", "hidden_act": "silu", "hidden_size": 896, "intermediate_size": 4864,
+             "max_position_embeddings": 32768, "max_window_layers": 21, "num_attention_heads": 14,
+             "num_hidden_layers": 24, "num_key_value_heads": 2, "rms_norm_eps": 1e-06, "rope_theta": 1000000.0,
+             "sliding_window": 32768, "tie_word_embeddings": true, "use_sliding_window": false}
+            """;
+
+    private static final String GEMMA_3_1B = """
+            {"model_type": "gemma3_text", "attention_bias": false, "attn_logit_softcapping": null,
+             "final_logit_softcapping": null, "head_dim": 256, "hidden_activation": "gelu_pytorch_tanh",
+             "hidden_size": 1152, "intermediate_size": 6912, "max_position_embeddings": 32768,
+             "num_attention_heads": 4, "num_hidden_layers": 26, "num_key_value_heads": 1,
+             "query_pre_attn_scalar": 256, "rms_norm_eps": 1e-06, "rope_local_base_freq": 10000,
+             "rope_scaling": null, "rope_theta": 1000000, "sliding_window": 512, "sliding_window_pattern": 6}
+            """;
+
+    private static final String SMOLLM_3 = """
+            {"model_type": "smollm3", "hidden_act": "silu", "hidden_size": 2048, "intermediate_size": 11008,
+             "max_position_embeddings": 65536, "num_attention_heads": 16, "num_hidden_layers": 4,
+             "num_key_value_heads": 4, "rms_norm_eps": 1e-06, "rope_theta": 5000000.0, "use_sliding_window": false,
+             "no_rope_layers": [1, 1, 1, 0], "no_rope_layer_interval": 4, "attention_bias": false}
+            """;
+
+    private static DecoderConfig config(String json) {
+        byte[] utf8 = json.getBytes(StandardCharsets.UTF_8);
+        JsonSettings settings = new JsonSettings(new JsonObject("config.json", Json.object("config.json", utf8)));
+        return Families.of(settings.family(), "model_type").configure(settings);
+    }
+
+    @Test
+    void llamaHasScaledFrequencies() {
+        DecoderConfig config = config(LLAMA_3_2_1B);
+        assertEquals(new Sizes(16, 2048, 32, 8, 64, 131072), config.sizes());
+        assertEquals(0.125, config.attention().scale());
+        assertEquals(new DecoderConfig.NormRule(1e-5, false, false), config.norms());
+        assertEquals(Activation.SILU, config.activation());
+        Rope.Config rope = config.layers().get(15).rope().config();
+        assertEquals(64, rope.rotaryDims());
+        assertEquals(500_000, rope.theta());
+        assertEquals(Rope.Pairing.HALF_SPLIT, rope.pairing());
+        assertEquals(new RopeScaling.Llama3(32, 1, 4, 8192), rope.scaling());
+        assertEquals(0, config.layers().get(15).window());
+        assertEquals(new DecoderConfig.Ends(1, 0, true), config.ends());
+    }
+
+    @Test
+    void aMistralSeesItsWindow() {
+        String mistral = LLAMA_3_2_1B
+                .replace("\"llama\"", "\"mistral\"")
+                .replace("\"mlp_bias\": false", "\"sliding_window\": 4096");
+        assertEquals(4096, config(mistral).layers().get(0).window());
+        assertEquals(0, config(mistral.replace("4096", "null")).layers().get(0).window());
+    }
+
+    @Test
+    void qwen3NormalisesHeadsOfASizeOfTheirOwn() {
+        DecoderConfig config = config(QWEN_3_0_6B);
+        assertEquals(new Sizes(28, 1024, 16, 8, 128, 40960), config.sizes());
+        assertTrue(config.attention().normalisesHeads());
+        assertTrue(!config.attention().needsBiases());
+        assertEquals(1_000_000, config.layers().get(0).rope().config().theta());
+        assertEquals(RopeScaling.NONE, config.layers().get(0).rope().config().scaling());
+    }
+
+    @Test
+    void qwen25HasBiasesAndMayHaveWindows() {
+        DecoderConfig config = config(QWEN_2_5_0_5B);
+        assertEquals(new Sizes(24, 896, 14, 2, 64, 32768), config.sizes());
+        assertTrue(config.attention().needsBiases());
+        assertTrue(!config.attention().normalisesHeads());
+        assertEquals(0, config.layers().get(23).window());
+        DecoderConfig windowed =
+                config(QWEN_2_5_0_5B.replace("use_sliding_window\": false", "use_sliding_window\": true"));
+        assertEquals(0, windowed.layers().get(20).window());
+        assertEquals(32768, windowed.layers().get(21).window());
+    }
+
+    @Test
+    void gemma3HasTwoKindsOfLayers() {
+        DecoderConfig config = config(GEMMA_3_1B);
+        assertEquals(new Sizes(26, 1152, 4, 1, 256, 32768), config.sizes());
+        assertEquals(new DecoderConfig.NormRule(1e-6, true, true), config.norms());
+        assertEquals(Activation.GELU_TANH, config.activation());
+        assertEquals(1 / 16.0, config.attention().scale());
+        assertEquals((float) Math.sqrt(1152), config.ends().embeddingScale());
+        for (int layer = 0; layer < 26; layer++) {
+            boolean global = layer % 6 == 5;
+            assertEquals(global ? 0 : 512, config.layers().get(layer).window(), "layer " + layer);
+            assertEquals(
+                    global ? 1_000_000 : 10_000,
+                    config.layers().get(layer).rope().config().theta(),
+                    "layer " + layer);
+        }
+    }
+
+    @Test
+    void smolLm3LeavesOutPositions() {
+        DecoderConfig config = config(SMOLLM_3);
+        assertEquals(5_000_000, config.layers().get(2).rope().config().theta());
+        assertNull(config.layers().get(3).rope());
+        DecoderConfig byInterval = config(SMOLLM_3.replace("\"no_rope_layers\": [1, 1, 1, 0], ", ""));
+        assertEquals(
+                List.of(true, true, true, false),
+                byInterval.layers().stream().map(layer -> layer.rope() != null).toList());
+    }
+
+    @Test
+    void whatIsUnknownIsNamed() {
+        assertFails("model_type: \"mamba\"", LLAMA_3_2_1B.replace("\"llama\"", "\"mamba\""));
+        assertFails("config.json.hidden_act: relu2", LLAMA_3_2_1B.replace("\"silu\"", "\"relu2\""));
+        assertFails("config.json.rope_scaling.rope_type", LLAMA_3_2_1B.replace("\"llama3\"", "\"spiral\""));
+        assertFails("config.json.rope_scaling.", LLAMA_3_2_1B.replace("\"high_freq_factor\"", "\"higher\""));
+        assertFails("config.json.hidden_size: null", LLAMA_3_2_1B.replace("\"hidden_size\": 2048,", ""));
+        assertFails("config.json.rms_norm_eps: null", LLAMA_3_2_1B.replace("\"rms_norm_eps\": 1e-05,", ""));
+        assertFails("heads: 32", LLAMA_3_2_1B.replace("_heads\": 8", "_heads\": 5"));
+        assertFails(
+                "config.json.quantization_config",
+                LLAMA_3_2_1B.replace("\"mlp_bias\": false", "\"quantization_config\": {\"bits\": 4}"));
+        assertFails(
+                "config.json.layer_types[0]",
+                GEMMA_3_1B
+                        .replace("26,", "1,")
+                        .replace("\"sliding_window_pattern\": 6", "\"layer_types\": [\"linear_attention\"]"));
+    }
+
+    private static void assertFails(String begin, String json) {
+        String message =
+                assertThrows(IllegalArgumentException.class, () -> config(json)).getMessage();
+        assertTrue(message.startsWith(begin), message);
+    }
+}

@@ -1,0 +1,170 @@
+package io.multihead.decoder;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.attention.AttentionOptions;
+import io.multihead.attention.Softmax;
+import io.multihead.compute.Compute;
+import io.multihead.internal.random.Philox;
+import io.multihead.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Random;
+import net.jqwik.api.Example;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.DoubleRange;
+import net.jqwik.api.constraints.IntRange;
+
+class SamplerProperties {
+    private static final BitSet NOTHING = new BitSet();
+
+    /** The same choice by a full sort. */
+    @Property(tries = 1000)
+    void theHeapChoosesWhatASortedListDoes(
+            @ForAll long seed,
+            @ForAll @IntRange(min = 1, max = 60) int vocabulary,
+            @ForAll @IntRange(min = 0, max = 70) int topK,
+            @ForAll @DoubleRange(min = 0.01, max = 1) double topP,
+            @ForAll @DoubleRange(min = 0, max = 0.9) double minP,
+            @ForAll @DoubleRange(min = 0.1, max = 3) double temperature) {
+        float[] logits = logits(seed, vocabulary);
+        Sampling sampling =
+                new Sampling(temperature, topK, Math.round(topP * 10) >= 9 ? 1 : topP, minP, Penalties.NONE, seed);
+        try (Compute cpu = Compute.serial()) {
+            int chosen = new Sampler(vocabulary).choose(cpu, logits, NOTHING, sampling, 5);
+            assertEquals(sorted(cpu, logits, sampling, 5), chosen);
+        }
+    }
+
+    private static float[] logits(long seed, int vocabulary) {
+        Random random = new Random(seed);
+        float[] logits = new float[vocabulary];
+        for (int id = 0; id < vocabulary; id++) {
+            // few different values, so that tokens are equally probable
+            logits[id] = random.nextInt(8);
+        }
+        return logits;
+    }
+
+    private static int sorted(Compute cpu, float[] logits, Sampling sampling, long index) {
+        float[] probabilities = new float[logits.length];
+        Softmax.forward(
+                cpu,
+                Tensor.of(logits),
+                Tensor.of(probabilities),
+                null,
+                AttentionOptions.DEFAULT.withScale(1 / sampling.temperature()));
+        List<Integer> ids = new ArrayList<>();
+        double total = 0;
+        for (int id = 0; id < logits.length; id++) {
+            ids.add(id);
+            total += probabilities[id];
+        }
+        boolean whole = sampling.topK() == 0 && sampling.topP() == 1 && sampling.minP() == 0;
+        if (!whole) {
+            ids.sort(Comparator.comparing((Integer id) -> -probabilities[id]));
+        }
+        if (sampling.topK() > 0 && sampling.topK() < ids.size()) {
+            ids = ids.subList(0, sampling.topK());
+            total = ids.stream().mapToDouble(id -> probabilities[id]).reduce(0, Double::sum);
+        }
+        List<Integer> kept = new ArrayList<>();
+        double mass = 0;
+        for (int id : ids) {
+            boolean enough = !whole && mass >= sampling.topP() * total;
+            if (enough || probabilities[id] < sampling.minP() * probabilities[ids.get(0)]) {
+                break;
+            }
+            kept.add(id);
+            mass += probabilities[id];
+        }
+        int[] words = new int[4];
+        Philox.draw(sampling.seed(), index, 0, words);
+        double left = mass * ((((long) words[0] << 32 | words[1] & 0xffffffffL) >>> 11) * 0x1p-53);
+        for (int id : kept) {
+            left -= probabilities[id];
+            if (left < 0) {
+                return id;
+            }
+        }
+        return kept.getLast();
+    }
+
+    @Example
+    void tokensAreDrawnAsOftenAsTheyAreProbable() {
+        float[] logits = {(float) Math.log(1), (float) Math.log(2), (float) Math.log(5)};
+        int[] counts = new int[3];
+        int draws = 20_000;
+        try (Compute cpu = Compute.serial()) {
+            Sampler sampler = new Sampler(3);
+            for (int index = 0; index < draws; index++) {
+                counts[sampler.choose(cpu, logits, NOTHING, Sampling.of(1, 42), index)]++;
+            }
+        }
+        double[] expected = {1 / 8.0, 2 / 8.0, 5 / 8.0};
+        for (int id = 0; id < 3; id++) {
+            // five standard deviations of a binomial count; the seed is fixed, so the test is no draw of lots
+            double deviation = Math.sqrt(draws * expected[id] * (1 - expected[id]));
+            assertEquals(draws * expected[id], counts[id], 5 * deviation, "token " + id);
+        }
+    }
+
+    @Example
+    void greedyTakesTheFirstOfTheLargest() {
+        try (Compute cpu = Compute.serial()) {
+            assertEquals(1, new Sampler(4).choose(cpu, new float[] {1, 7, 7, 2}, NOTHING, Sampling.GREEDY, 0));
+        }
+    }
+
+    @Example
+    void penaltiesChangeTokensOfTheText() {
+        BitSet seen = new BitSet();
+        seen.set(1);
+        seen.set(2);
+        Sampling repetition = Sampling.GREEDY.withPenalties(new Penalties(2, 0));
+        Sampling presence = Sampling.GREEDY.withPenalties(new Penalties(1, 0.5));
+        try (Compute cpu = Compute.serial()) {
+            Sampler sampler = new Sampler(3);
+            assertEquals(1, sampler.choose(cpu, new float[] {3, 7, -1}, seen, repetition, 0));
+            assertEquals(0, sampler.choose(cpu, new float[] {4, 7, -1}, seen, repetition, 0));
+            assertEquals(0, sampler.choose(cpu, new float[] {-1.5f, -8, -1}, seen, repetition, 0));
+            assertEquals(1, sampler.choose(cpu, new float[] {3, 3.75f, 0}, seen, presence, 0));
+            assertEquals(0, sampler.choose(cpu, new float[] {3, 3.25f, 0}, seen, presence, 0));
+        }
+    }
+
+    @Example
+    void logProbabilitiesAreThoseOfTheModel() {
+        float[] logits = {(float) Math.log(1), (float) Math.log(2), (float) Math.log(5)};
+        try (Compute cpu = Compute.serial()) {
+            Sampler sampler = new Sampler(3);
+            sampler.measure(cpu, logits);
+            // a log-sum-exp in f32 rounds at 2^-24 of its size, 2.08, and its exponentials likewise
+            assertEquals(Math.log(5 / 8.0), sampler.logProbability(logits, 2), 5e-7);
+        }
+    }
+
+    @Example
+    void logitsThatAreNoNumbersAreNamed() {
+        try (Compute cpu = Compute.serial()) {
+            String message = assertThrows(ArithmeticException.class, () -> new Sampler(2)
+                            .choose(cpu, new float[] {1, Float.NaN}, NOTHING, Sampling.GREEDY, 0))
+                    .getMessage();
+            assertTrue(message.startsWith("logits: NaN for token 1"), message);
+        }
+    }
+
+    @Example
+    void settingsOutOfRangeAreNamed() {
+        assertThrows(IllegalArgumentException.class, () -> Sampling.of(-1, 0));
+        assertThrows(IllegalArgumentException.class, () -> Sampling.GREEDY.withTopK(-1));
+        assertThrows(IllegalArgumentException.class, () -> Sampling.GREEDY.withTopP(0));
+        assertThrows(IllegalArgumentException.class, () -> Sampling.GREEDY.withMinP(Double.NaN));
+        assertThrows(IllegalArgumentException.class, () -> new Penalties(0, 0));
+    }
+}

@@ -1,0 +1,316 @@
+package io.multihead.decoder;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.cache.CacheFullException;
+import io.multihead.compute.Compute;
+import io.multihead.decoder.GenerationOptions.WhenFull;
+import io.multihead.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+class SessionTest {
+    /** Random bytes that seldom end: what a model without training says. */
+    private static final GenerationOptions DRAWN =
+            GenerationOptions.DEFAULT.withSampling(Sampling.of(1.5, 11)).withMaxTokens(40);
+
+    private final Compute cpu = Compute.serial();
+    private final LanguageModel model = TinyDecoder.model(cpu, 1);
+    private final Sessions sessions = model.sessions(SessionOptions.DEFAULT.withSessions(4));
+
+    @AfterEach
+    void close() {
+        sessions.close();
+        model.close();
+        cpu.close();
+    }
+
+    private static int[] ids(GeneratedText text) {
+        return text.tokens().stream().mapToInt(GeneratedToken::id).toArray();
+    }
+
+    @Test
+    void aTextHasADifferentTokenNowAndThen() {
+        GeneratedText text = sessions.open().append("Hello").generate(DRAWN);
+        assertTrue(Arrays.stream(ids(text)).distinct().count() > 10, Arrays.toString(ids(text)));
+    }
+
+    @Test
+    void rowsBeyondTheVocabularyAreNeverChosen() {
+        for (int seed = 0; seed < 20; seed++) {
+            GeneratedText text = sessions.open().append("a").generate(DRAWN.withSampling(Sampling.of(100, seed)));
+            assertTrue(Arrays.stream(ids(text)).allMatch(id -> id < 258));
+        }
+        assertEquals(258, model.vocabularySize());
+    }
+
+    @Test
+    void theFirstTextHasTheBeginTokenAndOthersNot() {
+        Session session = sessions.open().append("a").append("b");
+        assertArrayEquals(new int[] {TinyDecoder.BEGIN, 'a', 'b'}, session.tokens());
+    }
+
+    @Test
+    void controlTokensInATextAreText() {
+        assertEquals(5, sessions.open().append("</s>").length());
+    }
+
+    @Test
+    void aTextEndsAtItsMaximum() {
+        Session session = sessions.open().append("abc");
+        GeneratedText text = session.generate(DRAWN.withMaxTokens(7));
+        assertEquals(FinishReason.MAX_TOKENS, text.finish());
+        assertEquals(7, text.tokens().size());
+        assertEquals(4, text.promptTokens());
+        assertEquals(11, session.length());
+    }
+
+    @Test
+    void aTextGoesOnWhereItEnded() {
+        int[] whole = ids(sessions.open().append("abc").generate(DRAWN));
+        Session session = sessions.open().append("abc");
+        int[] first = ids(session.generate(DRAWN.withMaxTokens(9)));
+        int[] rest = ids(session.generate(DRAWN.withMaxTokens(whole.length - 9)));
+        assertArrayEquals(Arrays.copyOf(whole, 9), first);
+        assertArrayEquals(Arrays.copyOfRange(whole, 9, whole.length), rest);
+    }
+
+    @Test
+    void anEndTokenEndsTheTextAndIsNoPartOfIt() {
+        Session session = sessions.open().append("abc");
+        GeneratedText text = null;
+        for (int seed = 0; text == null || text.finish() != FinishReason.END_TOKEN; seed++) {
+            session.truncate(4);
+            text = session.generate(DRAWN.withMaxTokens(150).withSampling(Sampling.of(3, seed)));
+        }
+        assertEquals(TinyDecoder.END, text.tokens().getLast().id());
+        assertEquals(4 + text.tokens().size() - 1, session.length());
+        int[] tokens = session.tokens();
+        assertTrue(Arrays.stream(tokens).noneMatch(id -> id == TinyDecoder.END));
+        // nothing waits to be computed: the last token's logits are computed once more
+        session.generate(DRAWN.withMaxTokens(1));
+        assertArrayEquals(tokens, Arrays.copyOf(session.tokens(), tokens.length));
+    }
+
+    @Test
+    void aStopTextEndsTheTextAndIsCutOff() {
+        String whole = sessions.open().append("abc").generate(DRAWN).text();
+        String stop = whole.substring(8, 11);
+        StringBuilder streamed = new StringBuilder();
+        GeneratedText text = sessions.open()
+                .append("abc")
+                .generate(DRAWN.withStops("no such text", stop), token -> streamed.append(token.text()) != null);
+        assertEquals(FinishReason.STOP_TEXT, text.finish());
+        assertEquals(whole.substring(0, whole.indexOf(stop)), text.text());
+        assertEquals(text.text(), streamed.toString());
+    }
+
+    @Test
+    void aListenerEndsTheText() {
+        List<String> heard = new ArrayList<>();
+        Session session = sessions.open().append("abc");
+        GeneratedText text = session.generate(DRAWN, token -> heard.add(token.text()) && heard.size() < 5);
+        assertEquals(FinishReason.CANCELLED, text.finish());
+        assertEquals(5, text.tokens().size());
+        assertEquals(String.join("", heard), text.text());
+        assertEquals(9, session.length());
+    }
+
+    @Test
+    void aListenerThatThrowsLeavesTheSessionWhole() {
+        Session session = sessions.open().append("abc");
+        int[] whole = ids(sessions.open().append("abc").generate(DRAWN));
+        assertThrows(
+                UnsupportedOperationException.class,
+                () -> session.generate(DRAWN, token -> {
+                    throw new UnsupportedOperationException();
+                }));
+        assertEquals(5, session.length());
+        int[] rest = ids(session.generate(DRAWN.withMaxTokens(whole.length - 1)));
+        assertArrayEquals(Arrays.copyOfRange(whole, 1, whole.length), rest);
+    }
+
+    @Test
+    void logProbabilitiesAreThereWhereTheyAreAskedFor() {
+        GeneratedText text = sessions.open().append("abc").generate(DRAWN.withLogProbabilities(true));
+        assertTrue(text.tokens().stream().allMatch(token -> token.logProbability() < 0));
+        GeneratedText without = sessions.open().append("abc").generate(DRAWN);
+        assertTrue(without.tokens().stream().allMatch(token -> Double.isNaN(token.logProbability())));
+        assertArrayEquals(ids(without), ids(text));
+    }
+
+    @Test
+    void aFullContextEndsTheText() {
+        try (Sessions small = model.sessions(SessionOptions.DEFAULT.withContextTokens(20))) {
+            Session session = small.open().append(prompt(15));
+            GeneratedText text = session.generate(DRAWN);
+            assertEquals(FinishReason.CONTEXT_FULL, text.finish());
+            assertEquals(5, text.tokens().size());
+            assertEquals(20, session.length());
+            GeneratedText more = session.generate(DRAWN);
+            assertEquals(FinishReason.CONTEXT_FULL, more.finish());
+            assertEquals(1, more.tokens().size());
+            assertEquals(0, session.generate(DRAWN).tokens().size());
+        }
+    }
+
+    @Test
+    void aFullContextSlidesWhereItMay() {
+        try (LanguageModel endless = TinyDecoder.endless(cpu, 1);
+                Sessions small = endless.sessions(SessionOptions.DEFAULT.withContextTokens(20))) {
+            Session session = small.open().append(prompt(15));
+            GeneratedText text =
+                    session.generate(DRAWN.withWhenFull(WhenFull.SLIDE).withMaxTokens(600));
+            assertEquals(FinishReason.MAX_TOKENS, text.finish());
+            assertEquals(615, session.length());
+            assertTrue(small.usedBytes() <= 6 * 64 * small.bytesPerToken(), small.usedBytes() + " bytes");
+            String message = assertThrows(IllegalArgumentException.class, () -> session.truncate(3))
+                    .getMessage();
+            assertTrue(message.startsWith("length: 3; expected at least 594"), message);
+        }
+    }
+
+    @Test
+    void whatSlidingDoesNotDropIsNoOtherText() {
+        GenerationOptions sliding = DRAWN.withWhenFull(WhenFull.SLIDE);
+        try (Sessions small = model.sessions(SessionOptions.DEFAULT.withContextTokens(100))) {
+            int[] expected = ids(sessions.open().append(prompt(50)).generate(DRAWN));
+            assertArrayEquals(expected, ids(small.open().append(prompt(50)).generate(sliding)));
+        }
+    }
+
+    private static int[] prompt(int length) {
+        int[] ids = new int[length];
+        Arrays.setAll(ids, i -> 'a' + i % 7);
+        return ids;
+    }
+
+    @Test
+    void anAppendBeyondTheContextAppendsNothing() {
+        Session session = sessions.open().append(prompt(150));
+        String message = assertThrows(IllegalArgumentException.class, () -> session.append(prompt(51)))
+                .getMessage();
+        assertEquals("ids: 51 tokens after 150; expected a context of at most 200", message);
+        assertEquals(150, session.length());
+        assertThrows(IllegalArgumentException.class, () -> session.append(1, 258));
+        assertEquals(150, session.length());
+    }
+
+    @Test
+    void aForkGoesItsOwnWay() {
+        Session session = sessions.open().append(prompt(70));
+        session.generate(DRAWN.withMaxTokens(5));
+        Session fork = session.fork();
+        fork.truncate(70).append('z');
+        fork.generate(DRAWN.withMaxTokens(5));
+        int[] rest = ids(session.generate(DRAWN.withMaxTokens(20)));
+        int[] whole = ids(sessions.open().append(prompt(70)).generate(DRAWN.withMaxTokens(25)));
+        assertArrayEquals(Arrays.copyOfRange(whole, 5, 25), rest);
+    }
+
+    @Test
+    void aSessionWithoutRoomFailsAndOthersDoNot() {
+        // six pages of 64 tokens, one for each session
+        try (Sessions small = model.sessions(SessionOptions.DEFAULT.withContextTokens(64))) {
+            GenerationOptions options = DRAWN.withMaxTokens(3);
+            int[] whole = ids(sessions.open().append(prompt(60)).generate(options));
+            List<Session> all = new ArrayList<>();
+            for (int i = 0; i < 7; i++) {
+                all.add(small.open().append(prompt(60)));
+            }
+            List<GenerationOptions> same = Collections.nCopies(7, options);
+            assertThrows(CacheFullException.class, () -> small.generate(all, same));
+            Session last = all.getLast();
+            assertEquals(60, last.length());
+            for (Session session : all.subList(0, 6)) {
+                assertArrayEquals(whole, Arrays.copyOfRange(session.tokens(), 60, 63));
+            }
+            all.getFirst().close();
+            assertArrayEquals(whole, ids(last.generate(options)));
+        }
+    }
+
+    @Test
+    void wrongCallsAreNamed() {
+        Session session = sessions.open();
+        String message = assertThrows(IllegalStateException.class, () -> session.generate(DRAWN))
+                .getMessage();
+        assertEquals("session: no tokens; expected a prompt", message);
+        session.append("a");
+        assertThrows(
+                IllegalArgumentException.class,
+                () -> sessions.generate(List.of(session, session), List.of(DRAWN, DRAWN)));
+        assertThrows(IllegalArgumentException.class, () -> sessions.generate(List.of(session), List.of()));
+        assertThrows(IllegalArgumentException.class, () -> session.truncate(3));
+        assertThrows(
+                IllegalArgumentException.class, () -> model.sessions(SessionOptions.DEFAULT.withContextTokens(201)));
+        assertThrows(IllegalArgumentException.class, () -> session.appendChat(List.of(ChatMessage.user("Hello"))));
+        session.close();
+        session.close();
+        assertThrows(IllegalStateException.class, () -> session.append("a"));
+    }
+
+    @Test
+    void aTemplateWhoseTokensTheVocabularyHasNotIsNamed() {
+        LanguageModel chatting = model.withChatTemplate(ChatTemplate.QWEN_3);
+        try (Sessions chats = chatting.sessions(SessionOptions.DEFAULT)) {
+            Session session = chats.open();
+            String message = assertThrows(
+                            IllegalArgumentException.class,
+                            () -> session.appendChat(List.of(ChatMessage.user("Hello"))))
+                    .getMessage();
+            assertEquals("chat_template: control token <|im_start|>; expected one of the vocabulary", message);
+        }
+    }
+
+    @Test
+    void closingEndsWhatIsGenerated() throws InterruptedException {
+        CountDownLatch running = new CountDownLatch(1);
+        LanguageModel endless = TinyDecoder.endless(cpu, 1);
+        Sessions closing = endless.sessions(SessionOptions.DEFAULT);
+        try (ExecutorService thread = Executors.newSingleThreadExecutor()) {
+            Future<?> text = thread.submit(() -> closing.open()
+                    .append("a")
+                    .generate(DRAWN.withMaxTokens(100_000).withWhenFull(WhenFull.SLIDE), token -> {
+                        running.countDown();
+                        return true;
+                    }));
+            running.await();
+            closing.close();
+            Throwable failure =
+                    assertThrows(ExecutionException.class, text::get).getCause();
+            assertInstanceOf(IllegalStateException.class, failure);
+            assertEquals("sessions: closed; expected open ones", failure.getMessage());
+        }
+        assertThrows(IllegalStateException.class, closing::open);
+        endless.close();
+    }
+
+    @Test
+    void aTensorThatIsMissingOrLeftOverIsNamed() {
+        Map<String, Tensor> weights = TinyDecoder.weights(TinyDecoder.config(), 1);
+        Tensor one = weights.remove("blk.1.ffn_up.weight");
+        String missing = assertThrows(IllegalArgumentException.class, () -> TinyDecoder.model(cpu, weights))
+                .getMessage();
+        assertTrue(missing.startsWith("blk.1.ffn_up.weight: missing"), missing);
+        weights.put("blk.1.ffn_up.weight", one);
+        weights.put("blk.2.extra", one);
+        String extra = assertThrows(IllegalArgumentException.class, () -> TinyDecoder.model(cpu, weights))
+                .getMessage();
+        assertEquals("tensors: 1 of no use, such as blk.2.extra; expected none", extra);
+    }
+}

@@ -1,0 +1,154 @@
+package io.multihead.decoder;
+
+import io.multihead.compute.Compute;
+import io.multihead.decoder.DecoderConfig.AttentionRule;
+import io.multihead.decoder.DecoderConfig.Ends;
+import io.multihead.decoder.DecoderConfig.LayerRule;
+import io.multihead.decoder.DecoderConfig.NormRule;
+import io.multihead.decoder.DecoderConfig.Sizes;
+import io.multihead.gemm.Activation;
+import io.multihead.model.Transformer;
+import io.multihead.position.Rope;
+import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.Tensor;
+import io.multihead.text.SentencePieceTokenizer;
+import io.multihead.text.SentencePieceTokenizer.SpacePrefix;
+import io.multihead.text.SpecialIds;
+import io.multihead.text.SpecialIds.AddedEnds;
+import io.multihead.text.TokenType;
+import io.multihead.text.Tokenizer;
+import io.multihead.text.Vocabulary;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.SplittableRandom;
+
+/** A small Llama with random weights, whose tokens are bytes, 256 to begin and 257 to end a text. */
+final class TinyDecoder {
+    static final int BEGIN = 256;
+    static final int END = 257;
+    static final int CONTEXT = 200;
+    /** Rows of the tables, more than there are tokens: those must never be chosen. */
+    private static final int ROWS = 300;
+
+    private TinyDecoder() {}
+
+    /** Weights by the names of GGUF. */
+    record Weights(Map<String, Tensor> tensors) implements ModelFile {
+        @Override
+        public Set<String> names() {
+            return tensors.keySet();
+        }
+
+        @Override
+        public BlockTensor findBlocks(String name) {
+            return null;
+        }
+
+        @Override
+        public Tensor tensor(String name) {
+            return tensors.get(name);
+        }
+
+        @Override
+        public String nameOf(String ggufName) {
+            return ggufName;
+        }
+    }
+
+    static DecoderConfig config() {
+        Sizes sizes = new Sizes(2, 32, 4, 2, 8, CONTEXT);
+        LayerRule layer = new LayerRule(Rope.of(Rope.Config.of(8)), 0);
+        return new DecoderConfig(
+                "tiny",
+                sizes,
+                new AttentionRule(Rules.scale(sizes), false, false, 0),
+                new NormRule(1e-5, false, false),
+                List.of(layer, layer),
+                Activation.SILU,
+                new Ends(1, 0, false));
+    }
+
+    static Map<String, Tensor> weights(DecoderConfig config, long seed) {
+        SplittableRandom random = new SplittableRandom(seed);
+        Sizes sizes = config.sizes();
+        int dim = sizes.dim();
+        int inner = 48;
+        int keys = sizes.keyValueHeads() * sizes.headDim();
+        Map<String, Tensor> all = new LinkedHashMap<>();
+        all.put("token_embd.weight", draw(random, 1, ROWS, dim));
+        for (int layer = 0; layer < sizes.layers(); layer++) {
+            String at = "blk." + layer + ".";
+            all.put(at + "attn_norm.weight", ones(random, dim));
+            all.put(at + "attn_q.weight", draw(random, 0.4, sizes.heads() * sizes.headDim(), dim));
+            all.put(at + "attn_k.weight", draw(random, 0.4, keys, dim));
+            all.put(at + "attn_v.weight", draw(random, 0.4, keys, dim));
+            all.put(at + "attn_output.weight", draw(random, 0.4, dim, sizes.heads() * sizes.headDim()));
+            all.put(at + "ffn_norm.weight", ones(random, dim));
+            all.put(at + "ffn_gate.weight", draw(random, 0.4, inner, dim));
+            all.put(at + "ffn_up.weight", draw(random, 0.4, inner, dim));
+            all.put(at + "ffn_down.weight", draw(random, 0.4, dim, inner));
+        }
+        all.put("output_norm.weight", ones(random, dim));
+        all.put("output.weight", draw(random, 0.4, ROWS, dim));
+        return all;
+    }
+
+    private static Tensor draw(SplittableRandom random, double deviation, int rows, int columns) {
+        float[] values = new float[rows * columns];
+        for (int i = 0; i < values.length; i++) {
+            values[i] = (float) random.nextGaussian(0, deviation);
+        }
+        return Tensor.of(values, rows, columns);
+    }
+
+    private static Tensor ones(SplittableRandom random, int length) {
+        float[] values = new float[length];
+        for (int i = 0; i < length; i++) {
+            values[i] = (float) random.nextGaussian(1, 0.2);
+        }
+        return Tensor.of(values);
+    }
+
+    /** Returns the tokenizer; without tokens that end a text where it must not end. */
+    static Tokenizer tokenizer(Set<Integer> stops) {
+        List<String> tokens = new ArrayList<>();
+        List<TokenType> types = new ArrayList<>();
+        for (int value = 0; value < 256; value++) {
+            tokens.add(String.format("<0x%02X>", value));
+            types.add(TokenType.BYTE);
+        }
+        tokens.addAll(List.of("<s>", "</s>"));
+        types.addAll(List.of(TokenType.CONTROL, TokenType.CONTROL));
+        SpecialIds special = new SpecialIds(BEGIN, END, SpecialIds.NONE, SpecialIds.NONE, stops, AddedEnds.BEGIN);
+        return SentencePieceTokenizer.of(
+                Vocabulary.of(tokens, types).withScores(new float[tokens.size()]), special, SpacePrefix.NONE);
+    }
+
+    static LanguageModel model(Compute cpu, long seed) {
+        return model(cpu, weights(config(), seed));
+    }
+
+    /** Returns a model whose texts never end by themselves. */
+    static LanguageModel endless(Compute cpu, long seed) {
+        return model(cpu, weights(config(), seed), Set.of());
+    }
+
+    static LanguageModel model(Compute cpu, Map<String, Tensor> tensors) {
+        return model(cpu, tensors, Set.of(END));
+    }
+
+    private static LanguageModel model(Compute cpu, Map<String, Tensor> tensors, Set<Integer> stops) {
+        Arena arena = Arena.ofShared();
+        DecoderWeights weights = new DecoderWeights(new Weights(tensors), arena);
+        Transformer model = DecoderBuilder.build(config(), weights, LoadListener.NONE);
+        return new LanguageModel(
+                cpu,
+                new LoadedDecoder("tiny", config(), model, tokenizer(stops), weights, null, arena),
+                Optional.empty());
+    }
+}
