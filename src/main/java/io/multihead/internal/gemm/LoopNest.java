@@ -41,6 +41,7 @@ public final class LoopNest {
     private final Scratch memory;
     private final WeightKernel kernel;
     private final PanelPacker panelPacker;
+    private final FewRows fewRows;
     private final StridedBlock block = new StridedBlock();
     private final Panels right = new Panels();
     private float[] packedA = new float[0];
@@ -68,6 +69,7 @@ public final class LoopNest {
         this.memory = memory;
         kernel = new WeightKernel(memory);
         panelPacker = new PanelPacker(memory);
+        fewRows = new FewRows(memory);
     }
 
     /** Computes one task of loop 5. */
@@ -78,6 +80,7 @@ public final class LoopNest {
             kernel.release();
             right.clear();
             block.clear();
+            fewRows.release();
         }
     }
 
@@ -90,6 +93,11 @@ public final class LoopNest {
         long a = p.start(p.a(), batch);
         begin(m, n, p.k);
         prepareFinish(p, packer, jc, n);
+        if (FewRows.take(p)) {
+            fewRows.multiply(p, packer, batch, ic, jc, m, n, sums, ldc);
+            finish(p, packer, batch, ic, jc, 0, m, n);
+            return;
+        }
         for (long pc = 0; pc < p.k; pc += KC) { // loop 4
             int kc = (int) Math.min(KC, p.k - pc);
             packB(p, grid, packer, batch, pc, kc, jc, n);

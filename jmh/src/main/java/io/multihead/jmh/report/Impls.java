@@ -10,12 +10,14 @@ final class Impls {
     private static final Set<String> VARIANTS = Set.of("BackwardOptions", "DecodeBatch", "PrefillOptions");
 
     /** Ours, then native peers, then those in Java. */
-    private static final List<String> KNOWN = List.of(("multihead materialising paged bf16 f16 i8 mixed alone plain "
-                    + "onnxruntime onnxgqa onnxpadded onnxsingle langchain4j onnxint8 crate djlbert onednn openblas pytorch jlama vectorops reducelanes scalar")
-            .split(" "));
+    private static final List<String> KNOWN =
+            List.of(("multihead packed materialising paged bf16 f16 i8 mixed alone plain "
+                            + "onnxruntime onnxgqa onnxpadded onnxsingle langchain4j onnxint8 crate djlbert onednn openblas pytorch jlama vectorops reducelanes scalar")
+                    .split(" "));
 
     /** This library put together otherwise, or after other calls, which is compared with the same call alone. */
-    private static final Set<String> OTHERWISE = Set.of("materialising", "paged", "bf16", "f16", "i8", "mixed");
+    private static final Set<String> OTHERWISE =
+            Set.of("packed", "materialising", "paged", "bf16", "f16", "i8", "mixed");
 
     /** Work that is not that of the others: a model with int8 weights, and a call without a tokenizer. */
     private static final Set<String> OTHER_WORK = Set.of("onnxint8", "multiheadids");

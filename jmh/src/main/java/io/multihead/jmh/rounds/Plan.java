@@ -7,6 +7,7 @@ import io.multihead.jmh.bench.BackwardOptionsBench;
 import io.multihead.jmh.bench.DecodeBatchBench;
 import io.multihead.jmh.bench.EmbeddingsBench;
 import io.multihead.jmh.bench.ExponentialBench;
+import io.multihead.jmh.bench.FewRowsBench;
 import io.multihead.jmh.bench.LinearBench;
 import io.multihead.jmh.bench.MixedBench;
 import io.multihead.jmh.bench.MultiHeadAttentionLayerBench;
@@ -93,6 +94,7 @@ public final class Plan {
         add(SgemmBench.class, "size=1024", "threads=2", "impl=multihead,onnxruntime,openblas,onednn");
         add(LinearBench.class, "rows=1,8,64,512", "threads=1", "impl=multihead,onnxruntime");
         add(LinearBench.class, "rows=512", "threads=1", "impl=openblas,onednn");
+        add(FewRowsBench.class, "rows=1,4", "features=1024,4096");
         add(
                 AttentionForwardBench.class,
                 "shape=1x8x512x64,1x8x2048x64,1x8x4096x64,1x32x1024x128",

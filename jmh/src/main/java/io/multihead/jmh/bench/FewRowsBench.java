@@ -1,0 +1,99 @@
+package io.multihead.jmh.bench;
+
+import io.multihead.compute.Compute;
+import io.multihead.gemm.Gemm;
+import io.multihead.gemm.GemmOptions;
+import io.multihead.gemm.PackedWeights;
+import io.multihead.jmh.data.Data;
+import io.multihead.jmh.peer.Peer;
+import io.multihead.jmh.rival.JavaMatrixRow;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.nio.FloatBuffer;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Setup;
+
+/** A few rows times a square matrix that is not packed, in both orders, beside packed weights and plain loops. */
+public class FewRowsBench extends Comparison {
+    @Param({"multihead", "packed", "scalar"})
+    public String impl;
+
+    @Param({"1", "2", "4", "8"})
+    public int rows;
+
+    @Param({"64", "256", "1024", "4096"})
+    public int features;
+
+    /** Whether the matrix is {@code [outputs, inputs]}. */
+    @Param({"false", "true"})
+    public boolean transposed;
+
+    @Param({"1"})
+    public int threads;
+
+    @Override
+    public Work work() {
+        return Work.bytes(Float.BYTES * (double) features * features);
+    }
+
+    @Setup(Level.Trial)
+    public void open() {
+        FloatBuffer x = Data.gaussian(rows * features, 1);
+        FloatBuffer weight = Data.gaussian(features * features, 2);
+        FloatBuffer y = Data.zeros(rows * features);
+        FloatBuffer expected = Data.zeros(rows * features);
+        cpu = Compute.threads(threads);
+        Tensor matrix = view(weight, features);
+        PackedWeights packed = PackedWeights.of(transposed ? matrix.permute(1, 0) : matrix);
+        Gemm.multiply(cpu, view(x, rows), packed, view(expected, rows), GemmOptions.DEFAULT);
+        load(impl, () -> make(x, weight, y, packed));
+        // n roundings of 2^-24 each, of which random signs leave about the square root
+        Data.requireClose(impl, expected, y, 1e-5);
+    }
+
+    @Benchmark
+    public void multiply() {
+        call.run();
+    }
+
+    private Runnable make(FloatBuffer x, FloatBuffer weight, FloatBuffer y, PackedWeights packed) {
+        Tensor input = view(x, rows);
+        Tensor output = view(y, rows);
+        return switch (impl) {
+            case "multihead" -> {
+                GemmOptions options = GemmOptions.DEFAULT.withTransposeB(transposed);
+                Tensor matrix = view(weight, features);
+                yield () -> Gemm.multiply(cpu, input, matrix, output, options);
+            }
+            case "packed" -> () -> Gemm.multiply(cpu, input, packed, output, GemmOptions.DEFAULT);
+            case "scalar" -> loops(array(x), array(weight), y);
+            default -> throw Peer.unknown(impl);
+        };
+    }
+
+    private Runnable loops(float[] a, float[] b, FloatBuffer y) {
+        float[] c = new float[rows * features];
+        return () -> {
+            if (transposed) {
+                JavaMatrixRow.byColumns(a, b, c, rows, features, features);
+            } else {
+                JavaMatrixRow.byRows(a, b, c, rows, features, features);
+            }
+            y.put(0, c);
+        };
+    }
+
+    private static float[] array(FloatBuffer buffer) {
+        float[] array = new float[buffer.capacity()];
+        buffer.get(0, array);
+        return array;
+    }
+
+    private Tensor view(FloatBuffer buffer, int height) {
+        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(height, features));
+    }
+}

@@ -1,0 +1,34 @@
+package io.multihead.jmh.rival;
+
+import java.util.Arrays;
+
+/** Rows by a matrix as plain Java loops over {@code float[]} write it. */
+public final class JavaMatrixRow {
+    private JavaMatrixRow() {}
+
+    /** By a matrix {@code [k, n]}: multiples of its rows are added. */
+    public static void byRows(float[] a, float[] b, float[] c, int m, int k, int n) {
+        Arrays.fill(c, 0f);
+        for (int row = 0; row < m; row++) {
+            for (int p = 0; p < k; p++) {
+                float x = a[row * k + p];
+                for (int j = 0; j < n; j++) {
+                    c[row * n + j] += x * b[p * n + j];
+                }
+            }
+        }
+    }
+
+    /** By a matrix {@code [n, k]}, transposed: a dot product for each element. */
+    public static void byColumns(float[] a, float[] b, float[] c, int m, int k, int n) {
+        for (int row = 0; row < m; row++) {
+            for (int j = 0; j < n; j++) {
+                float sum = 0f;
+                for (int p = 0; p < k; p++) {
+                    sum += a[row * k + p] * b[j * k + p];
+                }
+                c[row * n + j] = sum;
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+package io.multihead.internal.gemm;
+
+import static io.multihead.internal.gemm.Blocking.KC;
+import static io.multihead.internal.kernel.ColumnMajorB.COLUMNS;
+import static io.multihead.internal.kernel.Lanes.PANEL;
+import static io.multihead.internal.kernel.Lanes.ROW;
+import static io.multihead.internal.kernel.MicroKernel.MAX_CHAIN;
+
+import io.multihead.internal.base.NativeMemory;
+import io.multihead.internal.kernel.ColumnMajorB;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.layout.Packer;
+import io.multihead.internal.layout.Scratch;
+import io.multihead.internal.layout.StridedBlock;
+import io.multihead.tensor.DType;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+import java.util.function.BooleanSupplier;
+
+/**
+ * The sums of one row of A or two by a B that is read column by column, eight at a time: columns of f32 in native memory in place, others,
+ * of any strides, through a buffer in L1. Belongs to one thread.
+ */
+final class ColumnMajorProduct {
+    /** Depth of which A is read at a time; columns are read so far before the next ones. */
+    private static final int SPAN = 16 * KC;
+
+    private final Scratch memory;
+    private final BooleanSupplier isCompiled;
+    private final StridedBlock block = new StridedBlock();
+    private float[] left = {};
+    private float[] columns = {};
+    private final float[] chain = new float[COLUMNS];
+    private final float[] depthSums = new float[COLUMNS];
+
+    /**
+     * Creates a product without operands.
+     *
+     * @param isCompiled whether kernels with vectors are fast: {@link ColumnMajorB#isCompiled}, or what a test says
+     */
+    ColumnMajorProduct(Scratch memory, BooleanSupplier isCompiled) {
+        this.memory = memory;
+        this.isCompiled = isCompiled;
+    }
+
+    /** Computes the sums of {@code m} rows and {@code n} columns of a task, rows {@code ldc} apart; {@code ldc} is a panel more than needed. */
+    void multiply(GemmProblem p, Packer packer, long batch, long ic, long jc, int m, int n, float[] sums, int ldc) {
+        boolean isInPlace = isInPlace(p, n);
+        columns = memory.atLeast(columns, isInPlace ? 0 : COLUMNS * ROW);
+        Arrays.fill(sums, 0, m * ldc, 0f);
+        for (long from = 0; from < p.k; from += SPAN) {
+            int span = (int) Math.min(SPAN, p.k - from);
+            int lda = Lanes.roundUp(span, PANEL);
+            left = memory.atLeast(left, m * lda);
+            packer.read(block.matrix(p.a(), p.start(p.a(), batch), ic, from), m, span, left, 0, lda);
+            for (int column = 0; column < n; column += COLUMNS) {
+                // the last eight columns may overlap those before: their sums are moved at the end
+                int first = isInPlace ? Math.min(column, n - COLUMNS) : column;
+                block.matrix(p.b(), p.start(p.b(), batch), from, jc + first);
+                for (int pc = 0; pc < span; pc += KC) {
+                    int kc = Math.min(KC, span - pc);
+                    if (!isInPlace) {
+                        readColumns(packer, pc, Math.min(COLUMNS, n - column), kc);
+                    }
+                    for (int row = 0; row < m; row++) {
+                        addDepth(isInPlace, row * lda + pc, pc, kc, sums, row * ldc + column);
+                    }
+                }
+            }
+        }
+        if (isInPlace) {
+            moveLastColumns(m, n, sums, ldc);
+        }
+    }
+
+    /** Releases the caller's tensors. */
+    void release() {
+        block.clear();
+    }
+
+    private boolean isInPlace(GemmProblem p, int n) {
+        return p.b().dtype() == DType.F32
+                && p.b().stride(-2) == 1
+                && NativeMemory.isNative(p.b().memory())
+                && n >= COLUMNS
+                && isCompiled.getAsBoolean();
+    }
+
+    private void readColumns(Packer packer, int pc, int count, int kc) {
+        isCompiled.getAsBoolean(); // a trial now and then, so that the next call may read in place
+        long at = block.at() + pc * block.rowStride();
+        packer.read(block.tensor(), at, block.columnStride(), block.rowStride(), count, kc, columns, 0, ROW);
+    }
+
+    /** Adds the products of one depth block, whose chains are added to each other first. */
+    private void addDepth(boolean isInPlace, int a0, int pc, int kc, float[] sums, int to) {
+        Arrays.fill(depthSums, 0f);
+        for (int first = 0; first < kc; first += MAX_CHAIN) {
+            int depth = Math.min(MAX_CHAIN, kc - first);
+            if (isInPlace) {
+                multiplyInPlace(a0 + first, pc + first, depth);
+            } else {
+                ColumnMajorB.chainScalars(left, a0 + first, columns, first, depth, chain, 0);
+            }
+            for (int i = 0; i < COLUMNS; i++) {
+                depthSums[i] += chain[i];
+            }
+        }
+        for (int i = 0; i < COLUMNS; i++) {
+            sums[to + i] += depthSums[i];
+        }
+    }
+
+    private void multiplyInPlace(int a0, int p, int depth) {
+        MemorySegment b = NativeMemory.known(block.tensor().memory());
+        int whole = depth - depth % COLUMNS;
+        long from = (block.at() + p) * Float.BYTES;
+        long ld = block.columnStride() * Float.BYTES;
+        ColumnMajorB.chain(left, a0, b, from, ld, whole, chain, 0);
+        for (int k = whole; k < depth; k++) {
+            for (int i = 0; i < COLUMNS; i++) {
+                float element = b.get(ValueLayout.JAVA_FLOAT_UNALIGNED, from + i * ld + (long) k * Float.BYTES);
+                chain[i] = Math.fma(left[a0 + k], element, chain[i]);
+            }
+        }
+    }
+
+    private static void moveLastColumns(int m, int n, float[] sums, int ldc) {
+        int whole = n - n % COLUMNS;
+        for (int row = 0; row < m && whole < n; row++) {
+            int at = row * ldc + whole;
+            System.arraycopy(sums, at + COLUMNS - (n - whole), sums, at, n - whole);
+        }
+    }
+}
