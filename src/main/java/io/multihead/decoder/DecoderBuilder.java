@@ -15,6 +15,7 @@ import io.multihead.model.Norm;
 import io.multihead.model.PackedLinear;
 import io.multihead.model.SelfAttention;
 import io.multihead.model.Transformer;
+import io.multihead.tensor.BlockTensor;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.List;
@@ -59,8 +60,10 @@ final class DecoderBuilder {
     }
 
     private EmbeddingTables embeddings() {
-        return EmbeddingTables.of(weights.table(EMBEDDINGS))
-                .withScale(config.ends().embeddingScale());
+        BlockTensor blocks = weights.findTableBlocks(EMBEDDINGS);
+        EmbeddingTables tables =
+                blocks != null ? EmbeddingTables.of(blocks) : EmbeddingTables.of(weights.table(EMBEDDINGS));
+        return tables.withScale(config.ends().embeddingScale());
     }
 
     /** Without a head of its own, a model has the one that its embeddings are; so it has where a file stores both and says so. */

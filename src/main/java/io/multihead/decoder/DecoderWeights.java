@@ -107,17 +107,18 @@ final class DecoderWeights {
         return Checks.fitsInt(shape.dim(0), found);
     }
 
-    /** Returns a table, which is read where it is; one of blocks as f32. */
+    /** Returns the blocks of a table, which are read where they are, or null where it has plain elements. */
+    @Nullable
+    BlockTensor findTableBlocks(String name) {
+        BlockTensor blocks = file.findBlocks(take(name));
+        tableBytes += blocks == null ? 0 : blocks.bytes();
+        return blocks;
+    }
+
+    /** Returns a table with plain elements, which are read where they are. */
     Tensor table(String name) {
-        String found = take(name);
-        BlockTensor blocks = file.findBlocks(found);
-        Tensor table = blocks == null ? file.tensor(found) : widened(blocks);
-        long bytes = table.shape().elements() * table.dtype().bytes();
-        if (blocks == null) {
-            tableBytes += bytes;
-        } else {
-            packedBytes += bytes;
-        }
+        Tensor table = file.tensor(take(name));
+        tableBytes += table.shape().elements() * table.dtype().bytes();
         return table;
     }
 

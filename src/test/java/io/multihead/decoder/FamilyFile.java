@@ -1,0 +1,280 @@
+package io.multihead.decoder;
+
+import io.multihead.format.GgufType;
+import io.multihead.format.GgufValue;
+import io.multihead.format.GgufWriter;
+import io.multihead.reference.ReferenceActivation;
+import io.multihead.reference.ReferenceRope;
+import io.multihead.reference.ReferenceTransformer;
+import io.multihead.reference.ReferenceTransformer.Linear;
+import io.multihead.reference.ReferenceTransformer.Norm;
+import io.multihead.reference.ReferenceTransformer.Norms;
+import io.multihead.reference.ScoreRule;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.function.DoubleUnaryOperator;
+
+/**
+ * A small model of a family with random weights: as a GGUF file, and as the specification makes it of what is published of the family. The
+ * two share the numbers of the weights and nothing else.
+ */
+final class FamilyFile {
+    /** Families, and what a file says of them. */
+    enum Kind {
+        LLAMA("llama", 5),
+        LLAMA_3("llama", 3),
+        QWEN_2("qwen2", 3),
+        QWEN_3("qwen3", 3),
+        GEMMA_3("gemma3", 7),
+        SMOLLM_3("smollm3", 5);
+
+        final String architecture;
+        final int layers;
+
+        Kind(String architecture, int layers) {
+            this.architecture = architecture;
+            this.layers = layers;
+        }
+
+        boolean isGemma() {
+            return this == GEMMA_3;
+        }
+
+        boolean hasHeadNorms() {
+            return this == QWEN_3 || this == GEMMA_3;
+        }
+
+        boolean isInterleaved() {
+            return this == LLAMA || this == LLAMA_3 || this == SMOLLM_3;
+        }
+    }
+
+    static final int VOCABULARY = 259;
+    static final int CONTEXT = 64;
+    private static final int DIM = 64;
+    private static final int HEADS = 4;
+    private static final int KEY_HEADS = 2;
+    private static final int INNER = 96;
+    private static final int WINDOW = 4;
+    private static final double THETA = 50_000;
+    private static final double LOCAL_THETA = 10_000;
+    private static final double EPSILON = 1e-5;
+
+    final Kind kind;
+    final int headDim;
+    private final SplittableRandom random;
+    private final Map<String, float[]> weights = new LinkedHashMap<>();
+    private final Map<String, long[]> shapes = new LinkedHashMap<>();
+
+    FamilyFile(Kind kind, long seed) {
+        this.kind = kind;
+        headDim = kind.hasHeadNorms() ? 32 : DIM / HEADS;
+        random = new SplittableRandom(seed);
+        draw("token_embd.weight", 0, kind == Kind.LLAMA ? 1 : 0.15, VOCABULARY, DIM);
+        for (int layer = 0; layer < kind.layers; layer++) {
+            drawLayer("blk." + layer + ".");
+        }
+        draw("output_norm.weight", 1, 0.2, DIM);
+        if (kind == Kind.LLAMA) {
+            draw("output.weight", 0.02, 0.15, VOCABULARY, DIM);
+        }
+        if (kind == Kind.LLAMA_3) {
+            draw("rope_freqs.weight", 4, 1, headDim / 2);
+        }
+    }
+
+    private void drawLayer(String at) {
+        int queries = HEADS * headDim;
+        int keys = KEY_HEADS * headDim;
+        draw(at + "attn_norm.weight", 1, 0.2, DIM);
+        // of a mean of their own, so that sums grow with the terms in them
+        draw(at + "attn_q.weight", 0.02, 0.12, queries, DIM);
+        draw(at + "attn_k.weight", 0.02, 0.12, keys, DIM);
+        draw(at + "attn_v.weight", 0.02, 0.12, keys, DIM);
+        draw(at + "attn_output.weight", 0.02, 0.1, DIM, queries);
+        if (kind == Kind.QWEN_2) {
+            draw(at + "attn_q.bias", 0.1, 0.3, queries);
+            draw(at + "attn_k.bias", 0.1, 0.3, keys);
+            draw(at + "attn_v.bias", 0.1, 0.3, keys);
+        }
+        if (kind.hasHeadNorms()) {
+            draw(at + "attn_q_norm.weight", 1, 0.3, headDim);
+            draw(at + "attn_k_norm.weight", 1, 0.3, headDim);
+        }
+        draw(at + "ffn_norm.weight", 1, 0.2, DIM);
+        draw(at + "ffn_gate.weight", 0.02, 0.12, INNER, DIM);
+        draw(at + "ffn_up.weight", 0.02, 0.12, INNER, DIM);
+        draw(at + "ffn_down.weight", 0.02, 0.1, DIM, INNER);
+        if (kind.isGemma()) {
+            draw(at + "post_attention_norm.weight", 0.5, 0.2, DIM);
+            draw(at + "post_ffw_norm.weight", 0.5, 0.2, DIM);
+        }
+    }
+
+    private void draw(String name, double mean, double deviation, long... shape) {
+        float[] values = new float[(int) Arrays.stream(shape).reduce(1, (a, b) -> a * b)];
+        for (int i = 0; i < values.length; i++) {
+            values[i] = (float) random.nextGaussian(mean, deviation);
+        }
+        weights.put(name, values);
+        shapes.put(name, shape);
+    }
+
+    /** Returns the names of all matrices but the embeddings. */
+    List<String> matrices() {
+        return shapes.keySet().stream()
+                .filter(name -> shapes.get(name).length == 2 && !name.startsWith("token_embd"))
+                .toList();
+    }
+
+    /** Returns the names of all tensors that are no such matrices. */
+    List<String> others() {
+        List<String> matrices = matrices();
+        return shapes.keySet().stream().filter(name -> !matrices.contains(name)).toList();
+    }
+
+    Tensor tensor(String name) {
+        return Tensor.of(weights.get(name), shapes.get(name));
+    }
+
+    /** Puts other numbers in place of a tensor's, such as those that a narrower type has. */
+    void replace(String name, Tensor values) {
+        weights.put(name, values.toArray());
+    }
+
+    /** Writes all tensors in f32. */
+    void write(Path file) throws IOException {
+        GgufWriter writer = metadata();
+        shapes.keySet().forEach(name -> writer.tensor(name, tensor(name)));
+        writer.write(file);
+    }
+
+    /** Returns a writer that has the metadata. */
+    GgufWriter metadata() {
+        String at = kind.architecture + ".";
+        GgufWriter writer = new GgufWriter()
+                .put("general.architecture", GgufValue.ofString(kind.architecture))
+                .put(at + "context_length", number(CONTEXT))
+                .put(at + "embedding_length", number(DIM))
+                .put(at + "block_count", number(kind.layers))
+                .put(at + "feed_forward_length", number(INNER))
+                .put(at + "attention.head_count", number(HEADS))
+                .put(at + "attention.head_count_kv", number(KEY_HEADS))
+                .put(at + "attention.key_length", number(headDim))
+                .put(at + "attention.value_length", number(headDim))
+                .put(at + "attention.layer_norm_rms_epsilon", GgufValue.ofF32((float) EPSILON))
+                .put(at + "rope.freq_base", GgufValue.ofF32((float) THETA))
+                .put(at + "rope.dimension_count", number(headDim))
+                .put(at + "vocab_size", number(VOCABULARY));
+        if (kind.isGemma()) {
+            writer.put(at + "attention.sliding_window", number(WINDOW));
+        }
+        return tokenizer(writer);
+    }
+
+    private static GgufValue number(long value) {
+        return GgufValue.ofInteger(GgufType.U32, value);
+    }
+
+    /** Bytes as tokens, after an unknown one, and those that begin and end a text. */
+    private static GgufWriter tokenizer(GgufWriter writer) {
+        List<String> tokens = new ArrayList<>(List.of("<unk>", "<s>", "</s>"));
+        long[] types = new long[VOCABULARY];
+        Arrays.fill(types, 6);
+        types[0] = 2;
+        types[1] = 3;
+        types[2] = 3;
+        for (int value = 0; value < 256; value++) {
+            tokens.add(String.format("<0x%02X>", value));
+        }
+        return writer.put("tokenizer.ggml.model", GgufValue.ofString("llama"))
+                .put("tokenizer.ggml.tokens", GgufValue.ofStrings(tokens))
+                .put("tokenizer.ggml.scores", GgufValue.ofFloats(new float[VOCABULARY]))
+                .put("tokenizer.ggml.token_type", GgufValue.ofIntegers(GgufType.I32, types))
+                .put("tokenizer.ggml.bos_token_id", number(1))
+                .put("tokenizer.ggml.eos_token_id", number(2))
+                .put("tokenizer.ggml.unknown_token_id", number(0));
+    }
+
+    /** Returns the model by the specification. */
+    ReferenceTransformer reference() {
+        List<ReferenceTransformer.Block> blocks = new ArrayList<>();
+        for (int layer = 0; layer < kind.layers; layer++) {
+            blocks.add(block(layer));
+        }
+        double scale = kind.isGemma() ? (float) Math.sqrt(DIM) : 1;
+        String head = weights.containsKey("output.weight") ? "output.weight" : "token_embd.weight";
+        return new ReferenceTransformer(
+                new ReferenceTransformer.Embedding(wide("token_embd.weight"), scale, null, null, null, DIM),
+                blocks,
+                norm("output_norm.weight"),
+                linear(head),
+                0);
+    }
+
+    private ReferenceTransformer.Block block(int layer) {
+        String at = "blk." + layer + ".";
+        boolean gemma = kind.isGemma();
+        DoubleUnaryOperator gate = gemma ? ReferenceActivation::geluTanh : ReferenceActivation::silu;
+        return new ReferenceTransformer.Block(
+                attention(at, layer),
+                new Norms(norm(at + "attn_norm.weight"), gemma ? norm(at + "post_attention_norm.weight") : null, null),
+                new ReferenceTransformer.FeedForward(
+                        linear(at + "ffn_gate.weight"),
+                        linear(at + "ffn_up.weight"),
+                        linear(at + "ffn_down.weight"),
+                        gate),
+                new Norms(norm(at + "ffn_norm.weight"), gemma ? norm(at + "post_ffw_norm.weight") : null, null),
+                false);
+    }
+
+    private ReferenceTransformer.Attention attention(String at, int layer) {
+        boolean local = kind.isGemma() && layer % 6 != 5;
+        ScoreRule rule = ScoreRule.causalTopLeft();
+        rule = local ? rule.and(ScoreRule.windowFrom(WINDOW - 1, 0, 0)) : rule;
+        ReferenceRope rope = ReferenceRope.of(headDim, local ? LOCAL_THETA : (float) THETA, kind.isInterleaved());
+        if (kind == Kind.LLAMA_3) {
+            rope = rope.perPair(wide("rope_freqs.weight"), 1);
+        }
+        if (kind == Kind.SMOLLM_3 && layer % 4 == 3) {
+            rope = null;
+        }
+        boolean normed = kind.hasHeadNorms();
+        return new ReferenceTransformer.Attention(
+                List.of(linear(at + "attn_q.weight"), linear(at + "attn_k.weight"), linear(at + "attn_v.weight")),
+                linear(at + "attn_output.weight"),
+                HEADS,
+                KEY_HEADS,
+                new ReferenceTransformer.Scores(
+                        1 / Math.sqrt(headDim),
+                        rule,
+                        null,
+                        rope,
+                        normed ? norm(at + "attn_q_norm.weight") : null,
+                        normed ? norm(at + "attn_k_norm.weight") : null));
+    }
+
+    private Linear linear(String name) {
+        String bias = name.replace(".weight", ".bias");
+        long[] shape = shapes.get(name);
+        return new Linear(wide(name), weights.containsKey(bias) ? wide(bias) : null, (int) shape[0], (int) shape[1]);
+    }
+
+    private Norm norm(String name) {
+        return new Norm(wide(name), null, (float) EPSILON, false, false);
+    }
+
+    private double[] wide(String name) {
+        float[] values = weights.get(name);
+        double[] wide = new double[values.length];
+        Arrays.setAll(wide, i -> values[i]);
+        return wide;
+    }
+}

@@ -1,0 +1,175 @@
+package io.multihead.decoder;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.compute.Compute;
+import io.multihead.decoder.FamilyFile.Kind;
+import io.multihead.format.GgufWriter;
+import io.multihead.reference.ReferenceTransformer;
+import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.BlockType;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.SplittableRandom;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Files of each family beside the specification, whose models are made of the same numbers in another way. */
+@Tag("lanes")
+class FamilyFilesTest {
+    private static final double U = 0x1p-24;
+    /** Terms of all sums that a number passes in a block: five products of at most 128 terms, and six norms of 64. */
+    private static final int ROUNDINGS = 5 * 128 + 6 * 64;
+
+    private static final int TOKENS = 20;
+
+    @TempDir
+    private Path folder;
+
+    @ParameterizedTest
+    @EnumSource(Kind.class)
+    void logProbabilitiesAreThoseOfTheSpecification(Kind kind) throws IOException {
+        FamilyFile file = new FamilyFile(kind, 5);
+        Path path = folder.resolve("model.gguf");
+        file.write(path);
+        assertClose(file, path);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"Q8_0", "Q4_0"})
+    void quantisedMatricesMeanWhatTheirBlocksSay(String type) throws IOException {
+        BlockType blocks = BlockType.valueOf(type);
+        for (Kind kind : new Kind[] {Kind.LLAMA, Kind.QWEN_3}) {
+            FamilyFile file = new FamilyFile(kind, 6);
+            Path path = folder.resolve(kind + type + ".gguf");
+            try (Arena arena = Arena.ofConfined()) {
+                GgufWriter writer = file.metadata();
+                file.matrices().forEach(name -> {
+                    BlockTensor quantised = BlockTensor.quantise(file.tensor(name), blocks, arena);
+                    Tensor wide = Tensor.allocate(arena, DType.F32, quantised.shape());
+                    quantised.dequantise(wide);
+                    file.replace(name, wide);
+                    writer.blocks(name, quantised);
+                });
+                file.others().forEach(name -> writer.tensor(name, file.tensor(name)));
+                writer.write(path);
+            }
+            assertClose(file, path);
+        }
+    }
+
+    @Test
+    void sixteenBitMatricesMeanWhatTheyHold() throws IOException {
+        for (DType type : new DType[] {DType.F16, DType.BF16}) {
+            FamilyFile file = new FamilyFile(Kind.LLAMA, 7);
+            Path path = folder.resolve(type + ".gguf");
+            try (Arena arena = Arena.ofConfined()) {
+                GgufWriter writer = file.metadata();
+                file.matrices().forEach(name -> {
+                    Tensor narrow = file.tensor(name).copy(arena, type);
+                    file.replace(name, narrow);
+                    writer.tensor(name, narrow);
+                });
+                file.others().forEach(name -> writer.tensor(name, file.tensor(name)));
+                writer.write(path);
+            }
+            assertClose(file, path);
+        }
+    }
+
+    /** Compares the logarithms of probability of a text's tokens, which are drawn so that they differ. */
+    private static void assertClose(FamilyFile file, Path path) throws IOException {
+        int[] prompt = new SplittableRandom(1).ints(9, 3, FamilyFile.VOCABULARY).toArray();
+        ReferenceTransformer reference = file.reference();
+        try (Compute cpu = Compute.serial();
+                LanguageModel model = LanguageModel.load(cpu, path);
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT.withCacheType(DType.F32));
+                Session session = sessions.open().append(prompt)) {
+            assertEquals(FamilyFile.CONTEXT, model.contextTokens());
+            GeneratedText text = session.generate(GenerationOptions.DEFAULT
+                    .withMaxTokens(TOKENS)
+                    .withSampling(Sampling.of(3, 1))
+                    .withLogProbabilities(true));
+            int[] all = session.tokens();
+            double[] logits = reference.logits(all);
+            double[] states = reference.states(all);
+            double size = Math.max(largest(logits), largest(states));
+            double bound = (file.kind.layers + 1) * ROUNDINGS * U * size;
+            for (int i = 0; i < text.tokens().size(); i++) {
+                GeneratedToken token = text.tokens().get(i);
+                double[] row = row(logits, prompt.length - 1 + i);
+                double expected = row[token.id()] - logSumExp(row);
+                // the bound of a logit, of its row's log-sum-exp, and the rounding of the latter to f32
+                double most = 2 * bound + 4 * U * size;
+                assertEquals(expected, token.logProbability(), most, file.kind + ", token " + i);
+            }
+            // the bound would not notice if every row were the same
+            assertTrue(
+                    text.tokens().stream()
+                                    .mapToInt(GeneratedToken::id)
+                                    .distinct()
+                                    .count()
+                            > 3,
+                    text.text());
+        }
+    }
+
+    private static double[] row(double[] logits, int token) {
+        return Arrays.copyOfRange(logits, token * FamilyFile.VOCABULARY, (token + 1) * FamilyFile.VOCABULARY);
+    }
+
+    private static double logSumExp(double[] row) {
+        double largest = largestOf(row);
+        return largest
+                + Math.log(Arrays.stream(row).map(x -> Math.exp(x - largest)).sum());
+    }
+
+    private static double largestOf(double[] row) {
+        return Arrays.stream(row).max().orElseThrow();
+    }
+
+    private static double largest(double[] values) {
+        return Arrays.stream(values).map(Math::abs).max().orElseThrow();
+    }
+
+    /** A model that ignores an option of its family is farther from the specification than the bound, by far. */
+    @Test
+    void theComparisonSeesWhatFamiliesDifferIn() {
+        int[] ids = IntStream.range(0, 16).map(i -> 3 + 7 * i % 250).toArray();
+        FamilyFile gemma = new FamilyFile(Kind.GEMMA_3, 5);
+        double[] right = gemma.reference().logits(ids);
+        double[] states = gemma.reference().states(ids);
+        double bound = 8 * ROUNDINGS * U * Math.max(largest(right), largest(states));
+        ReferenceTransformer of = gemma.reference();
+        ReferenceTransformer unscaled = new ReferenceTransformer(
+                new ReferenceTransformer.Embedding(
+                        of.embedding().words(),
+                        1,
+                        null,
+                        null,
+                        null,
+                        of.embedding().dim()),
+                of.blocks(),
+                of.finalNorm(),
+                of.head(),
+                0);
+        double farthest = 0;
+        double[] wrong = unscaled.logits(ids);
+        for (int i = 0; i < wrong.length; i++) {
+            farthest = Math.max(farthest, Math.abs(wrong[i] - right[i]));
+        }
+        assertTrue(farthest > 20 * bound, farthest + " against " + bound);
+        assertEquals(Shape.of(96, 64), gemma.tensor("blk.0.ffn_up.weight").shape());
+    }
+}
