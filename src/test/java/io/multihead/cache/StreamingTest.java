@@ -106,11 +106,13 @@ class StreamingTest {
         rope.apply(CPU, key, rotatedKey, 0);
         rope.apply(CPU, query, rotatedQuery, seen - 1);
         Attention.forward(CPU, rotatedQuery, rotatedKey, value, AttentionOutputs.of(one), AttentionOptions.DEFAULT);
-        // angles of positions up to 700, rounded to f32, turn a score by 700 * 2^-24 * 2 of its size, at most 4; values are below 5
+        // angles of positions up to 700, rounded to f32, turn a score by 700 * 2^-24 * 2 of its size, at most 4; values
+        // are below 5
         assertArrayEquals(Numbers.of(one), Numbers.of(merged.output()), 700 * 0x1p-24 * 2 * 4 * 5);
 
         ReferenceRope reference = ReferenceRope.of(DIM, 10_000, false);
-        double[] turned = reference.apply(key, LongStream.range(0, seen).toArray(), false).output();
+        double[] turned =
+                reference.apply(key, LongStream.range(0, seen).toArray(), false).output();
         double[] asked = reference.apply(query, new long[] {seen - 1}, false).output();
         double[] expected = ReferenceAttention.forward(
                         Tensor.of(asked, 1, HEADS, 1, DIM),
