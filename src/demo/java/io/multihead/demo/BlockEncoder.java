@@ -3,8 +3,8 @@ package io.multihead.demo;
 import io.multihead.attention.PackedSequences;
 import io.multihead.compute.Compute;
 import io.multihead.format.OnnxWeights;
+import io.multihead.gemm.Activation;
 import io.multihead.nn.Embedding;
-import io.multihead.nn.FeedForward;
 import io.multihead.nn.LayerNorm;
 import io.multihead.nn.attention.TransformerBlock;
 import io.multihead.tensor.DType;
@@ -61,7 +61,7 @@ final class BlockEncoder {
 
     private static List<TransformerBlock> blocks(OnnxWeights weights) {
         TransformerBlock.Config config = TransformerBlock.Config.of(DIM, HEADS, INNER)
-                .withActivation(FeedForward.Activation.GELU)
+                .withActivation(Activation.GELU)
                 .withEpsilon(EPSILON);
         List<TransformerBlock> blocks = new ArrayList<>();
         for (int layer = 0; layer < LAYERS; layer++) {

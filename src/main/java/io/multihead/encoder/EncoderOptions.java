@@ -19,6 +19,26 @@ record EncoderOptions(Pooling pooling, boolean normalized, int maxTokens, LongTe
         Checks.notNull(prompt, "prompt");
     }
 
+    EncoderOptions withPooling(Pooling changed) {
+        return new EncoderOptions(changed, normalized, maxTokens, longTexts, prompt);
+    }
+
+    EncoderOptions withNormalization(boolean changed) {
+        return new EncoderOptions(pooling, changed, maxTokens, longTexts, prompt);
+    }
+
+    EncoderOptions withMaxTokens(int changed) {
+        return new EncoderOptions(pooling, normalized, changed, longTexts, prompt);
+    }
+
+    EncoderOptions withLongTexts(LongTexts changed) {
+        return new EncoderOptions(pooling, normalized, maxTokens, changed, prompt);
+    }
+
+    EncoderOptions withPrompt(String changed) {
+        return new EncoderOptions(pooling, normalized, maxTokens, longTexts, changed);
+    }
+
     /** Returns how many tokens a batch has at most: more than usual where one text may have more. */
     int batchTokens() {
         return Math.max(maxTokens, BertConfig.BATCH_TOKENS);

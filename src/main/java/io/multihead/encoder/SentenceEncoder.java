@@ -155,8 +155,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * @return an encoder that shares the weights
      */
     public SentenceEncoder withPooling(Pooling pooling) {
-        return with(new EncoderOptions(
-                pooling, options.normalized(), options.maxTokens(), options.longTexts(), options.prompt()));
+        return with(options.withPooling(pooling));
     }
 
     /**
@@ -166,8 +165,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * @return an encoder that shares the weights
      */
     public SentenceEncoder withNormalization(boolean normalized) {
-        return with(new EncoderOptions(
-                options.pooling(), normalized, options.maxTokens(), options.longTexts(), options.prompt()));
+        return with(options.withNormalization(normalized));
     }
 
     /**
@@ -178,8 +176,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * @throws IllegalArgumentException if the model cannot take as many
      */
     public SentenceEncoder withMaxTokens(int maxTokens) {
-        return with(new EncoderOptions(
-                options.pooling(), options.normalized(), maxTokens, options.longTexts(), options.prompt()));
+        return with(options.withMaxTokens(maxTokens));
     }
 
     /**
@@ -189,8 +186,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * @return an encoder that shares the weights
      */
     public SentenceEncoder withLongTexts(LongTexts longTexts) {
-        return with(new EncoderOptions(
-                options.pooling(), options.normalized(), options.maxTokens(), longTexts, options.prompt()));
+        return with(options.withLongTexts(longTexts));
     }
 
     /**
@@ -200,8 +196,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * @return an encoder that shares the weights
      */
     public SentenceEncoder withPrompt(String prompt) {
-        return with(new EncoderOptions(
-                options.pooling(), options.normalized(), options.maxTokens(), options.longTexts(), prompt));
+        return with(options.withPrompt(prompt));
     }
 
     /**

@@ -2,7 +2,6 @@ package io.multihead.nn;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
-import io.multihead.internal.call.SingleCall;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.nn.CrossEntropyCall;
 import io.multihead.internal.nn.RowView;
@@ -111,7 +110,7 @@ public final class CrossEntropy {
             counted += target == ignored ? 0 : 1;
         }
         CrossEntropyCall call = new CrossEntropyCall(logits, gradient, targets, ignored, counted);
-        SingleCall.run(cpu, call, call.divide(cpu.parallelism()));
+        call.run(cpu);
         return counted == 0 ? 0 : call.sum() / counted;
     }
 }

@@ -1,30 +1,57 @@
 package io.multihead.nn;
 
 import io.multihead.compute.Compute;
+import io.multihead.gemm.Activation;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.nn.ElementwiseCall;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** How an activation treats every element alone: what {@link Gelu} and {@link Relu} have in common. */
-final class ElementLayer {
+/** A function of every element alone, without parameters. */
+abstract class ElementLayer implements Layer {
+    private final Activation activation;
     private final ElementwiseCall.Function function;
     private final ElementwiseCall.Function gradient;
 
-    /** A layer of a function, and of what turns output gradients into input gradients. */
-    ElementLayer(ElementwiseCall.Function function, ElementwiseCall.Function gradient) {
+    /** A layer of a function, given as part of a product too, and of what turns output gradients into input gradients. */
+    ElementLayer(Activation activation, ElementwiseCall.Function function, ElementwiseCall.Function gradient) {
+        this.activation = activation;
         this.function = function;
         this.gradient = gradient;
     }
 
-    void forward(Layer layer, Compute cpu, Tensor x, Tensor y) {
-        LayerChecks.forward(cpu, layer, x, y);
+    /** Returns the same function as part of a product. */
+    final Activation activation() {
+        return activation;
+    }
+
+    @Override
+    public final Map<String, Tensor> parameters() {
+        return Map.of();
+    }
+
+    @Override
+    public final Shape outputShape(Shape input) {
+        return Checks.notNull(input, "input");
+    }
+
+    @Override
+    public final int independentAxes(Shape input) {
+        return Checks.notNull(input, "input").rank();
+    }
+
+    @Override
+    public final void forward(Compute cpu, Tensor x, Tensor y) {
+        LayerChecks.forward(cpu, this, x, y);
         ElementwiseCall.run(cpu, function, x, null, y);
     }
 
-    Pass record(Layer layer, Compute cpu, Tensor x, Tensor y) {
-        forward(layer, cpu, x, y);
-        return new RecordedPass(layer, cpu, x, y) {
+    @Override
+    public final Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
+        forward(cpu, x, y);
+        return new RecordedPass(this, cpu, x, y) {
             @Override
             void differentiate(Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {
                 if (dx != null) {

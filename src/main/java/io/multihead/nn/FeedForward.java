@@ -1,6 +1,7 @@
 package io.multihead.nn;
 
 import io.multihead.compute.Compute;
+import io.multihead.gemm.Activation;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.nn.InitialTensors;
@@ -19,24 +20,6 @@ import org.jspecify.annotations.Nullable;
  * {@code linear2.bias}. Thread-safe in inference.
  */
 public final class FeedForward implements Layer {
-    /** The function between the two linear layers. */
-    public enum Activation {
-        /** {@code max(x, 0)}. */
-        RELU,
-        /** GELU by the error function. */
-        GELU,
-        /** GELU by the hyperbolic tangent. */
-        GELU_TANH;
-
-        Layer layer() {
-            return switch (this) {
-                case RELU -> Relu.of();
-                case GELU -> Gelu.erf();
-                case GELU_TANH -> Gelu.tanh();
-            };
-        }
-    }
-
     private final Sequence layers;
 
     private FeedForward(Sequence layers) {
@@ -65,7 +48,7 @@ public final class FeedForward implements Layer {
         Checks.notNull(parameters, "parameters");
         Part first = new Part("linear1.", linear("linear1.", hidden, embedDim, parameters));
         Part second = new Part("linear2.", linear("linear2.", embedDim, hidden, parameters));
-        Part middle = new Part("", activation.layer());
+        Part middle = new Part("", layer(activation));
         return new FeedForward(
                 dropout > 0
                         ? Sequence.of(first, middle, new Part("", Dropout.of(dropout)), second)
@@ -106,6 +89,16 @@ public final class FeedForward implements Layer {
         return Linear.of(
                 TensorChecks.requireParameter(parameters.apply(weight), weight, Shape.of(outputs, inputs)),
                 TensorChecks.requireParameter(parameters.apply(bias), bias, Shape.of(outputs)));
+    }
+
+    private static Layer layer(Activation activation) {
+        return switch (activation) {
+            case RELU -> Relu.of();
+            case GELU -> Gelu.erf();
+            case GELU_TANH -> Gelu.tanh();
+            case SILU -> Silu.of();
+            case NONE -> throw Checks.fail("activation", "NONE", "expected a function");
+        };
     }
 
     @Override

@@ -25,12 +25,7 @@ record InferenceStep(Layer layer, Activation activation) {
     }
 
     private static Activation activation(Layer layer) {
-        return switch (layer) {
-            case Gelu gelu -> gelu.activation();
-            case Relu _ -> Activation.RELU;
-            case Silu _ -> Activation.SILU;
-            default -> Activation.NONE;
-        };
+        return layer instanceof ElementLayer elements ? elements.activation() : Activation.NONE;
     }
 
     void forward(Compute cpu, Tensor x, Tensor y) {

@@ -1,12 +1,10 @@
 package io.multihead.nn;
 
-import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.nn.InitialTensors;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
-import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,11 +16,9 @@ import org.jspecify.annotations.Nullable;
  * number of threads; parameter gradients are summed in a fixed order. Thread-safe as {@link Layer} says; the parameters stay
  * the caller's.
  */
-public final class LayerNorm implements Layer {
-    private final NormLayer norm;
-
-    private LayerNorm(NormLayer norm) {
-        this.norm = norm;
+public final class LayerNorm extends NormLayer {
+    private LayerNorm(Shape normalized, double epsilon, @Nullable Tensor weight, @Nullable Tensor bias) {
+        super(normalized, epsilon, true, weight, bias);
     }
 
     /**
@@ -36,7 +32,7 @@ public final class LayerNorm implements Layer {
      * @throws IllegalArgumentException if a shape, an element type or epsilon does not fit
      */
     public static LayerNorm of(Shape normalized, double epsilon, @Nullable Tensor weight, @Nullable Tensor bias) {
-        return new LayerNorm(new NormLayer(normalized, epsilon, true, weight, bias));
+        return new LayerNorm(normalized, epsilon, weight, bias);
     }
 
     /**
@@ -48,37 +44,12 @@ public final class LayerNorm implements Layer {
      * @throws IllegalArgumentException if the shape or epsilon does not fit
      */
     public static LayerNorm initialise(Shape normalized, double epsilon, Arena arena) {
-        NormLayer.requireSettings(normalized, epsilon);
+        requireSettings(normalized, epsilon);
         Checks.notNull(arena, "arena");
         return of(
                 normalized,
                 epsilon,
                 InitialTensors.constant(1, normalized, arena),
                 InitialTensors.constant(0, normalized, arena));
-    }
-
-    @Override
-    public Map<String, Tensor> parameters() {
-        return norm.parameters();
-    }
-
-    @Override
-    public Shape outputShape(Shape input) {
-        return norm.outputShape(input);
-    }
-
-    @Override
-    public int independentAxes(Shape input) {
-        return norm.independentAxes(input);
-    }
-
-    @Override
-    public void forward(Compute cpu, Tensor x, Tensor y) {
-        norm.forward(this, cpu, x, y);
-    }
-
-    @Override
-    public Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
-        return norm.record(this, cpu, x, y);
     }
 }

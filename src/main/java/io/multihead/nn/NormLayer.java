@@ -15,8 +15,8 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** The common part of {@link LayerNorm} and {@link RmsNorm}: everything but whether the mean is subtracted. */
-final class NormLayer {
+/** A normalisation of the last axes: everything but whether the mean is subtracted. */
+abstract class NormLayer implements Layer {
     private final Normalisation norm;
     private final Map<String, Tensor> parameters;
 
@@ -49,11 +49,13 @@ final class NormLayer {
         named.put(name, tensor);
     }
 
-    Map<String, Tensor> parameters() {
+    @Override
+    public final Map<String, Tensor> parameters() {
         return parameters;
     }
 
-    Shape outputShape(Shape input) {
+    @Override
+    public final Shape outputShape(Shape input) {
         Shape normalized = norm.shape();
         long[] dims = Checks.notNull(input, "input").toArray();
         int lead = dims.length - normalized.rank();
@@ -64,18 +66,21 @@ final class NormLayer {
         return input;
     }
 
-    int independentAxes(Shape input) {
+    @Override
+    public final int independentAxes(Shape input) {
         return Math.max(0, Checks.notNull(input, "input").rank() - norm.shape().rank());
     }
 
-    void forward(Layer layer, Compute cpu, Tensor x, Tensor y) {
-        LayerChecks.forward(cpu, layer, x, y);
+    @Override
+    public final void forward(Compute cpu, Tensor x, Tensor y) {
+        LayerChecks.forward(cpu, this, x, y);
         NormForward.run(cpu, norm, x, y);
     }
 
-    Pass record(Layer layer, Compute cpu, Tensor x, Tensor y) {
-        forward(layer, cpu, x, y);
-        return new RecordedPass(layer, cpu, x, y) {
+    @Override
+    public final Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
+        forward(cpu, x, y);
+        return new RecordedPass(this, cpu, x, y) {
             @Override
             void differentiate(Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {
                 NormBackward.run(cpu, norm, x, dy, dx, gradients);

@@ -1,12 +1,10 @@
 package io.multihead.nn;
 
-import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.nn.InitialTensors;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
-import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -16,11 +14,9 @@ import org.jspecify.annotations.Nullable;
  * <p>Sums are f32 and overflow as f32 does. The same bits for any number of threads; parameter gradients are summed in a fixed
  * order. Thread-safe as {@link Layer} says; the parameter stays the caller's.
  */
-public final class RmsNorm implements Layer {
-    private final NormLayer norm;
-
-    private RmsNorm(NormLayer norm) {
-        this.norm = norm;
+public final class RmsNorm extends NormLayer {
+    private RmsNorm(Shape normalized, double epsilon, @Nullable Tensor weight) {
+        super(normalized, epsilon, false, weight, null);
     }
 
     /**
@@ -33,7 +29,7 @@ public final class RmsNorm implements Layer {
      * @throws IllegalArgumentException if a shape, an element type or epsilon does not fit
      */
     public static RmsNorm of(Shape normalized, double epsilon, @Nullable Tensor weight) {
-        return new RmsNorm(new NormLayer(normalized, epsilon, false, weight, null));
+        return new RmsNorm(normalized, epsilon, weight);
     }
 
     /**
@@ -45,32 +41,7 @@ public final class RmsNorm implements Layer {
      * @throws IllegalArgumentException if the shape or epsilon does not fit
      */
     public static RmsNorm initialise(Shape normalized, double epsilon, Arena arena) {
-        NormLayer.requireSettings(normalized, epsilon);
+        requireSettings(normalized, epsilon);
         return of(normalized, epsilon, InitialTensors.constant(1, normalized, Checks.notNull(arena, "arena")));
-    }
-
-    @Override
-    public Map<String, Tensor> parameters() {
-        return norm.parameters();
-    }
-
-    @Override
-    public Shape outputShape(Shape input) {
-        return norm.outputShape(input);
-    }
-
-    @Override
-    public int independentAxes(Shape input) {
-        return norm.independentAxes(input);
-    }
-
-    @Override
-    public void forward(Compute cpu, Tensor x, Tensor y) {
-        norm.forward(this, cpu, x, y);
-    }
-
-    @Override
-    public Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
-        return norm.record(this, cpu, x, y);
     }
 }

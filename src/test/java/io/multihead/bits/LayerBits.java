@@ -3,6 +3,7 @@ package io.multihead.bits;
 import io.multihead.analysis.HeadImportance;
 import io.multihead.analysis.HeadStatistics;
 import io.multihead.attention.Mask;
+import io.multihead.gemm.Activation;
 import io.multihead.nn.CrossEntropy;
 import io.multihead.nn.Dropout;
 import io.multihead.nn.Embedding;
@@ -69,13 +70,13 @@ final class LayerBits {
         layers.put(
                 "stack",
                 Sequence.of("layers.", List.of(linear, Gelu.erf(), Linear.of(trainer.numbers(5, FEATURES), null))));
-        for (FeedForward.Activation activation : FeedForward.Activation.values()) {
+        for (Activation activation : List.of(Activation.RELU, Activation.GELU, Activation.GELU_TANH)) {
             Map<String, Tensor> parameters = Map.of(
                     "linear1.weight", trainer.numbers(60, FEATURES),
                     "linear1.bias", trainer.numbers(60),
                     "linear2.weight", trainer.numbers(FEATURES, 60),
                     "linear2.bias", bias);
-            double dropout = activation == FeedForward.Activation.RELU ? 0 : 0.2;
+            double dropout = activation == Activation.RELU ? 0 : 0.2;
             layers.put(
                     "feed-forward " + activation, FeedForward.of(FEATURES, 60, activation, dropout, parameters::get));
         }
@@ -109,7 +110,7 @@ final class LayerBits {
 
     private static void blocks(Bits bits, Trainer trainer) {
         int kind = 0;
-        for (FeedForward.Activation activation : FeedForward.Activation.values()) {
+        for (Activation activation : List.of(Activation.RELU, Activation.GELU, Activation.GELU_TANH)) {
             for (boolean normFirst : new boolean[] {false, true}) {
                 TransformerBlock.Config config = TransformerBlock.Config.of(24, 4, 50)
                         .withActivation(activation)

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
 import io.multihead.faults.Named;
+import io.multihead.gemm.Activation;
 import io.multihead.nn.attention.GatedCrossAttention;
 import io.multihead.nn.attention.MultiHeadInputs;
 import io.multihead.nn.attention.TransformerBlock;
@@ -42,8 +43,8 @@ class InitialiseTest {
 
     @Test
     void feedForwardNetworksAreLinearLayers() {
-        Map<String, Tensor> drawn = FeedForward.initialise(64, 256, FeedForward.Activation.GELU, 0.1, 3, arena)
-                .parameters();
+        Map<String, Tensor> drawn =
+                FeedForward.initialise(64, 256, Activation.GELU, 0.1, 3, arena).parameters();
         assertUniform(drawn.get("linear1.weight"), 1 / 8.0);
         assertUniform(drawn.get("linear1.bias"), 1 / 8.0);
         assertUniform(drawn.get("linear2.weight"), 1 / 16.0);
@@ -54,7 +55,7 @@ class InitialiseTest {
     @Test
     void checksComeBeforeMemory() {
         Arena none = new SmallArena(arena, 0, 0);
-        FeedForward.Activation gelu = FeedForward.Activation.GELU;
+        Activation gelu = Activation.GELU;
         Named.message("dropout: NaN; expected 0 to 1", () -> FeedForward.initialise(4, 8, gelu, Double.NaN, 1, none));
         Named.named("activation", () -> FeedForward.initialise(4, 8, null, 0, 1, none));
         String epsilon = "epsilon: NaN; expected a finite number of at least 0";
@@ -72,7 +73,7 @@ class InitialiseTest {
         for (double dropout : new double[] {-0.1, 1.5, Double.NaN}) {
             Named.message(
                     "dropout: " + dropout + "; expected 0 to 1",
-                    () -> FeedForward.initialise(4, 8, FeedForward.Activation.GELU, dropout, 3, arena));
+                    () -> FeedForward.initialise(4, 8, Activation.GELU, dropout, 3, arena));
         }
     }
 

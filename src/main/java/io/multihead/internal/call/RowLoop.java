@@ -43,10 +43,14 @@ public abstract class RowLoop implements LoopBody {
 
     /** Runs all rows on the threads of a Compute. */
     protected final void run(Compute cpu, long newRows) {
-        int threads = cpu.parallelism();
         rows = newRows;
-        rowsPerTask = Math.max(1, Math.ceilDiv(newRows, threads == 1 ? 1L : (long) threads * TASKS_PER_THREAD));
+        rowsPerTask = rowsPerTask(newRows, cpu.parallelism());
         SingleCall.run(cpu, this, Math.ceilDiv(newRows, rowsPerTask));
+    }
+
+    /** Returns how many rows a task has. */
+    public static long rowsPerTask(long rows, int threads) {
+        return Math.max(1, Math.ceilDiv(rows, threads == 1 ? 1L : (long) threads * TASKS_PER_THREAD));
     }
 
     @Override

@@ -2,8 +2,9 @@ package io.multihead.internal.nn;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
+import io.multihead.compute.Compute;
+import io.multihead.internal.call.RowLoop;
 import io.multihead.internal.exec.FloatsKey;
-import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.Exp;
 import io.multihead.internal.kernel.Lanes;
@@ -13,8 +14,7 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /** One call of the cross-entropy, its rows divided into tasks. */
-public final class CrossEntropyCall implements LoopBody {
-    private static final int UNITS_PER_THREAD = 4;
+public final class CrossEntropyCall extends RowLoop {
     private static final FloatsKey ROW = new FloatsKey();
     private static final FloatsKey SUM = new FloatsKey();
 
@@ -24,7 +24,6 @@ public final class CrossEntropyCall implements LoopBody {
     private final int ignored;
     private final int counted;
     private final double[] losses;
-    private long rowsPerUnit = 1;
 
     /**
      * Binds a call to checked tensors.
@@ -43,20 +42,18 @@ public final class CrossEntropyCall implements LoopBody {
         this.losses = new double[targets.length];
     }
 
-    /** Divides the rows into tasks and returns how many. */
-    public long divide(int threads) {
-        rowsPerUnit = Math.max(1, Math.ceilDiv(targets.length, threads == 1 ? 1L : (long) threads * UNITS_PER_THREAD));
-        return Math.ceilDiv(targets.length, rowsPerUnit);
+    /** Computes all rows. */
+    public void run(Compute cpu) {
+        run(cpu, targets.length);
     }
 
     @Override
-    public void run(long unit, Workspace scratch) {
+    protected void rows(long first, long end, Workspace scratch) {
         int classes = (int) logits.length();
         int padded = Lanes.roundUp(classes, PANEL);
         float[] row = scratch.floats(ROW, RowView.room(classes));
         float[] sum = scratch.floats(SUM, PANEL);
-        long end = Math.min(targets.length, (unit + 1) * rowsPerUnit);
-        for (int r = (int) (unit * rowsPerUnit); r < end; r++) {
+        for (int r = (int) first; r < end; r++) {
             int target = targets[r];
             if (target == ignored) {
                 Arrays.fill(row, 0, padded, 0f);

@@ -3,9 +3,8 @@ package io.multihead.internal.nn;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import io.multihead.compute.Compute;
-import io.multihead.internal.call.SingleCall;
+import io.multihead.internal.call.RowLoop;
 import io.multihead.internal.exec.FloatsKey;
-import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.ActivationOps;
 import io.multihead.internal.kernel.Lanes;
@@ -13,7 +12,7 @@ import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /** One call of an element-wise function, divided into chunks of rows; dense tensors are one row of everything. */
-public final class ElementwiseCall implements LoopBody {
+public final class ElementwiseCall extends RowLoop {
     /** The function, on a chunk in scratch. */
     public interface Function {
         /**
@@ -31,7 +30,6 @@ public final class ElementwiseCall implements LoopBody {
     /** Reading, changing and writing a chunk stays in the first-level cache. */
     private static final int CHUNK = 1024;
 
-    private static final int UNITS_PER_THREAD = 4;
     private static final FloatsKey VALUES = new FloatsKey();
     private static final FloatsKey INPUTS = new FloatsKey();
     private static final FloatsKey ROOM = new FloatsKey();
@@ -41,22 +39,20 @@ public final class ElementwiseCall implements LoopBody {
     private final @Nullable RowView inputs;
     private final RowView to;
     private final long chunksPerRow;
-    private final long chunksPerUnit;
 
-    private ElementwiseCall(Function function, Tensor from, @Nullable Tensor inputs, Tensor to, int threads) {
+    private ElementwiseCall(Function function, Tensor from, @Nullable Tensor inputs, Tensor to) {
         boolean dense = from.isDense() && to.isDense() && (inputs == null || inputs.isDense());
         this.function = function;
         this.from = rows(from, dense);
         this.inputs = inputs == null ? null : rows(inputs, dense);
         this.to = rows(to, dense);
         this.chunksPerRow = Math.ceilDiv(this.from.length(), (long) CHUNK);
-        this.chunksPerUnit = Math.max(1, Math.ceilDiv(chunks(), threads == 1 ? 1 : (long) threads * UNITS_PER_THREAD));
     }
 
     /** Computes {@code to = function(from, inputs)}. */
     public static void run(Compute cpu, Function function, Tensor from, @Nullable Tensor inputs, Tensor to) {
-        ElementwiseCall call = new ElementwiseCall(function, from, inputs, to, cpu.parallelism());
-        SingleCall.run(cpu, call, Math.ceilDiv(call.chunks(), call.chunksPerUnit));
+        ElementwiseCall call = new ElementwiseCall(function, from, inputs, to);
+        call.run(cpu, call.chunks());
     }
 
     private static RowView rows(Tensor tensor, boolean dense) {
@@ -68,11 +64,11 @@ public final class ElementwiseCall implements LoopBody {
     }
 
     @Override
-    public void run(long unit, Workspace scratch) {
+    protected void rows(long first, long end, Workspace scratch) {
         float[] values = scratch.floats(VALUES, RowView.room(CHUNK));
         float[] second = scratch.floats(INPUTS, RowView.room(CHUNK));
         float[] room = scratch.floats(ROOM, ActivationOps.room(CHUNK));
-        for (long chunk = unit * chunksPerUnit; chunk < Math.min(chunks(), (unit + 1) * chunksPerUnit); chunk++) {
+        for (long chunk = first; chunk < end; chunk++) {
             long row = chunk / chunksPerRow;
             long column = chunk % chunksPerRow * CHUNK;
             int columns = (int) Math.min(CHUNK, from.length() - column);

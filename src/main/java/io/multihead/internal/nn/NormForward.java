@@ -3,9 +3,8 @@ package io.multihead.internal.nn;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import io.multihead.compute.Compute;
-import io.multihead.internal.call.SingleCall;
+import io.multihead.internal.call.RowLoop;
 import io.multihead.internal.exec.FloatsKey;
-import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.Norm;
@@ -14,8 +13,7 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /** One forward call of a normalisation, its rows divided into tasks. */
-public final class NormForward implements LoopBody {
-    private static final int UNITS_PER_THREAD = 4;
+public final class NormForward extends RowLoop {
     private static final FloatsKey ROW = new FloatsKey();
     static final FloatsKey PARTIAL = new FloatsKey();
     static final FloatsKey WEIGHT = new FloatsKey();
@@ -25,35 +23,28 @@ public final class NormForward implements LoopBody {
     private final RowView x;
     private final RowView y;
     private final int length;
-    private final long rowsPerUnit;
 
-    private NormForward(Normalisation norm, Tensor x, Tensor y, int threads) {
+    private NormForward(Normalisation norm, Tensor x, Tensor y) {
         this.norm = norm;
         this.x = norm.rows(x);
         this.y = norm.rows(y);
         this.length = (int) this.x.length();
-        this.rowsPerUnit =
-                Math.max(1, Math.ceilDiv(this.x.count(), threads == 1 ? 1 : (long) threads * UNITS_PER_THREAD));
     }
 
     /** Normalises the rows of x into y; everything has been checked. */
     public static void run(Compute cpu, Normalisation norm, Tensor x, Tensor y) {
-        NormForward call = new NormForward(norm, x, y, cpu.parallelism());
-        SingleCall.run(cpu, call, call.units());
-    }
-
-    private long units() {
-        return Math.ceilDiv(x.count(), rowsPerUnit);
+        NormForward call = new NormForward(norm, x, y);
+        call.run(cpu, call.x.count());
     }
 
     @Override
-    public void run(long unit, Workspace scratch) {
+    protected void rows(long first, long end, Workspace scratch) {
         int padded = Lanes.roundUp(length, PANEL);
         float[] row = scratch.floats(ROW, RowView.room(length));
         float[] partial = scratch.floats(PARTIAL, PANEL);
         float[] weight = parameter(norm, norm.weight(), 1f, scratch, WEIGHT);
         float[] bias = parameter(norm, norm.bias(), 0f, scratch, BIAS);
-        for (long r = unit * rowsPerUnit; r < Math.min(x.count(), (unit + 1) * rowsPerUnit); r++) {
+        for (long r = first; r < end; r++) {
             x.read(scratch.packer(), r, row);
             float factor = normalise(norm, row, length, partial);
             Norm.affine(row, padded, factor, weight, bias);

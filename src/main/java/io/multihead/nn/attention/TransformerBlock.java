@@ -3,6 +3,7 @@ package io.multihead.nn.attention;
 import io.multihead.attention.Mask;
 import io.multihead.attention.PackedSequences;
 import io.multihead.compute.Compute;
+import io.multihead.gemm.Activation;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.nn.InitialTensors;
@@ -244,7 +245,7 @@ public final class TransformerBlock implements Layer {
     public record Config(
             MultiHeadConfig attention,
             long feedForward,
-            FeedForward.Activation activation,
+            Activation activation,
             boolean normFirst,
             double dropout,
             double epsilon) {
@@ -279,8 +280,7 @@ public final class TransformerBlock implements Layer {
          * @param feedForward features between the two linear layers
          */
         public static Config of(long embedDim, int heads, long feedForward) {
-            return new Config(
-                    MultiHeadConfig.of(embedDim, heads), feedForward, FeedForward.Activation.RELU, false, 0, 1e-5);
+            return new Config(MultiHeadConfig.of(embedDim, heads), feedForward, Activation.RELU, false, 0, 1e-5);
         }
 
         /**
@@ -297,7 +297,7 @@ public final class TransformerBlock implements Layer {
          *
          * @param changed what follows the first linear layer
          */
-        public Config withActivation(FeedForward.Activation changed) {
+        public Config withActivation(Activation changed) {
             return new Config(attention, feedForward, changed, normFirst, dropout, epsilon);
         }
 

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.sun.management.ThreadMXBean;
 import io.multihead.compute.Compute;
-import io.multihead.nn.FeedForward;
+import io.multihead.gemm.Activation;
 import io.multihead.nn.Sequence;
 import io.multihead.support.ChildJvm;
 import io.multihead.tensor.DType;
@@ -57,7 +57,7 @@ class BatchMemoryTest {
     public static void main(String[] arguments) throws IOException {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         TransformerBlock.Config config =
-                TransformerBlock.Config.of(384, 12, 1536).withActivation(FeedForward.Activation.GELU);
+                TransformerBlock.Config.of(384, 12, 1536).withActivation(Activation.GELU);
         try (Arena arena = Arena.ofShared();
                 Compute cpu = Compute.serial()) {
             List<TransformerBlock> blocks = new ArrayList<>();

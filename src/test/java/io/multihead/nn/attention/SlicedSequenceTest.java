@@ -7,7 +7,7 @@ import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.Mask;
 import io.multihead.attention.ScoreOptions;
 import io.multihead.compute.Compute;
-import io.multihead.nn.FeedForward;
+import io.multihead.gemm.Activation;
 import io.multihead.nn.Gelu;
 import io.multihead.nn.Layer;
 import io.multihead.nn.Linear;
@@ -32,7 +32,7 @@ class SlicedSequenceTest {
     private final Tensor x = TestTensors.random(new Random(1), BATCH, TOKENS, DIM);
 
     private final TransformerBlock block = TransformerBlock.initialise(
-            TransformerBlock.Config.of(DIM, 4, 320).withActivation(FeedForward.Activation.GELU), 2, Arena.ofAuto());
+            TransformerBlock.Config.of(DIM, 4, 320).withActivation(Activation.GELU), 2, Arena.ofAuto());
 
     @Test
     void blocksHaveTheBitsOfEachSequenceAlone() {

@@ -10,7 +10,7 @@ import io.multihead.attention.Mask;
 import io.multihead.attention.ScoreOptions;
 import io.multihead.compute.Compute;
 import io.multihead.faults.Named;
-import io.multihead.nn.FeedForward;
+import io.multihead.gemm.Activation;
 import io.multihead.nn.Gradients;
 import io.multihead.nn.Pass;
 import io.multihead.nn.Sequence;
@@ -119,10 +119,7 @@ class TransformerBlockTest {
                         Integer.parseInt(file.meta("nhead")),
                         Long.parseLong(file.meta("dim_feedforward")))
                 .withNormFirst(Boolean.parseBoolean(file.meta("norm_first")))
-                .withActivation(
-                        file.meta("activation").startsWith("gelu")
-                                ? FeedForward.Activation.GELU
-                                : FeedForward.Activation.RELU);
+                .withActivation(file.meta("activation").startsWith("gelu") ? Activation.GELU : Activation.RELU);
         TransformerBlock block = TransformerBlock.of(config, file::find);
         Tensor padding = file.find("src_key_padding_mask");
         if (padding != null) {
@@ -291,7 +288,7 @@ class TransformerBlockTest {
         GatedCrossAttention block = gated(
                 0.7,
                 TransformerBlock.Config.of(12, 3, 20)
-                        .withActivation(FeedForward.Activation.GELU)
+                        .withActivation(Activation.GELU)
                         .withDropout(0.3));
         Random random = new Random(5);
         Tensor x = TestTensors.random(random, 2, 5, 12);
@@ -373,7 +370,7 @@ class TransformerBlockTest {
                 gate,
                 TransformerBlock.Config.of(12, 3, 20)
                         .withAttention(MultiHeadConfig.of(12, 3).withInputDims(mediaDim, mediaDim))
-                        .withActivation(FeedForward.Activation.GELU));
+                        .withActivation(Activation.GELU));
     }
 
     private static GatedCrossAttention gated(double gate, TransformerBlock.Config config) {

@@ -1,10 +1,10 @@
 package io.multihead.jmh.bench;
 
 import io.multihead.compute.Compute;
+import io.multihead.gemm.Activation;
 import io.multihead.jmh.data.Data;
 import io.multihead.jmh.peer.Peer;
 import io.multihead.jmh.peer.Torch;
-import io.multihead.nn.FeedForward;
 import io.multihead.nn.Gradients;
 import io.multihead.nn.Pass;
 import io.multihead.nn.Sequence;
@@ -64,8 +64,8 @@ public class TrainingStepBench extends Comparison {
         cpu = Compute.threads(threads);
         List<TransformerBlock> stack = new ArrayList<>();
         for (int i = 0; i < blocks; i++) {
-            TransformerBlock.Config config = TransformerBlock.Config.of(EMBED_DIM, HEADS, FEED_FORWARD)
-                    .withActivation(FeedForward.Activation.GELU);
+            TransformerBlock.Config config =
+                    TransformerBlock.Config.of(EMBED_DIM, HEADS, FEED_FORWARD).withActivation(Activation.GELU);
             stack.add(TransformerBlock.initialise(config, i, Arena.ofAuto()));
         }
         Runnable ours = ours(stack, x, upstream, gradient);

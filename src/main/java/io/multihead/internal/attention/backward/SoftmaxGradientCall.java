@@ -2,9 +2,9 @@ package io.multihead.internal.attention.backward;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
-import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.Operation;
+import io.multihead.internal.call.RowLoop;
 import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.Workspace;
@@ -45,8 +45,7 @@ public final class SoftmaxGradientCall extends Operation implements LoopBody {
 
     /** Runs all tasks. */
     public void run() {
-        long threads = parallelism();
-        rowsPerTask = Math.max(1, Math.ceilDiv(rows, threads == 1 ? 1 : threads * AttentionBlocking.TASKS_PER_THREAD));
+        rowsPerTask = RowLoop.rowsPerTask(rows, parallelism());
         run(this, Math.ceilDiv(rows, rowsPerTask));
     }
 

@@ -2,12 +2,12 @@ package io.multihead.internal.attention.forward;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
-import io.multihead.internal.attention.AttentionBlocking;
 import io.multihead.internal.attention.mask.BoundMask;
 import io.multihead.internal.attention.mask.MaskPart;
 import io.multihead.internal.attention.mask.ScoreIndex;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.Operation;
+import io.multihead.internal.call.RowLoop;
 import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.ScratchKey;
@@ -78,8 +78,7 @@ public final class SoftmaxCall extends Operation implements LoopBody {
     }
 
     private long divide(int threads) {
-        rowsPerTask =
-                Math.max(1, Math.ceilDiv(rows, threads == 1 ? 1 : (long) threads * AttentionBlocking.TASKS_PER_THREAD));
+        rowsPerTask = RowLoop.rowsPerTask(rows, threads);
         return Math.ceilDiv(rows, rowsPerTask);
     }
 
