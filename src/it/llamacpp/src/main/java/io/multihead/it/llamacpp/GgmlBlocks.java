@@ -1,0 +1,63 @@
+package io.multihead.it.llamacpp;
+
+import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.BlockType;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+
+/** Blocks as ggml reads and makes them. */
+final class GgmlBlocks {
+    /** Member {@code to_float} of {@code ggml_type_traits}: behind the name, three sizes and a flag. */
+    private static final long TO_FLOAT = 40;
+
+    private final Native library;
+
+    GgmlBlocks(Native library) {
+        this.library = library;
+    }
+
+    /** Returns the values of all elements, by {@code ggml_get_type_traits(type)->to_float}. */
+    float[] dequantise(BlockTensor blocks) {
+        MemorySegment traits = (MemorySegment) library.call("ggml_get_type_traits", Native.POINTER, id(blocks.type()));
+        MemorySegment toFloat = traits.reinterpret(64).get(Native.POINTER, TO_FLOAT);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment from = arena.allocate(blocks.bytes(), 64);
+            MemorySegment.copy(blocks.memory(), blocks.offset(), from, 0, blocks.bytes());
+            long elements = blocks.shape().elements();
+            MemorySegment to = arena.allocate(ValueLayout.JAVA_FLOAT, elements);
+            Native.invoke(
+                    Native.function(toFloat, null, Native.POINTER, Native.POINTER, Native.LONG), from, to, elements);
+            return to.toArray(ValueLayout.JAVA_FLOAT);
+        }
+    }
+
+    /** Returns the bytes of blocks, by {@code ggml_quantize_chunk} without importances. */
+    byte[] quantise(BlockType type, float[] weights, long rows) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment from = arena.allocateFrom(ValueLayout.JAVA_FLOAT, weights);
+            MemorySegment to = arena.allocate((long) weights.length / type.elements() * type.bytes(), 64);
+            library.call(
+                    "ggml_quantize_chunk",
+                    Native.LONG,
+                    id(type),
+                    from,
+                    to,
+                    0L,
+                    rows,
+                    weights.length / rows,
+                    MemorySegment.NULL);
+            return to.toArray(ValueLayout.JAVA_BYTE);
+        }
+    }
+
+    private static int id(BlockType type) {
+        return switch (type) {
+            case Q8_0 -> 8;
+            case Q4_0 -> 2;
+            case Q4_K -> 12;
+            case Q5_K -> 13;
+            case Q6_K -> 14;
+        };
+    }
+}

@@ -1,0 +1,100 @@
+package io.multihead.it.llamacpp;
+
+import io.multihead.format.Gguf;
+import io.multihead.text.Tokenizer;
+import io.multihead.text.TokenizerMetadata;
+import io.multihead.text.Tokenizers;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.SplittableRandom;
+
+/** Token ids of texts, by llama.cpp and by this library, from the same file. */
+final class TokenizerChecks {
+    private static final int TEXTS = 3000;
+    private static final List<String> PARTS = List.of(
+            "the",
+            " ",
+            "  ",
+            "tea",
+            "t",
+            "h",
+            "e",
+            "an",
+            "\u00e9",
+            "e\u0301",
+            "\ud83d\ude42",
+            "\n",
+            "\t",
+            ".",
+            ",",
+            "<s>",
+            "\u2581",
+            "Once upon a time",
+            "little",
+            "Lily",
+            "1",
+            "23",
+            "\u4e2d",
+            "\ufffd",
+            "A",
+            "Z");
+
+    private TokenizerChecks() {}
+
+    static void run(String name, Gguf file, LlamaCpp model) {
+        Tokenizer tokenizer = Tokenizers.of(new Metadata(file));
+        SplittableRandom random = new SplittableRandom(9);
+        for (int i = 0; i < TEXTS; i++) {
+            StringBuilder text = new StringBuilder();
+            for (int parts = random.nextInt(8); parts > 0; parts--) {
+                text.append(PARTS.get(random.nextInt(PARTS.size())));
+            }
+            int[] theirs = model.tokenize(text.toString(), false, false);
+            int[] ours = tokenizer.encode(text.toString());
+            ModelChecks.require(
+                    Arrays.equals(theirs, ours),
+                    "\"" + text + "\": " + Arrays.toString(ours) + "; llama.cpp has " + Arrays.toString(theirs));
+        }
+        System.out.println(name + ": " + TEXTS + " texts with llama.cpp's token ids");
+    }
+
+    /** What a tokenizer reads of a file. */
+    private record Metadata(Gguf file) implements TokenizerMetadata {
+        @Override
+        public boolean has(String key) {
+            return file.find(key).isPresent();
+        }
+
+        @Override
+        public Optional<String> findString(String key) {
+            return file.findString(key);
+        }
+
+        @Override
+        public OptionalLong findInteger(String key) {
+            return file.findInteger(key);
+        }
+
+        @Override
+        public Optional<Boolean> findBool(String key) {
+            return file.findBool(key);
+        }
+
+        @Override
+        public List<String> strings(String key) {
+            return file.strings(key);
+        }
+
+        @Override
+        public long[] integers(String key) {
+            return file.integers(key);
+        }
+
+        @Override
+        public float[] floats(String key) {
+            return file.floats(key);
+        }
+    }
+}
