@@ -27,7 +27,7 @@ final class AddedTokens {
      * What marks have in common. Some files call marks of a chat, such as Qwen's {@code <think>}, texts of anybody.
      */
     private static final Pattern MARK = Pattern.compile(
-            "<[|\uff5c].*[|\uff5c]>|</?(think|tool_call|tool_response|tools|mask|start_of_turn|end_of_turn)>|\\[/?INST\\]",
+            "<[|\uff5c].*[|\uff5c]>|</?(think|tool_call|tool_response|tools|mask|unused\\d+|start_of_turn|end_of_turn)>|\\[/?INST\\]",
             Pattern.DOTALL);
 
     private final List<Token> tokens = new ArrayList<>();

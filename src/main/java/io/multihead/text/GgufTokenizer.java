@@ -14,19 +14,6 @@ import java.util.Set;
 final class GgufTokenizer {
     private static final String PREFIX = "tokenizer.ggml.";
 
-    /** Tokens that end a turn, a message or a text in the models of the field, whatever a file says. */
-    private static final Set<String> STOPS = Set.of(
-            "<|eot_id|>",
-            "<|eom_id|>",
-            "<|im_end|>",
-            "<|end|>",
-            "<|return|>",
-            "<|call|>",
-            "<end_of_turn>",
-            "<|endoftext|>",
-            "<|end_of_text|>",
-            "<\uff5cend\u2581of\u2581sentence\uff5c>");
-
     private final TokenizerMetadata metadata;
 
     GgufTokenizer(TokenizerMetadata metadata) {
@@ -77,7 +64,7 @@ final class GgufTokenizer {
             tokens.forEach(token -> types.add(TokenType.NORMAL));
         }
         for (int id = 0; id < tokens.size(); id++) {
-            if (STOPS.contains(tokens.get(id))) {
+            if (StopTokens.isOne(tokens.get(id))) {
                 types.set(id, TokenType.CONTROL);
             }
         }
@@ -87,11 +74,7 @@ final class GgufTokenizer {
     private SpecialIds special(Vocabulary vocabulary, int begin, int end, int unknown, boolean addsBegin) {
         Set<Integer> stops = new LinkedHashSet<>(Arrays.asList(end, id("eot", -1), id("eom", -1)));
         stops.remove(SpecialIds.NONE);
-        for (int id = 0; id < vocabulary.size(); id++) {
-            if (STOPS.contains(vocabulary.token(id))) {
-                stops.add(id);
-            }
-        }
+        stops.addAll(StopTokens.of(vocabulary));
         AddedEnds added = AddedEnds.of(
                 metadata.findBool(PREFIX + "add_bos_token").orElse(addsBegin),
                 metadata.findBool(PREFIX + "add_eos_token").orElse(false));

@@ -26,7 +26,8 @@ final class ScoredPieces {
     private final BitSet beforeSpace = new BitSet();
     private final MergeTable merges;
 
-    ScoredPieces(Vocabulary vocabulary) {
+    /** Pieces that merge by their scores, or in the order of a list where there is one. */
+    ScoredPieces(Vocabulary vocabulary, @Nullable List<Merge> ordered) {
         tokens = vocabulary.size();
         ids = HashMap.newHashMap(tokens);
         for (int id = 0; id < tokens; id++) {
@@ -37,12 +38,17 @@ final class ScoredPieces {
         }
         ids.keySet().forEach(this::addCodePoints);
         Checks.index(tokens + parts.size() - 1L, MergeTable.MOST_SYMBOLS, "vocabulary size");
+        merges = ordered == null ? byScore(vocabulary) : Merge.table(ordered, ids);
+    }
+
+    private MergeTable byScore(Vocabulary vocabulary) {
         int[] itself = new int[tokens];
         for (int id = 0; id < tokens; id++) {
             itself[id] = id;
         }
-        merges = new MergeTable(vocabulary.ranks(), itself);
-        ids.forEach(this::addMerges);
+        MergeTable table = new MergeTable(vocabulary.ranks(), itself);
+        ids.forEach((piece, id) -> addMerges(table, piece, id));
+        return table;
     }
 
     private void addCodePoints(String piece) {
@@ -71,7 +77,7 @@ final class ScoredPieces {
         }
     }
 
-    private void addMerges(String piece, int id) {
+    private void addMerges(MergeTable table, String piece, int id) {
         if (piece.length() > LONGEST) {
             throw Checks.fail("token " + id, piece.length() + " characters", "expected at most " + LONGEST);
         }
@@ -79,7 +85,7 @@ final class ScoredPieces {
             int left = symbol(piece.substring(0, i));
             int right = left < 0 ? -1 : symbol(piece.substring(i));
             if (right >= 0) {
-                merges.put(left, right, id);
+                table.put(left, right, id);
             }
             i += Character.charCount(piece.codePointAt(i));
         }

@@ -4,6 +4,8 @@ import io.multihead.internal.base.Checks;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.BitSet;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Byte-pair encoding by the scores of SentencePiece (Kudo and Richardson 2018), as Llama 1 and 2, Mistral 7B, TinyLlama and Gemma have
@@ -23,7 +25,11 @@ public final class SentencePieceTokenizer extends PieceTokenizer {
         /** Before the text, if no added token begins it. */
         FIRST,
         /** Before the text, and before what follows an added token. */
-        ALWAYS
+        ALWAYS,
+        /** As {@link #FIRST}, unless the text begins with a space. */
+        FIRST_WITHOUT,
+        /** As {@link #ALWAYS}, unless the text begins with a space. */
+        ALWAYS_WITHOUT
     }
 
     private static final char SPACE = '\u2581';
@@ -33,11 +39,17 @@ public final class SentencePieceTokenizer extends PieceTokenizer {
     /** By byte: the token's id; empty where the vocabulary has no byte tokens. */
     private final int[] byteIds;
 
-    private SentencePieceTokenizer(
-            Vocabulary vocabulary, SpecialIds special, SpacePrefix prefix, AddedTokens inText, AddedTokens inSpecial) {
+    /** A tokenizer whose pieces merge in the order of a list, or by their scores where there is none. */
+    SentencePieceTokenizer(
+            Vocabulary vocabulary,
+            @Nullable List<Merge> merges,
+            SpecialIds special,
+            SpacePrefix prefix,
+            AddedTokens inText,
+            AddedTokens inSpecial) {
         super(vocabulary, bytes(vocabulary), special, inText, inSpecial);
         this.prefix = prefix;
-        pieces = new ScoredPieces(vocabulary);
+        pieces = new ScoredPieces(vocabulary, merges);
         byteIds = byteIds(vocabulary);
         if (byteIds.length == 0 && special.unknown() == SpecialIds.NONE) {
             throw Checks.fail("vocabulary", "neither byte tokens nor an unknown token", "expected one of both");
@@ -60,7 +72,12 @@ public final class SentencePieceTokenizer extends PieceTokenizer {
             throw Checks.fail("vocabulary", "no scores", "expected one per token");
         }
         return new SentencePieceTokenizer(
-                vocabulary, special, prefix, AddedTokens.inText(vocabulary), AddedTokens.inSpecialText(vocabulary));
+                vocabulary,
+                null,
+                special,
+                prefix,
+                AddedTokens.inText(vocabulary),
+                AddedTokens.inSpecialText(vocabulary));
     }
 
     @Override
@@ -75,7 +92,7 @@ public final class SentencePieceTokenizer extends PieceTokenizer {
             text[i] = text[i] == ' ' ? SPACE : text[i];
         }
         int start = from;
-        if (prefix == SpacePrefix.ALWAYS || prefix == SpacePrefix.FIRST && from == EncodeBuffer.START) {
+        if (isPrefixed(text, from)) {
             text[--start] = SPACE;
         }
         for (int i = start + 1; i < end; i++) {
@@ -86,6 +103,17 @@ public final class SentencePieceTokenizer extends PieceTokenizer {
             }
         }
         encodeWord(buffer, start, end);
+    }
+
+    private boolean isPrefixed(char[] text, int from) {
+        boolean first = from == EncodeBuffer.START;
+        return switch (prefix) {
+            case NONE -> false;
+            case FIRST -> first;
+            case ALWAYS -> true;
+            case FIRST_WITHOUT -> first && text[from] != SPACE;
+            case ALWAYS_WITHOUT -> text[from] != SPACE;
+        };
     }
 
     @Override

@@ -1,7 +1,9 @@
 package io.multihead.text;
 
 import io.multihead.internal.base.Checks;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Supplier;
 
 /**
@@ -10,26 +12,50 @@ import java.util.function.Supplier;
  */
 public enum WordPattern {
     /** GPT-2. */
-    GPT_2(() -> new Gpt2Words(false), "gpt-2"),
+    GPT_2(
+            () -> new Gpt2Words(false),
+            "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+",
+            "gpt-2"),
     /** SmolLM and SmolLM2: as GPT-2, with each digit alone. */
-    SMOLLM(() -> new Gpt2Words(true), "smollm"),
+    SMOLLM(() -> new Gpt2Words(true), "", "smollm"),
     /** Llama 3: letters with one character before them, up to three digits. */
-    LLAMA_BPE(() -> new Llama3Words(3), "llama-bpe", "llama3", "llama-v3"),
+    LLAMA_BPE(() -> new Llama3Words(3), llama("\\p{N}{1,3}"), "llama-bpe", "llama3", "llama-v3"),
     /** Qwen 2, 2.5 and 3: as Llama 3, with each digit alone. */
-    QWEN_2(() -> new Llama3Words(1), "qwen2", "deepseek-r1-qwen"),
+    QWEN_2(() -> new Llama3Words(1), llama("\\p{N}"), "qwen2", "deepseek-r1-qwen"),
     /** DeepSeek LLM. */
-    DEEPSEEK_LLM(DeepSeekWords::new, "deepseek-llm"),
+    DEEPSEEK_LLM(DeepSeekWords::new, "", "deepseek-llm"),
     /** Mistral's Tekken: words end before upper case letters, each digit alone. */
-    TEKKEN(() -> new CasedWords(false, 1), "tekken"),
+    TEKKEN(() -> new CasedWords(false, 1), cased("", "\\p{N}"), "tekken"),
     /** GPT-4o and Llama 4: as Tekken, with contractions and up to three digits. */
-    GPT_4O(() -> new CasedWords(true, 3), "gpt-4o", "llama4");
+    GPT_4O(() -> new CasedWords(true, 3), cased("(?i:'s|'t|'re|'ve|'m|'ll|'d)?", "\\p{N}{1,3}"), "gpt-4o", "llama4");
 
     private final Supplier<WordRule> rule;
+    private final String expression;
     private final List<String> names;
 
-    WordPattern(Supplier<WordRule> rule, String... names) {
+    WordPattern(Supplier<WordRule> rule, String expression, String... names) {
         this.rule = rule;
+        this.expression = expression;
         this.names = List.of(names);
+    }
+
+    private static String llama(String numbers) {
+        return "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" + numbers
+                + "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+    }
+
+    private static String cased(String contraction, String numbers) {
+        String prefix = "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]";
+        String lower = "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]";
+        return prefix + "*" + lower + "+" + contraction + "|" + prefix + "+" + lower + "*" + contraction + "|" + numbers
+                + "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+    }
+
+    /** Returns the pattern of a regular expression in {@code tokenizer.json}, if there is one. */
+    static Optional<WordPattern> ofExpression(String expression) {
+        return Arrays.stream(values())
+                .filter(pattern -> !pattern.expression.isEmpty() && pattern.expression.equals(expression))
+                .findFirst();
     }
 
     /**

@@ -1,0 +1,139 @@
+package io.multihead.text;
+
+import io.multihead.internal.base.JsonObject;
+import io.multihead.text.SentencePieceTokenizer.SpacePrefix;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/** The normaliser and pre-tokenizer of a {@code tokenizer.json}; what no model of the families has is an error that names it. */
+final class JsonParts {
+    private static final String SPACE = "\u2581";
+
+    private JsonParts() {}
+
+    static void requireType(JsonObject object, String type) {
+        if (!object.text("type").equals(type)) {
+            throw object.fail("type", type);
+        }
+    }
+
+    /** Returns the parts of a component, which is a sequence of them or one itself; none where it is absent. */
+    static List<JsonObject> list(JsonObject file, String member, String parts) {
+        if (!file.has(member)) {
+            return List.of();
+        }
+        JsonObject component = file.object(member);
+        if (!"Sequence".equals(component.find("type"))) {
+            return List.of(component);
+        }
+        List<JsonObject> list = new ArrayList<>();
+        for (Object part : component.array(parts)) {
+            list.add(JsonObject.of(component.name() + "." + parts, part));
+        }
+        return list;
+    }
+
+    /** Returns whether text is composed (NFC) first, which is all that happens to it. */
+    static boolean composes(JsonObject file) {
+        List<JsonObject> parts = list(file, "normalizer", "normalizers");
+        for (JsonObject part : parts) {
+            requireType(part, "NFC");
+        }
+        return !parts.isEmpty();
+    }
+
+    /** Returns how a byte-level file divides text. */
+    static WordPattern words(JsonObject file) {
+        List<JsonObject> parts = list(file, "pre_tokenizer", "pretokenizers");
+        JsonObject bytes = parts.getLast();
+        requireType(bytes, "ByteLevel");
+        bytes.require("add_prefix_space", false);
+        boolean gpt2 = bytes.flag("use_regex", true);
+        if (parts.size() == 1) {
+            if (!gpt2) {
+                throw bytes.fail("use_regex", "true where nothing else divides the text");
+            }
+            return WordPattern.GPT_2;
+        }
+        JsonObject first = parts.getFirst();
+        if (parts.size() == 2
+                && gpt2
+                && first.text("type").equals("Digits")
+                && first.flag("individual_digits", false)) {
+            return WordPattern.SMOLLM;
+        }
+        if (parts.size() != 2 || gpt2 || !first.text("type").equals("Split")) {
+            throw first.fail("type", "a regular expression that one of the families has, and then bytes alone");
+        }
+        return split(first);
+    }
+
+    private static WordPattern split(JsonObject split) {
+        split.require("invert", false);
+        split.require("behavior", "Isolated");
+        JsonObject pattern = split.object("pattern");
+        Optional<WordPattern> words = WordPattern.ofExpression(pattern.text("Regex"));
+        return words.orElseThrow(() -> pattern.fail("Regex", "the expression of a family in WordPattern"));
+    }
+
+    /** Returns where a file of code points puts a space before text. */
+    static SpacePrefix spaces(JsonObject file) {
+        boolean replaced = false;
+        boolean prefixed = false;
+        for (JsonObject part : list(file, "normalizer", "normalizers")) {
+            switch (part.text("type")) {
+                case "Replace" -> {
+                    part.object("pattern").require("String", " ");
+                    requireSpace(part, "content");
+                    replaced = true;
+                }
+                case "Prepend" -> {
+                    requireSpace(part, "prepend");
+                    prefixed = true;
+                }
+                default -> throw part.fail("type", "Replace or Prepend");
+            }
+        }
+        SpacePrefix prefix = prefixed ? SpacePrefix.ALWAYS : SpacePrefix.NONE;
+        for (JsonObject part : list(file, "pre_tokenizer", "pretokenizers")) {
+            if (part.text("type").equals("Metaspace") && !replaced) {
+                prefix = metaspace(part);
+                replaced = true;
+            } else if (!replaced || !isWithoutEffect(part)) {
+                throw part.fail("type", "Metaspace that does not split, or nothing");
+            }
+        }
+        if (!replaced) {
+            throw file.fail("normalizer", "spaces to become U+2581, or tokens of bytes (ByteLevel)");
+        }
+        return prefix;
+    }
+
+    private static void requireSpace(JsonObject part, String member) {
+        if (!part.text(member).equals(SPACE)) {
+            throw part.fail(member, "U+2581");
+        }
+    }
+
+    /** A division at spaces, of which there are none: Gemma has it. */
+    private static boolean isWithoutEffect(JsonObject part) {
+        return part.text("type").equals("Split")
+                && part.has("pattern")
+                && " ".equals(part.object("pattern").get("String"));
+    }
+
+    private static SpacePrefix metaspace(JsonObject part) {
+        requireSpace(part, "replacement");
+        if (part.flag("split", true)) {
+            throw part.fail("split", "false");
+        }
+        String scheme = part.find("prepend_scheme");
+        return switch (scheme == null ? "always" : scheme) {
+            case "always" -> SpacePrefix.ALWAYS_WITHOUT;
+            case "first" -> SpacePrefix.FIRST_WITHOUT;
+            case "never" -> SpacePrefix.NONE;
+            default -> throw part.fail("prepend_scheme", "always, first or never");
+        };
+    }
+}

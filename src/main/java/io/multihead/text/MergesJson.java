@@ -1,0 +1,156 @@
+package io.multihead.text;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Json;
+import io.multihead.internal.base.JsonObject;
+import io.multihead.text.SentencePieceTokenizer.SpacePrefix;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads a {@code tokenizer.json} whose model is BPE: over bytes, as GPT-2, Llama 3 and Qwen have it, or over code points with bytes for what
+ * has no token, as Llama 2 and Gemma have it. Anything else in a file is an error that names it. Truncation, padding and the decoder are
+ * not read.
+ */
+final class MergesJson {
+    private final JsonObject file;
+    private final JsonObject model;
+    private final Vocabulary vocabulary;
+    private final List<AddedTokens.Token> added = new ArrayList<>();
+    private final boolean overBytes;
+
+    private MergesJson(JsonObject file) {
+        this.file = file;
+        model = file.object("model");
+        JsonParts.requireType(model, "BPE");
+        model.require("dropout", null);
+        requireEmpty("continuing_subword_prefix");
+        requireEmpty("end_of_word_suffix");
+        overBytes = JsonParts.list(file, "pre_tokenizer", "pretokenizers").stream()
+                .anyMatch(part -> "ByteLevel".equals(part.find("type")));
+        vocabulary = vocabulary();
+    }
+
+    /** Reads a tokenizer; {@code config} is its {@code tokenizer_config.json}. */
+    static Tokenizer parse(byte[] utf8, @Nullable JsonObject config, Set<Integer> stops) {
+        MergesJson json = new MergesJson(new JsonObject("tokenizer", Json.object("tokenizer", utf8)));
+        SpecialIds special = JsonSpecialIds.read(json.file, config, json.vocabulary, stops);
+        return json.overBytes ? json.bytePairs(special) : json.sentencePiece(special);
+    }
+
+    private void requireEmpty(String member) {
+        String text = model.find(member);
+        if (text != null && !text.isEmpty()) {
+            throw model.fail(member, "none");
+        }
+    }
+
+    private Vocabulary vocabulary() {
+        JsonObject tokens = model.object("vocab");
+        List<?> addedTokens = file.has("added_tokens") ? file.array("added_tokens") : List.of();
+        // a few ids without a token occur in files; ids far beyond would cost memory that the file does not
+        int most = (int) Math.min(2L * (tokens.names().size() + addedTokens.size()), MergeTable.MOST_SYMBOLS);
+        String[] texts = new String[most + 1];
+        TokenType[] types = new TokenType[texts.length];
+        String unknown = model.find("unk_token");
+        int size = 0;
+        for (Object name : tokens.names()) {
+            String token = (String) name;
+            int id = tokens.integer(token, 0, most);
+            place(texts, token, id);
+            types[id] = token.equals(unknown) ? TokenType.UNKNOWN : isByte(token) ? TokenType.BYTE : TokenType.NORMAL;
+            size = Math.max(size, id + 1);
+        }
+        for (Object element : addedTokens) {
+            size = Math.max(size, addToken(JsonObject.of("tokenizer.added_tokens", element), texts, types));
+        }
+        List<String> known = new ArrayList<>();
+        List<TokenType> kinds = new ArrayList<>();
+        for (int id = 0; id < size; id++) {
+            known.add(Objects.requireNonNullElse(texts[id], ""));
+            kinds.add(Objects.requireNonNullElse(types[id], TokenType.UNUSED));
+        }
+        return Vocabulary.of(known, kinds);
+    }
+
+    private boolean isByte(String token) {
+        return !overBytes && model.flag("byte_fallback", false) && token.matches("<0x[0-9A-F]{2}>");
+    }
+
+    private static void place(@Nullable String[] texts, String token, int id) {
+        if (texts[id] != null && !Objects.equals(texts[id], token)) {
+            throw Checks.fail(
+                    "token \"" + token + "\"", "id " + id, "expected another than that of \"" + texts[id] + "\"");
+        }
+        texts[id] = token;
+    }
+
+    /** Reads an added token and returns one more than its id. */
+    private int addToken(JsonObject token, @Nullable String[] texts, @Nullable TokenType[] types) {
+        String content = token.text("content");
+        int id = token.integer("id", 0, texts.length - 1);
+        place(texts, content, id);
+        boolean ascii = content.chars().allMatch(c -> c < 0x80);
+        if (token.flag("normalized", false) && file.has("normalizer") && !(overBytes && ascii)) {
+            throw token.fail("normalized", "false beside a normalizer");
+        }
+        if (types[id] != TokenType.UNKNOWN) {
+            types[id] = token.flag("special", false) ? TokenType.CONTROL : TokenType.USER_DEFINED;
+        }
+        added.add(new AddedTokens.Token(
+                content,
+                id,
+                token.flag("single_word", false),
+                token.flag("lstrip", false),
+                token.flag("rstrip", false)));
+        return id + 1;
+    }
+
+    private AddedTokens inText() {
+        return new AddedTokens(added.stream()
+                .filter(token -> vocabulary.type(token.id()) == TokenType.USER_DEFINED)
+                .filter(token -> !AddedTokens.isMark(token.text()))
+                .toList());
+    }
+
+    private Tokenizer bytePairs(SpecialIds special) {
+        model.require("byte_fallback", false);
+        BytePairTokenizer.Rules rules = new BytePairTokenizer.Rules(
+                JsonParts.words(file), model.flag("ignore_merges", false), JsonParts.composes(file));
+        return new BytePairTokenizer(vocabulary, merges(), rules, special, inText(), new AddedTokens(added));
+    }
+
+    private Tokenizer sentencePiece(SpecialIds special) {
+        model.require("ignore_merges", false);
+        boolean bytes = model.flag("byte_fallback", false);
+        if (!bytes && !model.flag("fuse_unk", false)) {
+            throw model.fail("fuse_unk", "true, or byte_fallback");
+        }
+        SpacePrefix prefix = JsonParts.spaces(file);
+        return new SentencePieceTokenizer(vocabulary, merges(), special, prefix, inText(), new AddedTokens(added));
+    }
+
+    private List<Merge> merges() {
+        List<?> elements = model.array("merges");
+        List<Merge> merges = new ArrayList<>(elements.size());
+        Map<String, String> shared = new HashMap<>();
+        for (Object element : elements) {
+            if (element instanceof String text) {
+                merges.add(Merge.of(text));
+            } else if (element instanceof List<?> pair
+                    && pair.size() == 2
+                    && pair.get(0) instanceof String left
+                    && pair.get(1) instanceof String right) {
+                merges.add(new Merge(shared.computeIfAbsent(left, key -> key), right));
+            } else {
+                throw Checks.fail("tokenizer.model.merges", String.valueOf(element), "expected two tokens");
+            }
+        }
+        return merges;
+    }
+}

@@ -1,0 +1,230 @@
+package io.multihead.text;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.text.SpecialIds.AddedEnds;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Files of tokenizers: what they say, and errors that name what they should not. */
+class TokenizersTest {
+    private static final int AB = 256;
+    private static final int END = 257;
+    private static final int STRIPPED = 258;
+    private static final int WORD = 259;
+
+    /** All bytes, whose ids are their values, one merge, and tokens of every kind. */
+    private static final String BYTES = """
+            {"normalizer": {"type": "NFC"},
+             "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+               {"type": "Split", "pattern": {"Regex": "%s"}, "behavior": "Isolated", "invert": false},
+               {"type": "ByteLevel", "add_prefix_space": false, "use_regex": false}]},
+             "post_processor": {"type": "Sequence", "processors": [{"type": "ByteLevel"}, {"type": "TemplateProcessing",
+               "single": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "<|end|>", "type_id": 0}}],
+               "special_tokens": {"<|end|>": {"id": "<|end|>", "ids": [257], "tokens": ["<|end|>"]}}}]},
+             "added_tokens": [
+               {"id": 257, "content": "<|end|>", "special": true, "normalized": false},
+               {"id": 258, "content": "[s]", "special": false, "lstrip": true, "rstrip": true},
+               {"id": 259, "content": "word", "special": false, "single_word": true}],
+             "model": {"type": "BPE", "dropout": null, "byte_fallback": false, "ignore_merges": false,
+               "vocab": {%s, "ab": 256}, "merges": [["a", "b"]]}}
+            """.formatted(
+                    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*"
+                            + "|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+",
+                    IntStream.range(0, 256)
+                            .mapToObj(value -> "\"" + quoted(ByteAlphabet.character(value)) + "\": " + value)
+                            .collect(Collectors.joining(", ")));
+
+    private static final String PIECES = """
+            {"normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "\u2581"},
+               {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}]},
+             "pre_tokenizer": null,
+             "added_tokens": [{"id": 0, "content": "<unk>", "special": true}, {"id": 1, "content": "<s>", "special": true}],
+             "model": {"type": "BPE", "unk_token": "<unk>", "fuse_unk": true, "byte_fallback": false,
+               "vocab": {"<unk>": 0, "<s>": 1, "\u2581": 2, "a": 3, "b": 4, "\u2581a": 5, "ab": 6},
+               "merges": ["a b", "\u2581 a"]}}
+            """;
+
+    @TempDir
+    Path folder;
+
+    private static String quoted(char c) {
+        return c == '"' || c == '\\' ? "\\" + c : String.valueOf(c);
+    }
+
+    private static Tokenizer read(String json) {
+        return Tokenizers.ofTokenizerJson(json.getBytes(StandardCharsets.UTF_8));
+    }
+
+    @Test
+    void bytesMergeInTheOrderOfTheFile() {
+        Tokenizer tokenizer = read(BYTES);
+        assertEquals(260, tokenizer.vocabularySize());
+        assertArrayEquals(new int[] {AB, ' ', AB}, tokenizer.encode("ab ab"));
+        assertArrayEquals(new int[] {AB, END}, tokenizer.withEnds(tokenizer.encode("ab")));
+        assertArrayEquals(new int[] {0xc3, 0xa9}, tokenizer.encode("e\u0301"), "composed first");
+        assertArrayEquals(
+                tokenizer.encode("ab"),
+                read(BYTES.replace("[\"a\", \"b\"]", "\"a b\"")).encode("ab"));
+        assertEquals(AddedEnds.END, tokenizer.specialIds().added());
+        assertEquals(Set.of(END), tokenizer.specialIds().stops());
+    }
+
+    @Test
+    void addedTokensTakeWhatTheirFlagsSay() {
+        Tokenizer tokenizer = read(BYTES);
+        assertArrayEquals(new int[] {'a', STRIPPED, 'b'}, tokenizer.encode("a \n[s]\t b"));
+        assertArrayEquals(new int[] {'-', WORD, '-'}, tokenizer.encode("-word-"));
+        assertArrayEquals(new int[] {'w', 'o', 'r', 'd', 's'}, tokenizer.encode("words"));
+        assertArrayEquals(new int[] {'_', 'w', 'o', 'r', 'd'}, tokenizer.encode("_word"));
+        assertArrayEquals(new int[] {AB, END}, tokenizer.encodeSpecial("ab<|end|>"));
+        assertEquals("ab<|end|>", tokenizer.decode(tokenizer.encode("ab<|end|>")));
+    }
+
+    @Test
+    void piecesMergeInTheOrderOfTheFile() {
+        Tokenizer tokenizer = read(PIECES);
+        assertArrayEquals(new int[] {2, 6}, tokenizer.encode("ab"), "not the space and a, which merge later");
+        assertArrayEquals(new int[] {5, 0, 5}, tokenizer.encode("axy\u4e2d a"), "one unknown token for a run");
+        assertArrayEquals(new int[] {5, 1, 5}, tokenizer.encodeSpecial("a<s>a"));
+        assertEquals("ab ab", tokenizer.decode(tokenizer.encode("ab ab")));
+        assertArrayEquals(new int[] {2, 5}, tokenizer.encode(" a"));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"always,5,5", "first,5,3", "never,3,3"})
+    void metaspacePutsASpaceWhereThereIsNone(String scheme, int first, int second) {
+        String metaspace = PIECES.replaceAll("(?s)\\{\"normalizer.*?\"pre_tokenizer\": null", """
+                {"pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "split": false, "prepend_scheme": "%s"}""".formatted(scheme));
+        Tokenizer tokenizer = read(metaspace);
+        assertArrayEquals(new int[] {first, 1, second}, tokenizer.encodeSpecial("a<s>a"));
+        assertArrayEquals(new int[] {5}, tokenizer.encode(" a"));
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "\"BPE\"|\"Unigram\"|tokenizer.model.type: Unigram; expected BPE",
+                "\"dropout\": null|\"dropout\": 0.1|tokenizer.model.dropout: 0.1; expected null",
+                "\"NFC\"|\"NFKC\"|tokenizer.normalizer.type: NFKC; expected NFC",
+                "\"Isolated\"|\"Removed\"|tokenizer.pre_tokenizer.pretokenizers.behavior: Removed; expected Isolated",
+                "+(?!|*(?!|tokenizer.pre_tokenizer.pretokenizers.pattern.Regex: ",
+                "\"add_prefix_space\": false|\"add_prefix_space\": true|tokenizer.pre_tokenizer.pretokenizers.add_prefix_space: true; expected false",
+                "[257]|[258]|tokenizer.post_processor.processors.special_tokens.<|end|>.ids: [258]; expected [257], the vocabulary's id of <|end|>",
+                "{\"type\": \"ByteLevel\"}|{\"type\": \"RobertaProcessing\"}|tokenizer.post_processor.processors.type: RobertaProcessing; expected ByteLevel or TemplateProcessing",
+                "\"ab\": 256|\"ab\": 255|token \"ab\": id 255; expected another than that of ",
+                "\"ab\": 256|\"ab\": 100000|tokenizer.model.vocab.ab: 100000; expected an integer from 0 to 520",
+                "\"ab\": 256|\"cd\": 256|merges[0]: \"ab\"; expected tokens of the vocabulary",
+                "[\"a\", \"b\"]|[\"a\"]|tokenizer.model.merges: [a]; expected two tokens",
+            })
+    void whatNoFamilyHasIsNamed(String part, String other, String message) {
+        String json = BYTES.replace(part, other);
+        assertTrue(!json.equals(BYTES), part);
+        String actual =
+                assertThrows(IllegalArgumentException.class, () -> read(json)).getMessage();
+        assertTrue(actual.startsWith(message), actual);
+    }
+
+    @Test
+    void idsWithoutATokenAddNothing() {
+        Tokenizer tokenizer = read(BYTES.replace("259", "300"));
+        assertEquals(301, tokenizer.vocabularySize());
+        assertEquals(TokenType.UNUSED, tokenizer.type(280));
+        assertEquals("ab", tokenizer.decode(AB, 280));
+    }
+
+    @Test
+    void aFolderNamesItsSpecialTokens() throws IOException {
+        Files.writeString(folder.resolve("tokenizer.json"), PIECES);
+        Files.writeString(folder.resolve("tokenizer_config.json"), """
+                {"bos_token": {"content": "<s>"}, "eos_token": "b", "pad_token": null, "add_bos_token": true}""");
+        Files.writeString(folder.resolve("generation_config.json"), "{\"eos_token_id\": [4, 6]}");
+        SpecialIds special = Tokenizers.load(folder).specialIds();
+        assertEquals(new SpecialIds(1, 4, 0, SpecialIds.NONE, Set.of(4, 6), AddedEnds.BEGIN), special);
+        Files.writeString(folder.resolve("tokenizer_config.json"), "{\"eos_token\": \"</s>\"}");
+        String message = assertThrows(IllegalArgumentException.class, () -> Tokenizers.load(folder))
+                .getMessage();
+        assertTrue(
+                message.endsWith("tokenizer_config.json.eos_token: \"</s>\"; expected a token of the vocabulary"),
+                message);
+    }
+
+    @Test
+    void metadataThatAreMissingAreNamed() {
+        Map<String, Object> keys = new HashMap<>();
+        assertEquals("tokenizer.ggml.model: missing; expected it in the file's metadata", message(keys));
+        keys.put("tokenizer.ggml.model", "t5");
+        assertEquals("tokenizer.ggml.model: \"t5\"; expected llama or gpt2", message(keys));
+        keys.put("tokenizer.ggml.model", "llama");
+        assertEquals("tokenizer.ggml.scores: missing; expected it in the file's metadata", message(keys));
+        keys.put("tokenizer.ggml.scores", new float[] {0, 0, 0});
+        assertEquals("tokenizer.ggml.tokens: missing; expected it in the file's metadata", message(keys));
+        keys.put("tokenizer.ggml.tokens", List.of("<unk>", "<s>", "</s>"));
+        assertEquals(3, Tokenizers.of(new Keys(keys)).vocabularySize());
+        keys.put("tokenizer.ggml.token_type", new long[] {7, 3, 3});
+        assertEquals("token type less 1: 6; expected 0 to 5", message(keys));
+        keys.put("tokenizer.ggml.token_type", new long[] {2, 3, 3});
+        keys.put("tokenizer.ggml.bos_token_id", 11L);
+        assertEquals("begin: 11; expected 0 to 2", message(keys));
+    }
+
+    private static String message(Map<String, Object> keys) {
+        return assertThrows(IllegalArgumentException.class, () -> Tokenizers.of(new Keys(keys)))
+                .getMessage();
+    }
+
+    private record Keys(Map<String, Object> values) implements TokenizerMetadata {
+        @Override
+        public boolean has(String key) {
+            return values.containsKey(key);
+        }
+
+        @Override
+        public Optional<String> findString(String key) {
+            return Optional.ofNullable((String) values.get(key));
+        }
+
+        @Override
+        public OptionalLong findInteger(String key) {
+            return has(key) ? OptionalLong.of((Long) values.get(key)) : OptionalLong.empty();
+        }
+
+        @Override
+        public Optional<Boolean> findBool(String key) {
+            return Optional.ofNullable((Boolean) values.get(key));
+        }
+
+        @Override
+        public List<String> strings(String key) {
+            return ((List<?>) values.get(key)).stream().map(String.class::cast).toList();
+        }
+
+        @Override
+        public long[] integers(String key) {
+            return (long[]) values.get(key);
+        }
+
+        @Override
+        public float[] floats(String key) {
+            return (float[]) values.get(key);
+        }
+    }
+}
