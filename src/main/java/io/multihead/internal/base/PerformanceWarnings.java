@@ -15,6 +15,9 @@ public enum PerformanceWarnings {
             "the JVM runs without its optimising compiler, so that every vector is an object: expect a hundredth of the speed"),
     /** Fused multiply-add by decimal arithmetic. */
     NO_FMA("the JVM has no fused multiply-add instruction: expect a thousandth of the speed"),
+    /** A warm-up that does not end. */
+    SLOW_VECTORS("operations on vectors are still slow after thousands of trials, so that loops without vectors run:"
+            + " expect a tenth of the speed until they are compiled"),
     /** A method call per score. */
     CUSTOM_MODIFIER("a score modifier is called for every single score: masks, caps and linear biases are much faster");
 

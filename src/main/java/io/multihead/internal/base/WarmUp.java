@@ -1,11 +1,13 @@
 package io.multihead.internal.base;
 
+import java.util.function.DoubleSupplier;
 import java.util.function.LongSupplier;
 
 /**
  * Whether C2 has compiled some kernels, by the time that a trial of them takes. Until then each operation on a vector is a call that
- * allocates, and calls use an equivalent without vectors. Both have the same bits, so no result depends on the time. In a JVM without C2 the
- * warm-up never ends.
+ * allocates, and calls use an equivalent without vectors. Both have the same bits, so no result depends on the time. The limit is a time per
+ * operation, or on a slow or emulated machine a multiple of what an operation on scalars takes there. In a JVM without C2 the warm-up never
+ * ends; after {@link #MOST_TRIALS} trials it is reported ({@link PerformanceWarnings#SLOW_VECTORS}).
  *
  * <p>Any thread may use it. Fields are plain on purpose: a thread that reads an old value only uses the slower kernel once more, or
  * makes one more trial.
@@ -47,9 +49,24 @@ public final class WarmUp {
     /** An operation on a vector takes 0.2 to 1 ns when it is compiled, and 15 or more with an object for its result. */
     private static final long OPERATION_NANOS = 4;
 
+    /**
+     * What an operation on a vector may take, in operations on scalars ({@link ScalarSpeed}, 1.9 ns on Zen 4, so that the limit above is the
+     * larger one): with an object for its result it takes eight or more.
+     */
+    private static final double SCALAR_OPERATIONS = 2;
+
+    /** Trials between measurements of scalars: where warm-ups end after some hundred, few measure at all. */
+    private static final int MEASURED_TRIALS = 250;
+
+    /** Trials after which a warm-up that has not ended is reported: 20 seconds and more of calls, ten times as many as usual. */
+    static final int MOST_TRIALS = 4000;
+
     private final Trial trial;
-    private final long fastNanos;
     private final LongSupplier clock;
+    private final DoubleSupplier scalarNanos;
+    private final Runnable warning;
+    private double operationNanos = OPERATION_NANOS;
+    private int trials;
     private boolean isOver;
     /** The wait after the last trial, in steps. */
     private int steps;
@@ -58,13 +75,14 @@ public final class WarmUp {
 
     /** Begins a warm-up. */
     public WarmUp(Trial trial) {
-        this(trial, System::nanoTime);
+        this(trial, System::nanoTime, ScalarSpeed::nanos, PerformanceWarnings.SLOW_VECTORS::warnOnce);
     }
 
-    WarmUp(Trial trial, LongSupplier clock) {
+    WarmUp(Trial trial, LongSupplier clock, DoubleSupplier scalarNanos, Runnable warning) {
         this.trial = trial;
         this.clock = clock;
-        fastNanos = TRIAL_NANOS + OPERATION_NANOS * trial.operations();
+        this.scalarNanos = scalarNanos;
+        this.warning = warning;
         next = clock.getAsLong();
     }
 
@@ -80,11 +98,20 @@ public final class WarmUp {
         steps = Math.min(steps + 1, MOST_STEPS);
         next = now + steps * STEP_NANOS;
         trial.run(1, 1);
+        // on a slow machine the time without operations, for which the limit has 500 ns, takes longer too
+        double fastNanos = (TRIAL_NANOS / (double) OPERATION_NANOS + trial.operations()) * operationNanos;
         if (clock.getAsLong() - now < fastNanos) {
             isOver = true;
             return true;
         }
         trial.run(0, EMPTY_CALLS);
+        trials++;
+        if (trials % MEASURED_TRIALS == 0) {
+            operationNanos = Math.max(OPERATION_NANOS, SCALAR_OPERATIONS * scalarNanos.getAsDouble());
+        }
+        if (trials == MOST_TRIALS) {
+            warning.run();
+        }
         return false;
     }
 }

@@ -14,6 +14,8 @@ class WarmUpTest {
     private long cost = 20_000;
     private int trials;
     private int emptyCalls;
+    private double scalarNanos = 1.9;
+    private int warnings;
 
     private final WarmUp warmUp = new WarmUp(
             new WarmUp.Trial() {
@@ -29,7 +31,9 @@ class WarmUpTest {
                     now += lengthFactor * calls * cost;
                 }
             },
-            () -> now);
+            () -> now,
+            () -> scalarNanos,
+            () -> warnings++);
 
     @Test
     void trialsBecomeRarer() {
@@ -73,5 +77,40 @@ class WarmUpTest {
     @Test
     void slowTrialsNeverEndIt() {
         assertTrue(trialsIn(100_000) > 19_000);
+    }
+
+    @Test
+    void aWarmUpThatDoesNotEndIsReportedOnce() {
+        trialsIn(19_000);
+        assertEquals(0, warnings);
+        trialsIn(100_000);
+        assertEquals(1, warnings);
+    }
+
+    /** Ten times as slow, 15 us for the 1.5 of other machines, are the same share of what scalars take. */
+    @Test
+    void theLimitFollowsTheSpeedOfScalars() {
+        cost = 14_000;
+        scalarNanos = 1.9;
+        trialsIn(3_000); // some hundred trials, and so a measurement
+        scalarNanos = 19;
+        long start = now;
+        while (!warmUp.isOver()) {
+            now += MILLI;
+            assertTrue(now - start < 3_000 * MILLI);
+        }
+        assertEquals(0, warnings);
+    }
+
+    /** The time of an interpreted loop is not taken: the first measurement compiles it. */
+    @Test
+    void speedOfScalarsIsUnknownAtFirstAndThenThatOfThisMachine() {
+        ScalarSpeed.nanos();
+        double first = ScalarSpeed.nanos();
+        for (int i = 0; i < 50; i++) {
+            double next = ScalarSpeed.nanos();
+            assertTrue(next > 0 && next <= first, next + " after " + first);
+            first = next;
+        }
     }
 }
