@@ -21,7 +21,6 @@ import io.multihead.internal.layout.Panels;
 import io.multihead.internal.layout.Scratch;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -33,8 +32,6 @@ import org.jspecify.annotations.Nullable;
  */
 public final class MacroKernel {
     private static final float[] NONE = {};
-    /** Scales of panels that have none. */
-    private static final float[] ONES = ones();
 
     /** Rows of C that are computed beside it before they are added to it: at most 12 KiB, so that they stay in L1. */
     private static final int SUM_ROWS = 16 * MR;
@@ -64,12 +61,6 @@ public final class MacroKernel {
     public MacroKernel(Scratch memory) {
         this.memory = memory;
         scalarTile = new ScalarTile(memory);
-    }
-
-    private static float[] ones() {
-        float[] ones = new float[MicroKernel.MAX_DEPTH];
-        Arrays.fill(ones, 1f);
-        return ones;
     }
 
     /** Sets A: rows {@link Lanes#ROW} floats apart. */
@@ -278,9 +269,10 @@ public final class MacroKernel {
     /** Computes one tile. From here on B is a segment and an offset. */
     private void tile(int mr, int from, long panel, int k, int chain, float[] to, int t0, int stride) {
         PanelFormat format = b.format();
-        if (format == PanelFormat.INT8) {
-            float[] scales = b.isScaled() ? b.scales() : ONES;
-            Int8Panels.tile4(a, from, b.segment(), panel, scales, b.scaleAt(), k, to, t0, stride);
+        if (format == PanelFormat.INT8 && b.isScaled()) {
+            Int8Panels.tile4(a, from, b.segment(), panel, b.scales(), b.scaleAt(), k, to, t0, stride);
+        } else if (format == PanelFormat.INT8) {
+            Int8Panels.tile4Unscaled(a, from, b.segment(), panel, k, to, t0, stride);
         } else if (format != PanelFormat.F32 && mr == 1) {
             format.halves().tile1(a, from, b.segment(), panel, k, chain, to, t0);
         } else if (format != PanelFormat.F32) {
