@@ -33,6 +33,24 @@ final class Generations {
         }
     }
 
+    /** Computes all tokens of a session; its step has the logits of the last one then. */
+    static void compute(SessionState session, int chunkTokens) {
+        int last = session.tokens.size();
+        if (session.computed == last) {
+            session.forget(last - 1);
+        }
+        while (session.computed < last) {
+            int count = Math.min(chunkTokens, last - session.computed);
+            int rows = session.computed + count == last ? 1 : 0;
+            Step step = session.step.set(session.tokens.array(), session.computed, count, rows);
+            session.cache.run(List.of(step));
+            if (step.failure != null) {
+                throw failed(step.failure);
+            }
+            session.computed += count;
+        }
+    }
+
     /** Adds the next step of a generation; returns false if it has ended. */
     private static boolean takeStep(Generation generation, int chunkTokens, List<Step> steps) {
         Step step = generation.isFinished() ? null : generation.next(chunkTokens);

@@ -22,6 +22,7 @@ final class GgufLoader {
         }
     }
 
+    /** Errors of the file name it already, those of what it describes do not. */
     private static IllegalArgumentException named(Path path, IllegalArgumentException wrong) {
         String message = String.valueOf(wrong.getMessage());
         return message.startsWith(path + ": ") ? wrong : new IllegalArgumentException(path + ": " + message, wrong);

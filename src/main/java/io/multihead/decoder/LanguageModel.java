@@ -7,6 +7,7 @@ import io.multihead.tensor.DType;
 import io.multihead.text.Tokenizer;
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
 
@@ -48,7 +49,8 @@ public final class LanguageModel implements AutoCloseable {
      * Loads a model.
      *
      * @param cpu threads of this and every call; stays the caller's
-     * @param path a GGUF file, or the first part of a split one
+     * @param path a GGUF file, or the first part of a split one; or a folder of Hugging Face's: {@code config.json}, tokenizer, and
+     *     {@code model.safetensors} or its parts
      * @return the model
      * @throws IOException if a file is missing or cannot be read
      * @throws IllegalArgumentException if a file is malformed, or asks for what is not implemented: another architecture, activation or
@@ -62,7 +64,8 @@ public final class LanguageModel implements AutoCloseable {
      * Loads a model, and tells how far it is.
      *
      * @param cpu threads of this and every call; stays the caller's
-     * @param path a GGUF file, or the first part of a split one
+     * @param path a GGUF file, or the first part of a split one; or a folder of Hugging Face's: {@code config.json}, tokenizer, and
+     *     {@code model.safetensors} or its parts
      * @param listener is told of each part
      * @return the model
      * @throws IOException if a file is missing or cannot be read
@@ -74,8 +77,10 @@ public final class LanguageModel implements AutoCloseable {
         Checks.notNull(listener, "listener");
         Arena arena = Arena.ofShared();
         try {
-            return new LanguageModel(
-                    cpu, GgufLoader.load(Checks.notNull(path, "path"), arena, listener), Optional.empty());
+            boolean folder = Files.isDirectory(Checks.notNull(path, "path"));
+            LoadedDecoder loaded =
+                    folder ? FolderLoader.load(path, arena, listener) : GgufLoader.load(path, arena, listener);
+            return new LanguageModel(cpu, loaded, Optional.empty());
         } catch (Throwable failed) {
             arena.close();
             throw failed;

@@ -1,6 +1,7 @@
 package io.multihead.decoder;
 
 import io.multihead.internal.base.Checks;
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -102,6 +103,23 @@ public final class Session implements AutoCloseable {
 
     Generation begin(GenerationOptions options, TokenListener listener) {
         return new Generation(state, prompts.tokenizer(), options, listener);
+    }
+
+    /**
+     * Computes the logits of the token that would follow, for a choice of the program's own: a classifier reads those of its answers, a
+     * reranker those of {@code yes} and {@code no}.
+     *
+     * @return a new array with a logit for each token of the vocabulary
+     * @throws IllegalStateException if the session is closed or has no token yet
+     * @throws io.multihead.cache.CacheFullException if other sessions hold the room that this one needs
+     */
+    public float[] nextLogits() {
+        state.requireOpen();
+        if (length() == 0) {
+            throw new IllegalStateException("session: no tokens; expected a prompt");
+        }
+        Generations.compute(state, chunkTokens);
+        return Arrays.copyOf(state.step.logits(0, prompts.vocabulary()), prompts.vocabulary());
     }
 
     /**

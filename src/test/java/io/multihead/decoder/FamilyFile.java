@@ -3,6 +3,7 @@ package io.multihead.decoder;
 import io.multihead.format.GgufType;
 import io.multihead.format.GgufValue;
 import io.multihead.format.GgufWriter;
+import io.multihead.format.Safetensors;
 import io.multihead.reference.ReferenceActivation;
 import io.multihead.reference.ReferenceRope;
 import io.multihead.reference.ReferenceTransformer;
@@ -12,6 +13,7 @@ import io.multihead.reference.ReferenceTransformer.Norms;
 import io.multihead.reference.ScoreRule;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -65,13 +67,14 @@ final class FamilyFile {
     private static final int WINDOW = 4;
     private static final double THETA = 50_000;
     private static final double LOCAL_THETA = 10_000;
-    private static final double EPSILON = 1e-5;
+    private static final double EPSILON = 0x1p-16;
 
     final Kind kind;
     final int headDim;
     private final SplittableRandom random;
     private final Map<String, float[]> weights = new LinkedHashMap<>();
     private final Map<String, long[]> shapes = new LinkedHashMap<>();
+    private boolean halves;
 
     FamilyFile(Kind kind, long seed) {
         this.kind = kind;
@@ -203,6 +206,71 @@ final class FamilyFile {
                 .put("tokenizer.ggml.unknown_token_id", number(0));
     }
 
+    /** Writes a folder as Hugging Face's models have it, in f32; pairs of rotations are halves there. */
+    void writeFolder(Path folder, String tokenizerJson) throws IOException {
+        Files.writeString(folder.resolve("config.json"), config());
+        Files.writeString(folder.resolve("tokenizer.json"), tokenizerJson);
+        Map<String, Tensor> tensors = new LinkedHashMap<>();
+        for (String name : shapes.keySet()) {
+            Tensor tensor = tensor(name);
+            if (kind.isGemma() && name.contains("norm")) {
+                // 1 + w of what is stored must be the number again
+                float[] values = tensor.toArray();
+                for (int i = 0; i < values.length; i++) {
+                    values[i] = (float) (Math.rint(values[i] * 1024) / 1024);
+                }
+                weights.put(name, values.clone());
+                for (int i = 0; i < values.length; i++) {
+                    values[i] -= 1;
+                }
+                tensor = Tensor.of(values);
+            }
+            tensors.put(huggingFaceName(name), tensor);
+        }
+        Safetensors.write(folder.resolve("model.safetensors"), tensors, Map.of());
+    }
+
+    /** Names as transformers' models have them, written out. */
+    private String huggingFaceName(String name) {
+        String all = name.startsWith("output.") ? "lm_head.weight" : "model." + name;
+        String gemmaNorm = kind.isGemma() ? "pre_feedforward_layernorm" : "post_attention_layernorm";
+        return all.replace("token_embd", "embed_tokens")
+                .replace("output_norm", "norm")
+                .replace("blk.", "layers.")
+                .replace("post_attention_norm", "post_attention_layernorm")
+                .replace("post_ffw_norm", "post_feedforward_layernorm")
+                .replace("attn_norm", "input_layernorm")
+                .replace("ffn_norm", gemmaNorm)
+                .replace("attn_q_norm", "self_attn.q_norm")
+                .replace("attn_k_norm", "self_attn.k_norm")
+                .replace("attn_q", "self_attn.q_proj")
+                .replace("attn_k", "self_attn.k_proj")
+                .replace("attn_v", "self_attn.v_proj")
+                .replace("attn_output", "self_attn.o_proj")
+                .replace("ffn_gate", "mlp.gate_proj")
+                .replace("ffn_up", "mlp.up_proj")
+                .replace("ffn_down", "mlp.down_proj");
+    }
+
+    private String config() {
+        String type = kind == Kind.GEMMA_3 ? "gemma3_text" : kind.architecture;
+        String more = kind.isGemma()
+                ? "\"hidden_activation\": \"gelu_pytorch_tanh\", \"sliding_window\": " + WINDOW
+                        + ", \"query_pre_attn_scalar\": " + headDim
+                : "\"hidden_act\": \"silu\"";
+        return "{\"model_type\": \"" + type + "\", \"hidden_size\": " + DIM + ", \"num_hidden_layers\": " + kind.layers
+                + ", \"num_attention_heads\": " + HEADS + ", \"num_key_value_heads\": " + KEY_HEADS + ", \"head_dim\": "
+                + headDim + ", \"intermediate_size\": " + INNER + ", \"max_position_embeddings\": " + CONTEXT
+                + ", \"rms_norm_eps\": " + EPSILON + ", \"rope_theta\": " + THETA + ", \"vocab_size\": " + VOCABULARY
+                + ", \"tie_word_embeddings\": " + !weights.containsKey("output.weight") + ", " + more + "}";
+    }
+
+    /** Lets the specification rotate halves, as the models of Hugging Face do. */
+    FamilyFile withHalves() {
+        halves = true;
+        return this;
+    }
+
     /** Returns the model by the specification. */
     ReferenceTransformer reference() {
         List<ReferenceTransformer.Block> blocks = new ArrayList<>();
@@ -239,7 +307,7 @@ final class FamilyFile {
         boolean local = kind.isGemma() && layer % 6 != 5;
         ScoreRule rule = ScoreRule.causalTopLeft();
         rule = local ? rule.and(ScoreRule.windowFrom(WINDOW - 1, 0, 0)) : rule;
-        ReferenceRope rope = ReferenceRope.of(headDim, local ? LOCAL_THETA : (float) THETA, kind.isInterleaved());
+        ReferenceRope rope = ReferenceRope.of(headDim, local ? LOCAL_THETA : THETA, kind.isInterleaved() && !halves);
         if (kind == Kind.LLAMA_3) {
             rope = rope.perPair(wide("rope_freqs.weight"), 1);
         }
@@ -268,7 +336,7 @@ final class FamilyFile {
     }
 
     private Norm norm(String name) {
-        return new Norm(wide(name), null, (float) EPSILON, false, false);
+        return new Norm(wide(name), null, EPSILON, false, false);
     }
 
     private double[] wide(String name) {

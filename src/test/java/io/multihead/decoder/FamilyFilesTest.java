@@ -46,6 +46,39 @@ class FamilyFilesTest {
         assertClose(file, path);
     }
 
+    /** Byte-level pieces, of which each stands for one byte, and names for those that begin and end a text. */
+    private static String tokenizerJson() {
+        StringBuilder json = new StringBuilder("{\"added_tokens\": [");
+        String[] names = {"<unk>", "<s>", "</s>"};
+        for (int id = 0; id < names.length; id++) {
+            json.append(id == 0 ? "" : ", ")
+                    .append("{\"id\": " + id + ", \"content\": \"" + names[id] + "\", \"special\": true}");
+        }
+        json.append(
+                        "], \"normalizer\": null, \"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false, ")
+                .append("\"use_regex\": true}, \"post_processor\": null, \"decoder\": {\"type\": \"ByteLevel\"}, ")
+                .append(
+                        "\"model\": {\"type\": \"BPE\", \"merges\": [], \"vocab\": {\"<unk>\": 0, \"<s>\": 1, \"</s>\": 2");
+        int next = 256;
+        for (int value = 0; value < 256; value++) {
+            boolean printable =
+                    value >= '!' && value <= '~' || value >= 0xa1 && value <= 0xac || value >= 0xae && value <= 0xff;
+            int character = printable ? value : next++;
+            json.append(String.format(", \"\\u%04x\": %d", character, value + 3));
+        }
+        return json.append("}}}").toString();
+    }
+
+    @ParameterizedTest
+    @EnumSource(
+            value = Kind.class,
+            names = {"LLAMA", "QWEN_2", "QWEN_3", "GEMMA_3", "SMOLLM_3"})
+    void foldersMeanWhatHuggingFacesModelsCompute(Kind kind) throws IOException {
+        FamilyFile file = new FamilyFile(kind, 8).withHalves();
+        file.writeFolder(folder, tokenizerJson());
+        assertClose(file, folder);
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"Q8_0", "Q4_0"})
     void quantisedMatricesMeanWhatTheirBlocksSay(String type) throws IOException {

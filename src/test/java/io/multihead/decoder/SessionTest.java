@@ -145,6 +145,24 @@ class SessionTest {
     }
 
     @Test
+    void logitsOfTheNextTokenAreThoseThatItIsChosenBy() {
+        Session session = sessions.open().append(prompt(70));
+        float[] logits = session.nextLogits();
+        assertEquals(258, logits.length);
+        assertArrayEquals(logits, session.nextLogits());
+        int best = 0;
+        for (int id = 1; id < logits.length; id++) {
+            best = logits[id] > logits[best] ? id : best;
+        }
+        assertEquals(best, ids(session.generate(GenerationOptions.DEFAULT.withMaxTokens(1)))[0]);
+        try (Sessions inChunks = model.sessions(SessionOptions.DEFAULT, 7)) {
+            assertArrayEquals(logits, inChunks.open().append(prompt(70)).nextLogits());
+        }
+        Session empty = sessions.open();
+        assertThrows(IllegalStateException.class, empty::nextLogits);
+    }
+
+    @Test
     void logProbabilitiesAreThereWhereTheyAreAskedFor() {
         GeneratedText text = sessions.open().append("abc").generate(DRAWN.withLogProbabilities(true));
         assertTrue(text.tokens().stream().allMatch(token -> token.logProbability() < 0));

@@ -1,0 +1,187 @@
+package io.multihead.jmh.data;
+
+import io.multihead.format.GgufType;
+import io.multihead.format.GgufValue;
+import io.multihead.format.GgufWriter;
+import io.multihead.format.LazyTensor;
+import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.BlockType;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.SplittableRandom;
+
+/**
+ * GGUF files of language models in published shapes, with random weights and a vocabulary of 32,000 pieces, that this library and llama.cpp
+ * load.
+ */
+public final class RandomDecoder {
+    private static final int VOCABULARY = 32_000;
+    /** Rows of weights that are drawn; further rows are the same again. */
+    private static final int DRAWN_ROWS = 64;
+
+    private static final int BYTE = 6;
+
+    private final Model model;
+    private final String format;
+
+    /** A published shape. */
+    public enum Model {
+        /** SmolLM2-135M. */
+        SMOLLM2_135M(30, 576, 9, 3, 64, 1536),
+        /** Qwen3-0.6B, without its normalisation of heads. */
+        QWEN3_0_6B(28, 1024, 16, 8, 128, 3072),
+        /** Llama-3.2-1B. */
+        LLAMA3_1B(16, 2048, 32, 8, 64, 8192);
+
+        private final int layers;
+        private final int dim;
+        private final int heads;
+        private final int keyHeads;
+        private final int headDim;
+        private final int inner;
+
+        Model(int layers, int dim, int heads, int keyHeads, int headDim, int inner) {
+            this.layers = layers;
+            this.dim = dim;
+            this.heads = heads;
+            this.keyHeads = keyHeads;
+            this.headDim = headDim;
+            this.inner = inner;
+        }
+    }
+
+    private RandomDecoder(Model model, String format) {
+        this.model = model;
+        this.format = format;
+    }
+
+    /**
+     * Writes a file, unless it is there.
+     *
+     * @param folder where files are kept
+     * @param format {@code F32}, {@code F16}, {@code BF16} or the name of a {@link BlockType}
+     * @return the file
+     */
+    public static Path file(Path folder, Model model, String format) throws IOException {
+        Path file = folder.resolve(model + "." + format + ".gguf");
+        if (!Files.exists(file)) {
+            Files.createDirectories(folder);
+            new RandomDecoder(model, format).write(file);
+        }
+        return file;
+    }
+
+    private void write(Path file) throws IOException {
+        GgufWriter writer = metadata();
+        matrix(writer, "token_embd.weight", VOCABULARY, model.dim);
+        for (int layer = 0; layer < model.layers; layer++) {
+            String at = "blk." + layer + ".";
+            ones(writer, at + "attn_norm.weight");
+            matrix(writer, at + "attn_q.weight", model.heads * model.headDim, model.dim);
+            matrix(writer, at + "attn_k.weight", model.keyHeads * model.headDim, model.dim);
+            matrix(writer, at + "attn_v.weight", model.keyHeads * model.headDim, model.dim);
+            matrix(writer, at + "attn_output.weight", model.dim, model.heads * model.headDim);
+            ones(writer, at + "ffn_norm.weight");
+            matrix(writer, at + "ffn_gate.weight", model.inner, model.dim);
+            matrix(writer, at + "ffn_up.weight", model.inner, model.dim);
+            matrix(writer, at + "ffn_down.weight", model.dim, model.inner);
+        }
+        ones(writer, "output_norm.weight");
+        writer.write(file);
+    }
+
+    private GgufWriter metadata() {
+        List<String> tokens = new ArrayList<>(List.of("<unk>", "<s>", "</s>"));
+        for (int value = 0; value < 256; value++) {
+            tokens.add(String.format("<0x%02X>", value));
+        }
+        long[] types = new long[VOCABULARY];
+        Arrays.fill(types, 1);
+        Arrays.fill(types, 3, tokens.size(), BYTE);
+        types[0] = 2;
+        types[1] = 3;
+        types[2] = 3;
+        while (tokens.size() < VOCABULARY) {
+            tokens.add("t" + tokens.size());
+        }
+        return new GgufWriter()
+                .put("general.architecture", GgufValue.ofString("llama"))
+                .put("llama.context_length", number(32_768))
+                .put("llama.embedding_length", number(model.dim))
+                .put("llama.block_count", number(model.layers))
+                .put("llama.feed_forward_length", number(model.inner))
+                .put("llama.attention.head_count", number(model.heads))
+                .put("llama.attention.head_count_kv", number(model.keyHeads))
+                .put("llama.attention.key_length", number(model.headDim))
+                .put("llama.attention.value_length", number(model.headDim))
+                .put("llama.attention.layer_norm_rms_epsilon", GgufValue.ofF32(1e-5f))
+                .put("llama.rope.freq_base", GgufValue.ofF32(500_000))
+                .put("llama.rope.dimension_count", number(model.headDim))
+                .put("llama.vocab_size", number(VOCABULARY))
+                .put("tokenizer.ggml.model", GgufValue.ofString("llama"))
+                .put("tokenizer.ggml.tokens", GgufValue.ofStrings(tokens))
+                .put("tokenizer.ggml.scores", GgufValue.ofFloats(new float[VOCABULARY]))
+                .put("tokenizer.ggml.token_type", GgufValue.ofIntegers(GgufType.I32, types))
+                .put("tokenizer.ggml.bos_token_id", number(1))
+                .put("tokenizer.ggml.eos_token_id", number(2))
+                .put("tokenizer.ggml.unknown_token_id", number(0));
+    }
+
+    private static GgufValue number(long value) {
+        return GgufValue.ofInteger(GgufType.U32, value);
+    }
+
+    private void ones(GgufWriter writer, String name) {
+        float[] ones = new float[model.dim];
+        Arrays.fill(ones, 1f);
+        writer.tensor(name, Tensor.of(ones));
+    }
+
+    private void matrix(GgufWriter writer, String name, int rows, int columns) {
+        Shape shape = Shape.of(rows, columns);
+        boolean plain =
+                Arrays.stream(DType.values()).anyMatch(type -> type.name().equals(format));
+        if (plain) {
+            DType type = DType.valueOf(format);
+            writer.tensor(name, new LazyTensor(type, shape, arena -> {
+                Tensor drawn = drawn(name, columns).copy(arena, type);
+                MemorySegment all = repeated(drawn.memory(), shape.elements() * type.bytes(), arena);
+                return Tensor.view(all, type, shape);
+            }));
+            return;
+        }
+        BlockType type = BlockType.valueOf(format);
+        writer.blocks(name, type, shape, arena -> {
+            BlockTensor drawn = BlockTensor.quantise(drawn(name, columns), type, arena);
+            MemorySegment bytes = drawn.memory().asSlice(drawn.offset(), drawn.bytes());
+            return BlockTensor.view(repeated(bytes, rows * drawn.rowBytes(), arena), type, shape, 0);
+        });
+    }
+
+    private static MemorySegment repeated(MemorySegment some, long bytes, Arena arena) {
+        MemorySegment all = arena.allocate(bytes, 64);
+        for (long at = 0; at < bytes; at += some.byteSize()) {
+            long length = Math.min(some.byteSize(), bytes - at);
+            MemorySegment.copy(some, 0, all, at, length);
+        }
+        return all;
+    }
+
+    private static Tensor drawn(String name, int columns) {
+        SplittableRandom random = new SplittableRandom(name.hashCode());
+        float[] values = new float[DRAWN_ROWS * columns];
+        for (int i = 0; i < values.length; i++) {
+            values[i] = (float) random.nextGaussian(0, 0.02);
+        }
+        return Tensor.of(values, DRAWN_ROWS, columns);
+    }
+}

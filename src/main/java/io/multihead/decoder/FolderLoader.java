@@ -1,0 +1,58 @@
+package io.multihead.decoder;
+
+import io.multihead.format.SafetensorsFolder;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Json;
+import io.multihead.internal.base.JsonObject;
+import io.multihead.model.Transformer;
+import io.multihead.text.Tokenizer;
+import io.multihead.text.Tokenizers;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
+
+/** Loads a folder of Hugging Face's: {@code config.json}, the tokenizer's files, and weights in safetensors. */
+final class FolderLoader {
+    private static final String CONFIG = "config.json";
+    private static final String TOKENIZER_CONFIG = "tokenizer_config.json";
+    private static final String TEMPLATE = "chat_template";
+
+    private FolderLoader() {}
+
+    static LoadedDecoder load(Path folder, Arena arena, LoadListener listener) throws IOException {
+        JsonSettings settings = new JsonSettings(object(folder, CONFIG));
+        Family family = Families.of(settings.family(), CONFIG + ".model_type");
+        DecoderConfig config = Checks.in(folder, () -> family.configure(settings));
+        Tokenizer tokenizer = Tokenizers.load(folder);
+        SafetensorsFolder files = SafetensorsFolder.map(folder, arena);
+        DecoderWeights weights = new DecoderWeights(new FolderModel(files, family), arena);
+        Transformer model = Checks.in(files.path(), () -> {
+            Transformer built = DecoderBuilder.build(config, weights, listener);
+            GgufLoader.requireRows(built, tokenizer);
+            return built;
+        });
+        String name = String.valueOf(folder.toAbsolutePath().normalize().getFileName());
+        return new LoadedDecoder(name, config, model, tokenizer, weights, template(folder), arena);
+    }
+
+    private static JsonObject object(Path folder, String name) throws IOException {
+        byte[] utf8 = Files.readAllBytes(folder.resolve(name));
+        return Checks.in(folder, () -> new JsonObject(name, Json.object(name, utf8)));
+    }
+
+    /** Returns the template of {@code chat_template.jinja} or {@code tokenizer_config.json}, or null. */
+    private static @Nullable String template(Path folder) throws IOException {
+        Path jinja = folder.resolve(TEMPLATE + ".jinja");
+        if (Files.exists(jinja)) {
+            return Files.readString(jinja, StandardCharsets.UTF_8);
+        }
+        if (!Files.exists(folder.resolve(TOKENIZER_CONFIG))) {
+            return null;
+        }
+        JsonObject config = object(folder, TOKENIZER_CONFIG);
+        return config.get(TEMPLATE) instanceof String text ? text : null;
+    }
+}

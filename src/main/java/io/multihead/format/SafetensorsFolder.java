@@ -1,0 +1,130 @@
+package io.multihead.format;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Json;
+import io.multihead.internal.base.JsonObject;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+
+/**
+ * The weights of a model's folder as transformers writes them: {@code model.safetensors}, or the parts that
+ * {@code model.safetensors.index.json} names. Files are mapped as by {@link Safetensors#map}, and tensors are views of them.
+ *
+ * <p>Immutable and thread-safe as far as the arena allows.
+ */
+public final class SafetensorsFolder {
+    private static final String FILE = "model.safetensors";
+    /** Names that stand for a folder. */
+    private static final Set<String> NO_FILES = Set.of("", ".", "..");
+
+    private final Path path;
+    private final Map<String, Safetensors> files;
+
+    private SafetensorsFolder(Path path, Map<String, Safetensors> files) {
+        this.path = path;
+        this.files = files;
+    }
+
+    /**
+     * Maps the files of a folder.
+     *
+     * @param folder the folder
+     * @param arena owns the mappings
+     * @return the weights
+     * @throws IOException if there is neither file, or one cannot be read
+     * @throws IllegalArgumentException if a file is malformed, the index names a file that is not beside it, a file has not what the index
+     *     says, or two files have a tensor of the same name; the message names the file
+     */
+    public static SafetensorsFolder map(Path folder, Arena arena) throws IOException {
+        Path single = Checks.notNull(folder, "folder").resolve(FILE);
+        Path index = folder.resolve(FILE + ".index.json");
+        if (Files.exists(single) || !Files.exists(index)) {
+            Map<String, Safetensors> all = new LinkedHashMap<>();
+            add(Safetensors.map(single, arena), all);
+            return new SafetensorsFolder(single, all);
+        }
+        Map<String, String> parts =
+                Checks.in(index, () -> new JsonObject("index", Json.object("index", Files.readAllBytes(index)))
+                        .object("weight_map")
+                        .texts());
+        Map<String, Safetensors> files = new LinkedHashMap<>();
+        for (String part : new TreeSet<>(parts.values())) {
+            files.put(part, Safetensors.map(Checks.in(index, () -> within(folder, part)), arena));
+        }
+        return Checks.in(index, () -> {
+            parts.forEach((name, part) -> requireStored(name, part, files));
+            Map<String, Safetensors> all = new LinkedHashMap<>();
+            files.values().forEach(file -> add(file, all));
+            return new SafetensorsFolder(index, all);
+        });
+    }
+
+    private static void add(Safetensors file, Map<String, Safetensors> all) {
+        for (String name : file.names()) {
+            if (all.put(name, file) != null) {
+                throw Checks.fail("tensor \"" + name + "\"", "in two files", "expected it in one");
+            }
+        }
+    }
+
+    private static void requireStored(String name, String part, Map<String, Safetensors> files) {
+        Safetensors file = files.get(part);
+        if (file == null || !file.contains(name)) {
+            throw Checks.fail("weight \"" + name + "\"", "not in " + part, "expected it there");
+        }
+    }
+
+    /** Returns a file beside the index: a file must not choose which others are read. */
+    private static Path within(Path folder, String name) {
+        try {
+            Path path = folder.getFileSystem().getPath(name);
+            if (!path.isAbsolute() && path.getNameCount() == 1 && !NO_FILES.contains(name)) {
+                return folder.resolve(path);
+            }
+        } catch (InvalidPathException malformed) {
+            // falls through to the message for paths that leave the folder
+        }
+        throw Checks.fail("index.weight_map", name, "expected a file beside the index");
+    }
+
+    /**
+     * {@return the file that names all tensors, for messages}
+     */
+    public Path path() {
+        return path;
+    }
+
+    /**
+     * {@return the names of all tensors}
+     */
+    public Set<String> names() {
+        return Collections.unmodifiableSet(files.keySet());
+    }
+
+    /**
+     * Returns a tensor.
+     *
+     * @param name its name
+     * @return a read-only view of its file
+     * @throws IllegalArgumentException if there is none, or it has an element type that is not supported
+     */
+    public Tensor get(String name) {
+        Safetensors file = files.get(Checks.notNull(name, "name"));
+        if (file == null) {
+            throw Checks.fail(
+                    "tensor \"" + name + "\"",
+                    "not in the file",
+                    "expected one of " + files.keySet().stream().limit(10).toList());
+        }
+        return file.get(name);
+    }
+}
