@@ -1,6 +1,7 @@
 package io.multihead.format;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.ProtoReader;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.io.InputStream;
@@ -50,7 +51,7 @@ public final class OnnxWeights {
      * @throws IllegalArgumentException if it is no well-formed ONNX file, keeps weights in other files, or two weights have one name
      */
     public static OnnxWeights read(InputStream in) throws IOException {
-        return read(OnnxGraph.read(new ProtoReader(Checks.notNull(in, "in")), null));
+        return read(OnnxGraph.read(new ProtoReader("onnx", Checks.notNull(in, "in")), null));
     }
 
     /**
@@ -68,7 +69,7 @@ public final class OnnxWeights {
      */
     public static OnnxWeights read(InputStream in, Supplier<Arena> arenas) throws IOException {
         Checks.notNull(arenas, "arenas");
-        return read(OnnxGraph.read(new ProtoReader(Checks.notNull(in, "in")), arenas));
+        return read(OnnxGraph.read(new ProtoReader("onnx", Checks.notNull(in, "in")), arenas));
     }
 
     private static OnnxWeights read(OnnxGraph graph) {

@@ -3,6 +3,7 @@ package io.multihead.text;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.text.SpecialIds.AddedEnds;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -37,7 +38,8 @@ public final class Tokenizers {
 
     /**
      * Reads the tokenizer of a model's folder: {@code tokenizer.json}, with the tokens that {@code tokenizer_config.json} names and the
-     * ends that {@code generation_config.json} has, where these exist.
+     * ends that {@code generation_config.json} has, where these exist. Where there is no {@code tokenizer.json},
+     * {@code tokenizer.model}, with the first token before every text unless {@code add_bos_token} is false.
      *
      * @param folder the folder
      * @return the tokenizer
@@ -58,7 +60,27 @@ public final class Tokenizers {
                 stops.add(number.intValue());
             }
         }
+        if (!Files.exists(json) && Files.exists(folder.resolve("tokenizer.model"))) {
+            return sentencePiece(folder.resolve("tokenizer.model"), config);
+        }
         return Checks.in(json, () -> MergesJson.parse(Files.readAllBytes(json), config, stops));
+    }
+
+    private static Tokenizer sentencePiece(Path file, @Nullable JsonObject config) throws IOException {
+        AddedEnds added = AddedEnds.of(
+                config == null || config.flag("add_bos_token", true),
+                config != null && config.flag("add_eos_token", false));
+        return Checks.in(file, () -> SentencePieceModel.parse(Files.readAllBytes(file), added));
+    }
+
+    /**
+     * {@return the tokenizer of SentencePiece's {@code tokenizer.model} whose model is BPE, which adds no tokens to a text}
+     *
+     * @param file the whole file, a protocol buffer
+     * @throws IllegalArgumentException if the file is malformed, has another model, or normalises text; the message names it
+     */
+    public static Tokenizer ofSentencePieceModel(byte[] file) {
+        return SentencePieceModel.parse(Checks.notNull(file, "file"), AddedEnds.NEITHER);
     }
 
     private static @Nullable JsonObject object(Path folder, String name) throws IOException {

@@ -137,7 +137,8 @@ public final class JsonObject {
 
     /** Returns the exception for an unexpected member. */
     public IllegalArgumentException fail(String member, String expected) {
-        String actual = String.valueOf(members.get(member));
+        Object value = members.get(member);
+        String actual = "".equals(value) ? "an empty text" : String.valueOf(value);
         return Checks.fail(
                 name + "." + member,
                 actual.length() > 100 ? actual.substring(0, 100) + " ..." : actual,

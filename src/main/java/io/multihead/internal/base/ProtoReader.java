@@ -1,6 +1,5 @@
-package io.multihead.format;
+package io.multihead.internal.base;
 
-import io.multihead.internal.base.Checks;
 import java.io.IOException;
 import java.io.InputStream;
 import java.lang.foreign.Arena;
@@ -19,11 +18,11 @@ import org.jspecify.annotations.Nullable;
  *
  * @see <a href="https://protobuf.dev/programming-guides/encoding">the format</a>
  */
-final class ProtoReader {
-    static final int VARINT = 0;
-    static final int FIXED64 = 1;
-    static final int BYTES = 2;
-    static final int FIXED32 = 5;
+public final class ProtoReader {
+    private static final int VARINT = 0;
+    private static final int FIXED64 = 1;
+    private static final int BYTES = 2;
+    private static final int FIXED32 = 5;
 
     private static final ValueLayout.OfFloat LITTLE_ENDIAN =
             ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
@@ -32,6 +31,7 @@ final class ProtoReader {
     private static final int LONGEST_TEXT = 1 << 16;
     private static final int MOST_INTEGERS = 16;
 
+    private final String source;
     private final InputStream in;
     private final ByteBuffer buffer =
             ByteBuffer.allocate(BUFFER).order(ByteOrder.LITTLE_ENDIAN).limit(0);
@@ -44,12 +44,14 @@ final class ProtoReader {
 
     private int wireType;
 
-    ProtoReader(InputStream in) {
+    /** Reads a stream; {@code source} is its name in messages. */
+    public ProtoReader(String source, InputStream in) {
+        this.source = source;
         this.in = in;
     }
 
     /** Returns the number of the next field of this message, or 0 at its end. */
-    int field() throws IOException {
+    public int field() throws IOException {
         if (position() == end || end == Long.MAX_VALUE && !fill(1)) {
             return 0;
         }
@@ -63,25 +65,36 @@ final class ProtoReader {
     }
 
     /** Begins the message that this field holds, and returns what {@link #leave} needs at its end. */
-    long enter() throws IOException {
+    public long enter() throws IOException {
         long outer = end;
         long length = length();
         end = position() + length;
         return outer;
     }
 
-    void leave(long outer) {
+    /** Returns to the message around the one that has been read. */
+    public void leave(long outer) {
         end = outer;
     }
 
     /** Returns an integer field. */
-    long integer() throws IOException {
+    public long integer() throws IOException {
         require(VARINT);
         return varint();
     }
 
+    /** Returns a 32-bit number. */
+    public float real() throws IOException {
+        require(FIXED32);
+        int bits = 0;
+        for (int shift = 0; shift < Integer.SIZE; shift += Byte.SIZE) {
+            bits |= (next() & 0xff) << shift;
+        }
+        return Float.intBitsToFloat(bits);
+    }
+
     /** Returns a string field. */
-    String text() throws IOException {
+    public String text() throws IOException {
         long length = length();
         if (length > LONGEST_TEXT) {
             throw fail("a text of " + length + " bytes", "expected at most " + LONGEST_TEXT);
@@ -94,7 +107,7 @@ final class ProtoReader {
     }
 
     /** Returns the integers of a repeated field, packed or not, after those before. */
-    long[] integers(long[] earlier) throws IOException {
+    public long[] integers(long[] earlier) throws IOException {
         if (wireType == VARINT) {
             return append(earlier, varint());
         }
@@ -120,7 +133,7 @@ final class ProtoReader {
      * Returns the little-endian floats of a field of bytes: in native memory of an arena where there are arenas and the stream says
      * that all bytes are there, else in an array that grows with the bytes that arrive.
      */
-    MemorySegment floats(@Nullable Supplier<Arena> arenas) throws IOException {
+    public MemorySegment floats(@Nullable Supplier<Arena> arenas) throws IOException {
         long length = length();
         if (length % Float.BYTES != 0 || length / Float.BYTES > Integer.MAX_VALUE - 8) {
             throw fail(length + " bytes of floats", "expected a multiple of 4 below 2^33");
@@ -156,8 +169,15 @@ final class ProtoReader {
         }
     }
 
+    /** Reads past a field of bytes and returns their number. */
+    public long skipBytes() throws IOException {
+        long length = length();
+        skip(length);
+        return length;
+    }
+
     /** Reads past a field. */
-    void skip() throws IOException {
+    public void skip() throws IOException {
         switch (wireType) {
             case VARINT -> varint();
             case FIXED64 -> skip(Long.BYTES);
@@ -239,7 +259,8 @@ final class ProtoReader {
         return fail("ends too early", "expected more bytes");
     }
 
-    IllegalArgumentException fail(String actual, String expected) {
-        return Checks.fail("onnx", "at byte " + position() + ": " + actual, expected);
+    /** Returns the exception for what stands here. */
+    public IllegalArgumentException fail(String actual, String expected) {
+        return Checks.fail(source, "at byte " + position() + ": " + actual, expected);
     }
 }

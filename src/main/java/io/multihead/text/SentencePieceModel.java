@@ -1,0 +1,151 @@
+package io.multihead.text;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.ProtoReader;
+import io.multihead.text.SentencePieceTokenizer.SpacePrefix;
+import io.multihead.text.SpecialIds.AddedEnds;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * Reads SentencePiece's {@code tokenizer.model}, a protocol buffer, if its model is BPE and text is not normalised. Anything else is an
+ * error that names it.
+ */
+final class SentencePieceModel {
+    private static final int PIECE = 1;
+    private static final int TRAINER = 2;
+    private static final int NORMALIZER = 3;
+    private static final int UNIGRAM = 1;
+    private static final int BPE = 2;
+
+    private final ProtoReader in;
+    private final List<String> tokens = new ArrayList<>();
+    private final List<TokenType> types = new ArrayList<>();
+    private float[] scores = new float[64];
+    /** The ids of the unknown token, the first, the last and the padding. */
+    private final long[] ids = {0, 1, 2, SpecialIds.NONE};
+
+    private long modelType = UNIGRAM;
+    private boolean prefixed = true;
+    private boolean collapses = true;
+    /** Whether there is a map of characters that says how. */
+    private boolean normalizes;
+
+    private SentencePieceModel(byte[] file) {
+        in = new ProtoReader("tokenizer.model", new ByteArrayInputStream(file));
+    }
+
+    static Tokenizer parse(byte[] file, AddedEnds added) {
+        SentencePieceModel model = new SentencePieceModel(file);
+        try {
+            model.read();
+        } catch (IOException impossible) {
+            throw new UncheckedIOException(impossible);
+        }
+        return model.tokenizer(added);
+    }
+
+    private void read() throws IOException {
+        for (int field = in.field(); field != 0; field = in.field()) {
+            switch (field) {
+                case PIECE -> readPiece();
+                case TRAINER -> readTrainer();
+                case NORMALIZER -> readNormalizer();
+                default -> in.skip();
+            }
+        }
+    }
+
+    private void readPiece() throws IOException {
+        String text = "";
+        float score = 0;
+        TokenType type = TokenType.NORMAL;
+        long outer = in.enter();
+        for (int field = in.field(); field != 0; field = in.field()) {
+            switch (field) {
+                case 1 -> text = in.text();
+                case 2 -> score = in.real();
+                case 3 -> type = TokenType.of((int) Checks.index(in.integer(), TokenType.values().length + 1L, "type"));
+                default -> in.skip();
+            }
+        }
+        in.leave(outer);
+        if (type == TokenType.UNUSED) {
+            throw Checks.fail("tokenizer.model", "unused piece \"" + text + "\"", "expected none");
+        }
+        if (tokens.size() == scores.length) {
+            scores = Arrays.copyOf(scores, 2 * scores.length);
+        }
+        scores[tokens.size()] = score;
+        // a piece that is found before others is found in the text, where spaces are not replaced yet
+        tokens.add(type == TokenType.USER_DEFINED ? text.replace('\u2581', ' ') : text);
+        types.add(type);
+    }
+
+    private void readTrainer() throws IOException {
+        long outer = in.enter();
+        for (int field = in.field(); field != 0; field = in.field()) {
+            switch (field) {
+                case 3 -> modelType = in.integer();
+                case 24 -> require(in.integer() == 0, "treat_whitespace_as_suffix", "false");
+                case 40, 41, 42, 43 -> ids[field - 40] = in.integer();
+                default -> in.skip();
+            }
+        }
+        in.leave(outer);
+    }
+
+    private void readNormalizer() throws IOException {
+        long outer = in.enter();
+        for (int field = in.field(); field != 0; field = in.field()) {
+            switch (field) {
+                case 2 -> normalizes = in.skipBytes() > 0;
+                case 3 -> prefixed = in.integer() != 0;
+                case 4 -> collapses = in.integer() != 0;
+                case 5 -> require(in.integer() != 0, "escape_whitespaces", "true");
+                default -> in.skip();
+            }
+        }
+        in.leave(outer);
+    }
+
+    private static void require(boolean met, String what, String expected) {
+        if (!met) {
+            throw Checks.fail("tokenizer.model." + what, "another value", "expected " + expected);
+        }
+    }
+
+    private Tokenizer tokenizer(AddedEnds added) {
+        require(modelType == BPE, "model_type", "BPE (2)");
+        require(!normalizes, "precompiled_charsmap", "none");
+        require(!collapses, "remove_extra_whitespaces", "false");
+        for (int id = 0; prefixed && id < tokens.size(); id++) {
+            if (types.get(id) == TokenType.USER_DEFINED && tokens.get(id).indexOf(' ') >= 0) {
+                throw Checks.fail(
+                        "tokenizer.model", "user-defined \"" + tokens.get(id) + "\"", "expected none with a space");
+            }
+        }
+        Vocabulary vocabulary = Vocabulary.of(tokens, types).withScores(Arrays.copyOf(scores, tokens.size()));
+        int end = id(2, "eos_id");
+        Set<Integer> stops = StopTokens.of(vocabulary);
+        if (end != SpecialIds.NONE) {
+            stops.add(end);
+        }
+        SpecialIds special =
+                new SpecialIds(id(1, "bos_id"), end, id(0, "unk_id"), id(3, "pad_id"), stops, AddedEnds.NEITHER);
+        return SentencePieceTokenizer.of(
+                vocabulary, special.withAdded(added), prefixed ? SpacePrefix.FIRST : SpacePrefix.NONE);
+    }
+
+    /** Returns an id; one that does not exist is -1, which is written as 2^64 - 1. */
+    private int id(int index, String name) {
+        return ids[index] < 0
+                ? SpecialIds.NONE
+                : (int) Checks.index(ids[index], Math.max(1, tokens.size()), "tokenizer.model." + name);
+    }
+}
