@@ -22,6 +22,9 @@ record BertConfig(int dim, int layers, int heads, int inner, int vocabulary, int
     static final int BATCH_TOKENS = 512;
 
     private static final int MOST = 1 << 24;
+    /** What transformers takes for sizes that a {@code config.json} does not name: those of BERT base. */
+    private static final BertConfig DEFAULT = new BertConfig(768, 12, 12, 3072, 30522, 512, 2, 1e-12);
+
     /** {@code [CLS]}, one token and {@code [SEP]}. */
     private static final int LEAST_POSITIONS = 3;
 
@@ -48,7 +51,7 @@ record BertConfig(int dim, int layers, int heads, int inner, int vocabulary, int
         }
     }
 
-    /** Reads {@code config.json}; whatever would change the numbers and is not implemented is an error that names it. */
+    /** Reads {@code config.json}, with the defaults of transformers; whatever would change the numbers and is not implemented is an error that names it. */
     static BertConfig of(JsonObject config) {
         String type = config.text("model_type");
         if (!type.equals("bert")) {
@@ -61,15 +64,18 @@ record BertConfig(int dim, int layers, int heads, int inner, int vocabulary, int
         if (config.has("quantization_config")) {
             throw config.fail("quantization_config", "none");
         }
+        if (config.has("pruned_heads") && !config.object("pruned_heads").names().isEmpty()) {
+            throw config.fail("pruned_heads", "none");
+        }
         return new BertConfig(
-                config.integer("hidden_size", 1, MOST),
-                config.integer("num_hidden_layers", 1, MOST),
-                config.integer("num_attention_heads", 1, MOST),
-                config.integer("intermediate_size", 1, MOST),
-                config.integer("vocab_size", 1, MOST),
-                config.integer("max_position_embeddings", LEAST_POSITIONS, MOST),
-                config.integer("type_vocab_size", 1, MOST),
-                config.number("layer_norm_eps"));
+                config.integer("hidden_size", 1, MOST, DEFAULT.dim),
+                config.integer("num_hidden_layers", 1, MOST, DEFAULT.layers),
+                config.integer("num_attention_heads", 1, MOST, DEFAULT.heads),
+                config.integer("intermediate_size", 1, MOST, DEFAULT.inner),
+                config.integer("vocab_size", 1, MOST, DEFAULT.vocabulary),
+                config.integer("max_position_embeddings", LEAST_POSITIONS, MOST, DEFAULT.positions),
+                config.integer("type_vocab_size", 1, MOST, DEFAULT.types),
+                config.has("layer_norm_eps") ? config.number("layer_norm_eps") : DEFAULT.epsilon);
     }
 
     /** Returns what {@link #of} reads. */

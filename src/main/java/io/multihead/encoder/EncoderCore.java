@@ -30,12 +30,15 @@ final class EncoderCore {
                 new Semaphore(Math.max(cpu.parallelism(), Runtime.getRuntime().availableProcessors()));
     }
 
-    /** Returns a tokenizer, or fails if it has tokens that a model has no row for. */
+    /**
+     * Returns a tokenizer, or fails if a model has no row for a token of its vocabulary. For tokens that were added beside it there need
+     * not be one; the model fails where a text has such a token, as in transformers.
+     */
     static WordPiece requireRows(WordPiece tokenizer, BertConfig config) {
-        if (tokenizer.vocabularySize() > config.vocabulary()) {
+        if (tokenizer.ownVocabularySize() > config.vocabulary()) {
             throw Checks.fail(
                     "tokenizer",
-                    tokenizer.vocabularySize() + " tokens",
+                    tokenizer.ownVocabularySize() + " tokens",
                     "expected at most the " + config.vocabulary() + " of the model's word embeddings");
         }
         return tokenizer;

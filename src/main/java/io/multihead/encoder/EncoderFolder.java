@@ -19,6 +19,7 @@ import java.util.OptionalInt;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** Reads folders that sentence-transformers wrote. */
@@ -35,10 +36,20 @@ final class EncoderFolder {
     private static final List<String> ARGUMENTS =
             List.of("config_args", "config_kwargs", "tokenizer_args", "processor_kwargs", "processing_kwargs");
 
+    /** sentence-transformers ignores it in files, and so runs no code of a folder. */
     private static final Set<String> HARMLESS = Set.of("trust_remote_code");
 
-    /** The contents of {@code modules.json}: the transformer's folder, how tokens are pooled, and whether vectors are normalised. */
-    private record Modules(Path transformer, Pooling pooling, boolean normalized) {}
+    /** The names that the transformer's own settings have had; the first file with members counts. */
+    private static final List<String> SETTINGS =
+            Stream.of("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+                    .map(model -> "sentence_" + model + "_config.json")
+                    .toList();
+
+    /**
+     * The contents of {@code modules.json}: the transformer's folder, how tokens are pooled, and whether vectors are normalised. Without
+     * that file, sentence-transformers reads none of its other files either.
+     */
+    private record Modules(boolean exist, Path transformer, Pooling pooling, boolean normalized) {}
 
     /** The modules by their folders. */
     private record Paths(
@@ -51,9 +62,9 @@ final class EncoderFolder {
         Modules modules = modules(folder);
         Path files = modules.transformer;
         BertConfig config = read(files.resolve("config.json"), BertConfig::of);
-        int maxTokens = maxTokens(files, config);
+        int maxTokens = maxTokens(modules, config);
         Map<String, String> prompts = new LinkedHashMap<>();
-        String prompt = prompts(folder.resolve("config_sentence_transformers.json"), prompts);
+        String prompt = modules.exist ? prompts(folder.resolve("config_sentence_transformers.json"), prompts) : "";
         Path weights = files.resolve("model.safetensors");
         Arena arena = Arena.ofShared();
         try {
@@ -85,7 +96,7 @@ final class EncoderFolder {
     private static Modules modules(Path folder) throws IOException {
         Path file = folder.resolve("modules.json");
         if (!Files.exists(file)) {
-            return new Modules(folder, Pooling.MEAN, false);
+            return new Modules(false, folder, Pooling.MEAN, false);
         }
         Paths paths = Checks.in(file, () -> paths(folder, Json.array("modules", Files.readAllBytes(file))));
         Pooling pooling = read(paths.pooling.resolve("config.json"), EncoderFolder::pooling);
@@ -93,7 +104,7 @@ final class EncoderFolder {
         if (normalize != null && Files.exists(normalize.resolve("config.json"))) {
             read(normalize.resolve("config.json"), EncoderFolder::requireVectors);
         }
-        return new Modules(paths.transformer, pooling, normalize != null);
+        return new Modules(true, paths.transformer, pooling, normalize != null);
     }
 
     /** A Normalize module may be told to work on the vectors of tokens instead. */
@@ -180,24 +191,33 @@ final class EncoderFolder {
     }
 
     /** Returns the length that the folder names, or else the tokenizer's, which is at most the positions that the model has. */
-    private static int maxTokens(Path folder, BertConfig config) throws IOException {
-        Path tokenizer = folder.resolve("tokenizer_config.json");
+    private static int maxTokens(Modules modules, BertConfig config) throws IOException {
+        Path tokenizer = modules.transformer.resolve("tokenizer_config.json");
         OptionalInt tokenizerLength = Files.exists(tokenizer)
                 ? OptionalInt.of(read(tokenizer, tokens -> tokenizerLength(tokens, config)))
                 : OptionalInt.empty();
-        Path file = folder.resolve("sentence_bert_config.json");
-        if (Files.exists(file)) {
-            OptionalInt named = read(file, sentence -> {
-                requirePlainTexts(sentence);
-                return sentence.has("max_seq_length")
-                        ? OptionalInt.of(sentence.integer("max_seq_length", 3, config.positions()))
-                        : OptionalInt.empty();
-            });
-            if (named.isPresent()) {
-                return named.getAsInt();
+        OptionalInt named = modules.exist ? namedLength(modules.transformer, config) : OptionalInt.empty();
+        return named.orElse(tokenizerLength.orElse(config.positions()));
+    }
+
+    private static OptionalInt namedLength(Path folder, BertConfig config) throws IOException {
+        for (String name : SETTINGS) {
+            Path file = folder.resolve(name);
+            if (Files.exists(file)) {
+                JsonObject settings = read(file, Function.identity());
+                if (!settings.names().isEmpty()) {
+                    return Checks.in(file, () -> namedLength(settings, config));
+                }
             }
         }
-        return tokenizerLength.orElse(config.positions());
+        return OptionalInt.empty();
+    }
+
+    private static OptionalInt namedLength(JsonObject settings, BertConfig config) {
+        requirePlainTexts(settings);
+        return settings.has("max_seq_length")
+                ? OptionalInt.of(settings.integer("max_seq_length", 3, config.positions()))
+                : OptionalInt.empty();
     }
 
     /** Fails if texts become other tokens, or tokens other vectors, than the tokenizer's and the model's last states. */
@@ -210,9 +230,9 @@ final class EncoderFolder {
             text.require("method", "forward");
             text.require("method_output_name", "last_hidden_state");
         }
-        for (String member : List.of("query_length", "document_length", "query_expansion")) {
+        for (String member : List.of("query_length", "document_length", "query_expansion", "tokenizer_name_or_path")) {
             if (sentence.has(member)) {
-                throw sentence.fail(member, "null: queries and documents are read as other texts are");
+                throw sentence.fail(member, "null: all texts are read alike, by the folder's tokenizer");
             }
         }
         for (String member : ARGUMENTS) {
@@ -226,6 +246,7 @@ final class EncoderFolder {
     /** Returns {@code model_max_length}, for which a number of 31 digits stands where there is no limit, or the model's positions. */
     private static int tokenizerLength(JsonObject tokenizer, BertConfig config) {
         tokenizer.require("truncation_side", "right");
+        tokenizer.require("padding_side", "right"); // positions would depend on the other texts of a batch
         // the older name counts only where the newer one is absent, as in transformers
         String member = tokenizer.names().contains("model_max_length") ? "model_max_length" : "max_len";
         if (!tokenizer.has(member) || tokenizer.number(member) >= config.positions()) {
@@ -240,6 +261,7 @@ final class EncoderFolder {
             return "";
         }
         return read(file, config -> {
+            config.require("model_type", "SentenceTransformer");
             if (config.has("truncate_dim")) {
                 throw config.fail("truncate_dim", "null: vectors are not cut");
             }

@@ -39,6 +39,10 @@ final class TokenizerJson {
         List<String> tokens = Arrays.asList(tokens(vocabulary, special));
         JsonObject processor = file.object("post_processor");
         String[] ends = template(processor);
+        if (file.has("padding")) {
+            // positions would depend on the other texts of a batch
+            file.object("padding").require("direction", "Right");
+        }
         int first = id(tokens, ends[0]);
         int last = id(tokens, ends[1]);
         requireId(processor, "cls", ends[0], first);

@@ -50,9 +50,11 @@ public final class WordPiece {
     }
 
     /**
-     * Reads a tokenizer from a model's folder: {@code tokenizer.json}, or else {@code vocab.txt} with {@code tokenizer_config.json}
-     * where there is one. That file and others of transformers must not name tokens that this tokenizer does not find in texts as they
-     * are, nor contradict {@code tokenizer.json}.
+     * Reads a tokenizer from a model's folder, as transformers does: {@code tokenizer.json}, or else {@code vocab.txt}, with what
+     * {@code tokenizer_config.json} and other files say. Unless a file names the class {@code PreTrainedTokenizerFast}, the normalisation
+     * is that of {@code tokenizer_config.json}, or lower case without accents where it says nothing, also beside a {@code tokenizer.json}
+     * that says otherwise; and {@code [PAD]} and {@code [MASK]} are found in texts, with ids after the vocabulary's where it lacks them. Tokens
+     * that this tokenizer does not find in texts as they are, and what versions of transformers read differently, are errors.
      *
      * @param folder the folder
      * @return the tokenizer
@@ -117,6 +119,15 @@ public final class WordPiece {
      */
     public int vocabularySize() {
         return model.vocabulary().size();
+    }
+
+    /**
+     * Returns the number of tokens that a model has a vector for, whatever was added after its vocabulary.
+     *
+     * @return one more than the largest id of a token of the model's own vocabulary
+     */
+    public int ownVocabularySize() {
+        return model.ownSize();
     }
 
     /**

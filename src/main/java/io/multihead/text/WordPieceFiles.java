@@ -17,13 +17,11 @@ final class WordPieceFiles {
         Path json = folder.resolve("tokenizer.json");
         if (Files.exists(json)) {
             WordPieceModel model = Checks.in(json, () -> TokenizerJson.parse(Files.readAllBytes(json)));
-            VocabularyFolder.requireAgreement(folder, model);
-            return model;
+            return TokenizerSettings.read(folder).apply(json, model);
         }
         Path text = folder.resolve("vocab.txt");
         List<String> tokens = Checks.in(text, () -> lines(text));
-        TextNormalization normalization = VocabularyFolder.normalization(folder, tokens);
-        return Checks.in(text, () -> WordPieceModel.of(tokens, normalization));
+        return TokenizerSettings.read(folder).ofVocabulary(text, tokens);
     }
 
     /** One token per line; a line ends with a line feed alone, since tokens may be other separators of lines. */
@@ -39,9 +37,23 @@ final class WordPieceFiles {
         for (int at = 0; at < text.length(); ) {
             int end = text.indexOf('\n', at);
             end = end < 0 ? text.length() : end;
-            tokens.add(text.substring(at, end > at && text.charAt(end - 1) == '\r' ? end - 1 : end));
+            String token = text.substring(at, end > at && text.charAt(end - 1) == '\r' ? end - 1 : end);
+            tokens.add(token);
+            requireToken(token, tokens.size());
             at = end + 1;
         }
         return tokens;
+    }
+
+    /** Fails where versions of transformers read different tokens: 4 ends lines at carriage returns, 5 removes white space at their end. */
+    private static void requireToken(String token, int line) {
+        if (token.indexOf('\r') >= 0) {
+            throw Checks.fail("line " + line, "a carriage return within it", "expected a token");
+        }
+        if (!token.isEmpty() && CharacterTable.isSpace(token.codePointBefore(token.length()))) {
+            if (!token.codePoints().allMatch(CharacterTable::isSpace)) {
+                throw Checks.fail("line " + line, "\"" + token + "\"", "expected a token without white space at its end");
+            }
+        }
     }
 }

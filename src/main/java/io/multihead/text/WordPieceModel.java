@@ -1,7 +1,10 @@
 package io.multihead.text;
 
 import io.multihead.internal.base.Checks;
+import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -38,12 +41,45 @@ record WordPieceModel(
     static final String UNKNOWN = "[UNK]";
     static final List<String> SPECIAL = List.of("[PAD]", UNKNOWN, "[CLS]", "[SEP]", "[MASK]");
 
-    /** The model of a {@code vocab.txt}. */
+    /** The model of a vocabulary without repeated tokens, whose special tokens are those of {@link #SPECIAL} that it has. */
     static WordPieceModel of(List<String> tokens, TextNormalization normalization) {
         Map<String, Integer> ids = ids(tokens);
+        Map<String, Integer> special = new LinkedHashMap<>();
+        SPECIAL.stream().filter(ids::containsKey).forEach(token -> special.put(token, id(ids, token)));
+        return of(tokens, ids, special, normalization);
+    }
+
+    /**
+     * The model of the lines of a {@code vocab.txt}, as transformers reads them: of equal lines, such as blank ones, the last one counts, and
+     * special tokens that are missing follow the last one.
+     */
+    static WordPieceModel ofLines(List<String> lines, TextNormalization normalization, List<String> special) {
+        Map<String, Integer> ids = HashMap.newHashMap(lines.size());
+        for (int id = 0; id < lines.size(); id++) {
+            ids.put(lines.get(id), id);
+        }
+        List<String> tokens = new ArrayList<>(lines);
+        for (int id = 0; id < lines.size(); id++) {
+            if (id(ids, lines.get(id)) != id) {
+                tokens.set(id, "[repeated " + id + "]"); // no word has a space, so that no text has this token
+            }
+        }
+        WordPieceModel model = of(tokens, ids, Map.of(), normalization).withSpecial(special);
+        // transformers would count the different lines, and use the id of another token
+        if (!model.added.isEmpty() && lines.stream().map(String::strip).distinct().count() < lines.size()) {
+            throw Checks.fail(
+                    "vocabulary",
+                    "no token \"" + model.vocabulary.get(lines.size()) + "\", and repeated ones",
+                    "expected one or the other");
+        }
+        return model;
+    }
+
+    private static WordPieceModel of(
+            List<String> tokens, Map<String, Integer> ids, Map<String, Integer> special, TextNormalization normalization) {
         return new WordPieceModel(
                 List.copyOf(tokens),
-                special(tokens),
+                special,
                 Set.of(),
                 normalization,
                 PREFIX,
@@ -53,16 +89,44 @@ record WordPieceModel(
                 OptionalInt.empty());
     }
 
-    /** Returns the special tokens that a vocabulary has, and their ids. */
-    static Map<String, Integer> special(List<String> tokens) {
-        Map<String, Integer> special = new LinkedHashMap<>();
-        for (String token : SPECIAL) {
-            int id = tokens.indexOf(token);
-            if (id >= 0) {
-                special.put(token, id);
+    /** Returns the same with another normalisation. */
+    WordPieceModel withNormalization(TextNormalization other) {
+        return new WordPieceModel(vocabulary, special, added, other, prefix, unknown, first, last, truncation);
+    }
+
+    /** Returns the same with more tokens that are found in the text as it is; those that the vocabulary lacks follow it. */
+    WordPieceModel withSpecial(Collection<String> more) {
+        List<String> tokens = new ArrayList<>(vocabulary);
+        Map<String, Integer> all = new LinkedHashMap<>(special);
+        Set<Integer> beside = new HashSet<>(added);
+        for (String token : more) {
+            int id = all.getOrDefault(token, tokens.indexOf(token));
+            if (id < 0) {
+                id = tokens.size();
+                tokens.add(token);
+                beside.add(id);
             }
+            all.put(token, id);
         }
-        return special;
+        return new WordPieceModel(
+                List.copyOf(tokens),
+                all,
+                Set.copyOf(beside),
+                normalization,
+                prefix,
+                unknown,
+                first,
+                last,
+                truncation);
+    }
+
+    /** Returns one more than the largest id of a token that was not added to the model's own vocabulary. */
+    int ownSize() {
+        int size = vocabulary.size();
+        while (size > 0 && added.contains(size - 1)) {
+            size--;
+        }
+        return size;
     }
 
     /** Returns the tokens' ids, or fails where a token repeats. */

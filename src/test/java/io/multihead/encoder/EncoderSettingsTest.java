@@ -42,7 +42,7 @@ class EncoderSettingsTest extends TinyModelFolder {
                 "tokenizer_config.json | {\"cls_token\": \"<s>\"} | tokenizer_config.cls_token: <s>; expected [CLS]",
                 "tokenizer_config.json | {\"truncation_side\": \"left\"} | tokenizer_config.truncation_side: left; expected right",
                 "special_tokens_map.json | {\"unk_token\": {\"content\": \"<unk>\"}} | special_tokens_map.unk_token: {content=<unk>}; expected [UNK]",
-                "tokenizer_config.json | {\"added_tokens_decoder\": {\"59\": {\"content\": \"[new]\"}}} | token \"[new]\" with id 59; expected none but [[PAD], [UNK], [CLS], [SEP], [MASK]]",
+                "tokenizer_config.json | {\"added_tokens_decoder\": {\"59\": {\"content\": \"[new]\", \"special\": true}}} | token \"[new]\" with id 59; expected none but [[PAD], [UNK], [CLS], [SEP], [MASK]]",
                 "tokenizer_config.json | {\"added_tokens_decoder\": {\"59\": {\"content\": \"[x]\", \"special\": true}}} | token \"[x]\" with id 59; expected none but [[PAD],",
                 "tokenizer_config.json | {\"added_tokens_decoder\": {\"4\": {\"content\": \"[MASK]\", \"single_word\": true}}} | tokenizer_config.added_tokens_decoder.4.single_word: true; expected false",
                 "tokenizer_config.json | {\"added_tokens_decoder\": {\"4\": {\"content\": \"[MASK]\", \"normalized\": true}}} | tokenizer_config.added_tokens_decoder.4.normalized: true; expected false",
@@ -50,11 +50,10 @@ class EncoderSettingsTest extends TinyModelFolder {
                 "tokenizer_config.json | {\"mask_token\": \"<m>\"} | tokenizer_config.mask_token: <m>; expected [MASK]",
                 "tokenizer_config.json | {\"pad_token\": \"<m>\"} | tokenizer_config.pad_token: <m>; expected [PAD]",
                 "tokenizer_config.json | {\"eos_token\": \"[x]\"} | tokenizer_config.eos_token: [x]; expected none but [[PAD],",
-                "tokenizer_config.json | {\"never_split\": [\"[x]\"]} | tokenizer_config.never_split: [[x]]; expected none but [[PAD],",
                 "tokenizer_config.json | {\"extra_special_tokens\": {\"x\": \"[x]\"}} | tokenizer_config.extra_special_tokens: {x=[x]}; expected none but [[PAD],",
                 "tokenizer_config.json | {\"split_special_tokens\": true} | tokenizer_config.split_special_tokens: true; expected false",
                 "special_tokens_map.json | {\"additional_special_tokens\": [\"[x]\"]} | special_tokens_map.additional_special_tokens: [[x]]; expected none but [[PAD],",
-                "special_tokens_map.json | {\"additional_special_tokens\": [{\"content\": \"<new>\"}]} | special_tokens_map.additional_special_tokens: [{content=<new>}]; expected none but [[PAD],",
+                "special_tokens_map.json | {\"additional_special_tokens\": [{\"content\": \"<new>\", \"normalized\": false}]} | special_tokens_map.additional_special_tokens: [{content=<new>, normalized=false}]; expected none but [[PAD],",
                 "special_tokens_map.json | {\"additional_special_tokens\": [null]} | special_tokens_map.additional_special_tokens: [null]; expected none but [[PAD],",
                 "added_tokens.json | {\"[x]\": 59} | added_tokens: token \"[x]\" with id 59; expected none but [[PAD], [UNK], [CLS], [SEP], [MASK]]",
                 "added_tokens.json | {\"[CLS]\": 3} | added_tokens: token \"[CLS]\" with id 3; expected the vocabulary's id 2",
@@ -105,18 +104,15 @@ class EncoderSettingsTest extends TinyModelFolder {
             quoteCharacter = '`',
             value = {
                 "{\"tokenizer_class\": \"XLMRobertaTokenizer\"} | tokenizer_class: XLMRobertaTokenizer; expected one of [BertTokenizer,",
-                "{\"added_tokens_decoder\": {\"59\": {\"content\": \"[new]\"}}} | token \"[new]\" with id 59; expected none but [[PAD],",
+                "{\"added_tokens_decoder\": {\"59\": {\"content\": \"[new]\", \"special\": true}}} | token \"[new]\" with id 59; expected none but [[PAD],",
                 "{\"added_tokens_decoder\": {\"5\": {\"content\": \"[MASK]\"}}} | with id 5; expected the vocabulary's id 4",
                 "{\"added_tokens_decoder\": {\"4\": {\"content\": \"[MASK]\", \"rstrip\": true}}} | 4.rstrip: true; expected false",
-                "{\"do_lower_case\": false} | tokenizer_config.do_lower_case: false; expected true",
-                "{\"strip_accents\": false} | tokenizer_config.strip_accents: false; expected true",
-                "{\"tokenize_chinese_chars\": false} | tokenizer_config.tokenize_chinese_chars: false; expected true",
                 "{\"cls_token\": \"<s>\"} | tokenizer_config.cls_token: <s>; expected [CLS]",
                 "{\"sep_token\": {\"content\": \"[MASK]\"}} | tokenizer_config.sep_token: {content=[MASK]}; expected [SEP]",
-                "{\"mask_token\": \"abc\"} | tokenizer_config.mask_token: abc; expected none but [[PAD],",
                 "{\"mask_token\": {\"content\": \"[MASK]\", \"lstrip\": true}} | mask_token.lstrip: true; expected false",
                 "{\"additional_special_tokens\": [\"abc\"]} | additional_special_tokens: [abc]; expected none but [[PAD],",
                 "{\"split_special_tokens\": true} | tokenizer_config.split_special_tokens: true; expected false",
+                "{\"added_tokens_decoder\": {\"59\": {\"content\": \"[new]\"}}} | added_tokens_decoder.59.normalized: null; expected false",
             })
     void aConfigurationAgreesWithTheTokenizer(String contents, String message) throws IOException {
         assertDisagrees("tokenizer_config.json", contents, message);
@@ -129,7 +125,6 @@ class EncoderSettingsTest extends TinyModelFolder {
             quoteCharacter = '`',
             value = {
                 "special_tokens_map.json | {\"unk_token\": \"<unk>\"} | special_tokens_map.unk_token: <unk>; expected [UNK]",
-                "special_tokens_map.json | {\"pad_token\": \"abc\"} | special_tokens_map.pad_token: abc; expected none but [[PAD],",
                 "special_tokens_map.json | {\"additional_special_tokens\": [\"abc\"]} | additional_special_tokens: [abc]; expected none but [[PAD],",
                 "added_tokens.json | {\"[x]\": 59} | added_tokens: token \"[x]\" with id 59; expected none but [[PAD],",
                 "added_tokens.json | {\"[MASK]\": 3} | added_tokens: token \"[MASK]\" with id 3; expected the vocabulary's id 4",
@@ -157,7 +152,7 @@ class EncoderSettingsTest extends TinyModelFolder {
                 "{\"backend\": \"tokenizers\", \"do_lower_case\": true, \"tokenizer_class\": \"TokenizersBackend\"}",
                 "{\"mask_token\": {\"content\": \"[MASK]\", \"lstrip\": false}, \"additional_special_tokens\": [\"[x]\"],"
                         + " \"never_split\": [\"abc\"], \"bos_token\": null, \"pad_token\": \"[x]\"}",
-                "{\"added_tokens_decoder\": {\"0\": {\"content\": \"[PAD]\", \"normalized\": false}, \"57\": {\"content\": \"[x]\"}}}",
+                "{\"added_tokens_decoder\": {\"0\": {\"content\": \"[PAD]\", \"normalized\": false}, \"57\": {\"content\": \"[x]\", \"special\": true}}}",
             })
     void whatAgreesWithTheTokenizerIsAccepted(String contents) throws IOException {
         float[] expected = embed("abc");

@@ -90,6 +90,11 @@ public final class JsonObject {
         return number.intValue();
     }
 
+    /** Returns an integer within a range, or a default. */
+    public int integer(String member, int least, int most, int otherwise) {
+        return has(member) ? integer(member, least, most) : otherwise;
+    }
+
     /** Returns a finite number that must exist. */
     public double number(String member) {
         if (!(members.get(member) instanceof Number number) || !Double.isFinite(number.doubleValue())) {
