@@ -59,7 +59,6 @@ final class BertOnnx {
                     config(file),
                     new Weights(
                             file.names(),
-                            "",
                             name -> get(file, name),
                             weight -> close(arenas.remove(weight.memory().scope()))));
         } finally {

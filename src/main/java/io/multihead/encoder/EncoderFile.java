@@ -73,7 +73,7 @@ final class EncoderFile {
         names.remove(TOKENIZER);
         EncoderCore core = ModelLoader.load(
                 cpu,
-                () -> BertModel.ofPacked(config, new Weights(names, "", file::get)),
+                () -> BertModel.ofPacked(config, new Weights(names, file::get)),
                 () -> WordPiece.ofTokenizerJson(bytes(file)));
         String defaultPrompt = described.has("default_prompt") ? described.text("default_prompt") : options.prompt();
         return new LoadedEncoder(core, options, prompts, defaultPrompt, arena);

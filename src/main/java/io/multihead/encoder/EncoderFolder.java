@@ -1,7 +1,6 @@
 package io.multihead.encoder;
 
 import io.multihead.compute.Compute;
-import io.multihead.format.Safetensors;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
@@ -18,7 +17,6 @@ import java.util.Map;
 import java.util.OptionalInt;
 import java.util.Set;
 import java.util.function.Function;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -26,11 +24,6 @@ import org.jspecify.annotations.Nullable;
 final class EncoderFolder {
     /** Packages differ between versions of the library, from {@code sentence_transformers.models} on; the classes do not. */
     private static final String MODULE = "sentence_transformers.";
-
-    private static final String PREFIX = "bert.";
-    /** Parts of a checkpoint that are ignored: the head that sentence embeddings do not use, and positions as numbers. */
-    private static final Set<String> IGNORED =
-            Set.of("pooler.dense.weight", "pooler.dense.bias", "embeddings.position_ids");
 
     /** Arguments of the configuration and the tokenizer, by their names in versions 2 to 5. */
     private static final List<String> ARGUMENTS =
@@ -65,11 +58,10 @@ final class EncoderFolder {
         int maxTokens = maxTokens(modules, config);
         Map<String, String> prompts = new LinkedHashMap<>();
         String prompt = modules.exist ? prompts(folder.resolve("config_sentence_transformers.json"), prompts) : "";
-        Path weights = files.resolve("model.safetensors");
         Arena arena = Arena.ofShared();
         try {
             EncoderCore core = ModelLoader.load(
-                    cpu, () -> model(Safetensors.map(weights, arena), weights, config), () -> tokenizer(files, config));
+                    cpu, () -> Checkpoint.map(files, arena).model(config), () -> tokenizer(files, config));
             EncoderOptions options =
                     new EncoderOptions(modules.pooling, modules.normalized, maxTokens, LongTexts.TRUNCATE, prompt);
             return new LoadedEncoder(core, options, Map.copyOf(prompts), prompt, arena);
@@ -77,15 +69,6 @@ final class EncoderFolder {
             arena.close();
             throw failed;
         }
-    }
-
-    private static BertModel model(Safetensors file, Path path, BertConfig config) {
-        boolean prefixed = file.names().stream().anyMatch(name -> name.startsWith(PREFIX));
-        String prefix = prefixed ? PREFIX : "";
-        Set<String> names = file.names().stream()
-                .filter(name -> !(name.startsWith(prefix) && IGNORED.contains(name.substring(prefix.length()))))
-                .collect(Collectors.toSet());
-        return Checks.in(path, () -> BertModel.of(config, new Weights(names, prefix, file::get)));
     }
 
     private static WordPiece tokenizer(Path folder, BertConfig config) throws IOException {

@@ -61,7 +61,8 @@ public final class SentenceEncoder implements AutoCloseable {
     }
 
     /**
-     * Loads a model from a folder as sentence-transformers writes it: {@code config.json}, {@code model.safetensors}, which is mapped,
+     * Loads a model from a folder as sentence-transformers writes it: {@code config.json}, {@code model.safetensors} or
+     * the files that {@code model.safetensors.index.json} names, which are mapped,
      * {@code tokenizer.json} or {@code vocab.txt}, and, where they exist, {@code modules.json}, {@code 1_Pooling/config.json},
      * {@code sentence_bert_config.json} and {@code config_sentence_transformers.json}. In another file system than the default, such as an
      * archive, the weights are read into native memory instead. Without {@code modules.json}, pooling is the

@@ -13,45 +13,40 @@ import java.util.function.Function;
 final class Weights {
     private final BiFunction<String, Shape, Tensor> get;
     private final Consumer<Tensor> release;
-    private final String prefix;
     private final Set<String> unused;
 
-    /** Weights whose names all start with a prefix, except for those that are ignored. */
-    Weights(Set<String> names, String prefix, Function<String, Tensor> get) {
-        this(names, prefix, get, weight -> {});
+    Weights(Set<String> names, Function<String, Tensor> get) {
+        this(names, get, weight -> {});
     }
 
     /** Weights of 0 by any name, of the shape that is expected. */
     static Weights zeros() {
         return new Weights(
                 Set.of(),
-                "",
                 (name, shape) -> Tensor.of(new float[(int) shape.elements()], shape.toArray()),
                 weight -> {});
     }
 
     /** Weights each of which is passed to {@code release} once, after it was copied, so that its memory can be freed. */
-    Weights(Set<String> names, String prefix, Function<String, Tensor> get, Consumer<Tensor> release) {
-        this(names, prefix, (name, shape) -> get.apply(name), release);
+    Weights(Set<String> names, Function<String, Tensor> get, Consumer<Tensor> release) {
+        this(names, (name, shape) -> get.apply(name), release);
     }
 
-    private Weights(Set<String> names, String prefix, BiFunction<String, Shape, Tensor> get, Consumer<Tensor> release) {
+    private Weights(Set<String> names, BiFunction<String, Shape, Tensor> get, Consumer<Tensor> release) {
         this.get = get;
         this.release = release;
-        this.prefix = prefix;
         this.unused = new TreeSet<>(names);
     }
 
     /** Returns a weight that must exist, have this shape and be of a floating type. */
     Tensor take(String name, long... dims) {
-        String full = prefix + name;
         Shape shape = Shape.of(dims);
-        Tensor tensor = get.apply(full, shape);
+        Tensor tensor = get.apply(name, shape);
         if (!tensor.shape().equals(shape) || !tensor.dtype().isFloating()) {
             throw Checks.fail(
-                    "weight \"" + full + "\"", tensor.toString(), "expected floating numbers of shape " + shape);
+                    "weight \"" + name + "\"", tensor.toString(), "expected floating numbers of shape " + shape);
         }
-        unused.remove(full);
+        unused.remove(name);
         return tensor;
     }
 

@@ -103,8 +103,8 @@ class EncoderFolderTest extends TinyModelFolder {
 
     @Test
     void everyWeightIsUsedOrNamed() throws Exception {
-        rewrite(weights -> weights.put("classifier.weight", Tensor.of(new float[4])));
-        assertFails("model.safetensors: weights: unused [classifier.weight]; expected those of a BERT encoder");
+        rewrite(weights -> weights.put("extra.weight", Tensor.of(new float[4])));
+        assertFails("model.safetensors: weights: unused [extra.weight]; expected those of a BERT encoder");
         rewrite(weights -> weights.remove("encoder.layer.1.output.dense.bias"));
         assertFails("tensor \"encoder.layer.1.output.dense.bias\": not in the file");
         rewrite(weights -> weights.put("encoder.layer.1.output.dense.bias", Tensor.of(new float[4])));
