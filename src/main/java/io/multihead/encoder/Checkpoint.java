@@ -75,9 +75,8 @@ final class Checkpoint {
             return Checks.in(single, () -> new Checkpoint(single, List.of(file)));
         }
         Map<String, Safetensors> files = new LinkedHashMap<>();
-        Map<String, String> parts = Checks.in(
-                index,
-                () -> new JsonObject("index", Json.object("index", Files.readAllBytes(index)))
+        Map<String, String> parts =
+                Checks.in(index, () -> new JsonObject("index", Json.object("index", Files.readAllBytes(index)))
                         .object("weight_map")
                         .texts());
         for (String part : new TreeSet<>(parts.values())) {

@@ -33,10 +33,10 @@ final class EncoderFolder {
     private static final Set<String> HARMLESS = Set.of("trust_remote_code");
 
     /** The names that the transformer's own settings have had; the first file with members counts. */
-    private static final List<String> SETTINGS =
-            Stream.of("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
-                    .map(model -> "sentence_" + model + "_config.json")
-                    .toList();
+    private static final List<String> SETTINGS = Stream.of(
+                    "bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+            .map(model -> "sentence_" + model + "_config.json")
+            .toList();
 
     /**
      * The contents of {@code modules.json}: the transformer's folder, how tokens are pooled, and whether vectors are normalised. Without

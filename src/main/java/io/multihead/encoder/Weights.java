@@ -22,9 +22,7 @@ final class Weights {
     /** Weights of 0 by any name, of the shape that is expected. */
     static Weights zeros() {
         return new Weights(
-                Set.of(),
-                (name, shape) -> Tensor.of(new float[(int) shape.elements()], shape.toArray()),
-                weight -> {});
+                Set.of(), (name, shape) -> Tensor.of(new float[(int) shape.elements()], shape.toArray()), weight -> {});
     }
 
     /** Weights each of which is passed to {@code release} once, after it was copied, so that its memory can be freed. */

@@ -77,7 +77,8 @@ public final class Safetensors {
         long length = file.get(ValueLayout.JAVA_LONG_UNALIGNED, 0);
         long most = Math.min(SafetensorsWriter.LONGEST_HEADER, file.byteSize() - LENGTH_BYTES);
         if (length < 0 || length > most) {
-            String start = new String(file.asSlice(0, LENGTH_BYTES).toArray(ValueLayout.JAVA_BYTE), StandardCharsets.ISO_8859_1);
+            String start = new String(
+                    file.asSlice(0, LENGTH_BYTES).toArray(ValueLayout.JAVA_BYTE), StandardCharsets.ISO_8859_1);
             if (start.chars().allMatch(c -> c >= ' ' && c < 0x7f || c == '\n' || c == '\r' || c == '\t')) {
                 throw Checks.fail("file", "begins with the text \"" + start.strip() + "\"", "expected safetensors");
             }

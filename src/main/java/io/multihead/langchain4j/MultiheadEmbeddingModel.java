@@ -1,6 +1,7 @@
 package io.multihead.langchain4j;
 
 import dev.langchain4j.data.embedding.Embedding;
+import dev.langchain4j.data.segment.TextSegment;
 import dev.langchain4j.model.TokenCountEstimator;
 import dev.langchain4j.model.embedding.EmbeddingModel;
 import dev.langchain4j.model.embedding.request.EmbeddingInputType;
@@ -8,6 +9,7 @@ import dev.langchain4j.model.embedding.request.EmbeddingParameter;
 import dev.langchain4j.model.embedding.request.EmbeddingRequest;
 import dev.langchain4j.model.embedding.request.EmbeddingRequestParameters;
 import dev.langchain4j.model.embedding.response.EmbeddingResponse;
+import dev.langchain4j.model.output.Response;
 import dev.langchain4j.model.output.TokenUsage;
 import io.multihead.compute.Compute;
 import io.multihead.encoder.LongTexts;
@@ -21,6 +23,7 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Objects;
@@ -36,11 +39,19 @@ import org.jspecify.annotations.Nullable;
  * default prompt, which most models do not have, as sentence-transformers does. {@link TokenUsage} counts the tokens that were embedded,
  * without {@code [CLS]} and {@code [SEP]}, as langchain4j's own classes do.
  *
+ * <p>Works with langchain4j's core from version 1.0 on. Requests with an input type exist from 1.18 on; before, {@link #embedAll} puts the
+ * default prompt before texts, and frameworks that look at all methods of a class need 1.18. An empty text has a vector for requests and for
+ * {@link #encoder}; {@code embed(String)} fails on it, since langchain4j's {@link TextSegment} may not be blank.
+ *
  * <p>Thread-safe. {@link #close} ends the threads and unmaps the weights.
  */
 public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoCloseable {
     /** sentence-transformers' {@code max_seq_length} of all-MiniLM-L6-v2. */
     private static final int MINILM_TOKENS = 256;
+
+    /** Whether core has requests, and what embeds segments by them; before 1.18 it calls {@link #embedAll} alone. */
+    private static final boolean HAS_REQUESTS = Arrays.stream(EmbeddingModel.class.getMethods())
+            .anyMatch(method -> method.getName().equals("doEmbed"));
 
     private final SentenceEncoder encoder;
     private final SentenceEncoder queries;
@@ -111,19 +122,37 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
     public EmbeddingResponse doEmbed(EmbeddingRequest request) {
         List<String> texts =
                 request.inputs().stream().map(input -> input.text()).toList();
-        Iterator<TextEmbedding> results = encoder(request.inputType()).embed(texts.iterator());
-        List<Embedding> embeddings = new ArrayList<>(texts.size());
-        int tokens = 0;
-        while (results.hasNext()) {
-            TextEmbedding result = results.next();
-            embeddings.add(Embedding.from(result.vector()));
-            tokens += result.tokens() - result.ignoredTokens();
-        }
+        Embedded embedded = Embedded.of(encoder(request.inputType()), texts);
         return EmbeddingResponse.builder()
-                .embeddings(embeddings)
+                .embeddings(embedded.vectors)
                 .modelName(name)
-                .tokenUsage(new TokenUsage(tokens))
+                .tokenUsage(embedded.usage)
                 .build();
+    }
+
+    @Override
+    public Response<List<Embedding>> embedAll(List<TextSegment> segments) {
+        if (HAS_REQUESTS) {
+            return EmbeddingModel.super.embedAll(segments); // which tells listeners
+        }
+        Embedded embedded =
+                Embedded.of(encoder, segments.stream().map(TextSegment::text).toList());
+        return Response.from(embedded.vectors, embedded.usage);
+    }
+
+    /** Vectors of texts, and how many tokens they have. */
+    private record Embedded(List<Embedding> vectors, TokenUsage usage) {
+        static Embedded of(SentenceEncoder encoder, List<String> texts) {
+            Iterator<TextEmbedding> results = encoder.embed(texts.iterator());
+            List<Embedding> vectors = new ArrayList<>(texts.size());
+            int tokens = 0;
+            while (results.hasNext()) {
+                TextEmbedding result = results.next();
+                vectors.add(Embedding.from(result.vector()));
+                tokens += result.tokens() - result.ignoredTokens();
+            }
+            return new Embedded(vectors, new TokenUsage(tokens));
+        }
     }
 
     private SentenceEncoder encoder(@Nullable EmbeddingInputType type) {
@@ -154,7 +183,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
      * @return an estimator, whose counts are exact
      */
     public TokenCountEstimator tokenCountEstimator() {
-        return new WordPieceTokenCountEstimator(encoder.tokenizer());
+        return WordPieceTokenCountEstimator.of(encoder.tokenizer());
     }
 
     /**
@@ -180,6 +209,8 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
 
     /** Collects the parts of a model. For one thread. */
     public static final class Builder {
+        private static final String CORE_FROM_1_0 = "dev.langchain4j.model.TokenCountEstimator";
+
         private @Nullable Path folder;
         private @Nullable Path packed;
         private @Nullable Resources resources;
@@ -345,9 +376,10 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
          * @throws UncheckedIOException if a file or resource is missing or cannot be read
          * @throws IllegalArgumentException if no folder, packed file or resources were given, or the model is malformed or not
          *     implemented
-         * @throws IllegalStateException if the given Compute is closed
+         * @throws IllegalStateException if the given Compute is closed, or langchain4j's core is older than 1.0
          */
         public MultiheadEmbeddingModel build() {
+            requireCore();
             Compute own = compute == null ? Compute.threads(threads) : null;
             try {
                 return of(load(own == null ? Checks.notNull(compute, "compute") : own), own);
@@ -357,6 +389,16 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
             } catch (Throwable failed) {
                 closeAfterFailure(own);
                 throw failed;
+            }
+        }
+
+        /** Fails if core is older than 1.0, before which an interface of this package was another one. */
+        private static void requireCore() {
+            try {
+                Class.forName(CORE_FROM_1_0, false, EmbeddingModel.class.getClassLoader());
+            } catch (ClassNotFoundException older) {
+                throw new IllegalStateException(
+                        "langchain4j-core: no " + CORE_FROM_1_0 + "; expected version 1.0 or later", older);
             }
         }
 
@@ -412,7 +454,8 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
                 }
             }
             throw new FileNotFoundException(
-                    "resource " + resource + ": not on the class path; expected the model's jar there");
+                    "resource " + resource + (loader == null ? ": not on the class path" : ": not found by " + loader)
+                            + "; expected the model's jar there, or another class loader by .classLoader(...)");
         }
 
         private String modelName() {

@@ -27,6 +27,11 @@ public final class WordPieceTokenCountEstimator implements TokenCountEstimator {
         this.tokenizer = Checks.notNull(tokenizer, "tokenizer");
     }
 
+    /** Returns an estimator of the interface's type, which a caller beside an older core can name without loading it. */
+    static TokenCountEstimator of(WordPiece tokenizer) {
+        return new WordPieceTokenCountEstimator(tokenizer);
+    }
+
     @Override
     public int estimateTokenCountInText(String text) {
         return tokenizer.count(text) - AROUND;

@@ -38,9 +38,8 @@ final class TokenizerSettings {
     private record Source(Path path, JsonObject object) {
         static Source read(Path folder, String name) throws IOException {
             Path path = folder.resolve(name + ".json");
-            Map<?, ?> members = Files.exists(path)
-                    ? Checks.in(path, () -> Json.object(name, Files.readAllBytes(path)))
-                    : Map.of();
+            Map<?, ?> members =
+                    Files.exists(path) ? Checks.in(path, () -> Json.object(name, Files.readAllBytes(path))) : Map.of();
             return new Source(path, new JsonObject(name, members));
         }
 
@@ -102,8 +101,8 @@ final class TokenizerSettings {
             ends.forEach((member, token) -> requireName(member, token, json));
             changed = file.withNormalization(normalization(json, file));
         }
-        WordPieceModel result = changed.withSpecial(
-                names.values().stream().map(Named::token).toList());
+        WordPieceModel result =
+                changed.withSpecial(names.values().stream().map(Named::token).toList());
         requireTokens(result.special());
         return result;
     }
@@ -115,8 +114,7 @@ final class TokenizerSettings {
         List<String> special =
                 WordPieceModel.SPECIAL.stream().filter(this::isSpecial).toList();
         TextNormalization normalization = config.in(this::normalization);
-        WordPieceModel model =
-                Checks.in(vocabulary, () -> WordPieceModel.ofLines(lines, normalization, special));
+        WordPieceModel model = Checks.in(vocabulary, () -> WordPieceModel.ofLines(lines, normalization, special));
         requireTokens(model.special());
         return model;
     }

@@ -52,7 +52,8 @@ final class WordPieceFiles {
         }
         if (!token.isEmpty() && CharacterTable.isSpace(token.codePointBefore(token.length()))) {
             if (!token.codePoints().allMatch(CharacterTable::isSpace)) {
-                throw Checks.fail("line " + line, "\"" + token + "\"", "expected a token without white space at its end");
+                throw Checks.fail(
+                        "line " + line, "\"" + token + "\"", "expected a token without white space at its end");
             }
         }
     }

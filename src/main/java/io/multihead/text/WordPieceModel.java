@@ -66,7 +66,8 @@ record WordPieceModel(
         }
         WordPieceModel model = of(tokens, ids, Map.of(), normalization).withSpecial(special);
         // transformers would count the different lines, and use the id of another token
-        if (!model.added.isEmpty() && lines.stream().map(String::strip).distinct().count() < lines.size()) {
+        if (!model.added.isEmpty()
+                && lines.stream().map(String::strip).distinct().count() < lines.size()) {
             throw Checks.fail(
                     "vocabulary",
                     "no token \"" + model.vocabulary.get(lines.size()) + "\", and repeated ones",
@@ -76,7 +77,10 @@ record WordPieceModel(
     }
 
     private static WordPieceModel of(
-            List<String> tokens, Map<String, Integer> ids, Map<String, Integer> special, TextNormalization normalization) {
+            List<String> tokens,
+            Map<String, Integer> ids,
+            Map<String, Integer> special,
+            TextNormalization normalization) {
         return new WordPieceModel(
                 List.copyOf(tokens),
                 special,
@@ -109,15 +113,7 @@ record WordPieceModel(
             all.put(token, id);
         }
         return new WordPieceModel(
-                List.copyOf(tokens),
-                all,
-                Set.copyOf(beside),
-                normalization,
-                prefix,
-                unknown,
-                first,
-                last,
-                truncation);
+                List.copyOf(tokens), all, Set.copyOf(beside), normalization, prefix, unknown, first, last, truncation);
     }
 
     /** Returns one more than the largest id of a token that was not added to the model's own vocabulary. */

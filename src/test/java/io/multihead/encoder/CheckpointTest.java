@@ -41,7 +41,8 @@ class CheckpointTest extends TinyModelFolder {
         float[] expected = embed("abc de");
         Map<String, Tensor> weights = renamed(name -> prefix
                 + name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"));
-        List<String> others = new ArrayList<>(List.of("cls.predictions.bias", "cls.seq_relationship.weight", "classifier.bias"));
+        List<String> others =
+                new ArrayList<>(List.of("cls.predictions.bias", "cls.seq_relationship.weight", "classifier.bias"));
         others.addAll(List.of(prefix + "embeddings.position_ids", prefix + "pooler.dense.bias", "qa_outputs.bias"));
         others.forEach(name -> weights.put(name, Tensor.of(ONE)));
         if (!prefix.isEmpty()) {
@@ -70,11 +71,13 @@ class CheckpointTest extends TinyModelFolder {
         Map<String, Tensor> two = renamed(name -> "bert." + name);
         two.putAll(TinyModel.weights(1));
         write("model.safetensors", two);
-        assertFails("model.safetensors: weights: [bert.embeddings.word_embeddings.weight, embeddings.word_embeddings.weight];"
-                + " expected those of one encoder");
+        assertFails(
+                "model.safetensors: weights: [bert.embeddings.word_embeddings.weight, embeddings.word_embeddings.weight];"
+                        + " expected those of one encoder");
         write("model.safetensors", renamed(name -> "distilbert." + name));
-        assertFails("model.safetensors: weight \"distilbert.embeddings.word_embeddings.weight\": begins with distilbert.;"
-                + " expected one of [, bert., model.]");
+        assertFails(
+                "model.safetensors: weight \"distilbert.embeddings.word_embeddings.weight\": begins with distilbert.;"
+                        + " expected one of [, bert., model.]");
         Map<String, Tensor> twice = TinyModel.weights(1);
         twice.put("embeddings.LayerNorm.gamma", Tensor.of(ONE));
         write("model.safetensors", twice);
@@ -134,8 +137,11 @@ class CheckpointTest extends TinyModelFolder {
                 "{\"metadata\" | \"metadata\" | index: malformed at character 0; expected '{'",
             })
     void anIndexThatIsWrongIsNamed(String part, String instead, String message) throws IOException {
-        Files.writeString(folder.resolve("model.safetensors.index.json"), shards().replaceFirst(
-                java.util.regex.Pattern.quote(part), java.util.regex.Matcher.quoteReplacement(instead)));
+        Files.writeString(
+                folder.resolve("model.safetensors.index.json"),
+                shards().replaceFirst(
+                                java.util.regex.Pattern.quote(part),
+                                java.util.regex.Matcher.quoteReplacement(instead)));
         assertFails("model.safetensors.index.json: ");
         assertFails(message);
     }
@@ -144,9 +150,11 @@ class CheckpointTest extends TinyModelFolder {
     void aMissingFileIsNamed() throws IOException {
         shards();
         Files.delete(folder.resolve("part-1"));
-        assertTrue(assertThrows(NoSuchFileException.class, this::load).getMessage().endsWith("part-1"));
+        assertTrue(
+                assertThrows(NoSuchFileException.class, this::load).getMessage().endsWith("part-1"));
         Files.delete(folder.resolve("model.safetensors.index.json"));
-        assertTrue(assertThrows(NoSuchFileException.class, this::load).getMessage().endsWith("model.safetensors"));
+        assertTrue(
+                assertThrows(NoSuchFileException.class, this::load).getMessage().endsWith("model.safetensors"));
     }
 
     private void assertFails(String message) {

@@ -20,6 +20,7 @@ import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvFileSource;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -34,7 +35,8 @@ class FolderDefaultsTest extends TinyModelFolder {
 
     private static List<String> vocabulary() {
         List<String> tokens = new ArrayList<>(TinyModel.VOCABULARY.subList(0, 5));
-        tokens.addAll(List.of("cafe", "Caf\u00e9", "caf\u00e9", "Cafe", "\u4e2d", "\u6587", "\u4e2d\u6587", "a", "b", "[", "]"));
+        tokens.addAll(List.of(
+                "cafe", "Caf\u00e9", "caf\u00e9", "Cafe", "\u4e2d", "\u6587", "\u4e2d\u6587", "a", "b", "[", "]"));
         tokens.addAll(List.of("mask", "MASK", "pad", "PAD"));
         return tokens;
     }
@@ -70,55 +72,16 @@ class FolderDefaultsTest extends TinyModelFolder {
     private static String config(String members) {
         byte[] utf8 = ("{\"model_type\": \"bert\"" + members + "}").getBytes(StandardCharsets.UTF_8);
         try {
-            return BertConfig.of(new JsonObject("config", Json.object("config", utf8))).toString();
+            return BertConfig.of(new JsonObject("config", Json.object("config", utf8)))
+                    .toString();
         } catch (IllegalArgumentException wrong) {
             return wrong.getMessage();
         }
     }
 
-    /** Of the other files: the file, a member, its default, another value, and the message if it is not implemented. */
+    /** Of the other files. */
     @ParameterizedTest
-    @CsvSource(
-            delimiter = '|',
-            quoteCharacter = '`',
-            value = {
-                "tokenizer_config.json | do_lower_case | true | false |",
-                "tokenizer_config.json | strip_accents | null | false |",
-                "tokenizer_config.json | tokenize_chinese_chars | true | false |",
-                "tokenizer_config.json | tokenizer_class | \"BertTokenizer\" | \"XLMRobertaTokenizer\" | tokenizer_class: XLMRobertaTokenizer; expected one of",
-                "tokenizer_config.json | unk_token | \"[UNK]\" | \"a\" | tokenizer_config.unk_token: a; expected [UNK]",
-                "tokenizer_config.json | cls_token | \"[CLS]\" | \"a\" | tokenizer_config.cls_token: a; expected [CLS]",
-                "tokenizer_config.json | sep_token | \"[SEP]\" | \"a\" | tokenizer_config.sep_token: a; expected [SEP]",
-                "tokenizer_config.json | pad_token | \"[PAD]\" | null |",
-                "tokenizer_config.json | mask_token | \"[MASK]\" | null |",
-                "tokenizer_config.json | split_special_tokens | false | true | split_special_tokens: true; expected false",
-                "tokenizer_config.json | additional_special_tokens | [] | [\"a\"] | additional_special_tokens: [a]; expected none but",
-                "tokenizer_config.json | extra_special_tokens | {} | [\"a\"] | extra_special_tokens: [a]; expected none but",
-                "tokenizer_config.json | added_tokens_decoder | {} | {\"12\": {\"content\": \"a\", \"special\": true}} | token \"a\" with id 12; expected none but",
-                "tokenizer_config.json | model_max_length | null | 8 |",
-                "tokenizer_config.json | max_len | null | 8 |",
-                "tokenizer_config.json | truncation_side | \"right\" | \"left\" | tokenizer_config.truncation_side: left; expected right",
-                "tokenizer_config.json | padding_side | \"right\" | \"left\" | tokenizer_config.padding_side: left; expected right",
-                "special_tokens_map.json | additional_special_tokens | [] | [\"a\"] | additional_special_tokens: [a]; expected none but",
-                "special_tokens_map.json | sep_token | \"[SEP]\" | \"a\" | special_tokens_map.sep_token: a; expected [SEP]",
-                "sentence_bert_config.json | max_seq_length | null | 8 |",
-                "sentence_bert_config.json | do_lower_case | false | true | sentence_bert_config.do_lower_case: true; expected false",
-                "sentence_bert_config.json | transformer_task | \"feature-extraction\" | \"fill-mask\" | transformer_task: fill-mask; expected",
-                "sentence_bert_config.json | module_output_name | \"token_embeddings\" | \"scores\" | module_output_name: scores; expected",
-                "sentence_bert_config.json | tokenizer_name_or_path | null | \"other\" | tokenizer_name_or_path: other; expected null",
-                "sentence_bert_config.json | query_length | null | 8 | query_length: 8; expected null",
-                "sentence_bert_config.json | document_length | null | 8 | document_length: 8; expected null",
-                "sentence_bert_config.json | query_expansion | null | {} | query_expansion: {}; expected null",
-                "sentence_bert_config.json | processing_kwargs | {} | {\"text\": {}} | processing_kwargs: {text={}}; expected none",
-                "config_sentence_transformers.json | model_type | \"SentenceTransformer\" | \"SparseEncoder\" | model_type: SparseEncoder; expected SentenceTransformer",
-                "config_sentence_transformers.json | prompts | {} | {\"query\": \"a \"} |",
-                "config_sentence_transformers.json | default_prompt_name | null | \"a\" | default_prompt_name: a; expected one of []",
-                "config_sentence_transformers.json | truncate_dim | null | 8 | truncate_dim: 8; expected null",
-                "1_Pooling/config.json | pooling_mode | \"mean\" | \"cls\" |",
-                "1_Pooling/config.json | include_prompt | true | false | config.include_prompt: false; expected true",
-                "2_Normalize/config.json | module_input_name | \"sentence_embedding\" | \"token_embeddings\" | module_input_name: token_embeddings; expected",
-                "2_Normalize/config.json | module_output_name | \"sentence_embedding\" | \"other\" | module_output_name: other; expected",
-            })
+    @CsvFileSource(resources = "/encoder/defaults.csv", delimiter = '|', quoteCharacter = '`', numLinesToSkip = 1)
     void settingsOfAllFiles(String file, String member, String byDefault, String other, String message)
             throws IOException {
         Files.writeString(folder.resolve("vocab.txt"), String.join("\n", VOCABULARY));
@@ -153,8 +116,10 @@ class FolderDefaultsTest extends TinyModelFolder {
     /** Returns tokens, vectors, length and prompts, or an error. */
     private String outcome() throws IOException {
         try (SentenceEncoder encoder = load()) {
-            return Arrays.toString(encoder.tokenizer().encode(TEXT)) + Arrays.toString(encoder.embed(TEXT))
-                    + encoder.maxTokens() + encoder.prompts()
+            return Arrays.toString(encoder.tokenizer().encode(TEXT))
+                    + Arrays.toString(encoder.embed(TEXT))
+                    + encoder.maxTokens()
+                    + encoder.prompts()
                     + Arrays.toString(encoder.forQueries().embed("a"));
         } catch (IllegalArgumentException wrong) {
             return wrong.getMessage();
@@ -174,19 +139,25 @@ class FolderDefaultsTest extends TinyModelFolder {
         WordPiece cased = WordPiece.ofVocabulary(VOCABULARY, new TextNormalization(true, false, false, false));
         Files.write(folder.resolve("tokenizer.json"), cased.toTokenizerJson());
         Files.writeString(folder.resolve("tokenizer_config.json"), config);
-        assertArrayEquals(new int[] {2, 5, 5, 9, 10, 12, 4, 13, 0, 3}, WordPiece.load(folder).encode(TEXT));
+        assertArrayEquals(
+                new int[] {2, 5, 5, 9, 10, 12, 4, 13, 0, 3},
+                WordPiece.load(folder).encode(TEXT));
         for (String type : new String[] {"PreTrainedTokenizerFast", "TokenizersBackend"}) {
             // as it is, whatever the settings say
             Files.writeString(
                     folder.resolve("tokenizer_config.json"),
-                    "{\"tokenizer_class\": \"" + type + "\", \"do_lower_case\": true, \"tokenize_chinese_chars\": true}");
-            assertArrayEquals(new int[] {2, 6, 5, 11, 12, 4, 13, 0, 3}, WordPiece.load(folder).encode(TEXT));
+                    "{\"tokenizer_class\": \"" + type
+                            + "\", \"do_lower_case\": true, \"tokenize_chinese_chars\": true}");
+            assertArrayEquals(
+                    new int[] {2, 6, 5, 11, 12, 4, 13, 0, 3},
+                    WordPiece.load(folder).encode(TEXT));
         }
         Files.delete(folder.resolve("tokenizer_config.json"));
         Files.writeString(
                 folder.resolve("config.json"),
                 "{\"model_type\": \"bert\", \"tokenizer_class\": \"PreTrainedTokenizerFast\"}");
-        assertArrayEquals(new int[] {2, 6, 5, 11, 12, 4, 13, 0, 3}, WordPiece.load(folder).encode(TEXT));
+        assertArrayEquals(
+                new int[] {2, 6, 5, 11, 12, 4, 13, 0, 3}, WordPiece.load(folder).encode(TEXT));
     }
 
     /** Without {@code modules.json}, sentence-transformers reads neither lengths nor prompts of its own files. */

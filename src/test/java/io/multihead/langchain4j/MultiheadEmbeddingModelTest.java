@@ -104,6 +104,7 @@ class MultiheadEmbeddingModelTest {
                 .resources("none.onnx", "none.json", Pooling.CLS)
                 .build());
         assertTrue(missing.getMessage().contains("resource none.onnx: not on the class path"), missing.getMessage());
+        assertTrue(missing.getMessage().contains("by .classLoader(...)"), missing.getMessage());
         assertThrows(
                 UncheckedIOException.class,
                 () -> MultiheadEmbeddingModel.builder().directory(folder).build());
@@ -165,5 +166,24 @@ class MultiheadEmbeddingModelTest {
                     .build();
             assertArrayEquals(expected, packed.embed(query).embeddings().get(0).vector());
         }
+    }
+
+    /** langchain4j's segments may not be blank, but requests may have any text. */
+    @Test
+    void anEmptyTextHasAVectorForRequests() {
+        assertThrows(IllegalArgumentException.class, () -> MODEL.embed(""));
+        EmbeddingResponse response =
+                MODEL.embed(EmbeddingRequest.builder().inputs("").build());
+        assertArrayEquals(MODEL.encoder().embed(""), vector(response));
+    }
+
+    /** Found by a user: the number of bytes of a header was all that the message said. */
+    @Test
+    void aPackedFileThatIsATextIsNamed(@TempDir Path folder) throws IOException {
+        Path file = java.nio.file.Files.writeString(folder.resolve("pom.xml"), "<?xml version=\"1.0\"?>");
+        IllegalArgumentException wrong = assertThrows(
+                IllegalArgumentException.class,
+                () -> MultiheadEmbeddingModel.builder().packedFile(file).build());
+        assertEquals(file + ": file: begins with the text \"<?xml ve\"; expected safetensors", wrong.getMessage());
     }
 }

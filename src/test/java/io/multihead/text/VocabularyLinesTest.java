@@ -36,7 +36,8 @@ class VocabularyLinesTest {
     void areReadAsTransformersReadsThem(String lines, String text, String ids) throws IOException {
         Files.writeString(folder.resolve("vocab.txt"), lines.contains("[UNK]") ? lines : SPECIAL + lines);
         WordPiece tokenizer = WordPiece.load(folder);
-        int[] expected = Arrays.stream(ids.split(" ")).mapToInt(Integer::parseInt).toArray();
+        int[] expected =
+                Arrays.stream(ids.split(" ")).mapToInt(Integer::parseInt).toArray();
         assertArrayEquals(expected, tokenizer.encode(text));
         assertArrayEquals(
                 expected, WordPiece.ofTokenizerJson(tokenizer.toTokenizerJson()).encode(text));
