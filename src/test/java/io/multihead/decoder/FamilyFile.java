@@ -58,8 +58,8 @@ final class FamilyFile {
         }
     }
 
-    static final int VOCABULARY = 259;
-    static final int CONTEXT = 64;
+    static final int VOCABULARY = 261;
+    static final int CONTEXT = 128;
     private static final int DIM = 64;
     private static final int HEADS = 4;
     private static final int KEY_HEADS = 2;
@@ -159,6 +159,14 @@ final class FamilyFile {
         writer.write(file);
     }
 
+    /** Writes the same with a chat template. */
+    void writeChat(Path file, String template) throws IOException {
+        GgufWriter writer = metadata();
+        writer.put("tokenizer.chat_template", GgufValue.ofString(template));
+        shapes.keySet().forEach(name -> writer.tensor(name, tensor(name)));
+        writer.write(file);
+    }
+
     /** Returns a writer that has the metadata. */
     GgufWriter metadata() {
         String at = kind.architecture + ".";
@@ -186,7 +194,7 @@ final class FamilyFile {
         return GgufValue.ofInteger(GgufType.U32, value);
     }
 
-    /** Bytes as tokens, after an unknown one, and those that begin and end a text. */
+    /** Bytes as tokens, after an unknown one and those that begin and end a text, and before the marks of ChatML. */
     private static GgufWriter tokenizer(GgufWriter writer) {
         List<String> tokens = new ArrayList<>(List.of("<unk>", "<s>", "</s>"));
         long[] types = new long[VOCABULARY];
@@ -196,6 +204,10 @@ final class FamilyFile {
         types[2] = 3;
         for (int value = 0; value < 256; value++) {
             tokens.add(String.format("<0x%02X>", value));
+        }
+        for (String control : List.of("<|im_start|>", "<|im_end|>")) {
+            types[tokens.size()] = 3;
+            tokens.add(control);
         }
         return writer.put("tokenizer.ggml.model", GgufValue.ofString("llama"))
                 .put("tokenizer.ggml.tokens", GgufValue.ofStrings(tokens))

@@ -16,6 +16,7 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.List;
 import java.util.SplittableRandom;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Tag;
@@ -49,10 +50,11 @@ class FamilyFilesTest {
     /** Byte-level pieces, of which each stands for one byte, and names for those that begin and end a text. */
     private static String tokenizerJson() {
         StringBuilder json = new StringBuilder("{\"added_tokens\": [");
-        String[] names = {"<unk>", "<s>", "</s>"};
-        for (int id = 0; id < names.length; id++) {
-            json.append(id == 0 ? "" : ", ")
-                    .append("{\"id\": " + id + ", \"content\": \"" + names[id] + "\", \"special\": true}");
+        List<String> names = List.of("<unk>", "<s>", "</s>", "<|im_start|>", "<|im_end|>");
+        for (int i = 0; i < names.size(); i++) {
+            int id = i < 3 ? i : FamilyFile.VOCABULARY - names.size() + i;
+            json.append(i == 0 ? "" : ", ")
+                    .append("{\"id\": " + id + ", \"content\": \"" + names.get(i) + "\", \"special\": true}");
         }
         json.append(
                         "], \"normalizer\": null, \"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false, ")
@@ -123,7 +125,7 @@ class FamilyFilesTest {
 
     /** Compares the logarithms of probability of a text's tokens, which are drawn so that they differ. */
     private static void assertClose(FamilyFile file, Path path) throws IOException {
-        int[] prompt = new SplittableRandom(1).ints(9, 3, FamilyFile.VOCABULARY).toArray();
+        int[] prompt = new SplittableRandom(1).ints(9, 3, 259).toArray();
         ReferenceTransformer reference = file.reference();
         try (Compute cpu = Compute.serial();
                 LanguageModel model = LanguageModel.load(cpu, path);
