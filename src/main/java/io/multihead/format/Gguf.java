@@ -14,11 +14,11 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.OptionalLong;
 import java.util.Set;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A GGUF file of version 2 or 3, little-endian: metadata by key, and tensors, some of them quantised.
@@ -42,50 +42,49 @@ public final class Gguf {
     /** Begins the message of every error: the file and a colon, or nothing. */
     private final String source;
 
-    private final MemorySegment memory;
     private final GgufHeader header;
+    private final Map<String, GgufSplit.Part> parts;
 
-    private Gguf(String source, MemorySegment memory, GgufHeader header) {
+    private Gguf(String source, GgufHeader header, Map<String, GgufSplit.Part> parts) {
         this.source = source;
-        this.memory = memory;
         this.header = header;
+        this.parts = parts;
     }
 
     /**
-     * Maps a file; one of another file system than the default, such as an archive's, is read into native memory instead.
+     * Maps a file, and the others of a model that is split into {@code NAME-00001-of-0000N.gguf}; those of another file system than the
+     * default, such as an archive's, are read into native memory instead.
      *
-     * @param file the file
+     * @param file the file; of several, the first, which has the metadata
      * @param arena owns the mapping or the memory; closing it ends every tensor and all metadata of this file
      * @return the file
      * @throws IOException if the file cannot be read
-     * @throws IllegalArgumentException if it is not a well-formed GGUF file; the message names the file and the field
+     * @throws IllegalArgumentException if it is not a well-formed GGUF file, or the files do not belong together; the message names the
+     *     file and the field
      */
     public static Gguf map(Path file, Arena arena) throws IOException {
         Checks.notNull(file, "file");
         Checks.notNull(arena, "arena");
-        return parse(file + ": ", FileMemory.of(file, arena));
+        MemorySegment memory = FileMemory.of(file, arena);
+        GgufHeader header = Checks.in(file, () -> read(memory));
+        return new Gguf(file + ": ", header, GgufSplit.of(file, memory, header, arena));
     }
 
     /**
-     * Reads a file that is in memory already.
+     * Reads a file that is in memory already, alone: of a model that is split, one part.
      *
      * @param file the whole file, and nothing before it: offsets count from its first byte
      * @return its metadata and tensors, views of that memory
      * @throws IllegalArgumentException if it is not a well-formed GGUF file; the message names the field
      */
     public static Gguf parse(MemorySegment file) {
-        return parse("", Checks.notNull(file, "file"));
+        GgufHeader header = read(Checks.notNull(file, "file"));
+        return new Gguf("", header, GgufSplit.of(file, header));
     }
 
-    private static Gguf parse(String source, MemorySegment file) {
+    private static GgufHeader read(MemorySegment file) {
         NativeMemory.requireLittleEndian("GGUF");
-        try {
-            return new Gguf(source, file, GgufHeader.read(file));
-        } catch (IllegalArgumentException malformed) {
-            throw source.isEmpty()
-                    ? malformed
-                    : new IllegalArgumentException(source + malformed.getMessage(), malformed);
-        }
+        return GgufHeader.read(file);
     }
 
     /**
@@ -239,7 +238,7 @@ public final class Gguf {
      * {@return the names of all tensors, in the file's order, unmodifiable}
      */
     public Set<String> names() {
-        return Collections.unmodifiableSet(header.tensors().keySet());
+        return Collections.unmodifiableSet(parts.keySet());
     }
 
     /**
@@ -248,7 +247,7 @@ public final class Gguf {
      * @param name such as {@code output.weight}
      */
     public boolean contains(String name) {
-        return header.tensors().containsKey(Checks.notNull(name, "name"));
+        return parts.containsKey(Checks.notNull(name, "name"));
     }
 
     /**
@@ -290,12 +289,13 @@ public final class Gguf {
      * @throws IllegalArgumentException if there is none of that name, or it has another type
      */
     public Tensor tensor(String name) {
-        GgufTensor found = described(name);
+        GgufSplit.Part part = part(name);
+        GgufTensor found = part.tensor();
         DType dtype = found.type() == null ? null : found.type().dtype();
         if (dtype == null) {
             throw wrongType(found, "F32, F16, BF16, I8 or F64");
         }
-        return Tensor.view(memory.asSlice(found.from(), found.bytes()), dtype, found.shape());
+        return Tensor.view(part.file().asSlice(found.from(), found.bytes()), dtype, found.shape());
     }
 
     /**
@@ -306,12 +306,13 @@ public final class Gguf {
      * @throws IllegalArgumentException if there is none of that name, or it has another type than those of {@link BlockType}
      */
     public BlockTensor blocks(String name) {
-        GgufTensor found = described(name);
+        GgufSplit.Part part = part(name);
+        GgufTensor found = part.tensor();
         BlockType blocks = found.type() == null ? null : found.type().blocks();
         if (blocks == null) {
             throw wrongType(found, List.of(BlockType.values()).toString());
         }
-        return BlockTensor.view(memory.asSlice(found.from(), found.bytes()), blocks, found.shape(), 0);
+        return BlockTensor.view(part.file().asSlice(found.from(), found.bytes()), blocks, found.shape(), 0);
     }
 
     private IllegalArgumentException wrongType(GgufTensor found, String expected) {
@@ -319,7 +320,11 @@ public final class Gguf {
     }
 
     private GgufTensor described(String name) {
-        @Nullable GgufTensor found = header.tensors().get(Checks.notNull(name, "name"));
+        return part(name).tensor();
+    }
+
+    private GgufSplit.Part part(String name) {
+        GgufSplit.Part found = parts.get(Checks.notNull(name, "name"));
         if (found == null) {
             List<String> some = names().stream().limit(MOST_NAMES).toList();
             throw Checks.fail(
