@@ -147,6 +147,17 @@ public final class Block {
     }
 
     /**
+     * Returns this block with another first part, such as the same with some heads dropped.
+     *
+     * @param changed replaces the first part
+     * @return the changed block
+     * @throws IllegalArgumentException if it has states of another size
+     */
+    public Block withAttention(SelfAttention changed) {
+        return new Block(changed, attentionNorms, feedForward, feedForwardNorms, parallel);
+    }
+
+    /**
      * {@return the first part}
      */
     public SelfAttention attention() {

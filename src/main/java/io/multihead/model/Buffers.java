@@ -21,6 +21,7 @@ public final class Buffers {
     final NormPass norm;
     final EmbeddingPass embedding;
     final HeadPass heads = new HeadPass();
+    final ContextPass context = new ContextPass();
     final GatePass gate = new GatePass();
     final SoftCapPass softCap = new SoftCapPass();
     /** Tokens of the last call, whose states are there. */

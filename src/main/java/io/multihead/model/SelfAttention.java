@@ -9,6 +9,7 @@ import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.position.Rope;
 import io.multihead.tensor.Tensor;
+import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,6 +28,8 @@ public final class SelfAttention {
     private final @Nullable Rope rope;
     private final @Nullable Norm queryNorm;
     private final @Nullable Norm keyNorm;
+    /** One for each query head, or null for 1. */
+    private final float @Nullable [] headFactors;
 
     private SelfAttention(
             LinearGroup projections,
@@ -35,7 +38,8 @@ public final class SelfAttention {
             AttentionOptions options,
             @Nullable Rope rope,
             @Nullable Norm queryNorm,
-            @Nullable Norm keyNorm) {
+            @Nullable Norm keyNorm,
+            float @Nullable [] headFactors) {
         this.projections = projections;
         this.output = output;
         this.layout = layout;
@@ -43,6 +47,7 @@ public final class SelfAttention {
         this.rope = rope;
         this.queryNorm = queryNorm;
         this.keyNorm = keyNorm;
+        this.headFactors = headFactors;
     }
 
     /**
@@ -83,7 +88,7 @@ public final class SelfAttention {
         if (!Checks.notNull(options, "options").dropout().equals(AttentionDropout.NONE)) {
             throw Checks.fail("options", options.dropout().toString(), "expected no dropout");
         }
-        return new SelfAttention(projections, output, layout, options, null, null, null);
+        return new SelfAttention(projections, output, layout, options, null, null, null, null);
     }
 
     private static int dim(int outputs, int heads, String argument) {
@@ -105,7 +110,7 @@ public final class SelfAttention {
             throw Checks.fail(
                     "rope", newRope.toString(), "expected one stream and at most " + layout.headDim() + " dims");
         }
-        return new SelfAttention(projections, output, layout, options, newRope, queryNorm, keyNorm);
+        return new SelfAttention(projections, output, layout, options, newRope, queryNorm, keyNorm, headFactors);
     }
 
     /**
@@ -119,7 +124,25 @@ public final class SelfAttention {
     public SelfAttention withHeadNorms(@Nullable Norm queries, @Nullable Norm keys) {
         requireDim(queries, layout.queryWidth(), "queries");
         requireDim(keys, layout.keyWidth(), "keys");
-        return new SelfAttention(projections, output, layout, options, rope, queries, keys);
+        return new SelfAttention(projections, output, layout, options, rope, queries, keys, headFactors);
+    }
+
+    /**
+     * Returns this part with what each query head makes multiplied with a factor: 0 drops a head, to study what it does.
+     *
+     * @param factors one finite number per query head, copied
+     * @return the changed part, which shares the weights
+     * @throws IllegalArgumentException if there are more or fewer, or one is not finite
+     */
+    public SelfAttention withHeadFactors(float... factors) {
+        float[] copy = Checks.notNull(factors, "factors").clone();
+        Checks.length(copy.length, heads(), "factors", "one per query head");
+        for (float factor : copy) {
+            if (!Float.isFinite(factor)) {
+                throw Checks.fail("factors", Arrays.toString(copy), "expected finite numbers");
+            }
+        }
+        return new SelfAttention(projections, output, layout, options, rope, queryNorm, keyNorm, copy);
     }
 
     private void requireDim(@Nullable Norm norm, int width, String argument) {
@@ -209,6 +232,9 @@ public final class SelfAttention {
         AttentionOutputs outputs =
                 weights == null ? views.attended() : views.attended().withWeights(weights);
         Attention.forward(cpu, views.queries(), batch.packed(), keyValues, outputs, options);
+        if (headFactors != null) {
+            buffers.context.run(cpu, buffers.wide(), layout, headFactors, batch.tokens());
+        }
         return views.context();
     }
 }

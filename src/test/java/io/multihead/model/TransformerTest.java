@@ -129,6 +129,53 @@ class TransformerTest {
         assertTrue(most > 1e-2, what + ": " + most);
     }
 
+    /** A factor of a head is one of the columns of the output projection that read it. */
+    @Test
+    void headsMayBeDropped() {
+        float[] factors = {1, 0, -0.5f, 1};
+        List<Block> blocks = model.blocks().stream()
+                .map(block -> block.withAttention(block.attention().withHeadFactors(factors)))
+                .toList();
+        List<ReferenceTransformer.Block> specified = llama.reference.blocks().stream()
+                .map(block -> new ReferenceTransformer.Block(
+                        weighted(block.attention(), factors),
+                        block.attentionNorms(),
+                        block.feedForward(),
+                        block.feedForwardNorms(),
+                        false))
+                .toList();
+        int[] ids = llama.ids(9);
+        TokenBatch batch = TokenBatch.of(9);
+        batch.begin();
+        Arrays.stream(ids).forEach(batch::add);
+        Transformer dropping = Transformer.of(model.embeddings(), blocks);
+        Buffers buffers = dropping.buffers(9);
+        dropping.forward(SERIAL, batch, buffers);
+        double[] expected = with(llama.reference, specified, 0).states(ids);
+        float[] actual = buffers.states().toArray();
+        double[] all = llama.reference.states(ids);
+        double farthest = 0;
+        for (int i = 0; i < actual.length; i++) {
+            assertEquals(expected[i], actual[i], 2 * 900 * 0x1p-24 * 10, "element " + i);
+            farthest = Math.max(farthest, Math.abs(expected[i] - all[i]));
+        }
+        assertTrue(farthest > 0.1, "dropped heads changed " + farthest);
+        SelfAttention attention = model.blocks().get(0).attention();
+        assertRefused("factors: 3 elements; expected 4, one per query head", () -> attention.withHeadFactors(1, 1, 0));
+        assertThrows(IllegalArgumentException.class, () -> attention.withHeadFactors(1, 1, 0, Float.NaN));
+    }
+
+    private static ReferenceTransformer.Attention weighted(ReferenceTransformer.Attention of, float... factors) {
+        double[] weight = of.output().weight().clone();
+        for (int i = 0; i < weight.length; i++) {
+            weight[i] *= factors[i % of.output().inputs() / 16];
+        }
+        ReferenceTransformer.Linear output = new ReferenceTransformer.Linear(
+                weight, null, of.output().outputs(), of.output().inputs());
+        return new ReferenceTransformer.Attention(
+                of.projections(), output, of.heads(), of.keyValueHeads(), of.scores());
+    }
+
     @Test
     void whatIsRefusedLeavesTheCache() {
         Buffers buffers = model.buffers(8);

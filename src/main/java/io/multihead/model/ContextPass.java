@@ -1,0 +1,41 @@
+package io.multihead.model;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.call.RowLoop;
+import io.multihead.internal.exec.Workspace;
+import org.jspecify.annotations.Nullable;
+
+/** Multiplies what each head of attention makes with a factor of its own, in place; 0 drops a head, whatever its values are. */
+final class ContextPass extends RowLoop {
+    private float[] rows = new float[0];
+    private float[] factors = new float[0];
+    private @Nullable AttentionLayout layout;
+    /** Where the first row begins. */
+    private int start;
+
+    void run(Compute cpu, float[] buffer, AttentionLayout newLayout, float[] newFactors, int tokens) {
+        rows = buffer;
+        factors = newFactors;
+        layout = newLayout;
+        start = tokens * newLayout.stride();
+        try {
+            run(cpu, tokens);
+        } finally {
+            layout = null;
+        }
+    }
+
+    @Override
+    protected void rows(long first, long end, Workspace scratch) {
+        AttentionLayout of = Checks.notNull(layout, "layout");
+        int stride = PartLayout.stride(of.contextWidth());
+        for (int token = (int) first; token < end; token++) {
+            int at = start + token * stride;
+            for (int i = 0; i < of.contextWidth(); i++) {
+                float factor = factors[i / of.valueDim()];
+                rows[at + i] = factor == 0f ? 0f : rows[at + i] * factor;
+            }
+        }
+    }
+}
