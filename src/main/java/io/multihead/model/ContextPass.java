@@ -20,7 +20,7 @@ final class ContextPass extends RowLoop {
         layout = newLayout;
         start = tokens * newLayout.stride();
         try {
-            run(cpu, tokens);
+            run(cpu, tokens, newLayout.contextWidth());
         } finally {
             layout = null;
         }

@@ -31,7 +31,7 @@ final class EmbeddingPass extends RowLoop {
         tables = from;
         batch = tokens;
         try {
-            run(cpu, tokens.tokens());
+            run(cpu, tokens.tokens(), stride);
         } finally {
             tables = null;
             batch = null;

@@ -30,7 +30,7 @@ final class GatePass extends RowLoop {
         inner = layout.inner();
         stride = layout.floats();
         chunks = Math.ceilDiv(inner, CHUNK);
-        run(cpu, (long) tokens * chunks);
+        run(cpu, (long) tokens * chunks, CHUNK);
     }
 
     @Override

@@ -40,7 +40,7 @@ final class HeadPass extends RowLoop {
         layout = newLayout;
         batch = newBatch;
         try {
-            run(cpu, newBatch.tokens());
+            run(cpu, newBatch.tokens(), newLayout.stride());
         } finally {
             layout = null;
             batch = null;

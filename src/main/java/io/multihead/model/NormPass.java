@@ -49,7 +49,7 @@ final class NormPass extends RowLoop {
         outer = newOuter;
         before = newBefore;
         if (adds || before != null) {
-            run(cpu, rows);
+            run(cpu, rows, stride);
         }
     }
 
@@ -59,7 +59,7 @@ final class NormPass extends RowLoop {
         before = by;
         from = rows;
         try {
-            run(cpu, rows.length);
+            run(cpu, rows.length, stride);
         } finally {
             from = null;
         }

@@ -24,7 +24,7 @@ final class SoftCapPass extends RowLoop {
         cap = newCap;
         chunks = Math.ceilDiv(x.dim(1), (long) CHUNK);
         try {
-            run(cpu, x.dim(0) * chunks);
+            run(cpu, x.dim(0) * chunks, CHUNK);
         } finally {
             matrix = null;
         }

@@ -12,6 +12,9 @@ public abstract class RowLoop implements LoopBody {
     /** So many that a thread which comes late leaves little to the end. */
     private static final int TASKS_PER_THREAD = 4;
 
+    /** Elements below which a task is not worth another thread: a few microseconds of element-wise work. */
+    private static final long LEAST = 1 << 13;
+
     private long rows;
     private long rowsPerTask;
 
@@ -43,8 +46,14 @@ public abstract class RowLoop implements LoopBody {
 
     /** Runs all rows on the threads of a Compute. */
     protected final void run(Compute cpu, long newRows) {
+        run(cpu, newRows, LEAST);
+    }
+
+    /** Does the same for short rows, of which a task has several. */
+    protected final void run(Compute cpu, long newRows, long elementsPerRow) {
         rows = newRows;
-        rowsPerTask = rowsPerTask(newRows, cpu.parallelism());
+        long least = LEAST / Math.max(1, elementsPerRow);
+        rowsPerTask = Math.max(least, rowsPerTask(newRows, cpu.parallelism()));
         SingleCall.run(cpu, this, Math.ceilDiv(newRows, rowsPerTask));
     }
 
