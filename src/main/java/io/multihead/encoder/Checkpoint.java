@@ -1,14 +1,10 @@
 package io.multihead.encoder;
 
-import io.multihead.format.Safetensors;
+import io.multihead.format.SafetensorsFolder;
 import io.multihead.internal.base.Checks;
-import io.multihead.internal.base.Json;
-import io.multihead.internal.base.JsonObject;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.nio.file.Files;
-import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -22,7 +18,6 @@ import java.util.stream.Collectors;
  * {@code model.safetensors.index.json} names. The encoder may be a part of a larger model, whose other weights are ignored.
  */
 final class Checkpoint {
-    private static final String FILE = "model.safetensors";
     /** What an encoder is called in a model of transformers, or of a framework around it. */
     private static final List<String> PREFIXES = List.of("", "bert.", "model.");
 
@@ -40,27 +35,20 @@ final class Checkpoint {
     private static final Map<String, String> OLDER =
             Map.of("LayerNorm.gamma", "LayerNorm.weight", "LayerNorm.beta", "LayerNorm.bias");
 
-    /** Names that stand for a folder. */
-    private static final Set<String> NO_FILES = Set.of("", ".", "..");
-
-    /** A weight as its file has it. */
-    private record Stored(Safetensors file, String name) {}
-
-    private final Path path;
+    private final SafetensorsFolder files;
     private final String prefix;
-    private final Map<String, Stored> weights = new LinkedHashMap<>();
+    /** Names in the files by names in the encoder. */
+    private final Map<String, String> weights = new LinkedHashMap<>();
 
-    private Checkpoint(Path path, List<Safetensors> files) {
-        this.path = path;
-        prefix = prefix(files);
-        for (Safetensors file : files) {
-            for (String stored : file.names()) {
-                String name = name(stored);
-                if (isEncoders(stored, name)) {
-                    Stored other = weights.put(name, new Stored(file, stored));
-                    if (other != null) {
-                        throw Checks.fail("weights", "both " + other.name + " and " + stored, "expected one of them");
-                    }
+    private Checkpoint(SafetensorsFolder files) {
+        this.files = files;
+        prefix = prefix(files.names());
+        for (String stored : files.names()) {
+            String name = name(stored);
+            if (isEncoders(stored, name)) {
+                String other = weights.put(name, stored);
+                if (other != null) {
+                    throw Checks.fail("weights", "both " + other + " and " + stored, "expected one of them");
                 }
             }
         }
@@ -68,49 +56,12 @@ final class Checkpoint {
 
     /** Maps the files of a folder. */
     static Checkpoint map(Path folder, Arena arena) throws IOException {
-        Path single = folder.resolve(FILE);
-        Path index = folder.resolve(FILE + ".index.json");
-        if (Files.exists(single) || !Files.exists(index)) {
-            Safetensors file = Safetensors.map(single, arena);
-            return Checks.in(single, () -> new Checkpoint(single, List.of(file)));
-        }
-        Map<String, Safetensors> files = new LinkedHashMap<>();
-        Map<String, String> parts =
-                Checks.in(index, () -> new JsonObject("index", Json.object("index", Files.readAllBytes(index)))
-                        .object("weight_map")
-                        .texts());
-        for (String part : new TreeSet<>(parts.values())) {
-            files.put(part, Safetensors.map(Checks.in(index, () -> within(folder, part)), arena));
-        }
-        return Checks.in(index, () -> {
-            parts.forEach((name, part) -> requireStored(name, part, files));
-            return new Checkpoint(index, List.copyOf(files.values()));
-        });
+        SafetensorsFolder files = SafetensorsFolder.map(folder, arena);
+        return Checks.in(files.path(), () -> new Checkpoint(files));
     }
 
-    private static void requireStored(String name, String part, Map<String, Safetensors> files) {
-        Safetensors file = files.get(part);
-        if (file == null || !file.contains(name)) {
-            throw Checks.fail("weight \"" + name + "\"", "not in " + part, "expected it there");
-        }
-    }
-
-    /** Returns a file beside the index: a file must not choose which others are read. */
-    private static Path within(Path folder, String name) {
-        try {
-            Path path = folder.getFileSystem().getPath(name);
-            if (!path.isAbsolute() && path.getNameCount() == 1 && !NO_FILES.contains(name)) {
-                return folder.resolve(path);
-            }
-        } catch (InvalidPathException malformed) {
-            // falls through to the message for paths that leave the folder
-        }
-        throw Checks.fail("index.weight_map", name, "expected a file beside the index");
-    }
-
-    private static String prefix(List<Safetensors> files) {
-        Set<String> words = files.stream()
-                .flatMap(file -> file.names().stream())
+    private static String prefix(Set<String> names) {
+        Set<String> words = names.stream()
                 .filter(name -> name.endsWith(BertParts.WORDS))
                 .collect(Collectors.toCollection(TreeSet::new));
         if (words.size() > 1) {
@@ -149,17 +100,17 @@ final class Checkpoint {
 
     /** Returns the encoder, which takes every weight of it. */
     BertModel model(BertConfig config) {
-        return Checks.in(path, () -> BertModel.of(config, new Weights(weights.keySet(), this::get)));
+        return Checks.in(files.path(), () -> BertModel.of(config, new Weights(weights.keySet(), this::get)));
     }
 
     private Tensor get(String name) {
-        Stored stored = weights.get(name);
+        String stored = weights.get(name);
         if (stored == null) {
             throw Checks.fail(
                     "tensor \"" + prefix + name + "\"",
                     "not in the file",
                     "expected it beside " + weights.keySet().stream().limit(10).toList());
         }
-        return stored.file.get(stored.name);
+        return files.get(stored);
     }
 }
