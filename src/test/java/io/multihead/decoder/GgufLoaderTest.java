@@ -1,0 +1,203 @@
+package io.multihead.decoder;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.sun.management.ThreadMXBean;
+import io.multihead.compute.Compute;
+import io.multihead.decoder.FamilyFile.Kind;
+import io.multihead.format.GgufType;
+import io.multihead.format.GgufValue;
+import io.multihead.format.GgufWriter;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.function.Consumer;
+import java.util.function.Predicate;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What a file must have, and what loading holds. */
+class GgufLoaderTest {
+    private static final int MOST_BYTES = 600;
+
+    @TempDir
+    private Path folder;
+
+    private final FamilyFile family = new FamilyFile(Kind.QWEN_2, 4);
+
+    /** Writes the family's file with some tensors left out, and what a change adds. */
+    private Path write(Predicate<String> kept, Consumer<GgufWriter> change) throws IOException {
+        Path file = folder.resolve("model.gguf");
+        GgufWriter writer = family.metadata();
+        List<String> names = new ArrayList<>(family.matrices());
+        names.addAll(family.others());
+        names.stream().filter(kept).forEach(name -> writer.tensor(name, family.tensor(name)));
+        change.accept(writer);
+        writer.write(file);
+        return file;
+    }
+
+    private static String message(Path file) {
+        try (Compute cpu = Compute.serial()) {
+            return assertThrows(IllegalArgumentException.class, () -> LanguageModel.load(cpu, file))
+                    .getMessage();
+        }
+    }
+
+    private void assertFails(String expected, Predicate<String> kept, Consumer<GgufWriter> change) throws IOException {
+        Path file = write(kept, change);
+        String message = message(file);
+        assertTrue(message.startsWith(file + ": " + expected), message);
+    }
+
+    @Test
+    void aMissingTensorIsNamed() throws IOException {
+        assertFails("blk.1.attn_k.weight: missing", name -> !name.equals("blk.1.attn_k.weight"), writer -> {});
+        assertFails("blk.2.attn_v.bias: missing", name -> !name.equals("blk.2.attn_v.bias"), writer -> {});
+        assertFails("token_embd.weight: missing", name -> !name.startsWith("token_embd"), writer -> {});
+    }
+
+    @Test
+    void aTensorOfNoUseIsNamed() throws IOException {
+        assertFails(
+                "tensors: 1 of no use, such as blk.0.attn_sinks.weight",
+                name -> true,
+                writer -> writer.tensor("blk.0.attn_sinks.weight", Tensor.of(new float[4])));
+    }
+
+    @Test
+    void aTensorOfAnotherShapeIsNamed() throws IOException {
+        assertFails(
+                "blk.0.attn_q.weight: shape [32, 64]; expected [64, 64]",
+                name -> !name.equals("blk.0.attn_q.weight"),
+                writer -> writer.tensor("blk.0.attn_q.weight", Tensor.of(new float[32 * 64], 32, 64)));
+    }
+
+    @Test
+    void aTensorOfAnotherTypeIsNamed() throws IOException {
+        try (Arena arena = Arena.ofConfined()) {
+            Tensor bytes = Tensor.zeros(arena, DType.I8, 64, 64);
+            assertFails(
+                    "blk.0.attn_q.weight: I8; expected",
+                    name -> !name.equals("blk.0.attn_q.weight"),
+                    writer -> writer.tensor("blk.0.attn_q.weight", bytes));
+        }
+    }
+
+    @Test
+    void aMissingOrWrongSettingIsNamed() throws IOException {
+        Path file = folder.resolve("settings.gguf");
+        new GgufWriter()
+                .put("general.architecture", GgufValue.ofString("llama"))
+                .write(file);
+        assertTrue(message(file).contains("llama.embedding_length"), message(file));
+        new GgufWriter()
+                .put("general.architecture", GgufValue.ofString("rwkv7"))
+                .write(file);
+        assertTrue(
+                message(file).startsWith(file + ": general.architecture: \"rwkv7\"; expected one of "), message(file));
+        assertFails("qwen2.rope.scaling.type: dynamic; expected", name -> true, writer -> writer.put(
+                        "qwen2.rope.scaling.type", GgufValue.ofString("dynamic"))
+                .put("qwen2.rope.scaling.factor", GgufValue.ofF32(4)));
+        assertFails(
+                "qwen2.hidden_act: ",
+                name -> true,
+                writer -> writer.put("qwen2.hidden_act", GgufValue.ofString("relu")));
+    }
+
+    @Test
+    void aTokenizerOfMoreTokensThanEmbeddingsIsNamed() throws IOException {
+        assertFails(
+                "tokenizer: 261 tokens; expected at most the 100",
+                name -> !name.startsWith("token_embd"),
+                writer -> writer.tensor("token_embd.weight", Tensor.of(new float[100 * 64], 100, 64)));
+    }
+
+    @Test
+    void aFileThatIsCutIsNamed() throws IOException {
+        Path file = write(name -> true, writer -> {});
+        byte[] bytes = Files.readAllBytes(file);
+        for (int length : new int[] {0, 10, 30, 1000, bytes.length / 2, bytes.length - 1}) {
+            Path cut = folder.resolve("cut" + length + ".gguf");
+            Files.write(cut, Arrays.copyOf(bytes, length));
+            assertTrue(message(cut).startsWith(cut + ": "), message(cut));
+        }
+    }
+
+    @Test
+    void aFailedLoadFreesItsMemory() throws IOException {
+        Path file = write(name -> !name.equals("output_norm.weight"), writer -> {});
+        for (int i = 0; i < 3; i++) {
+            assertTrue(message(file).contains("output_norm.weight: missing"), message(file));
+        }
+    }
+
+    @Test
+    void scaledPositionsOfAFileAreRead() throws IOException {
+        Path file = write(name -> true, writer -> writer.put("qwen2.rope.scaling.type", GgufValue.ofString("yarn"))
+                .put("qwen2.rope.scaling.factor", GgufValue.ofF32(4))
+                .put("qwen2.rope.scaling.original_context_length", GgufValue.ofInteger(GgufType.U32, 32)));
+        Path plain = folder.resolve("plain.gguf");
+        family.write(plain);
+        try (Compute cpu = Compute.serial();
+                LanguageModel scaled = LanguageModel.load(cpu, file);
+                LanguageModel unscaled = LanguageModel.load(cpu, plain)) {
+            assertTrue(logit(scaled) != logit(unscaled));
+        }
+    }
+
+    private static float logit(LanguageModel model) {
+        try (Sessions sessions = model.sessions(SessionOptions.DEFAULT);
+                Session session = sessions.open()) {
+            return session.append(5, 6, 7, 8, 9).nextLogits()[20];
+        }
+    }
+
+    @Test
+    void listenersHearEveryPart() throws IOException {
+        List<Integer> heard = new ArrayList<>();
+        Path file = write(name -> true, writer -> {});
+        try (Compute cpu = Compute.serial();
+                LanguageModel model = LanguageModel.load(cpu, file, (done, all) -> {
+                    assertEquals(5, all);
+                    heard.add(done);
+                })) {
+            assertEquals(List.of(1, 2, 3, 4, 5), heard);
+            assertTrue(model.ownBytes() > 100_000);
+            assertEquals(261 * 64 * 4, model.mappedBytes());
+            assertEquals("qwen2 (qwen2, 3 layers of 64, 4 heads on 2)", model.toString());
+        }
+    }
+
+    /** A token leaves a string, an object for the listener and one for the list; nothing grows with the model. */
+    @Test
+    void aTokenLeavesItsTextAndNothingElse() throws IOException {
+        Path file = write(name -> true, writer -> {});
+        try (Compute cpu = Compute.serial();
+                LanguageModel model = LanguageModel.load(cpu, file);
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT);
+                Session session = sessions.open().append(5, 6, 7)) {
+            GenerationOptions drawn =
+                    GenerationOptions.DEFAULT.withMaxTokens(60).withSampling(Sampling.of(1, 1));
+            ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+            long least = Long.MAX_VALUE;
+            // C2 takes its time until vectors are no objects any more
+            for (int call = 0; call < 400 && least > MOST_BYTES * 60; call++) {
+                session.truncate(3);
+                long before = threads.getCurrentThreadAllocatedBytes();
+                session.generate(drawn);
+                least = Math.min(least, threads.getCurrentThreadAllocatedBytes() - before);
+            }
+            assertTrue(least <= MOST_BYTES * 60, least / 60 + " bytes a token");
+        }
+    }
+}
