@@ -5,15 +5,23 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import com.sun.management.ThreadMXBean;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Byte-level byte-pair encoding: ids of llama.cpp, of a plain implementation, and texts back. */
@@ -25,6 +33,19 @@ class BytePairTokenizerTest {
         List<SharedModels.Example> examples = SharedModels.examples(name);
         assertTrue(examples.size() > 40);
         for (SharedModels.Example example : examples) {
+            assertArrayEquals(example.ids(), tokenizer.encode(example.text()), example.text());
+            assertEquals(example.text(), tokenizer.decode(example.ids()));
+        }
+    }
+
+    /** Files that {@code .ci/tokenizers} fetches. */
+    @ParameterizedTest
+    @CsvSource({"llama-bpe,llama3", "qwen2,qwen3"})
+    void idsOfTokenizerJsonAreThoseOfLlamaCpp(String name, String model) throws IOException {
+        Path folder = Path.of("src", "it", "tokenizers", "target", "models", model);
+        assumeTrue(Files.exists(folder), () -> folder + " is not there: run .ci/tokenizers");
+        Tokenizer tokenizer = Tokenizers.load(folder);
+        for (SharedModels.Example example : SharedModels.examples(name)) {
             assertArrayEquals(example.ids(), tokenizer.encode(example.text()), example.text());
             assertEquals(example.text(), tokenizer.decode(example.ids()));
         }
@@ -112,6 +133,34 @@ class BytePairTokenizerTest {
             assertEquals(text, tokenizer.decode(tokenizer.encode(text)));
         }
         assertEquals("a\ufffdb", tokenizer.decode(tokenizer.encode("a\ud800b")));
+    }
+
+    @Test
+    void manyThreadsSeeTheSameIds() {
+        Tokenizer tokenizer = small();
+        List<String> texts = IntStream.range(0, 2000)
+                .mapToObj(i -> "word" + i * i + " and \u00e9" + i % 50 + " <think>")
+                .toList();
+        List<int[]> alone = texts.stream().map(small()::encode).toList();
+        List<int[]> together = texts.parallelStream().map(tokenizer::encode).toList();
+        for (int i = 0; i < texts.size(); i++) {
+            assertArrayEquals(alone.get(i), together.get(i), texts.get(i));
+        }
+    }
+
+    @Test
+    void aWarmCallAllocatesItsResultAlone() {
+        Tokenizer tokenizer = small();
+        String text = "The same words, again and again: don't 12 of them. ".repeat(20);
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        long least = Long.MAX_VALUE;
+        int ids = 0;
+        for (int i = 0; i < 200; i++) {
+            long before = threads.getCurrentThreadAllocatedBytes();
+            ids = tokenizer.encode(text).length;
+            least = Math.min(least, threads.getCurrentThreadAllocatedBytes() - before);
+        }
+        assertEquals(16 + 4 * ids + 7 & -8, least, "an array of ids");
     }
 
     @Test

@@ -139,7 +139,7 @@ class WordPatternTest {
             "\u1c90"
         };
         Random random = new Random(pattern.ordinal());
-        for (int run = 0; run < 60_000; run++) {
+        for (int run = 0; run < 20_000; run++) {
             StringBuilder text = new StringBuilder();
             for (int i = random.nextInt(12); i > 0; i--) {
                 text.append(parts[random.nextInt(parts.length)]);
