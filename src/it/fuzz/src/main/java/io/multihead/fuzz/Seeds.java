@@ -5,8 +5,14 @@ import io.multihead.cache.KeyValueCache;
 import io.multihead.cache.KeyValueCache.Config;
 import io.multihead.compute.Compute;
 import io.multihead.encoder.SentenceEncoder;
+import io.multihead.format.GgufType;
+import io.multihead.format.GgufValue;
+import io.multihead.format.GgufWriter;
 import io.multihead.gemm.PackedWeights;
+import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.BlockType;
 import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -31,6 +37,7 @@ public final class Seeds {
     public static void main(String[] arguments) throws IOException {
         Seeds seeds = new Seeds(Path.of(arguments[0]));
         seeds.safetensors();
+        seeds.gguf();
         seeds.write("OnnxFuzz", "model", SmallModel.onnx());
         seeds.tokenizer();
         seeds.text();
@@ -45,7 +52,7 @@ public final class Seeds {
     private void safetensors() throws IOException {
         Map<String, Tensor> tensors = new LinkedHashMap<>();
         for (DType dtype : DType.values()) {
-            tensors.put(dtype.name(), Tensor.allocate(Arena.ofAuto(), dtype, io.multihead.tensor.Shape.of(2, 3)));
+            tensors.put(dtype.name(), Tensor.allocate(Arena.ofAuto(), dtype, Shape.of(2, 3)));
         }
         tensors.put("empty", Tensor.of(new float[0], 0, 5));
         write("SafetensorsFuzz", "types", Framed.input(SmallModel.safetensors(tensors, Map.of("a", "b \u00e9"))));
@@ -53,6 +60,50 @@ public final class Seeds {
         String integers = "{\"i\":{\"dtype\":\"I64\",\"shape\":[],\"data_offsets\":[0,8]},"
                 + "\"b\":{\"dtype\":\"BOOL\",\"shape\":[1,1],\"data_offsets\":[8,9]}}";
         write("SafetensorsFuzz", "integers", join(integers, new byte[1 + 9]));
+    }
+
+    /** Metadata of every type; tensors of every type that can be read; and one file of two. */
+    private void gguf() throws IOException {
+        GgufWriter values = new GgufWriter();
+        for (GgufType type : GgufType.values()) {
+            if (type.isInteger()) {
+                values.put(type.name(), GgufValue.ofInteger(type, 100));
+                values.put("a." + type.name(), GgufValue.ofIntegers(type, 1, 2));
+            }
+        }
+        gguf(
+                "values",
+                values.put("general.alignment", GgufValue.ofInteger(GgufType.U32, 64))
+                        .put("f", GgufValue.ofF32(1.5f))
+                        .put("d", GgufValue.ofF64(0.1))
+                        .put("b", GgufValue.ofBool(true))
+                        .put("s", GgufValue.ofString("h\u00e9"))
+                        .put("t", GgufValue.ofStrings(List.of("a", "", "\u2581b")))
+                        .put("n", GgufValue.ofValues(GgufType.ARRAY, List.of(GgufValue.ofFloats(1, 2))))
+                        .tensor("x", Tensor.of(new float[6], 2, 3)));
+        GgufWriter tensors = new GgufWriter();
+        for (DType dtype : DType.values()) {
+            tensors.tensor(dtype.name(), Tensor.allocate(Arena.ofAuto(), dtype, Shape.of(2, 3)));
+        }
+        for (BlockType type : BlockType.values()) {
+            Tensor weights = Tensor.of(new float[2 * type.elements()], 2, type.elements());
+            weights.fill(0.5);
+            tensors.blocks(type.name(), BlockTensor.quantise(weights, type, Arena.ofAuto()));
+        }
+        gguf("tensors", tensors);
+        gguf(
+                "split",
+                new GgufWriter()
+                        .put("split.no", GgufValue.ofInteger(GgufType.U16, 0))
+                        .put("split.count", GgufValue.ofInteger(GgufType.U16, 2))
+                        .put("split.tensors.count", GgufValue.ofInteger(GgufType.I32, 1))
+                        .tensor("x", Tensor.of(new float[1])));
+    }
+
+    private void gguf(String name, GgufWriter writer) throws IOException {
+        Path file = Scratch.folder("seed").resolve("model.gguf");
+        writer.write(file);
+        write("GgufFuzz", name, Files.readAllBytes(file));
     }
 
     private void tokenizer() throws IOException {
