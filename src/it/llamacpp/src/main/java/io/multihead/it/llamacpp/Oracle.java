@@ -26,6 +26,7 @@ public final class Oracle {
             quantise(ggml, type);
         }
         new ModelChecks(library, libraries, Path.of(args[1]), Path.of(args[2])).run();
+        FamilyChecks.run(libraries, Path.of(args[1]));
     }
 
     /** Random bytes, so that all scales occur: bit for bit, but for which NaN a NaN is. */

@@ -1,0 +1,85 @@
+package io.multihead.it.llamacpp;
+
+import io.multihead.compute.Compute;
+import io.multihead.decoder.FamilyModel;
+import io.multihead.decoder.GenerationOptions;
+import io.multihead.decoder.LanguageModel;
+import io.multihead.decoder.Session;
+import io.multihead.decoder.SessionOptions;
+import io.multihead.decoder.Sessions;
+import io.multihead.tensor.DType;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Path;
+import java.util.SplittableRandom;
+
+/** Small models of every family with random weights: this library's logits beside those of llama.cpp on the same file. */
+final class FamilyChecks {
+    private static final int TOKENS = 60;
+    private static final int POSITIONS = 128;
+
+    /** llama.cpp keeps keys and values in f16, whose roundings are 2^-11 each: logits differ by a few of them. */
+    private static final double TOLERANCE = 0.004;
+
+    private FamilyChecks() {}
+
+    static void run(Path libraries, Path folder) throws IOException {
+        for (String kind : FamilyModel.kinds()) {
+            Path file = folder.resolve("family." + kind + ".gguf");
+            FamilyModel.write(kind, file);
+            compare(kind, libraries, file);
+        }
+    }
+
+    private static void compare(String kind, Path libraries, Path file) throws IOException {
+        int[] prompt = new SplittableRandom(2).ints(24, 3, 259).toArray();
+        try (Compute cpu = Compute.threads(2);
+                LanguageModel ours = LanguageModel.load(cpu, file);
+                Sessions sessions = ours.sessions(SessionOptions.DEFAULT.withCacheType(DType.F32));
+                Session session = sessions.open().append(prompt);
+                LlamaCpp theirs = LlamaCpp.load(libraries, file, POSITIONS, 1)) {
+            MemorySegment expected = theirs.decode(prompt);
+            double worst = 0;
+            int same = 0;
+            for (int step = 0; step < TOKENS; step++) {
+                float[] logits = session.nextLogits();
+                worst = Math.max(worst, difference(logits, expected));
+                int chosen = session.generate(GenerationOptions.DEFAULT.withMaxTokens(1))
+                        .tokens()
+                        .getFirst()
+                        .id();
+                same += chosen == largest(expected, logits.length) ? 1 : 0;
+                expected = theirs.decode(chosen);
+                if (session.length() == prompt.length + step) {
+                    break; // an end token, which is no part of the session
+                }
+            }
+            System.out.printf(
+                    "%s: logits differ from llama.cpp's by %.5f of their root mean square at most, %d choices are the same%n",
+                    kind, worst, same);
+            ModelChecks.require(worst < TOLERANCE, kind + ": " + worst + "; expected less than " + TOLERANCE);
+        }
+    }
+
+    private static double difference(float[] logits, MemorySegment expected) {
+        double squares = 0;
+        double errors = 0;
+        for (int i = 0; i < logits.length; i++) {
+            float other = expected.getAtIndex(ValueLayout.JAVA_FLOAT, i);
+            squares += other * (double) other;
+            errors += (logits[i] - other) * (double) (logits[i] - other);
+        }
+        return Math.sqrt(errors / squares);
+    }
+
+    private static int largest(MemorySegment logits, int count) {
+        int best = 0;
+        for (int i = 1; i < count; i++) {
+            boolean larger =
+                    logits.getAtIndex(ValueLayout.JAVA_FLOAT, i) > logits.getAtIndex(ValueLayout.JAVA_FLOAT, best);
+            best = larger ? i : best;
+        }
+        return best;
+    }
+}
