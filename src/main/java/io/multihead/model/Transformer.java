@@ -204,7 +204,8 @@ public final class Transformer {
 
     /**
      * Computes the states of all tokens of a batch, before the final norm: {@link Buffers#states}. Keys and values are appended to the
-     * batch's cache.
+     * batch's cache. After an error of another kind than those below, such as one of memory, some layers may have the new tokens:
+     * {@link KeyValueCache#truncate} drops them.
      *
      * @param cpu threads and scratch
      * @param batch tokens of sequences, at least one each
