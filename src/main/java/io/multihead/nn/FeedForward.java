@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The position-wise feed-forward network (Vaswani et al. 2017, section 3.3): {@code linear2(drop(act(linear1(x))))}, parameters
  * {@code linear1.weight} {@code [hidden, embedDim]}, {@code linear1.bias}, {@code linear2.weight} {@code [embedDim, hidden]} and
- * {@code linear2.bias}. Thread-safe in inference.
+ * {@code linear2.bias}; or with a gate, {@link #gated}. Thread-safe in inference.
  */
 public final class FeedForward implements Layer {
     private final Sequence layers;
@@ -53,6 +53,52 @@ public final class FeedForward implements Layer {
                 dropout > 0
                         ? Sequence.of(first, middle, new Part("", Dropout.of(dropout)), second)
                         : Sequence.of(first, middle, second));
+    }
+
+    /**
+     * Returns a network with a gate, {@code down_proj(drop(f(gate_proj(x)) up_proj(x)))} (Shazeer 2020), as Llama's with SiLU. Its
+     * parameters are {@code gate_proj.weight} and {@code up_proj.weight} {@code [hidden, embedDim]}, {@code down_proj.weight}
+     * {@code [embedDim, hidden]}, and for each a {@code bias} if there is one.
+     *
+     * @param embedDim features that come in and go out
+     * @param hidden features in between
+     * @param activation the function of the gate
+     * @param dropout rate behind the gate, in training
+     * @param parameters gives the tensor of a name, null for a bias that there is not; shared, not copied
+     * @return the network
+     * @throws IllegalArgumentException if a weight is missing, a shape or element type does not fit, a size is below 1, or the rate is no
+     *     probability
+     */
+    public static FeedForward gated(
+            long embedDim,
+            long hidden,
+            Activation activation,
+            double dropout,
+            Function<String, @Nullable Tensor> parameters) {
+        Checks.atLeast(embedDim, 1, "embedDim");
+        Checks.atLeast(hidden, 1, "hidden");
+        Checks.notNull(activation, "activation");
+        Checks.notNull(parameters, "parameters");
+        Checks.probability(dropout, "dropout");
+        Linear gate = optional("gate_proj.", hidden, embedDim, parameters);
+        Linear up = optional("up_proj.", hidden, embedDim, parameters);
+        Part first = new Part("", GatedLinear.of(gate, layer(activation), up));
+        Part last = new Part("down_proj.", optional("down_proj.", embedDim, hidden, parameters));
+        return new FeedForward(
+                dropout > 0
+                        ? Sequence.of(first, new Part("", Dropout.of(dropout)), last)
+                        : Sequence.of(first, last));
+    }
+
+    /** Returns a linear layer whose bias may be missing. */
+    private static Linear optional(
+            String prefix, long outputs, long inputs, Function<String, @Nullable Tensor> parameters) {
+        String weight = prefix + "weight";
+        String name = prefix + "bias";
+        Tensor bias = parameters.apply(name);
+        return Linear.of(
+                TensorChecks.requireParameter(parameters.apply(weight), weight, Shape.of(outputs, inputs)),
+                bias == null ? null : TensorChecks.requireParameter(bias, name, Shape.of(outputs)));
     }
 
     /**
