@@ -85,9 +85,7 @@ public final class FeedForward implements Layer {
         Part first = new Part("", GatedLinear.of(gate, layer(activation), up));
         Part last = new Part("down_proj.", optional("down_proj.", embedDim, hidden, parameters));
         return new FeedForward(
-                dropout > 0
-                        ? Sequence.of(first, new Part("", Dropout.of(dropout)), last)
-                        : Sequence.of(first, last));
+                dropout > 0 ? Sequence.of(first, new Part("", Dropout.of(dropout)), last) : Sequence.of(first, last));
     }
 
     /** Returns a linear layer whose bias may be missing. */

@@ -46,8 +46,14 @@ public final class GatedLinear implements Layer {
      * @throws IllegalArgumentException if the layers differ in shape, or the function has parameters
      */
     public static GatedLinear of(Linear gate, Layer function, Linear up) {
-        Shape shape = Checks.notNull(gate, "gate").parameters().values().iterator().next().shape();
-        Shape other = Checks.notNull(up, "up").parameters().values().iterator().next().shape();
+        Shape shape = Checks.notNull(gate, "gate")
+                .parameters()
+                .values()
+                .iterator()
+                .next()
+                .shape();
+        Shape other =
+                Checks.notNull(up, "up").parameters().values().iterator().next().shape();
         if (!shape.equals(other)) {
             throw Checks.fail("up", "weight " + other, "expected " + shape + ", as of gate");
         }

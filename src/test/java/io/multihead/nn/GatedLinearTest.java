@@ -150,8 +150,7 @@ class GatedLinearTest {
         assertNear(ReferenceLinear.forward(up, Numbers.of(parameters.get("down_proj.weight")), null, 3, 5), y, "y");
         parameters.remove("up_proj.weight");
         assertThrows(
-                IllegalArgumentException.class,
-                () -> FeedForward.gated(3, 5, Activation.SILU, 0, parameters::get));
+                IllegalArgumentException.class, () -> FeedForward.gated(3, 5, Activation.SILU, 0, parameters::get));
     }
 
     @Test

@@ -74,6 +74,15 @@ public final class InitialTensors {
         return drawn;
     }
 
+    /** Returns the parameters of a feed-forward network with a gate, which has no biases. */
+    public Map<String, Tensor> gatedFeedForward(long embedDim, long hidden) {
+        Map<String, Tensor> drawn = new LinkedHashMap<>();
+        drawn.put("gate_proj.weight", linearPart(embedDim, Shape.of(hidden, embedDim)));
+        drawn.put("up_proj.weight", linearPart(embedDim, Shape.of(hidden, embedDim)));
+        drawn.put("down_proj.weight", linearPart(hidden, Shape.of(embedDim, hidden)));
+        return drawn;
+    }
+
     /** Returns {@code weight} of ones and {@code bias} of zeros of a normalisation under a prefix. */
     public static Map<String, Tensor> norm(String prefix, long features, Arena arena) {
         Map<String, Tensor> drawn = new LinkedHashMap<>();

@@ -46,12 +46,15 @@ public final class GatedCrossAttention {
      * @param config of attention (with the media's width as key and value input), feed-forward network, normalisation and
      *     dropout; {@code normFirst} is ignored, since the block always normalises first
      * @param parameters gives the tensor of a name; shared, not copied
-     * @throws IllegalArgumentException if a parameter is missing, or a shape or element type does not fit
+     * @throws IllegalArgumentException if a parameter is missing, a shape or element type does not fit, or the configuration has RMS norms or a gate
      */
     public static GatedCrossAttention of(
             TransformerBlock.Config config, Function<String, @Nullable Tensor> parameters) {
         Checks.notNull(parameters, "parameters");
         Shape features = Shape.of(Checks.notNull(config, "config").embedDim());
+        if (config.layers().rmsNorm() || config.layers().gated()) {
+            throw Checks.fail("config", config.layers().toString(), "expected layer norms and no gate");
+        }
         MultiHeadAttention attention =
                 MultiHeadAttention.of(config.attention(), name -> parameters.apply("attn." + name));
         Layer attentionNorm = norm("attn_norm.", config, features, parameters);

@@ -13,6 +13,7 @@ import io.multihead.nn.Layer;
 import io.multihead.nn.LayerNorm;
 import io.multihead.nn.Pass;
 import io.multihead.nn.Residual;
+import io.multihead.nn.RmsNorm;
 import io.multihead.nn.Sequence;
 import io.multihead.nn.Sequence.Part;
 import io.multihead.tensor.Shape;
@@ -29,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  * Self-attention and a feed-forward network, each with a residual connection and layer normalisation: the encoder layer of
  * Vaswani et al. (2017, section 3.1), as PyTorch's {@code nn.TransformerEncoderLayer} with its parameter names
  * ({@code self_attn.*}, {@code linear1.*}, {@code linear2.*}, {@code norm1.*}, {@code norm2.*}). With a causal mask it is the
- * layer of a decoder-only model.
+ * layer of a decoder-only model. {@link Config#withRmsNorm} and {@link Config#withGate} make it one of Llama's kind, for training.
  *
  * <p>Post-norm is {@code norm(x + f(x))}, the paper's; pre-norm {@code x + f(norm(x))} (Xiong et al. 2020). Inputs and outputs are
  * {@code [batch, tokens, embedDim]}, or as the attention's configuration says. Thread-safe in inference.
@@ -60,7 +61,7 @@ public final class TransformerBlock implements Layer {
     }
 
     private static Sequence assemble(Config config, Part attend, Part transform, Part first, Part second) {
-        return config.normFirst
+        return config.layers.normFirst
                 ? Sequence.of(residual(config, first, attend), residual(config, second, transform))
                 : Sequence.of(residual(config, attend), first, residual(config, transform), second);
     }
@@ -89,14 +90,22 @@ public final class TransformerBlock implements Layer {
         return new TransformerBlock(
                 config,
                 new SelfAttention(attention, Mask.NONE, null, null),
-                FeedForward.of(config.embedDim(), config.feedForward, config.activation, config.dropout, parameters),
+                feedForward(config, parameters),
                 norm(config, "norm1.", parameters),
                 norm(config, "norm2.", parameters));
     }
 
+    private static FeedForward feedForward(Config config, Function<String, @Nullable Tensor> parameters) {
+        long dim = config.embedDim();
+        return config.layers.gated
+                ? FeedForward.gated(dim, config.feedForward, config.activation, config.dropout, parameters)
+                : FeedForward.of(dim, config.feedForward, config.activation, config.dropout, parameters);
+    }
+
     /**
      * {@return a block with fresh f32 parameters from PyTorch's distributions: attention as
-     * {@link MultiHeadAttention#initialise}, linear layers uniform within {@code 1 / sqrt(inputs)}, norms 1 and 0}
+     * {@link MultiHeadAttention#initialise}, linear layers uniform within {@code 1 / sqrt(inputs)} (with a gate without biases), norms 1
+     * and 0}
      *
      * @param config what the block computes
      * @param seed any number
@@ -107,7 +116,11 @@ public final class TransformerBlock implements Layer {
         long embedDim = Checks.notNull(config, "config").embedDim();
         InitialWeights.draw(config.attention, seed, Checks.notNull(arena, "arena"))
                 .forEach((name, tensor) -> drawn.put("self_attn." + name, tensor));
-        drawn.putAll(new InitialTensors(~seed, arena).feedForward(embedDim, config.feedForward));
+        InitialTensors random = new InitialTensors(~seed, arena);
+        drawn.putAll(
+                config.layers.gated
+                        ? random.gatedFeedForward(embedDim, config.feedForward)
+                        : random.feedForward(embedDim, config.feedForward));
         drawn.putAll(InitialTensors.norm("norm1.", embedDim, arena));
         drawn.putAll(InitialTensors.norm("norm2.", embedDim, arena));
         return of(config, drawn::get);
@@ -115,11 +128,12 @@ public final class TransformerBlock implements Layer {
 
     private static Layer norm(Config config, String prefix, Function<String, @Nullable Tensor> parameters) {
         Shape shape = Shape.of(config.embedDim());
-        return LayerNorm.of(
-                shape,
-                config.epsilon,
-                TensorChecks.requireParameter(parameters.apply(prefix + "weight"), prefix + "weight", shape),
-                TensorChecks.requireParameter(parameters.apply(prefix + "bias"), prefix + "bias", shape));
+        Tensor weight = TensorChecks.requireParameter(parameters.apply(prefix + "weight"), prefix + "weight", shape);
+        if (config.layers.rmsNorm) {
+            return RmsNorm.of(shape, config.epsilon, weight);
+        }
+        Tensor bias = TensorChecks.requireParameter(parameters.apply(prefix + "bias"), prefix + "bias", shape);
+        return LayerNorm.of(shape, config.epsilon, weight, bias);
     }
 
     /**
@@ -233,12 +247,24 @@ public final class TransformerBlock implements Layer {
     }
 
     /**
+     * The kinds of layers of a block. Immutable.
+     *
+     * @param normFirst whether it is pre-norm
+     * @param rmsNorm whether its norms are RMS norms, as Llama's, and not layer norms
+     * @param gated whether its feed-forward network has a gate, as Llama's
+     */
+    public record Layers(boolean normFirst, boolean rmsNorm, boolean gated) {
+        /** Post-norm, layer norms, no gate. */
+        public static final Layers PYTORCH = new Layers(false, false, false);
+    }
+
+    /**
      * The configuration of a block. Immutable.
      *
      * @param attention of self-attention; its dropout is that of the attention weights
      * @param feedForward features between the two linear layers
      * @param activation what follows the first of them
-     * @param normFirst whether it is pre-norm
+     * @param layers which kinds of layers the block has, and where
      * @param dropout rate behind attention, activation and feed-forward network, in training
      * @param epsilon of the normalisations
      */
@@ -246,7 +272,7 @@ public final class TransformerBlock implements Layer {
             MultiHeadConfig attention,
             long feedForward,
             Activation activation,
-            boolean normFirst,
+            Layers layers,
             double dropout,
             double epsilon) {
         /**
@@ -258,6 +284,7 @@ public final class TransformerBlock implements Layer {
         public Config {
             Checks.notNull(attention, "attention");
             Checks.notNull(activation, "activation");
+            Checks.notNull(layers, "layers");
             Checks.atLeast(feedForward, 1, "feedForward");
             Checks.probability(dropout, "dropout");
             if (!(epsilon >= 0 && epsilon < Double.POSITIVE_INFINITY)) {
@@ -280,7 +307,8 @@ public final class TransformerBlock implements Layer {
          * @param feedForward features between the two linear layers
          */
         public static Config of(long embedDim, int heads, long feedForward) {
-            return new Config(MultiHeadConfig.of(embedDim, heads), feedForward, Activation.RELU, false, 0, 1e-5);
+            return new Config(
+                    MultiHeadConfig.of(embedDim, heads), feedForward, Activation.RELU, Layers.PYTORCH, 0, 1e-5);
         }
 
         /**
@@ -289,7 +317,36 @@ public final class TransformerBlock implements Layer {
          * @param first whether normalisation comes first
          */
         public Config withNormFirst(boolean first) {
-            return new Config(attention, feedForward, activation, first, dropout, epsilon);
+            return with(new Layers(first, layers.rmsNorm, layers.gated));
+        }
+
+        /**
+         * {@return this configuration with normalisation by the root mean square, or layer normalisation}
+         *
+         * @param rms whether norms are RMS norms, which have no bias
+         */
+        public Config withRmsNorm(boolean rms) {
+            return with(new Layers(layers.normFirst, rms, layers.gated));
+        }
+
+        /**
+         * {@return this configuration with a feed-forward network with a gate, or without; see {@link FeedForward#gated}}
+         *
+         * @param gate whether the network has a gate
+         */
+        public Config withGate(boolean gate) {
+            return with(new Layers(layers.normFirst, layers.rmsNorm, gate));
+        }
+
+        private Config with(Layers changed) {
+            return new Config(attention, feedForward, activation, changed, dropout, epsilon);
+        }
+
+        /**
+         * {@return whether the block is pre-norm}
+         */
+        public boolean normFirst() {
+            return layers.normFirst;
         }
 
         /**
@@ -298,7 +355,7 @@ public final class TransformerBlock implements Layer {
          * @param changed what follows the first linear layer
          */
         public Config withActivation(Activation changed) {
-            return new Config(attention, feedForward, changed, normFirst, dropout, epsilon);
+            return new Config(attention, feedForward, changed, layers, dropout, epsilon);
         }
 
         /**
@@ -307,7 +364,7 @@ public final class TransformerBlock implements Layer {
          * @param rate probability to drop
          */
         public Config withDropout(double rate) {
-            return new Config(attention.withDropout(rate), feedForward, activation, normFirst, rate, epsilon);
+            return new Config(attention.withDropout(rate), feedForward, activation, layers, rate, epsilon);
         }
 
         /**
@@ -316,7 +373,7 @@ public final class TransformerBlock implements Layer {
          * @param changed of self-attention
          */
         public Config withAttention(MultiHeadConfig changed) {
-            return new Config(changed, feedForward, activation, normFirst, dropout, epsilon);
+            return new Config(changed, feedForward, activation, layers, dropout, epsilon);
         }
 
         /**
@@ -326,7 +383,7 @@ public final class TransformerBlock implements Layer {
          * @throws IllegalArgumentException if it is negative or not finite
          */
         public Config withEpsilon(double changed) {
-            return new Config(attention, feedForward, activation, normFirst, dropout, changed);
+            return new Config(attention, feedForward, activation, layers, dropout, changed);
         }
 
         /**
