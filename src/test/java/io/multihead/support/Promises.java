@@ -10,7 +10,7 @@ import java.util.Locale;
 
 /**
  * The promises in figures, the most important first, and the limits that tests assert. A test run notes what it measured in
- * {@code target/promises.txt}, one line each, from which the README is filled.
+ * {@code target/promises.txt}, one line each, from which docs/accuracy.md is filled.
  */
 public enum Promises {
     FORWARD(
