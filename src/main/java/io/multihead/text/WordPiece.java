@@ -70,7 +70,7 @@ public final class WordPiece {
      * Reads a {@code tokenizer.json}.
      *
      * @param utf8 the whole file
-     * @return the tokenizer; the file's padding is ignored and its truncation only reported ({@link #truncation})
+     * @return the tokenizer; the file's padding, which is on the right, is ignored and its truncation only reported ({@link #truncation})
      * @throws IllegalArgumentException if the file is malformed or asks for something else than BERT's WordPiece
      */
     public static WordPiece ofTokenizerJson(byte[] utf8) {

@@ -61,7 +61,12 @@ record WordPieceModel(
         List<String> tokens = new ArrayList<>(lines);
         for (int id = 0; id < lines.size(); id++) {
             if (id(ids, lines.get(id)) != id) {
-                tokens.set(id, "[repeated " + id + "]"); // no word has a space, so that no text has this token
+                String unused = "[repeated " + id + "]"; // no word has a space, so that no text has this token
+                if (ids.containsKey(unused)) {
+                    throw Checks.fail(
+                            "vocabulary", "token \"" + unused + "\", and repeated ones", "expected one or the other");
+                }
+                tokens.set(id, unused);
             }
         }
         WordPieceModel model = of(tokens, ids, Map.of(), normalization).withSpecial(special);

@@ -52,6 +52,7 @@ class VocabularyLinesTest {
                 "'cafe\u3000\na' | 'line 6: \"cafe\u3000\"; expected a token without white space at its end'",
                 "'a\nx\rcafe' | line 7: a carriage return within it; expected a token",
                 "'[UNK]\n[CLS]\n[SEP]\n[MASK]\na\na' | 'vocabulary: no token \"[PAD]\", and repeated ones; expected one or the other'",
+                "'a\na\n[repeated 5]' | 'vocabulary: token \"[repeated 5]\", and repeated ones; expected one or the other'",
             })
     void areRefusedWhereVersionsDiffer(String lines, String message) throws IOException {
         Path file = folder.resolve("vocab.txt");

@@ -246,6 +246,7 @@ class WordPieceTest {
                 "[\"[CLS]\", 2] | [\"[CLS]\", 3] | tokenizer.post_processor.cls: [[CLS], 3]; expected the token and the vocabulary's id 2",
                 "[\"[SEP]\", 3] | [\"[SEP]\"] | tokenizer.post_processor.sep: [[SEP]]; expected the token and the vocabulary's id 3",
                 "\"normalizer\" | \"truncation\": {\"direction\": \"Left\", \"max_length\": 5}, \"normalizer\" | tokenizer.truncation.direction: Left; expected Right",
+                "\"normalizer\" | \"padding\": {\"direction\": \"Left\"}, \"normalizer\" | tokenizer.padding.direction: Left; expected Right",
                 "\"##\" | \"@@\" | tokenizer.model.continuing_subword_prefix: @@; expected ##",
                 "100 | 200 | tokenizer.model.max_input_chars_per_word: 200; expected 100",
                 "\"normalizer\" | \"normaliser\" | tokenizer.normalizer: null; expected an object",
