@@ -27,13 +27,16 @@ import io.multihead.gemm.WeightFormat;
 import io.multihead.position.Rope;
 import io.multihead.position.RopeSections;
 import io.multihead.position.TokenAngles;
+import io.multihead.support.Blocks;
 import io.multihead.support.WarmCalls;
+import io.multihead.tensor.BlockType;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.lang.management.ManagementFactory;
 import java.util.Arrays;
+import java.util.Random;
 import java.util.function.LongSupplier;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
@@ -115,7 +118,10 @@ class SteadyStateTest {
             Tensor row = rows.slice(0, 0, 1);
             Tensor row2 = rows2.slice(0, 0, 1);
             for (WeightFormat format : WeightFormat.values()) {
-                PackedWeights weights = PackedWeights.of(wide, format, arena);
+                PackedWeights weights = format.name().startsWith("Q")
+                        ? PackedWeights.of(
+                                Blocks.random(BlockType.valueOf(format.name()), 768, 768, new Random(1)), arena)
+                        : PackedWeights.of(wide, format, arena);
                 settles("one row by " + format, () -> Gemm.multiply(threads, row, weights, row2, GemmOptions.DEFAULT));
                 settles("rows by " + format, () -> Gemm.multiply(serial, rows, weights, rows2, GemmOptions.DEFAULT));
             }

@@ -5,6 +5,7 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.ScratchKey;
 import io.multihead.tensor.Tensor;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,6 +21,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Gemm {
     private static final ScratchKey<GemmCall> CALL = ScratchKey.of(GemmCall::new);
+    private static final ScratchKey<GroupCall> GROUP = ScratchKey.of(GroupCall::new);
 
     private Gemm() {}
 
@@ -55,16 +57,39 @@ public final class Gemm {
     public static void multiply(Compute cpu, Tensor a, PackedWeights b, Tensor c, GemmOptions options) {
         GemmChecks.requireMatrix(a, "a");
         Checks.notNull(b, "b");
-        if (Checks.notNull(options, "options").transposeB()) {
-            throw Checks.fail("options", "transposeB with packed weights", "expected them packed as [inputs, outputs]");
-        }
+        GemmChecks.requirePackedOptions(options);
         run(cpu, a, null, b, c, options);
+    }
+
+    /**
+     * Multiplies several packed weights, of any formats, with the same A as one parallel loop, such as those of query, key and value: threads
+     * wait for each other once. The bits are those of one call for each.
+     *
+     * @param cpu threads and scratch
+     * @param a {@code [..., M, K]}, or {@code [..., K, M]} where the options transpose it
+     * @param b weights of K inputs each
+     * @param c a result for each of the weights, {@code [..., M, N]} with its outputs, written
+     * @param options of each product; those of {@code transposeB} are false
+     * @throws IllegalArgumentException if the lists are empty or of different lengths, shapes of a product do not fit, or a C overlaps A, a
+     *     bias or another C; the message begins with the number of the product, and nothing has been written then
+     */
+    public static void multiply(
+            Compute cpu, Tensor a, List<PackedWeights> b, List<Tensor> c, List<GemmOptions> options) {
+        Checks.notNull(cpu, "cpu");
+        GemmChecks.requireMatrix(a, "a");
+        GemmChecks.requireGroup(cpu, a, b, c, options);
+        try (GroupCall call = Operation.open(cpu, GROUP)) {
+            for (int i = 0; i < b.size(); i++) {
+                call.add(GemmChecks.left(a, options.get(i)), b.get(i), c.get(i), options.get(i));
+            }
+            call.run();
+        }
     }
 
     private static void run(
             Compute cpu, Tensor a, @Nullable Tensor b, @Nullable PackedWeights packed, Tensor c, GemmOptions options) {
         Checks.notNull(cpu, "cpu");
-        Tensor left = options.transposeA() ? a.transpose(-2, -1) : a;
+        Tensor left = GemmChecks.left(a, options);
         GemmChecks.requireOperands(cpu, left, b, packed, c, options);
         GemmChecks.requireBias(cpu, c, options.bias());
         try (GemmCall call = Operation.open(cpu, CALL)) {

@@ -13,7 +13,8 @@ import org.jspecify.annotations.Nullable;
 
 /** One multiplication: binds its operands, divides it among threads, and records it in a flight recording. */
 final class GemmCall extends Operation implements LoopBody {
-    private static final ScratchKey<LoopNest> LOOPS = ScratchKey.ofWorker(LoopNest::new);
+    /** The loops of a thread, which calls of one kind and the other share. */
+    static final ScratchKey<LoopNest> LOOPS = ScratchKey.ofWorker(LoopNest::new);
 
     private final GemmProblem problem = new GemmProblem();
     private final TaskGrid grid = new TaskGrid();

@@ -2,9 +2,11 @@ package io.multihead.gemm;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.TensorFaults;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Tensor;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** Checks the arguments of a multiplication before anything is written. */
@@ -38,6 +40,59 @@ final class GemmChecks {
         requireApart(cpu, a, c, "a");
         TensorChecks.requireAccess(cpu, c, "c");
         TensorChecks.requireOwnStorage(c, "c");
+    }
+
+    /** Returns A as the options say. */
+    static Tensor left(Tensor a, GemmOptions options) {
+        return options.transposeA() ? a.transpose(-2, -1) : a;
+    }
+
+    static void requirePackedOptions(GemmOptions options) {
+        if (Checks.notNull(options, "options").transposeB()) {
+            throw Checks.fail("options", "transposeB with packed weights", "expected them packed as [inputs, outputs]");
+        }
+    }
+
+    /** Fails unless each product of a group could be a call of its own, and no result overlaps another or a bias. */
+    static void requireGroup(Compute cpu, Tensor a, List<PackedWeights> b, List<Tensor> c, List<GemmOptions> options) {
+        int count = Checks.notNull(b, "b").size();
+        if (count == 0) {
+            throw Checks.fail("b", "empty", "expected weights");
+        }
+        Checks.length(Checks.notNull(c, "c").size(), count, "c", "as many as b");
+        Checks.length(Checks.notNull(options, "options").size(), count, "options", "as many as b");
+        for (int i = 0; i < count; i++) {
+            try {
+                requireProduct(cpu, a, i, b, c, options);
+            } catch (IllegalArgumentException e) {
+                throw new IllegalArgumentException("product " + i + ": " + e.getMessage(), e);
+            }
+        }
+    }
+
+    private static void requireProduct(
+            Compute cpu, Tensor a, int i, List<PackedWeights> b, List<Tensor> c, List<GemmOptions> options) {
+        GemmOptions own = options.get(i);
+        requirePackedOptions(own);
+        Tensor result = c.get(i);
+        requireOperands(cpu, left(a, own), null, Checks.notNull(b.get(i), "b"), result, own);
+        requireBias(cpu, result, own.bias());
+        for (int other = 0; other < c.size(); other++) {
+            if (other != i) {
+                requireApart(result, Checks.notNull(c.get(other), "c"), "c of product ", other);
+                Tensor bias = Checks.notNull(options.get(other), "options").bias();
+                if (bias != null) {
+                    requireApart(result, bias, "bias of product ", other);
+                }
+            }
+        }
+    }
+
+    /** A text is made for an error alone. */
+    private static void requireApart(Tensor result, Tensor other, String name, int product) {
+        if (result.overlaps(other)) {
+            throw TensorFaults.overlap("c", result, name + product);
+        }
     }
 
     static void requireBias(Compute cpu, Tensor c, @Nullable Tensor bias) {

@@ -52,9 +52,14 @@ final class GemmEvent extends Event {
 
     /** Records the sizes of the call and how many tasks it took. */
     void finish(GemmProblem problem, long newUnits) {
+        finish(problem, problem.n(), newUnits);
+    }
+
+    /** Records a call of several multiplications, of which the first has the sizes that all share. */
+    void finish(GemmProblem problem, long allColumns, long newUnits) {
         batches = problem.batches();
         rows = problem.m();
-        columns = problem.n();
+        columns = allColumns;
         depth = problem.k();
         packed = problem.isPacked();
         units = newUnits;

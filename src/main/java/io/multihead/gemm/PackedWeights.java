@@ -7,6 +7,8 @@ import io.multihead.internal.base.VectorApiCheck;
 import io.multihead.internal.gemm.PackedMatrix;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.layout.PanelFormat;
+import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.BlockType;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -27,7 +29,10 @@ import java.util.Locale;
  * of the library may use another, and then refuses the file.
  *
  * <p>Immutable, thread-safe, and independent of the tensor that it was made from. Multiplying with it gives the same bits as
- * multiplying with the tensor, rounded to the format first where that is narrower.
+ * multiplying with the tensor, rounded to the format first where that is narrower. A product with quantised blocks sums {@code q * a} of
+ * the inputs that share a scale in f32, multiplies each such sum by its scale, and adds these in ascending order
+ * ({@link io.multihead.reference.Tolerance#blocks} has the bound): the same bits for any rows, threads and lane width. Where a row of A
+ * has an infinity or NaN, or elements whose sum times 128 is not finite, results of that row may be NaN.
  */
 public final class PackedWeights {
     private final PackedMatrix matrix;
@@ -70,11 +75,11 @@ public final class PackedWeights {
      * lost where the matrix has the format's type. The weights must not be used once the arena is closed.
      *
      * @param matrix {@code [inputs, outputs]}, any element type and strides
-     * @param format how elements are stored
+     * @param format how elements are stored; blocks are rounded by {@link BlockTensor#quantise}, for which all of them take memory twice
      * @param arena allocates native memory; a shared one if several threads are to multiply
      * @return the packed copy
-     * @throws IllegalArgumentException if the matrix has not two axes, 512 of its rows have more than 2^31 elements, it has more than
-     *     2^40 rows, or the format is F16 and an element is not finite in it
+     * @throws IllegalArgumentException if the matrix has not two axes, 512 of its rows have more than 2^31 elements, it has more than 2^40
+     *     rows or no whole number of blocks of them, or the format cannot hold an element: F16 and blocks hold finite ones alone
      * @throws OutOfMemoryError if the system has too little memory
      */
     public static PackedWeights of(Tensor matrix, WeightFormat format, Arena arena) {
@@ -89,7 +94,34 @@ public final class PackedWeights {
                     "matrix", "shape " + matrix.shape(), "expected at most " + PackedMatrix.MOST_COLUMNS + " columns");
         }
         PackedMatrix.requireSizes(panels, matrix.dim(0), matrix.dim(1));
+        if (panels.isQuantised()) {
+            try (Arena temporary = Arena.ofConfined()) {
+                BlockType type = BlockType.valueOf(format.name());
+                return of(BlockTensor.quantise(matrix.transpose(0, 1), type, temporary), arena);
+            }
+        }
         return new PackedWeights(PackedMatrix.of(panels, matrix, arena));
+    }
+
+    /**
+     * Packs quantised blocks without loss: rows of blocks are outputs, as GGUF has them. The blocks may be in mapped memory, and are
+     * not used after the call. The weights must not be used once the arena is closed.
+     *
+     * @param blocks {@code [outputs, inputs]}
+     * @param arena allocates native memory; a shared one if several threads are to multiply
+     * @return the packed copy
+     * @throws IllegalArgumentException if the tensor has not two axes, 512 times its rows are more than 2^31, or a scale is not finite
+     * @throws OutOfMemoryError if the system has too little memory
+     */
+    public static PackedWeights of(BlockTensor blocks, Arena arena) {
+        VectorApiCheck.requireVectorModule();
+        if (Checks.notNull(blocks, "blocks").shape().rank() != 2) {
+            throw Checks.fail("blocks", blocks.toString(), "expected two axes [outputs, inputs]");
+        }
+        PanelFormat panels = WeightFormat.of(blocks.type()).panels;
+        Checks.notNull(arena, "arena");
+        PackedMatrix.requireSizes(panels, blocks.shape().dim(1), blocks.shape().dim(0));
+        return new PackedWeights(PackedMatrix.of(panels, blocks, arena));
     }
 
     /**

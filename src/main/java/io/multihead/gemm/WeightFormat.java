@@ -2,6 +2,7 @@ package io.multihead.gemm;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.layout.PanelFormat;
+import io.multihead.tensor.BlockType;
 import io.multihead.tensor.DType;
 
 /**
@@ -14,7 +15,17 @@ public enum WeightFormat {
     /** 2 bytes. Products have the bits of those with the widened elements. */
     BF16(PanelFormat.BF16, DType.BF16, 1),
     /** 2 bytes, finite elements alone. Products have the bits of those with the widened elements. */
-    F16(PanelFormat.F16, DType.F16, 2);
+    F16(PanelFormat.F16, DType.F16, 2),
+    /** Blocks of ggml: int8 with an f16 scale for each 32 inputs; 34 bytes for 32 elements. */
+    Q8_0(PanelFormat.Q8_0, DType.I8, 3),
+    /** Blocks of ggml: 4 bits with an f16 scale for each 32 inputs; 18 bytes for 32 elements. */
+    Q4_0(PanelFormat.Q4_0, DType.I8, 4),
+    /** Blocks of ggml: 4 bits with scales and minima for each 32 of 256 inputs; 148 bytes for 256 elements. */
+    Q4_K(PanelFormat.Q4_K, DType.I8, 5),
+    /** Blocks of ggml: 5 bits with scales and minima for each 32 of 256 inputs; 180 bytes for 256 elements. */
+    Q5_K(PanelFormat.Q5_K, DType.I8, 6),
+    /** Blocks of ggml: 6 bits with scales for each 16 of 256 inputs; 210 bytes for 256 elements. */
+    Q6_K(PanelFormat.Q6_K, DType.I8, 7);
 
     final PanelFormat panels;
     /** The element type of a tensor of panels. */
@@ -35,6 +46,22 @@ public enum WeightFormat {
             }
         }
         throw new IllegalStateException("format: " + panels + "; expected one of weights");
+    }
+
+    /**
+     * Returns the format that holds blocks of a type without loss.
+     *
+     * @param type how blocks are stored
+     * @return the format of the same name
+     */
+    public static WeightFormat of(BlockType type) {
+        return switch (Checks.notNull(type, "type")) {
+            case Q8_0 -> Q8_0;
+            case Q4_0 -> Q4_0;
+            case Q4_K -> Q4_K;
+            case Q5_K -> Q5_K;
+            case Q6_K -> Q6_K;
+        };
     }
 
     static WeightFormat ofCode(int code) {

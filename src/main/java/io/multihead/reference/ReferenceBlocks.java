@@ -25,11 +25,7 @@ public final class ReferenceBlocks {
         double[] values = new double[Checks.fitsInt(elements, "elements")];
         int block = weights.type().elements();
         for (int i = 0; i < values.length; i++) {
-            MemorySegment memory = weights.memory()
-                    .asSlice(
-                            weights.offset()
-                                    + (long) (i / block) * weights.type().bytes(),
-                            weights.type().bytes());
+            MemorySegment memory = block(weights, i);
             int element = i % block;
             values[i] = switch (weights.type()) {
                 case Q8_0 -> half(memory, 0) * memory.get(ValueLayout.JAVA_BYTE, 2 + element);
@@ -46,19 +42,47 @@ public final class ReferenceBlocks {
         return values;
     }
 
+    /** Returns what an element of a row-major index is multiplied by: d, times the integer scale of its part where there is one. */
+    static double scale(BlockTensor weights, int i) {
+        MemorySegment memory = block(weights, i);
+        int element = i % weights.type().elements();
+        return switch (weights.type()) {
+            case Q8_0, Q4_0 -> half(memory, 0);
+            case Q4_K, Q5_K -> half(memory, 0) * partScale(memory, element / 32);
+            case Q6_K -> half(memory, 208) * memory.get(ValueLayout.JAVA_BYTE, 192 + element / 16);
+        };
+    }
+
+    /** Returns what is subtracted from an element: 0 where the type has no minima. */
+    static double minimum(BlockTensor weights, int i) {
+        MemorySegment memory = block(weights, i);
+        return switch (weights.type()) {
+            case Q8_0, Q4_0, Q6_K -> 0;
+            case Q4_K, Q5_K ->
+                half(memory, 2) * partMinimum(memory, i % weights.type().elements() / 32);
+        };
+    }
+
+    private static MemorySegment block(BlockTensor weights, int i) {
+        int bytes = weights.type().bytes();
+        return weights.memory()
+                .asSlice(weights.offset() + (long) (i / weights.type().elements()) * bytes, bytes);
+    }
+
     /** {@code d * s * q - dmin * m}, where d and dmin come first and the 12 bytes of s and m follow. */
     private static double withMinimum(MemorySegment memory, int element, int q) {
         int part = element / 32;
-        int scale;
-        int minimum;
-        if (part < 4) {
-            scale = bits(memory, 4 + part, 0, 6);
-            minimum = bits(memory, 8 + part, 0, 6);
-        } else {
-            scale = bits(memory, 8 + part, 0, 4) + 16 * bits(memory, part, 6, 2);
-            minimum = bits(memory, 8 + part, 4, 4) + 16 * bits(memory, 4 + part, 6, 2);
-        }
-        return half(memory, 0) * scale * q - half(memory, 2) * minimum;
+        return half(memory, 0) * partScale(memory, part) * q - half(memory, 2) * partMinimum(memory, part);
+    }
+
+    private static int partScale(MemorySegment memory, int part) {
+        return part < 4 ? bits(memory, 4 + part, 0, 6) : bits(memory, 8 + part, 0, 4) + 16 * bits(memory, part, 6, 2);
+    }
+
+    private static int partMinimum(MemorySegment memory, int part) {
+        return part < 4
+                ? bits(memory, 8 + part, 0, 6)
+                : bits(memory, 8 + part, 4, 4) + 16 * bits(memory, 4 + part, 6, 2);
     }
 
     /** Nibbles of a super-block: 64 elements lie in 32 bytes, the first 32 in the low nibbles. */

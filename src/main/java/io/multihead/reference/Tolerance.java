@@ -13,6 +13,8 @@ public final class Tolerance {
     private static final double U = 0x1p-24;
     /** Keys of one block, and depth of one chain of additions. */
     private static final long BLOCK = 256;
+    /** Depth of the blocks of a product that are summed before they are added to C. */
+    private static final long KC = 512;
 
     /**
      * How many units an attention output may be off. A unit is the bound B of {@link ReferenceAttention.Result#errorScale()}, which
@@ -63,6 +65,29 @@ public final class Tolerance {
     public static double gemm(long depth, double product, double rest) {
         double chain = Math.min(depth, BLOCK) + Math.ceilDiv(depth, BLOCK);
         return U * ((chain + 4) * product + 3 * rest) * (1 + 0x1p-10) + (depth + 4) * 0x1p-149;
+    }
+
+    /**
+     * Returns the bound of one element of a product with quantised blocks. A chain has the L elements that share a scale. It begins at
+     * the sum of elements of A times an offset, which is off by L roundings, and adds L products, of which each partial sum is at most
+     * {@code sum |a|} times the offset or the largest q, whichever is more: 2 L roundings of {@code spread}. The sum of a block of 512
+     * rows adds a chain times its scale, then a minimum times its sum of A, in one rounding each, and the sum of blocks adds that; partial
+     * sums are no larger than {@code product}. The sums of A for minima are of 32 elements. Elements of A are divided by powers of two up to
+     * {@code 2^28}, so that each is off by up to {@code 2^-122}, times a field of at most 8 bits and the scale.
+     *
+     * @param depth K
+     * @param chain L
+     * @param spread the sum of {@code |scale| sum |a|} times the largest field
+     * @param product {@code sum |scale q a| + sum |minimum a|}
+     * @param minima {@code sum |minimum a|}
+     * @param scale the largest scale or minimum
+     * @return an absolute error
+     */
+    public static double blocks(long depth, int chain, double spread, double product, double minima, double scale) {
+        long deep = Math.min(depth, KC);
+        double additions = deep / (double) chain + deep / 32.0 + Math.ceilDiv(depth, KC) + 1;
+        return U * (2 * chain * spread + additions * product + 32 * minima) * (1 + 0x1p-10)
+                + depth * (scale * 0x1p-114 + 0x1p-149);
     }
 
     /**

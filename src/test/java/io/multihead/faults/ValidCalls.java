@@ -47,6 +47,8 @@ import io.multihead.reference.ReferenceLinear;
 import io.multihead.reference.ReferenceNorm;
 import io.multihead.reference.ReferenceRope;
 import io.multihead.reference.ScoreRule;
+import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.BlockType;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -165,9 +167,22 @@ final class ValidCalls {
                         PackedWeights.of(t(m, 4, 2)),
                         t(m, 3, 2),
                         GemmOptions.DEFAULT.withBias(t(m, 2))),
+                m -> ValidCall.of(
+                        Gemm.class,
+                        "multiply",
+                        CPU,
+                        t(m, 3, 4),
+                        List.of(PackedWeights.of(t(m, 4, 2)), PackedWeights.of(t(m, 4, 5))),
+                        List.of(t(m, 3, 2), t(m, 3, 5)),
+                        List.of(GemmOptions.DEFAULT, GemmOptions.DEFAULT.withBias(t(m, 5)))),
                 m -> ValidCall.of(PackedWeights.class, "of", t(m, 4, 2)),
                 m -> ValidCall.of(PackedWeights.class, "of", t(m, 4, 2), Arena.ofAuto()),
                 m -> ValidCall.of(PackedWeights.class, "of", t(m, 4, 2), WeightFormat.BF16, Arena.ofAuto()),
+                m -> ValidCall.of(
+                        PackedWeights.class,
+                        "of",
+                        BlockTensor.view(MemorySegment.ofArray(new byte[68]), BlockType.Q8_0, Shape.of(2, 32), 0),
+                        Arena.ofAuto()),
                 m -> ValidCall.on(rope(), "apply", CPU, k(m), k(m), 5L),
                 m -> ValidCall.on(rope(), "apply", CPU, k(m), k(m), new long[] {3, 1, 2}),
                 m -> ValidCall.on(rope(), "apply", new float[8], 2, 5L),

@@ -53,6 +53,12 @@ public final class Blocking {
     public static final int TASK_ROWS = Lanes.FEW_REGISTERS ? 3 * MC : 2 * MC;
 
     /**
+     * The same where panels are narrower than f32 and are widened for these rows: all of a task, so that each panel is widened once for
+     * them. Rows and panel take 472 KiB of L2.
+     */
+    public static final int MC_NARROW = Lanes.FEW_REGISTERS ? MC : TASK_ROWS;
+
+    /**
      * Where C has rows for several tasks, those of tasks of the largest size are a multiple of this, and those of tasks that were halved
      * for more threads a multiple of {@link Lanes#ROW_STEP}. With tiles of five rows the largest tasks are whole tiles, and tiles of four
      * rows, which are slower, have the last rows of C alone: 1024 x 1024 takes 3 % less (Zen 3).

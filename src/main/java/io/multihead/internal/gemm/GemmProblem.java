@@ -1,6 +1,7 @@
 package io.multihead.internal.gemm;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.layout.PanelFormat;
 import io.multihead.tensor.Tensor;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
@@ -98,6 +99,11 @@ public final class GemmProblem {
     /** Returns whether B was packed before the call. */
     public boolean isPacked() {
         return packed != null;
+    }
+
+    /** Returns whether B was packed in a format narrower than f32. */
+    boolean isNarrow() {
+        return packed != null && packed.format() != PanelFormat.F32;
     }
 
     Tensor a() {

@@ -2,6 +2,7 @@ package io.multihead.internal.gemm;
 
 import static io.multihead.internal.gemm.Blocking.KC;
 import static io.multihead.internal.gemm.Blocking.MC;
+import static io.multihead.internal.gemm.Blocking.MC_NARROW;
 import static io.multihead.internal.gemm.Blocking.NR;
 import static io.multihead.internal.kernel.Lanes.ROW;
 import static io.multihead.internal.kernel.Lanes.ROW_STEP;
@@ -91,7 +92,8 @@ public final class LoopNest {
         long ic = grid.firstRow(task);
         int m = grid.rows(p, ic);
         long a = p.start(p.a(), batch);
-        begin(m, n, p.k);
+        int rowStep = p.isNarrow() ? MC_NARROW : MC;
+        begin(m, n, p.k, rowStep);
         prepareFinish(p, packer, jc, n);
         if (FewRows.take(p)) {
             fewRows.multiply(p, packer, batch, ic, jc, m, n, sums, ldc);
@@ -101,8 +103,8 @@ public final class LoopNest {
         for (long pc = 0; pc < p.k; pc += KC) { // loop 4
             int kc = (int) Math.min(KC, p.k - pc);
             packB(p, grid, packer, batch, pc, kc, jc, n);
-            for (int ir = 0; ir < m; ir += MC) { // loop 3
-                int mc = Math.min(MC, m - ir);
+            for (int ir = 0; ir < m; ir += rowStep) { // loop 3
+                int mc = Math.min(rowStep, m - ir);
                 packer.read(block.matrix(p.a(), a, ic + ir, pc), mc, kc, packedA, 0, ROW);
                 kernel.left(packedA).right(right).into(sums, ir * ldc, ldc);
                 kernel.multiply(mc, n, kc, pc > 0); // loops 2 and 1
@@ -116,10 +118,10 @@ public final class LoopNest {
         }
     }
 
-    private void begin(int m, int n, long k) {
+    private void begin(int m, int n, long k, int rowStep) {
         // one panel more than needed, so that rows do not fall into the same cache sets
         ldc = Lanes.roundUp(n, NR) + NR;
-        packedA = memory.atLeast(packedA, Lanes.roundUp(Math.min(m, MC), ROW_STEP) * ROW);
+        packedA = memory.atLeast(packedA, Lanes.roundUp(Math.min(m, rowStep), ROW_STEP) * ROW);
         sums = memory.atLeast(sums, Lanes.roundUp(m, ROW_STEP) * ldc);
         if (k == 0) {
             Arrays.fill(sums, 0, m * ldc, 0f);

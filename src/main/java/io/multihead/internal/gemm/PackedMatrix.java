@@ -4,6 +4,7 @@ import static io.multihead.internal.gemm.Blocking.KC;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.layout.BlockPacker;
 import io.multihead.internal.layout.Packer;
 import io.multihead.internal.layout.PanelFormat;
 import io.multihead.internal.layout.PanelMemory;
@@ -12,6 +13,7 @@ import io.multihead.internal.layout.Panels;
 import io.multihead.internal.layout.RoundingPacker;
 import io.multihead.internal.layout.Scratch;
 import io.multihead.internal.layout.StridedBlock;
+import io.multihead.tensor.BlockTensor;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -93,6 +95,23 @@ public final class PackedMatrix {
                     rounding.pack(block, kc, n, packed.blocks[i], pc);
                 }
             }
+        }
+        return packed;
+    }
+
+    /**
+     * Packs blocks of ggml, whose rows are the columns of the matrix, without loss.
+     *
+     * @throws IllegalArgumentException if a scale is not finite; the message begins with "blocks"
+     */
+    public static PackedMatrix of(PanelFormat format, BlockTensor tensor, Arena arena) {
+        long k = tensor.columns();
+        int n = (int) tensor.shape().dim(0); // also without elements
+        PackedMatrix packed = new PackedMatrix(format, k, n, PanelMemory.segment(arena, bytes(format, k, n)));
+        BlockPacker packer = new BlockPacker(format.blocks(), tensor);
+        for (int i = 0; i < packed.blocks.length; i++) {
+            long pc = (long) i * KC;
+            packer.pack(pc, (int) Math.min(KC, k - pc), packed.blocks[i]);
         }
         return packed;
     }

@@ -14,6 +14,7 @@ import io.multihead.internal.layout.Scratch;
 final class WeightKernel {
     private final Scratch memory;
     private final MacroKernel macroKernel;
+    private final BlockKernel blockKernel;
     private final Panels widened = new Panels();
     private PanelMemory panel = PanelMemory.NONE;
 
@@ -26,9 +27,10 @@ final class WeightKernel {
     WeightKernel(Scratch memory) {
         this.memory = memory;
         macroKernel = new MacroKernel(memory);
+        blockKernel = new BlockKernel(memory);
     }
 
-    /** Sets A, rows {@link io.multihead.internal.kernel.Lanes#ROW} floats apart. */
+    /** Sets A, which quantised B changes, rows {@link io.multihead.internal.kernel.Lanes#ROW} floats apart. */
     WeightKernel left(float[] rows) {
         left = rows;
         return this;
@@ -51,6 +53,7 @@ final class WeightKernel {
     /** Releases the operands, so that their memory is not kept alive. */
     void release() {
         macroKernel.release();
+        blockKernel.release();
         widened.clear();
         right(widened).into(left, 0, 0);
     }
@@ -63,6 +66,10 @@ final class WeightKernel {
      * @param k columns of A, rows of B
      */
     void multiply(int m, int n, int k, boolean addToC) {
+        if (right.format().isQuantised()) {
+            blockKernel.left(left, m, k, right).multiply(n, c, c0, ldc, addToC);
+            return;
+        }
         macroKernel.left(left, 0);
         if (right.format() == PanelFormat.F32 || m <= Blocking.ROWS_IN_REGISTERS) {
             macroKernel.right(right).into(c, c0, ldc).multiply(m, n, k, addToC);

@@ -76,6 +76,28 @@ public final class HalfPanels {
         }
     }
 
+    /**
+     * Widens {@code count} rows of finite elements to an array, rows of 32 floats, times a factor.
+     *
+     * @param at offset of the first row in bytes
+     * @param stride bytes from row to row
+     */
+    void widen(MemorySegment words, long at, long stride, int count, float times, float[] to, int t0) {
+        MemorySegment source = NativeMemory.known(words);
+        for (int row = 0; row < count; row++) {
+            for (int column = 0; column < PANEL; column += COUNT) {
+                IntVector.fromMemorySegment(INTS, source, at + row * stride + column % HALF * WORD, ORDER)
+                        .lanewise(VectorOperators.LSHL, column / HALF * 16)
+                        .lanewise(VectorOperators.ASHR, shift)
+                        .and(mask)
+                        .reinterpretAsFloats()
+                        .mul(factor)
+                        .mul(times)
+                        .intoArray(to, t0 + row * PANEL + column);
+            }
+        }
+    }
+
     /** Rounds {@code length} floats to the elements from row-major index {@code at} on; they may begin and end within a row. */
     public void narrow(float[] from, int start, int length, MemorySegment words, int at) {
         MemorySegment memory = NativeMemory.known(words);

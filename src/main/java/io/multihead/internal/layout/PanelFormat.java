@@ -2,11 +2,13 @@ package io.multihead.internal.layout;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.HalfPanels;
 import io.multihead.internal.kernel.Int8Panels;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.MicroKernel;
 import io.multihead.tensor.DType;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How the elements of panels are stored. Positions and sizes count elements, row by row, whatever their size: {@code [panel][k][32]}.
@@ -22,7 +24,17 @@ public enum PanelFormat {
     /** f16 as in {@link HalfPanels}. */
     F16(1, PANEL * Short.BYTES, 65504f),
     /** int8 as in {@link Int8Panels}, with an f32 scale per row that is kept beside the panels. */
-    INT8(Int8Panels.ROWS, Int8Panels.ROWS * PANEL, Float.MAX_VALUE);
+    INT8(Int8Panels.ROWS, Int8Panels.ROWS * PANEL, Float.MAX_VALUE),
+    /** Blocks of ggml, in the layout of {@link BlockPanels#Q8_0}; weights alone, as all formats below. */
+    Q8_0(BlockPanels.Q8_0),
+    /** Blocks of ggml, in the layout of {@link BlockPanels#Q4_0}. */
+    Q4_0(BlockPanels.Q4_0),
+    /** Blocks of ggml, in the layout of {@link BlockPanels#Q4_K}. */
+    Q4_K(BlockPanels.Q4_K),
+    /** Blocks of ggml, in the layout of {@link BlockPanels#Q5_K}. */
+    Q5_K(BlockPanels.Q5_K),
+    /** Blocks of ggml, in the layout of {@link BlockPanels#Q6_K}. */
+    Q6_K(BlockPanels.Q6_K);
 
     private static final float MOST_BYTE = 127f;
     /** The largest scale of which every multiple up to 127 is finite; {@code Float.MAX_VALUE / 127} is rounded up. */
@@ -40,11 +52,23 @@ public enum PanelFormat {
     /** The largest finite element of the format; of INT8, whose rows have scales, the largest f32. */
     private final float largest;
 
+    /** The layout of quantised blocks; null for other formats. */
+    private final @Nullable BlockPanels blocks;
+
+    PanelFormat(BlockPanels blocks) {
+        this(blocks.rows(), blocks.bytes(), Float.MAX_VALUE, blocks);
+    }
+
     PanelFormat(int blockRows, int blockBytes, float largest) {
+        this(blockRows, blockBytes, largest, null);
+    }
+
+    PanelFormat(int blockRows, int blockBytes, float largest, @Nullable BlockPanels blocks) {
         this.blockRows = blockRows;
         this.blockBytes = blockBytes;
         blockBits = Integer.numberOfTrailingZeros(blockRows * PANEL);
         this.largest = largest;
+        this.blocks = blocks;
     }
 
     /** Returns the format that stores elements of a type, F64 excepted, without losing anything. */
@@ -162,12 +186,22 @@ public enum PanelFormat {
         return offset(panelAt) + (long) column * Float.BYTES;
     }
 
+    /** Returns whether elements are quantised blocks with scales. */
+    public boolean isQuantised() {
+        return blocks != null;
+    }
+
+    /** Returns the layout of quantised blocks. */
+    public BlockPanels blocks() {
+        return Checks.notNull(blocks, "blocks");
+    }
+
     /** Returns the 16-bit layout of BF16 or F16. */
     public HalfPanels halves() {
         return switch (this) {
             case BF16 -> HalfPanels.BF16;
             case F16 -> HalfPanels.F16;
-            case F32, INT8 -> throw new IllegalStateException("format: " + this + "; expected BF16 or F16");
+            default -> throw new IllegalStateException("format: " + this + "; expected BF16 or F16");
         };
     }
 }

@@ -81,6 +81,7 @@ public final class PanelMemory {
             case F32 -> F32Panels.storeRow(rows, from, length, segment, format.offset(at));
             case BF16, F16 -> format.halves().narrow(rows, from, length, segment, at);
             case INT8 -> Int8Panels.narrow(rows, from, length, segment, at);
+            default -> throw new IllegalStateException("format: " + format + "; expected one of rows");
         }
     }
 
@@ -92,7 +93,7 @@ public final class PanelMemory {
     public void storeRows(float[] rows, int count, int[] words, int at) {
         switch (format) {
             case BF16, F16 -> format.halves().store(rows, count, words, segment, format.offset(at));
-            case F32, INT8 -> throw new IllegalStateException("format: " + format + "; expected one of weights");
+            default -> throw new IllegalStateException("format: " + format + "; expected BF16 or F16");
         }
     }
 
@@ -128,6 +129,11 @@ public final class PanelMemory {
         F32Panels.load(segment, format.offset(at), PANEL, to, 0);
     }
 
+    /** Stores the words of a panel of quantised blocks whose first element is {@code at}. */
+    public void storeWords(int[] words, int count, int at) {
+        MemorySegment.copy(words, 0, segment, ValueLayout.JAVA_INT, format.offset(at), count);
+    }
+
     /** Copies {@code count} rows of an F32 panel, from element {@code at} on, to an array. */
     public void loadRows(int at, int count, float[] to) {
         MemorySegment.copy(segment, ValueLayout.JAVA_FLOAT, format.offset(at), to, 0, count * PANEL);
@@ -145,6 +151,7 @@ public final class PanelMemory {
             case F32 -> target.segment.asSlice(to).copyFrom(segment.asSlice(offset, rows * (long) PANEL * Float.BYTES));
             case BF16, F16 -> format.halves().widen(segment, offset, rows, target.segment, to);
             case INT8 -> Int8Panels.widen(segment, offset, rows, scales, s0, target.segment, to);
+            default -> throw new IllegalStateException("format: " + format + "; expected one of rows");
         }
     }
 

@@ -68,6 +68,11 @@ public final class Panels {
         return memory.format().tileOffset(at + column / PANEL * stride, column % PANEL);
     }
 
+    /** Returns the offset in bytes of a panel. */
+    public long panelOffset(int panel) {
+        return memory.format().offset(at + panel * stride);
+    }
+
     /** Returns the bytes from panel to panel. */
     public long strideBytes() {
         return memory.format().offset(stride);

@@ -1,0 +1,74 @@
+package io.multihead.gemm;
+
+import io.multihead.internal.call.Operation;
+import io.multihead.internal.exec.LoopBody;
+import io.multihead.internal.exec.Workspace;
+import io.multihead.internal.gemm.GemmProblem;
+import io.multihead.internal.gemm.TaskGrid;
+import io.multihead.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+import jdk.jfr.FlightRecorder;
+
+/** Several multiplications of one A as one parallel loop: the tasks of the first, then those of the second, and so on. */
+final class GroupCall extends Operation implements LoopBody {
+    /** One multiplication, its division into tasks, and the number of its first task. */
+    private static final class Part {
+        private final GemmProblem problem = new GemmProblem();
+        private final TaskGrid grid = new TaskGrid();
+        private long firstTask;
+    }
+
+    /** Parts of this call and, behind them, of longer ones before. */
+    private final List<Part> parts = new ArrayList<>();
+
+    private int count;
+
+    /** Takes checked operands, A already transposed as the options say. */
+    void add(Tensor a, PackedWeights b, Tensor c, GemmOptions options) {
+        if (count == parts.size()) {
+            parts.add(new Part());
+        }
+        GemmProblem problem = parts.get(count).problem;
+        problem.bind(a, null, b.matrix(), c);
+        problem.bindFactors(options.alpha(), options.beta(), options.bias(), options.activation().function);
+        count++;
+    }
+
+    /** Runs everything, and records it if a recording asks for it. */
+    void run() {
+        GemmEvent event = FlightRecorder.isInitialized() ? GemmEvent.start() : null;
+        long tasks = 0;
+        long columns = 0;
+        for (int i = 0; i < count; i++) {
+            Part part = parts.get(i);
+            part.firstTask = tasks;
+            tasks += part.grid.divide(part.problem, parallelism());
+            columns += part.problem.n();
+        }
+        run(this, tasks);
+        if (event != null) {
+            event.finish(parts.get(0).problem, columns, tasks);
+        }
+    }
+
+    /** Computes one block of one C. */
+    @Override
+    public void run(long task, Workspace scratch) {
+        int last = count - 1;
+        while (parts.get(last).firstTask > task) {
+            last--;
+        }
+        Part part = parts.get(last);
+        scratch.get(GemmCall.LOOPS).run(part.problem, part.grid, scratch.packer(), task - part.firstTask);
+    }
+
+    /** Releases the caller's tensors. */
+    @Override
+    protected void clear() {
+        for (int i = 0; i < count; i++) {
+            parts.get(i).problem.release();
+        }
+        count = 0;
+    }
+}

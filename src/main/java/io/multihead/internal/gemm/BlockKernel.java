@@ -1,0 +1,146 @@
+package io.multihead.internal.gemm;
+
+import static io.multihead.internal.kernel.Lanes.COUNT;
+import static io.multihead.internal.kernel.Lanes.HALF;
+import static io.multihead.internal.kernel.Lanes.PANEL;
+import static io.multihead.internal.kernel.Lanes.ROW_STEP;
+
+import io.multihead.internal.kernel.BlockScales;
+import io.multihead.internal.kernel.BlockTiles;
+import io.multihead.internal.kernel.Fields;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.MicroKernel;
+import io.multihead.internal.kernel.TileSums;
+import io.multihead.internal.layout.BlockPanels;
+import io.multihead.internal.layout.PanelMemory;
+import io.multihead.internal.layout.Panels;
+import io.multihead.internal.layout.Scratch;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Loops 2 and 1 where B is quantised blocks: a panel's scales are widened, and its fields too where full tiles of many rows read them;
+ * few rows, and those that are left of many, read the fields as they are stored. The bits are the same. Belongs to one thread.
+ */
+final class BlockKernel {
+    /** Rows of C that are computed beside it before they are added to it. */
+    private static final int SUM_ROWS = Lanes.roundUp(Blocking.MC_NARROW, ROW_STEP);
+
+    private final Scratch memory;
+    private final Panels none = new Panels();
+    private float[] tile = {};
+    private float[] scales = {};
+    private float[] sums = {};
+    private PanelMemory wide = PanelMemory.NONE;
+
+    private final Fields.Rows a = new Fields.Rows();
+    private int m;
+    private int k;
+    private Panels b = none;
+    private BlockPanels format = BlockPanels.Q8_0;
+    /** Of the panel in use: its memory, and the offset of its fields. */
+    private MemorySegment panels = MemorySegment.NULL;
+
+    private long fields;
+
+    BlockKernel(Scratch memory) {
+        this.memory = memory;
+    }
+
+    /** Sets both operands, at most {@link Blocking#MC_NARROW} rows of A, and prepares A for the fields of B, in place. */
+    BlockKernel left(float[] rows, int count, int depth, Panels right) {
+        m = count;
+        k = depth;
+        b = right;
+        format = right.format().blocks();
+        panels = right.segment();
+        scales = memory.atLeast(scales, BlockScales.FLOATS_OF_PANEL);
+        sums = memory.atLeast(sums, Lanes.roundUp(count, ROW_STEP) * Fields.SUMS);
+        tile = memory.atLeast(tile, SUM_ROWS * PANEL);
+        a.set(rows, sums);
+        format.fields().prepare(a, count, depth, format.scales().hasMinima());
+        return this;
+    }
+
+    /** Releases the operands, so that their memory is not kept alive. */
+    void release() {
+        a.clear();
+        b = none;
+        panels = MemorySegment.NULL;
+    }
+
+    /** {@code C = A B}, or {@code C += A B} with {@code addToC}, for {@code n} columns of C, rows {@code ldc} floats apart. */
+    void multiply(int n, float[] c, int c0, int ldc, boolean addToC) {
+        int full = fullRows();
+        for (int jr = 0; jr < n; jr += PANEL) {
+            long at = b.panelOffset(jr / PANEL);
+            format.scales().widen(panels, at, k, scales);
+            fields = at + (long) format.scaleWords(k) * Integer.BYTES;
+            if (full > 0) {
+                wide = memory.atLeast(wide, MicroKernel.MAX_DEPTH * PANEL);
+                format.fields().widen(panels, fields, k, wide.segment());
+            }
+            fullTiles(full, c, c0 + jr, ldc, addToC);
+            fewRows(full, c, c0 + jr, ldc, addToC);
+        }
+    }
+
+    /** Returns how many rows are in full tiles, whose panels are widened first. With 16 vector registers there are none. */
+    private int fullRows() {
+        if (m <= Blocking.ROWS_IN_REGISTERS || Lanes.FEW_REGISTERS) {
+            return 0;
+        }
+        int full = 0;
+        while (!MacroKernel.inTilesOfFour(m - full)) {
+            full += BlockTiles.ROWS;
+        }
+        return full;
+    }
+
+    private void fullTiles(int rows, float[] c, int c0, int ldc, boolean addToC) {
+        int tiles = rows / BlockTiles.ROWS;
+        for (int column = 0; tiles > 0 && column < PANEL; column = Lanes.nextTile(column, COUNT)) {
+            float[] to = addToC ? tile : c;
+            int t0 = addToC ? 0 : c0 + column;
+            int stride = addToC ? PANEL : ldc;
+            int chain = format.fields().chain();
+            BlockTiles.tiles6(tiles, a, wide.segment(), scales, column, chain, k, to, t0, stride);
+            finish(0, rows, column, COUNT, to, t0, stride);
+            if (addToC) {
+                TileSums.add(tile, c, c0 + column, ldc, rows, COUNT);
+            }
+        }
+    }
+
+    /** Computes the rows from {@code first} on in tiles of four rows and one. */
+    private void fewRows(int first, float[] c, int c0, int ldc, boolean addToC) {
+        int rows = m - first;
+        for (int column = 0; rows > 0 && column < PANEL; column = Lanes.nextTile(column, HALF)) {
+            int at = c0 + first * ldc + column;
+            float[] to = addToC ? tile : c;
+            int t0 = addToC ? 0 : at;
+            int stride = addToC ? PANEL : ldc;
+            for (int row = 0; row < rows; row += MicroKernel.MR_SMALL) {
+                fewTile(first + row, column, to, t0 + row * stride, stride);
+            }
+            finish(first, rows, column, HALF, to, t0, stride);
+            if (addToC) {
+                TileSums.add(tile, c, at, ldc, rows, HALF);
+            }
+        }
+    }
+
+    private void fewTile(int row, int column, float[] to, int t0, int stride) {
+        Fields kernel = format.fields();
+        if (row + 1 == m) {
+            kernel.tile1(a, row, panels, fields, scales, column, k, to, t0);
+        } else {
+            kernel.tile4(a, row, panels, fields, scales, column, k, to, t0, stride);
+        }
+    }
+
+    private void finish(int first, int rows, int column, int apart, float[] to, int t0, int stride) {
+        if (format.scales().hasMinima()) {
+            BlockTiles.addMinima(a, first, scales, column, k, to, t0, stride, rows, apart);
+        }
+    }
+}

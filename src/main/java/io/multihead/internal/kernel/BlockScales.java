@@ -1,0 +1,137 @@
+package io.multihead.internal.kernel;
+
+import static io.multihead.internal.base.NativeMemory.ORDER;
+import static io.multihead.internal.base.NativeMemory.WORD;
+import static io.multihead.internal.kernel.Lanes.COUNT;
+import static io.multihead.internal.kernel.Lanes.FLOATS;
+import static io.multihead.internal.kernel.Lanes.HALF;
+import static io.multihead.internal.kernel.Lanes.INTS;
+import static io.multihead.internal.kernel.Lanes.PANEL;
+
+import io.multihead.internal.base.NativeMemory;
+import java.lang.foreign.MemorySegment;
+import jdk.incubator.vector.FloatVector;
+import jdk.incubator.vector.IntVector;
+import jdk.incubator.vector.VectorOperators;
+
+/**
+ * How the scales of quantised elements are stored in a panel, before all of its {@link Fields}. They are widened to f32 once for each
+ * panel: {@code d} alone, or the product of {@code d} and a small integer, which f32 holds exactly; minima likewise, with their sign.
+ *
+ * <p>An f16 of each column is stored as in {@link HalfPanels}; small integers of consecutive k of one column are the bytes of a word,
+ * lowest first.
+ */
+public final class BlockScales {
+    /** One f16 for each 32 rows: Q8_0 and Q4_0. */
+    public static final BlockScales HALVES = new BlockScales(32, 0, false);
+
+    /** Two f16 for each 256 rows, and for each 32 of them a scale and a minimum: Q4_K and Q5_K. */
+    public static final BlockScales MINIMA = new BlockScales(256, 16, true);
+
+    /** One f16 for each 256 rows, and a scale for each 16 of them: Q6_K. */
+    public static final BlockScales SIXTEENTHS = new BlockScales(256, 16, false);
+
+    /** Floats of the scales of a panel: a row of 32 for each chain, then one for each minimum, then room for a row. */
+    public static final int FLOATS_OF_PANEL = 49 * PANEL;
+
+    /** Index at which minima begin. */
+    static final int FIRST_MINIMUM = 32 * PANEL;
+
+    private static final int ROOM = 48 * PANEL;
+
+    private final int rows;
+    /** Small integers of a column: scales, then minima. */
+    private final int small;
+
+    private final boolean hasMinima;
+
+    private BlockScales(int rows, int small, boolean hasMinima) {
+        this.rows = rows;
+        this.small = small;
+        this.hasMinima = hasMinima;
+    }
+
+    /** Returns the rows of k that share an f16. */
+    public int rows() {
+        return rows;
+    }
+
+    /** Returns the words of so many rows of all 32 columns. */
+    public int words() {
+        return halfWords() + small / 4 * PANEL;
+    }
+
+    private int halfWords() {
+        return hasMinima ? 2 * HALF : HALF;
+    }
+
+    /** Returns whether elements have minima. */
+    public boolean hasMinima() {
+        return hasMinima;
+    }
+
+    /** Widens the scales of a panel of {@code depth} rows, which begin at an offset in bytes. */
+    public void widen(MemorySegment panels, long at, int depth, float[] to) {
+        if (small == 0) {
+            HalfPanels.F16.widen(panels, at, HALF * WORD, depth / rows, 1f, to, 0);
+            return;
+        }
+        int scales = hasMinima ? small / 2 : small;
+        for (int block = 0; block < depth / rows; block++) {
+            long from = at + (long) block * words() * WORD;
+            long bytes = from + halfWords() * WORD;
+            HalfPanels.F16.widen(panels, from, 0, 1, 1f, to, ROOM);
+            multiply(panels, bytes, scales, to, block * scales * PANEL);
+            if (hasMinima) {
+                HalfPanels.F16.widen(panels, from + HALF * WORD, 0, 1, -1f, to, ROOM);
+                multiply(panels, bytes + scales * PANEL, scales, to, FIRST_MINIMUM + block * scales * PANEL);
+            }
+        }
+    }
+
+    /** Multiplies signed bytes, {@code count} of each column, by the row at {@link #ROOM}. */
+    private static void multiply(MemorySegment panels, long bytes, int count, float[] to, int t0) {
+        MemorySegment b = NativeMemory.known(panels);
+        for (int column = 0; column < PANEL; column += COUNT) {
+            FloatVector d = FloatVector.fromArray(FLOATS, to, ROOM + column);
+            for (int word = 0; word < count / 4; word++) {
+                long at = bytes + (word * PANEL + column) * WORD;
+                IntVector four = IntVector.fromMemorySegment(INTS, b, at, ORDER);
+                for (int i = 0; i < 4; i++) {
+                    IntVector one =
+                            four.lanewise(VectorOperators.LSHL, 24 - 8 * i).lanewise(VectorOperators.ASHR, 24);
+                    ((FloatVector) one.convertShape(VectorOperators.I2F, FLOATS, 0))
+                            .mul(d)
+                            .intoArray(to, t0 + (word * 4 + i) * PANEL + column);
+                }
+            }
+        }
+    }
+
+    /**
+     * Stores the scales of one column in the words of a panel.
+     *
+     * @param block number of the block of {@link #rows}
+     * @param d bits of the f16 scale
+     * @param dmin bits of the f16 scale of minima, where there are any
+     * @param bytes the small integers of the block: those of scales, then those of minima
+     */
+    public void store(int block, int column, short d, short dmin, byte[] bytes, int[] to) {
+        int at = block * words();
+        storeHalf(d, column, to, at);
+        if (hasMinima) {
+            storeHalf(dmin, column, to, at + HALF);
+        }
+        int first = at + halfWords() + column;
+        for (int i = 0; i < small; i += 4) {
+            to[first + i / 4 * PANEL] =
+                    bytes[i] & 255 | (bytes[i + 1] & 255) << 8 | (bytes[i + 2] & 255) << 16 | bytes[i + 3] << 24;
+        }
+    }
+
+    private static void storeHalf(short bits, int column, int[] to, int w0) {
+        int word = w0 + column % HALF;
+        int up = column < HALF ? 16 : 0;
+        to[word] = to[word] & ~(0xffff << up) | (bits & 0xffff) << up;
+    }
+}

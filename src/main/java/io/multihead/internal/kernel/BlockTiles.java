@@ -1,0 +1,151 @@
+package io.multihead.internal.kernel;
+
+import static io.multihead.internal.base.NativeMemory.ORDER;
+import static io.multihead.internal.base.NativeMemory.WORD;
+import static io.multihead.internal.kernel.Fields.SUMS;
+import static io.multihead.internal.kernel.Fields.WORDS;
+import static io.multihead.internal.kernel.Lanes.COUNT;
+import static io.multihead.internal.kernel.Lanes.FLOATS;
+import static io.multihead.internal.kernel.Lanes.PANEL;
+import static io.multihead.internal.kernel.Lanes.ROW;
+
+import io.multihead.internal.base.NativeMemory;
+import java.lang.foreign.MemorySegment;
+import jdk.incubator.vector.FloatVector;
+
+/** Tiles of many rows over fields that {@link Fields#widen} has widened, with the bits of the tiles of few rows; and the minima of all. */
+public final class BlockTiles {
+    /** Rows of a tile. */
+    public static final int ROWS = 6;
+
+    /** Bytes from a tile's first vector to its second. */
+    private static final long NEXT_BYTES = COUNT * WORD;
+
+    private BlockTiles() {}
+
+    /**
+     * Multiplies {@code tiles} tiles of six prepared rows, one below the other, by two adjacent vectors of one panel.
+     *
+     * @param rows prepared rows, from the first on
+     * @param scales a row of 32 for each chain
+     * @param column the first vector's first column
+     */
+    public static void tiles6(
+            int tiles,
+            Fields.Rows rows,
+            MemorySegment fields,
+            float[] scales,
+            int column,
+            int chain,
+            int depth,
+            float[] c,
+            int c0,
+            int ldc) {
+        MemorySegment b = NativeMemory.known(fields);
+        float[] a = rows.a;
+        float[] sums = rows.sums;
+        FloatVector zero = FloatVector.zero(FLOATS);
+        for (int tile = 0; tile < tiles; tile++) {
+            int s = tile * ROWS * SUMS;
+            int to = c0 + tile * ROWS * ldc;
+            FloatVector c00 = zero, c01 = zero;
+            FloatVector c10 = zero, c11 = zero;
+            FloatVector c20 = zero, c21 = zero;
+            FloatVector c30 = zero, c31 = zero;
+            FloatVector c40 = zero, c41 = zero;
+            FloatVector c50 = zero, c51 = zero;
+            for (int block = 0; block < depth / chain; block++) {
+                long from = column * WORD + block * chain * WORDS;
+                int at = tile * ROWS * ROW + block * chain;
+                FloatVector v00 = FloatVector.broadcast(FLOATS, sums[s + block]), v01 = v00;
+                FloatVector v10 = FloatVector.broadcast(FLOATS, sums[s + block + SUMS]), v11 = v10;
+                FloatVector v20 = FloatVector.broadcast(FLOATS, sums[s + block + 2 * SUMS]), v21 = v20;
+                FloatVector v30 = FloatVector.broadcast(FLOATS, sums[s + block + 3 * SUMS]), v31 = v30;
+                FloatVector v40 = FloatVector.broadcast(FLOATS, sums[s + block + 4 * SUMS]), v41 = v40;
+                FloatVector v50 = FloatVector.broadcast(FLOATS, sums[s + block + 5 * SUMS]), v51 = v50;
+                for (int k = 0; k < chain; k++) {
+                    FloatVector b0k = FloatVector.fromMemorySegment(FLOATS, b, from + k * WORDS, ORDER);
+                    FloatVector b1k = FloatVector.fromMemorySegment(FLOATS, b, from + NEXT_BYTES + k * WORDS, ORDER);
+                    FloatVector x0 = FloatVector.broadcast(FLOATS, a[at + k]);
+                    v00 = x0.fma(b0k, v00);
+                    v01 = x0.fma(b1k, v01);
+                    FloatVector x1 = FloatVector.broadcast(FLOATS, a[at + k + ROW]);
+                    v10 = x1.fma(b0k, v10);
+                    v11 = x1.fma(b1k, v11);
+                    FloatVector x2 = FloatVector.broadcast(FLOATS, a[at + k + 2 * ROW]);
+                    v20 = x2.fma(b0k, v20);
+                    v21 = x2.fma(b1k, v21);
+                    FloatVector x3 = FloatVector.broadcast(FLOATS, a[at + k + 3 * ROW]);
+                    v30 = x3.fma(b0k, v30);
+                    v31 = x3.fma(b1k, v31);
+                    FloatVector x4 = FloatVector.broadcast(FLOATS, a[at + k + 4 * ROW]);
+                    v40 = x4.fma(b0k, v40);
+                    v41 = x4.fma(b1k, v41);
+                    FloatVector x5 = FloatVector.broadcast(FLOATS, a[at + k + 5 * ROW]);
+                    v50 = x5.fma(b0k, v50);
+                    v51 = x5.fma(b1k, v51);
+                }
+                FloatVector d0 = FloatVector.fromArray(FLOATS, scales, column + block * PANEL);
+                FloatVector d1 = FloatVector.fromArray(FLOATS, scales, column + COUNT + block * PANEL);
+                c00 = d0.fma(v00, c00);
+                c01 = d1.fma(v01, c01);
+                c10 = d0.fma(v10, c10);
+                c11 = d1.fma(v11, c11);
+                c20 = d0.fma(v20, c20);
+                c21 = d1.fma(v21, c21);
+                c30 = d0.fma(v30, c30);
+                c31 = d1.fma(v31, c31);
+                c40 = d0.fma(v40, c40);
+                c41 = d1.fma(v41, c41);
+                c50 = d0.fma(v50, c50);
+                c51 = d1.fma(v51, c51);
+            }
+            c00.intoArray(c, to);
+            c01.intoArray(c, to + COUNT);
+            c10.intoArray(c, to + ldc);
+            c11.intoArray(c, to + ldc + COUNT);
+            c20.intoArray(c, to + 2 * ldc);
+            c21.intoArray(c, to + 2 * ldc + COUNT);
+            c30.intoArray(c, to + 3 * ldc);
+            c31.intoArray(c, to + 3 * ldc + COUNT);
+            c40.intoArray(c, to + 4 * ldc);
+            c41.intoArray(c, to + 4 * ldc + COUNT);
+            c50.intoArray(c, to + 5 * ldc);
+            c51.intoArray(c, to + 5 * ldc + COUNT);
+        }
+    }
+
+    /**
+     * Adds the minima of {@code depth} rows of k to {@code count} rows of tiles: minimum times sum of A, in ascending k.
+     *
+     * @param first the first of the prepared rows
+     * @param column the tile's first column in the panel, whose scales these are
+     * @param apart columns from the tile's first vector to its second
+     */
+    public static void addMinima(
+            Fields.Rows rows,
+            int first,
+            float[] scales,
+            int column,
+            int depth,
+            float[] c,
+            int c0,
+            int ldc,
+            int count,
+            int apart) {
+        float[] sums = rows.sums;
+        int minima = BlockScales.FIRST_MINIMUM + column;
+        for (int row = 0; row < count; row++) {
+            int s = (first + row) * SUMS + Fields.SUMS_OF_MINIMA;
+            FloatVector left = FloatVector.fromArray(FLOATS, c, c0 + row * ldc);
+            FloatVector right = FloatVector.fromArray(FLOATS, c, c0 + row * ldc + apart);
+            for (int block = 0; block < depth / Fields.ROWS; block++) {
+                FloatVector x = FloatVector.broadcast(FLOATS, sums[s + block]);
+                left = x.fma(FloatVector.fromArray(FLOATS, scales, minima + block * PANEL), left);
+                right = x.fma(FloatVector.fromArray(FLOATS, scales, minima + block * PANEL + apart), right);
+            }
+            left.intoArray(c, c0 + row * ldc);
+            right.intoArray(c, c0 + row * ldc + apart);
+        }
+    }
+}

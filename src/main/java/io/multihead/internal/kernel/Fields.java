@@ -1,0 +1,218 @@
+package io.multihead.internal.kernel;
+
+import static io.multihead.internal.base.NativeMemory.WORD;
+import static io.multihead.internal.kernel.Lanes.COUNT;
+import static io.multihead.internal.kernel.Lanes.FLOATS;
+import static io.multihead.internal.kernel.Lanes.HALF;
+import static io.multihead.internal.kernel.Lanes.PANEL;
+import static io.multihead.internal.kernel.Lanes.ROW;
+
+import java.lang.foreign.MemorySegment;
+import jdk.incubator.vector.FloatVector;
+
+/**
+ * How quantised elements are stored in a panel: fields of a few bits, in words of consecutive k of one column, {@code [word][32
+ * columns]}. Scales are stored elsewhere ({@link BlockScales}).
+ *
+ * <p>No field is moved to be read. {@code word & mask} converts exactly to the field times a power of two, and the element of A that
+ * it is multiplied by is divided by that power before ({@link #prepare}). The field with the sign bit of the word is a signed number, others
+ * are unsigned: a field is the element plus an offset that depends on its place alone.
+ *
+ * <p>A product sums {@link #chain} fields in one chain of fused multiply-adds in ascending k, which begins at the elements of A times
+ * the negative offsets; multiplies it by the scale where it is added to the sum of the chains, again in ascending k; and then adds the
+ * minima times the sums of A. Every tile does so, of fields in registers and of those that {@link #widen} has stored with their powers of two;
+ * so all have the same bits.
+ */
+public abstract class Fields {
+    /** Rows whose words are stored together. */
+    public static final int ROWS = 32;
+
+    /** Floats from the sums of one row of A to those of the next: what its chains begin at, then its sums for minima. */
+    public static final int SUMS = 64;
+
+    /** Index in the sums of a row at which those for minima begin. */
+    static final int SUMS_OF_MINIMA = 32;
+
+    private static final int SIXTEEN = 16;
+
+    /** Bytes of half a row of words, after which a tile has its second vector. */
+    static final long HALF_BYTES = HALF * WORD;
+
+    /** Bytes of the words of all 32 columns. */
+    static final long WORDS = PANEL * WORD;
+
+    private final int chain;
+    private final int words;
+
+    /** What is added to the element of each of 32 rows: a power of two or 0. */
+    private final int[] offsets;
+
+    /** The negative offsets. */
+    private final float[] negated = new float[ROWS];
+    /** What each of 32 elements of A is multiplied by: the inverse of its field's power of two. */
+    private final float[] factors;
+
+    Fields(int chain, int words, int[] offsets, float[] factors) {
+        this.chain = chain;
+        this.words = words;
+        this.offsets = offsets;
+        this.factors = factors;
+        for (int k = 0; k < ROWS; k++) {
+            negated[k] = -offsets[k];
+        }
+    }
+
+    /** Returns the multiply-adds of one chain: the elements that share a scale. */
+    public final int chain() {
+        return chain;
+    }
+
+    /** Returns the words of 32 rows of one column. */
+    public final int words() {
+        return words;
+    }
+
+    /** Returns what is added to the element of a row before it is stored. */
+    public final int offset(int row) {
+        return offsets[row % ROWS];
+    }
+
+    /**
+     * Prepares rows of A, in place: stores the sums of each, and divides its elements by the powers of two of their fields.
+     *
+     * <p>A sum of 16 elements adds {@code k} and {@code k + 8} first, one of 32 before that {@code k} and {@code k + 16}; eight such sums
+     * follow each other. So vectors of any width have the same bits, and one element takes half a cycle instead of four.
+     *
+     * @param depth a multiple of 32
+     * @param hasMinima whether sums for minima are stored too
+     */
+    public final void prepare(Rows rows, int count, int depth, boolean hasMinima) {
+        float[] room = rows.room;
+        for (int row = 0; row < count; row++) {
+            scale(rows.a, row * ROW, depth, room);
+            int s0 = row * SUMS;
+            for (int block = 0; block < depth / chain; block++) {
+                rows.sums[s0 + block] = sixteen(room, block * SIXTEEN);
+            }
+            for (int block = 0; hasMinima && block < depth / ROWS; block++) {
+                rows.sums[s0 + SUMS_OF_MINIMA + block] = sixteen(room, MicroKernel.MAX_DEPTH + block * SIXTEEN);
+            }
+        }
+    }
+
+    /**
+     * Scales a row, and stores its elements times the negative offsets: of a chain of 32, the sums of each two that are 16 apart, and
+     * such sums of the elements for minima.
+     */
+    private void scale(float[] a, int a0, int depth, float[] room) {
+        boolean isLong = chain == ROWS;
+        for (int block = 0; block < depth / ROWS; block++) {
+            for (int i = 0; i < SIXTEEN; i += COUNT) {
+                int at = a0 + block * ROWS + i;
+                FloatVector x = FloatVector.fromArray(FLOATS, a, at);
+                FloatVector y = FloatVector.fromArray(FLOATS, a, at + SIXTEEN);
+                x.mul(FloatVector.fromArray(FLOATS, factors, i)).intoArray(a, at);
+                y.mul(FloatVector.fromArray(FLOATS, factors, i + SIXTEEN)).intoArray(a, at + SIXTEEN);
+                FloatVector u = x.mul(FloatVector.fromArray(FLOATS, negated, i));
+                FloatVector v = y.mul(FloatVector.fromArray(FLOATS, negated, i + SIXTEEN));
+                if (isLong) {
+                    v.add(u).intoArray(room, block * SIXTEEN + i);
+                    y.add(x).intoArray(room, MicroKernel.MAX_DEPTH + block * SIXTEEN + i);
+                } else {
+                    u.intoArray(room, block * ROWS + i);
+                    v.intoArray(room, block * ROWS + SIXTEEN + i);
+                }
+            }
+        }
+    }
+
+    private static float sixteen(float[] from, int at) {
+        float sum = 0f;
+        for (int k = at; k < at + 8; k++) {
+            sum += from[k] + from[k + 8];
+        }
+        return sum;
+    }
+
+    /**
+     * Multiplies a prepared row by two vectors, half a panel apart, of one panel.
+     *
+     * @param row the first of the prepared rows that is multiplied
+     * @param b0 offset in bytes of the fields of the panel
+     * @param scales of the panel, a row of 32 for each chain
+     * @param column the tile's first column in the panel
+     * @param depth a multiple of 32
+     */
+    public abstract void tile1(
+            Rows rows,
+            int row,
+            MemorySegment panels,
+            long b0,
+            float[] scales,
+            int column,
+            int depth,
+            float[] c,
+            int c0);
+
+    /** The same for four rows. */
+    public abstract void tile4(
+            Rows rows,
+            int row,
+            MemorySegment panels,
+            long b0,
+            float[] scales,
+            int column,
+            int depth,
+            float[] c,
+            int c0,
+            int ldc);
+
+    /** Widens {@code depth} rows of a panel to f32 rows of fields, with their powers of two. */
+    public abstract void widen(MemorySegment panels, long b0, int depth, MemorySegment to);
+
+    /** Stores 32 fields of one column, from {@code f0} on, in words {@link Lanes#PANEL} apart, from {@code w0} on. */
+    public abstract void store(int[] fields, int f0, int[] words, int w0);
+
+    /** Returns the offsets of rows whose words have {@code fields} fields, the highest of which is {@code top} less than the others. */
+    static int[] offsets(int fields, int low, int top) {
+        int[] offsets = new int[ROWS];
+        for (int k = 0; k < ROWS; k++) {
+            offsets[k] = k % fields == fields - 1 ? top : low;
+        }
+        return offsets;
+    }
+
+    /** Returns the factors of rows whose words have {@code fields} fields of {@code bits} bits. */
+    static float[] factors(int fields, int bits) {
+        float[] factors = new float[ROWS];
+        for (int k = 0; k < ROWS; k++) {
+            factors[k] = Math.scalb(1f, -bits * (k % fields));
+        }
+        return factors;
+    }
+
+    /** Rows of A with their sums. Belongs to one thread. */
+    public static final class Rows {
+        private static final float[] NONE = {};
+
+        /** Elements, {@link Lanes#ROW} floats from row to row. */
+        float[] a = NONE;
+
+        float[] sums = NONE;
+        private final float[] room = new float[2 * MicroKernel.MAX_DEPTH];
+
+        /** Creates no rows. */
+        public Rows() {}
+
+        /** Sets the rows, and room for their sums, {@link #SUMS} floats for each row of a tile. */
+        public void set(float[] rows, float[] roomOfSums) {
+            a = rows;
+            sums = roomOfSums;
+        }
+
+        /** Releases the rows. */
+        public void clear() {
+            set(NONE, NONE);
+        }
+    }
+}

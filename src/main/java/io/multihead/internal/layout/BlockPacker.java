@@ -1,0 +1,68 @@
+package io.multihead.internal.layout;
+
+import static io.multihead.internal.kernel.Lanes.PANEL;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.kernel.Fields;
+import io.multihead.internal.kernel.MicroKernel;
+import io.multihead.tensor.BlockTensor;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+
+/** Packs rows of quantised blocks into panels, a column of a panel from each row, without loss. Belongs to one thread. */
+public final class BlockPacker {
+    private final BlockPanels format;
+    private final BlockTensor tensor;
+    private final QuantisedBlock block;
+    private final byte[] bytes;
+    private final int[] fields;
+    private final int[] words;
+
+    /** Creates a packer of all rows of a tensor, whose type is that of the format. */
+    public BlockPacker(BlockPanels format, BlockTensor tensor) {
+        this.format = format;
+        this.tensor = tensor;
+        block = QuantisedBlock.of(tensor.type());
+        bytes = new byte[MicroKernel.MAX_DEPTH / format.rows() * tensor.type().bytes()];
+        fields = new int[format.rows()];
+        words = new int[MicroKernel.MAX_DEPTH / format.rows() * format.bytes() / Integer.BYTES];
+    }
+
+    /** Packs {@code depth} elements of every row, from {@code first} on, into the panels of {@code to}. */
+    public void pack(long first, int depth, PanelMemory to) {
+        long rows = tensor.rows();
+        int count = depth / format.rows() * format.bytes() / Integer.BYTES;
+        for (int row = 0; row < rows; row += PANEL) {
+            Arrays.fill(words, 0);
+            for (int column = 0; column < Math.min(PANEL, rows - row); column++) {
+                packColumn(row + column, first, depth, column);
+            }
+            to.storeWords(words, count, row * depth);
+        }
+    }
+
+    private void packColumn(int row, long first, int depth, int column) {
+        int size = tensor.type().bytes();
+        long from = tensor.offset() + row * tensor.rowBytes() + first / format.rows() * size;
+        int blocks = depth / format.rows();
+        MemorySegment.copy(tensor.memory(), ValueLayout.JAVA_BYTE, from, bytes, 0, blocks * size);
+        int w0 = format.scaleWords(depth) + column;
+        Fields to = format.fields();
+        for (int i = 0; i < blocks; i++) {
+            block.read(bytes, i * size, fields);
+            if (!block.isFinite()) {
+                String place = "row " + row + ", column " + (first + i * format.rows());
+                throw Checks.fail("blocks", "a scale that is not finite at " + place, "expected finite scales");
+            }
+            format.scales().store(i, column, block.d, block.dmin, block.small, words);
+            for (int k = 0; k < fields.length; k++) {
+                fields[k] += to.offset(k);
+            }
+            for (int k = 0; k < fields.length; k += Fields.ROWS) {
+                to.store(fields, k, words, w0);
+                w0 += to.words() * PANEL;
+            }
+        }
+    }
+}

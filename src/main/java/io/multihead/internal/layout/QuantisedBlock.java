@@ -1,0 +1,130 @@
+package io.multihead.internal.layout;
+
+import io.multihead.tensor.BlockType;
+
+/** The numbers of one block of ggml, read from its bytes: elements as integers, and scales as they are stored. Belongs to one thread. */
+abstract class QuantisedBlock {
+    private static final int F16_EXPONENT = 0x7c00;
+    private static final byte[] NONE = {};
+
+    /** Bits of the f16 scale. */
+    short d;
+    /** Bits of the f16 scale of minima. */
+    short dmin;
+    /** Small integers: scales of parts of the block, then minima. */
+    final byte[] small;
+
+    private QuantisedBlock(byte[] small) {
+        this.small = small;
+    }
+
+    static QuantisedBlock of(BlockType type) {
+        return switch (type) {
+            case Q8_0 -> new Bytes();
+            case Q4_0 -> new Nibbles();
+            case Q4_K -> new Minima(false);
+            case Q5_K -> new Minima(true);
+            case Q6_K -> new Sixes();
+        };
+    }
+
+    /** Reads a block at a byte; elements are what is multiplied by a scale. */
+    abstract void read(byte[] from, int at, int[] elements);
+
+    boolean isFinite() {
+        return (d & F16_EXPONENT) != F16_EXPONENT && (dmin & F16_EXPONENT) != F16_EXPONENT;
+    }
+
+    static short half(byte[] from, int at) {
+        return (short) (from[at] & 255 | from[at + 1] << 8);
+    }
+
+    private static final class Bytes extends QuantisedBlock {
+        Bytes() {
+            super(NONE);
+        }
+
+        @Override
+        void read(byte[] from, int at, int[] elements) {
+            d = half(from, at);
+            for (int i = 0; i < 32; i++) {
+                elements[i] = from[at + 2 + i];
+            }
+        }
+    }
+
+    private static final class Nibbles extends QuantisedBlock {
+        Nibbles() {
+            super(NONE);
+        }
+
+        @Override
+        void read(byte[] from, int at, int[] elements) {
+            d = half(from, at);
+            for (int i = 0; i < 16; i++) {
+                int pair = from[at + 2 + i];
+                elements[i] = (pair & 15) - 8;
+                elements[i + 16] = (pair >> 4 & 15) - 8;
+            }
+        }
+    }
+
+    /** Blocks with 6-bit scales and minima: of 4 bits, or of 5, of which the fifth bits are stored apart. */
+    private static final class Minima extends QuantisedBlock {
+        private final boolean hasFifth;
+
+        Minima(boolean hasFifth) {
+            super(new byte[16]);
+            this.hasFifth = hasFifth;
+        }
+
+        @Override
+        void read(byte[] from, int at, int[] elements) {
+            d = half(from, at);
+            dmin = half(from, at + 2);
+            for (int i = 0; i < 4; i++) {
+                int scale = from[at + 4 + i];
+                int minimum = from[at + 8 + i];
+                int low = from[at + 12 + i];
+                small[i] = (byte) (scale & 63);
+                small[i + 4] = (byte) (low & 15 | (scale & 0xc0) >> 2);
+                small[i + 8] = (byte) (minimum & 63);
+                small[i + 12] = (byte) (low >> 4 & 15 | (minimum & 0xc0) >> 2);
+            }
+            int fifth = at + 16;
+            int nibbles = hasFifth ? fifth + 32 : fifth;
+            for (int i = 0; i < 128; i++) {
+                int to = i / 32 * 64 + i % 32;
+                elements[to] = from[nibbles + i] & 15;
+                elements[to + 32] = from[nibbles + i] >> 4 & 15;
+            }
+            for (int i = 0; hasFifth && i < 256; i++) {
+                elements[i] |= (from[fifth + i % 32] >> i / 32 & 1) << 4;
+            }
+        }
+    }
+
+    private static final class Sixes extends QuantisedBlock {
+        Sixes() {
+            super(new byte[16]);
+        }
+
+        @Override
+        void read(byte[] from, int at, int[] elements) {
+            System.arraycopy(from, at + 192, small, 0, 16);
+            d = half(from, at + 208);
+            for (int half = 0; half < 2; half++) {
+                for (int i = 0; i < 32; i++) {
+                    int first = from[at + half * 64 + i];
+                    int second = from[at + half * 64 + 32 + i];
+                    int high = from[at + 128 + half * 32 + i];
+                    int to = half * 128 + i;
+                    elements[to] = (first & 15 | (high & 3) << 4) - 32;
+                    elements[to + 32] = (second & 15 | (high >> 2 & 3) << 4) - 32;
+                    elements[to + 64] = (first >> 4 & 15 | (high >> 4 & 3) << 4) - 32;
+                    elements[to + 96] = (second >> 4 & 15 | (high >> 6 & 3) << 4) - 32;
+                }
+            }
+        }
+    }
+}

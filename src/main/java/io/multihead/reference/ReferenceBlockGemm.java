@@ -1,0 +1,82 @@
+package io.multihead.reference;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.BlockType;
+import io.multihead.tensor.Tensor;
+
+/** The product with quantised weights as plain loops in {@code double} over dequantised values. */
+public final class ReferenceBlockGemm {
+    private ReferenceBlockGemm() {}
+
+    /**
+     * Multiplies a matrix by the transpose of quantised rows.
+     *
+     * @param a {@code [M, K]}
+     * @param weights {@code [N, K]}
+     * @return the product {@code [M, N]} and the bound of {@link Tolerance#blocks} for each element, as new arrays
+     * @throws IllegalArgumentException if the shapes do not fit
+     */
+    public static ReferenceGemm.Result multiply(Tensor a, BlockTensor weights) {
+        Values.requireShape(a, "a", -1, Checks.notNull(weights, "weights").columns());
+        double[] left = Values.of(a, "a");
+        double[] right = ReferenceBlocks.dequantise(weights);
+        int rows = (int) a.dim(0);
+        int columns = (int) weights.shape().dim(0);
+        ReferenceGemm.Result result = new ReferenceGemm.Result(new double[rows * columns], new double[rows * columns]);
+        for (int n = 0; n < columns; n++) {
+            Column column = Column.of(weights, right, n);
+            for (int m = 0; m < rows; m++) {
+                column.multiply(left, m, result, m * columns + n);
+            }
+        }
+        return result;
+    }
+
+    /** One row of weights. */
+    @SuppressWarnings("ArrayRecordComponent")
+    private record Column(BlockType type, double[] values, double[] scales, double[] minima) {
+        static Column of(BlockTensor weights, double[] values, int n) {
+            int depth = (int) weights.columns();
+            double[] scales = new double[depth];
+            double[] minima = new double[depth];
+            double[] own = new double[depth];
+            for (int k = 0; k < depth; k++) {
+                own[k] = values[n * depth + k];
+                scales[k] = Math.abs(ReferenceBlocks.scale(weights, n * depth + k));
+                minima[k] = Math.abs(ReferenceBlocks.minimum(weights, n * depth + k));
+            }
+            return new Column(weights.type(), own, scales, minima);
+        }
+
+        void multiply(double[] a, int row, ReferenceGemm.Result result, int to) {
+            double sum = 0;
+            double spread = 0;
+            double product = 0;
+            double minimum = 0;
+            double largest = 0;
+            for (int k = 0; k < values.length; k++) {
+                double x = a[row * values.length + k];
+                sum += x * values[k];
+                spread += scales[k] * Math.abs(x) * mostOf(type);
+                product += (Math.abs(values[k]) + 2 * minima[k]) * Math.abs(x);
+                minimum += minima[k] * Math.abs(x);
+                largest = Math.max(largest, Math.max(scales[k], minima[k]));
+            }
+            result.values()[to] = sum;
+            int chain = type == BlockType.Q6_K ? 16 : 32;
+            result.errorScale()[to] = Tolerance.blocks(values.length, chain, spread, product, minimum, largest);
+        }
+
+        /** The largest of the offset and the element. */
+        private static int mostOf(BlockType type) {
+            return switch (type) {
+                case Q8_0 -> 128;
+                case Q4_0 -> 8;
+                case Q4_K -> 15;
+                case Q5_K -> 31;
+                case Q6_K -> 32;
+            };
+        }
+    }
+}

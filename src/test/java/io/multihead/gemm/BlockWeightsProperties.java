@@ -1,0 +1,194 @@
+package io.multihead.gemm;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.compute.Compute;
+import io.multihead.reference.ReferenceBlockGemm;
+import io.multihead.reference.ReferenceGemm;
+import io.multihead.reference.Tolerance;
+import io.multihead.support.Blocks;
+import io.multihead.support.Layout;
+import io.multihead.support.Numbers;
+import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.BlockType;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.SplittableRandom;
+import net.jqwik.api.Arbitraries;
+import net.jqwik.api.Arbitrary;
+import net.jqwik.api.Combinators;
+import net.jqwik.api.EdgeCasesMode;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.Provide;
+import net.jqwik.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** Products with quantised blocks against the specification over dequantised weights, and what must not change a bit of them. */
+@Tag("lanes")
+class BlockWeightsProperties {
+    private static final Compute SERIAL = Compute.serial();
+    private static final Compute THREADS = Compute.threads(2);
+
+    record Case(BlockType type, int m, int n, int blocks, double scale, double mean, long seed) {
+        int k() {
+            return blocks * type.elements();
+        }
+    }
+
+    @Provide
+    Arbitrary<Case> cases() {
+        Arbitrary<Integer> rows = Arbitraries.oneOf(Arbitraries.integers().between(1, 18), Arbitraries.of(64, 97, 200));
+        Arbitrary<Integer> columns =
+                Arbitraries.oneOf(Arbitraries.integers().between(1, 100), Arbitraries.of(256, 257, 300));
+        return Combinators.combine(
+                        Arbitraries.of(BlockType.class),
+                        rows,
+                        columns,
+                        Arbitraries.integers().between(0, 40),
+                        Arbitraries.of(1e-3, 1.0, 30.0),
+                        Arbitraries.of(0.0, 1.0, -3.0),
+                        Arbitraries.longs())
+                .as((type, m, n, blocks, scale, mean, seed) ->
+                        new Case(type, m, n, type.elements() == 32 ? blocks : blocks % 6, scale, mean, seed));
+    }
+
+    @Property(tries = 300, edgeCases = EdgeCasesMode.NONE)
+    void staysWithinTheBound(@ForAll("cases") Case c) {
+        try (Arena arena = Arena.ofShared()) {
+            SplittableRandom random = new SplittableRandom(c.seed);
+            BlockTensor blocks = Blocks.random(c.type, c.n, c.k(), random);
+            Tensor a = Numbers.gaussian(Layout.DENSE.allocate(arena, DType.F32, c.m, c.k()), random, c.mean, c.scale);
+            Tensor result = Layout.DENSE.allocate(arena, DType.F32, c.m, c.n);
+            ReferenceGemm.Result expected = ReferenceBlockGemm.multiply(a, blocks);
+            Gemm.multiply(SERIAL, a, PackedWeights.of(blocks, arena), result, GemmOptions.DEFAULT);
+            double ratio = Tolerance.ratio(Numbers.of(result), expected.values(), expected.errorScale(), DType.F32);
+            assertTrue(ratio <= 1, "R = " + ratio);
+        }
+    }
+
+    /** A decode step has the bits of a prefill, on any threads, wherever A is. */
+    @Property(tries = 200, edgeCases = EdgeCasesMode.NONE)
+    void rowsThreadsAndMemoryChangeNoBit(@ForAll("cases") Case c, @ForAll Layout layout) {
+        try (Arena arena = Arena.ofShared()) {
+            SplittableRandom random = new SplittableRandom(c.seed);
+            PackedWeights packed = PackedWeights.of(Blocks.random(c.type, c.n, c.k(), random), arena);
+            Tensor a = Numbers.gaussian(Layout.DENSE.allocate(arena, DType.F32, c.m, c.k()), random, c.mean, c.scale);
+            Tensor all = Layout.DENSE.allocate(arena, DType.F32, c.m, c.n);
+            Tensor threads = Layout.DENSE.allocate(arena, DType.F32, c.m, c.n);
+            Gemm.multiply(SERIAL, a, packed, all, GemmOptions.DEFAULT);
+            Gemm.multiply(THREADS, Numbers.copy(a, arena, layout, DType.F32), packed, threads, GemmOptions.DEFAULT);
+            assertArrayEquals(all.toArray(), threads.toArray(), "threads and layout");
+            for (int rows : new int[] {1, 2, 3, 4, 6, 19}) {
+                int first = random.nextInt(c.m);
+                int last = Math.min(c.m, first + rows);
+                Tensor some = Tensor.of(new float[(last - first) * c.n], last - first, c.n);
+                Gemm.multiply(THREADS, a.slice(0, first, last), packed, some, GemmOptions.DEFAULT);
+                assertArrayEquals(all.slice(0, first, last).toArray(), some.toArray(), rows + " rows from " + first);
+            }
+        }
+    }
+
+    /** One number for all lane widths, threads and machines. */
+    @Test
+    void resultsAreTheSameAtEveryLaneWidth() {
+        SplittableRandom random = new SplittableRandom(5);
+        int hash = 0;
+        for (BlockType type : BlockType.values()) {
+            PackedWeights packed = PackedWeights.of(Blocks.random(type, 100, 1280, random), Arena.ofAuto());
+            Tensor a = Numbers.gaussian(Tensor.of(new float[30 * 1280], 30, 1280), random, 1, 1);
+            Tensor c = Tensor.of(new float[30 * 100], 30, 100);
+            Gemm.multiply(SERIAL, a, packed, c, GemmOptions.DEFAULT);
+            for (float each : c.toArray()) {
+                hash = 31 * hash + Float.floatToIntBits(each);
+            }
+        }
+        assertEquals(1366810949, hash);
+    }
+
+    @Test
+    void filesAndPanelsHaveTheSameBits() throws IOException {
+        SplittableRandom random = new SplittableRandom(1);
+        Path folder = Files.createTempDirectory("blocks");
+        for (BlockType type : BlockType.values()) {
+            try (Arena arena = Arena.ofShared()) {
+                PackedWeights packed = PackedWeights.of(Blocks.random(type, 70, 1280, random), arena);
+                Path file = folder.resolve(type.name());
+                packed.write(file);
+                PackedWeights mapped = PackedWeights.map(file, arena);
+                Files.delete(file);
+                assertEquals(WeightFormat.of(type), mapped.format());
+                MemorySegment memory = arena.allocate(packed.bytes(), 64);
+                Tensor panels = Tensor.view(memory, DType.I8, Shape.of(packed.bytes()));
+                packed.panels().copyTo(panels);
+                PackedWeights again = PackedWeights.ofPanels(panels, packed.format(), 1280, 70);
+                Tensor a = Numbers.gaussian(Layout.DENSE.allocate(arena, DType.F32, 30, 1280), random, 1, 1);
+                Tensor expected = Tensor.of(new float[30 * 70], 30, 70);
+                Tensor actual = Tensor.of(new float[30 * 70], 30, 70);
+                Gemm.multiply(SERIAL, a, packed, expected, GemmOptions.DEFAULT);
+                Gemm.multiply(SERIAL, a, mapped, actual, GemmOptions.DEFAULT);
+                assertArrayEquals(expected.toArray(), actual.toArray());
+                Gemm.multiply(THREADS, a, again, actual, GemmOptions.DEFAULT);
+                assertArrayEquals(expected.toArray(), actual.toArray());
+            }
+        }
+        Files.delete(folder);
+    }
+
+    @Test
+    void tensorsAreRoundedToBlocks() {
+        SplittableRandom random = new SplittableRandom(2);
+        for (BlockType type : BlockType.values()) {
+            try (Arena arena = Arena.ofConfined()) {
+                Tensor matrix = Numbers.gaussian(Tensor.of(new float[512 * 40], 512, 40), random, 0.5, 1);
+                BlockTensor blocks = BlockTensor.quantise(matrix.transpose(0, 1), type, arena);
+                byte[] expected = bytes(PackedWeights.of(blocks, arena));
+                assertArrayEquals(expected, bytes(PackedWeights.of(matrix, WeightFormat.of(type), arena)));
+            }
+        }
+    }
+
+    private static byte[] bytes(PackedWeights weights) {
+        return weights.panels().memory().toArray(ValueLayout.JAVA_BYTE);
+    }
+
+    /** At most three percent more than GGUF takes, for whole panels. */
+    @Test
+    void memoryIsThatOfTheFormat() {
+        for (BlockType type : BlockType.values()) {
+            BlockTensor blocks = Blocks.random(type, 64, 512, new SplittableRandom(1));
+            long bytes = PackedWeights.of(blocks, Arena.ofAuto()).bytes();
+            assertTrue(bytes >= blocks.bytes() && bytes <= blocks.bytes() * 1.03, type + " " + bytes);
+        }
+    }
+
+    @Test
+    void otherBlocksAreRefused() {
+        for (BlockType type : BlockType.values()) {
+            BlockTensor infinite = Blocks.random(type, 40, 1024, new SplittableRandom(1));
+            long block = infinite.offset() + 39 * infinite.rowBytes() + 512 / type.elements() * type.bytes();
+            infinite.memory()
+                    .set(Blocks.SHORT, block + Blocks.scaleAt(type), Float.floatToFloat16(Float.NEGATIVE_INFINITY));
+            IllegalArgumentException refused =
+                    assertThrows(IllegalArgumentException.class, () -> PackedWeights.of(infinite, Arena.ofAuto()));
+            assertEquals(
+                    "blocks: a scale that is not finite at row 39, column 512; expected finite scales",
+                    refused.getMessage());
+            IllegalArgumentException partial = assertThrows(
+                    IllegalArgumentException.class, () -> PackedWeights.panelElements(WeightFormat.of(type), 1000, 7));
+            assertEquals(
+                    "inputs: 1000; expected a multiple of " + type.elements() + ", the block of " + type,
+                    partial.getMessage());
+        }
+    }
+}

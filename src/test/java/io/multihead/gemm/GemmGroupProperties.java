@@ -1,0 +1,116 @@
+package io.multihead.gemm;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import io.multihead.compute.Compute;
+import io.multihead.support.Numbers;
+import io.multihead.support.WarmCalls;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.SplittableRandom;
+import net.jqwik.api.EdgeCasesMode;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+import net.jqwik.api.constraints.Size;
+import org.junit.jupiter.api.Test;
+
+/** Products of one A with several weights as one call. */
+class GemmGroupProperties {
+    private static final Compute SERIAL = Compute.serial();
+    private static final Compute THREADS = Compute.threads(2);
+    private static final int DEPTH = 768;
+
+    @Property(tries = 100, edgeCases = EdgeCasesMode.NONE)
+    void aGroupHasTheBitsOfItsProducts(
+            @ForAll @IntRange(min = 1, max = 220) int rows,
+            @ForAll @Size(min = 1, max = 4) List<@IntRange(min = 0, max = 300) Integer> columns,
+            @ForAll long seed) {
+        SplittableRandom random = new SplittableRandom(seed);
+        Tensor a = Numbers.gaussian(Tensor.of(new float[rows * DEPTH], rows, DEPTH), random, 0.5, 1);
+        List<PackedWeights> weights = new ArrayList<>();
+        List<Tensor> results = new ArrayList<>();
+        List<GemmOptions> options = new ArrayList<>();
+        List<float[]> expected = new ArrayList<>();
+        for (int n : columns) {
+            WeightFormat[] formats = WeightFormat.values();
+            Tensor matrix = Numbers.gaussian(Tensor.of(new float[DEPTH * n], DEPTH, n), random, 0.1, 1);
+            weights.add(PackedWeights.of(matrix, formats[random.nextInt(formats.length)], Arena.ofAuto()));
+            results.add(Tensor.of(new float[rows * n], rows, n));
+            Tensor bias = Numbers.gaussian(Tensor.of(new float[n], n), random, 0, 1);
+            options.add(random.nextBoolean() ? GemmOptions.DEFAULT.withBias(bias) : GemmOptions.DEFAULT);
+            Tensor one = Tensor.of(new float[rows * n], rows, n);
+            int last = weights.size() - 1;
+            Gemm.multiply(SERIAL, a, weights.get(last), one, options.get(last));
+            expected.add(one.toArray());
+        }
+        for (Compute cpu : List.of(SERIAL, THREADS)) {
+            results.forEach(result -> Numbers.fill(result, () -> Double.NaN));
+            Gemm.multiply(cpu, a, weights, results, options);
+            for (int i = 0; i < results.size(); i++) {
+                assertArrayEquals(expected.get(i), results.get(i).toArray());
+            }
+        }
+    }
+
+    @Test
+    void aWarmGroupAllocatesNothing() {
+        List<PackedWeights> weights = List.of(weights(64), weights(32), weights(32));
+        List<Tensor> results = List.of(row(64), row(32), row(32));
+        List<GemmOptions> options = List.of(GemmOptions.DEFAULT, GemmOptions.DEFAULT, GemmOptions.DEFAULT);
+        Tensor a = row(8);
+        assertEquals(0, WarmCalls.allocatedBytes(() -> Gemm.multiply(THREADS, a, weights, results, options)));
+    }
+
+    @Test
+    void aProductThatDoesNotFitIsNamed() {
+        List<PackedWeights> weights = List.of(weights(64), weights(32));
+        Tensor first = row(64);
+        Tensor second = row(32);
+        List<GemmOptions> options = List.of(GemmOptions.DEFAULT, GemmOptions.DEFAULT);
+        assertRefused("b: empty; expected weights", List.of(), List.of(), List.of());
+        assertRefused("c: 1 elements; expected 2, as many as b", weights, List.of(first), options);
+        assertRefused(
+                "product 1: b: packed with 8 rows and 32 columns; expected 8 rows as a has columns, and 33 columns, as in c [1, 33]",
+                weights,
+                List.of(first, row(33)),
+                options);
+        assertRefused(
+                "product 0: c: F32 [1, 64] overlaps c of product 1; expected memory of its own",
+                weights,
+                List.of(first, first.slice(1, 32, 64)),
+                options);
+        assertRefused(
+                "product 0: c: F32 [1, 64] overlaps bias of product 1; expected memory of its own",
+                weights,
+                List.of(first, second),
+                List.of(
+                        options.get(0),
+                        options.get(0).withBias(first.slice(1, 32, 64).reshape(32))));
+        float[] untouched = new float[64];
+        Arrays.fill(untouched, 7f);
+        assertArrayEquals(untouched, first.toArray());
+    }
+
+    private static void assertRefused(
+            String message, List<PackedWeights> weights, List<Tensor> results, List<GemmOptions> options) {
+        IllegalArgumentException refused = assertThrows(
+                IllegalArgumentException.class, () -> Gemm.multiply(SERIAL, row(8), weights, results, options));
+        assertEquals(message, refused.getMessage());
+    }
+
+    private static PackedWeights weights(int columns) {
+        return PackedWeights.of(Tensor.of(new float[8 * columns], 8, columns));
+    }
+
+    private static Tensor row(int columns) {
+        float[] numbers = new float[columns];
+        Arrays.fill(numbers, 7f);
+        return Tensor.of(numbers, 1, columns);
+    }
+}

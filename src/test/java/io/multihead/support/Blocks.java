@@ -1,0 +1,47 @@
+package io.multihead.support;
+
+import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.BlockType;
+import io.multihead.tensor.Shape;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
+import java.util.random.RandomGenerator;
+
+/** Quantised blocks with any bytes and meaningful scales. */
+public final class Blocks {
+    /** A 16-bit number of a block. */
+    public static final ValueLayout.OfShort SHORT = ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+
+    /** Scales that a property must meet: zeros, subnormal ones, the largest, negative ones. */
+    private static final float[] SPECIAL = {0f, -0f, 0x1p-24f, -0x3p-24f, 0x3ffp-24f, 65504f, -65504f};
+
+    private Blocks() {}
+
+    /** Returns rows of blocks in a byte array, from an odd offset on: one scale of five is a special one. */
+    public static BlockTensor random(BlockType type, int rows, int columns, RandomGenerator random) {
+        int size = rows * columns / type.elements() * type.bytes();
+        byte[] bytes = new byte[size + 3];
+        random.nextBytes(bytes);
+        MemorySegment memory = MemorySegment.ofArray(bytes);
+        for (int at = 3; at < bytes.length; at += type.bytes()) {
+            memory.set(SHORT, at + scaleAt(type), scale(random));
+            if (type == BlockType.Q4_K || type == BlockType.Q5_K) {
+                memory.set(SHORT, at + 2, scale(random));
+            }
+        }
+        return BlockTensor.view(memory, type, Shape.of(rows, columns), 3);
+    }
+
+    /** Returns the byte of a block at which its scale begins. */
+    public static int scaleAt(BlockType type) {
+        return type == BlockType.Q6_K ? 208 : 0;
+    }
+
+    private static short scale(RandomGenerator random) {
+        float scale = random.nextInt(5) == 0
+                ? SPECIAL[random.nextInt(SPECIAL.length)]
+                : (float) random.nextDouble(-0.02, 0.1);
+        return Float.floatToFloat16(scale);
+    }
+}
