@@ -24,9 +24,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.stream.IntStream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The decoder of docs/inference.md, word by word, beside its specification. */
+@Tag("lanes")
 class LlamaTest {
     private static final int DIM = 64;
     private static final int HEADS = 4;
@@ -36,6 +38,9 @@ class LlamaTest {
     private static final int LAYERS = 2;
     /** As of {@code TransformerProperties}: products of up to 96 terms, norms of 64, and a tenth of the values' size is their error's. */
     private static final double MOST = (LAYERS + 1) * 900 * 0x1p-24;
+
+    /** Of the logits of 30 tokens. */
+    private static final int HASH = -609451985;
 
     private final Map<String, Tensor> weights = new HashMap<>();
     private final SplittableRandom random = new SplittableRandom(1);
@@ -137,6 +142,15 @@ class LlamaTest {
             run(ids, token, token + 1, cache, oneByOne);
         }
         assertArrayEquals(atOnce, oneByOne);
+    }
+
+    /** One hash at every lane width, with and without vectors, on any machine. */
+    @Test
+    void bitsAreThoseOfEveryLaneWidth() {
+        int[] ids = IntStream.range(0, 30).map(i -> i * 7 % WORDS).toArray();
+        float[] logits = new float[ids.length * WORDS];
+        run(ids, 0, ids.length, KeyValueCache.contiguous(model.cacheConfig(), 1, 30), logits);
+        assertEquals(HASH, Arrays.hashCode(logits));
     }
 
     private void run(int[] ids, int from, int end, KeyValueCache cache, float[] logits) {
