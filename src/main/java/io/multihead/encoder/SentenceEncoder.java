@@ -61,13 +61,15 @@ public final class SentenceEncoder implements AutoCloseable {
     }
 
     /**
-     * Loads a model from a folder as sentence-transformers writes it: {@code config.json}, {@code model.safetensors} or
-     * the files that {@code model.safetensors.index.json} names, which are mapped,
-     * {@code tokenizer.json} or {@code vocab.txt}, and, where they exist, {@code modules.json}, {@code 1_Pooling/config.json},
-     * {@code sentence_bert_config.json} and {@code config_sentence_transformers.json}. In another file system than the default, such as an
-     * archive, the weights are read into native memory instead. Without {@code modules.json}, pooling is the
-     * mean, and vectors are not normalised. Without a {@code max_seq_length}, texts are as long as {@code tokenizer_config.json} says, or
-     * else as the model has positions.
+     * Loads a model from a folder as sentence-transformers writes it: {@code config.json}, {@code model.safetensors} or the files that
+     * {@code model.safetensors.index.json} names, which are mapped, {@code tokenizer.json} or {@code vocab.txt}, and, where they exist,
+     * {@code modules.json}, {@code 1_Pooling/config.json}, {@code sentence_bert_config.json} and
+     * {@code config_sentence_transformers.json}. In another file system than the default, such as an archive, the weights are read into
+     * native memory instead.
+     *
+     * <p>Settings that a file does not name have the defaults of transformers and sentence-transformers. Without {@code modules.json},
+     * pooling is the mean, vectors are not normalised, and lengths and prompts of the last two files do not count. Without a
+     * {@code max_seq_length}, texts are as long as {@code tokenizer_config.json} says, or else as the model has positions.
      *
      * <p>The calling thread reads the weights, and a second thread of {@code cpu}, if there is one, the tokenizer. The one that is done
      * first computes with a small model until the other one is, at most eight batches, so that the first text waits less for the JVM to
