@@ -8,23 +8,38 @@ import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.KeyValueView;
 import io.multihead.compute.Compute;
 import io.multihead.faults.Named;
+import io.multihead.gemm.Gemm;
+import io.multihead.gemm.GemmOptions;
+import io.multihead.gemm.PackedWeights;
 import io.multihead.nn.attention.MultiHeadAttention;
 import io.multihead.nn.attention.MultiHeadConfig;
 import io.multihead.reference.ReferenceAttention;
+import io.multihead.reference.ReferenceBlockGemm;
+import io.multihead.reference.ReferenceGemm;
 import io.multihead.reference.ScoreRule;
 import io.multihead.reference.Tolerance;
+import io.multihead.support.Blocks;
 import io.multihead.support.Numbers;
+import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.BlockType;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
+import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.FloatBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** The methods of docs/drop-in.md, word by word, against the specification. */
 class DropInTest {
@@ -32,6 +47,40 @@ class DropInTest {
     private static final int HEADS = 4;
     private static final int KEY_HEADS = 2;
     private static final int DIM = 16;
+
+    @Test
+    void quantisedProducts(@TempDir Path folder) throws IOException {
+        SplittableRandom random = new SplittableRandom(9);
+        for (BlockType type : BlockType.values()) {
+            BlockTensor blocks = Blocks.random(type, 40, 512, random);
+            Path model = folder.resolve(type.name());
+            Files.write(model, blocks.memory().toArray(ValueLayout.JAVA_BYTE));
+            try (Arena arena = Arena.ofShared();
+                    FileChannel channel = FileChannel.open(model)) {
+                MemorySegment file = channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size(), arena);
+                PackedWeights weights = pack(file, blocks.offset(), type, new long[] {40, 512}, arena);
+                for (int tokens : new int[] {1, 20}) {
+                    float[] x = floats(tokens * 512, 4);
+                    float[] out = new float[tokens * 40];
+                    multiply(CPU, weights, x, out, tokens);
+                    ReferenceGemm.Result expected = ReferenceBlockGemm.multiply(Tensor.of(x, tokens, 512), blocks);
+                    double[] actual = Numbers.of(Tensor.of(out, tokens, 40));
+                    double ratio = Tolerance.ratio(actual, expected.values(), expected.errorScale(), DType.F32);
+                    assertTrue(ratio <= 1, type + ": R = " + ratio);
+                }
+            }
+        }
+    }
+
+    private static PackedWeights pack(
+            MemorySegment file, long offset, BlockType type, long[] outputsAndInputs, Arena arena) {
+        return PackedWeights.of(BlockTensor.view(file, type, Shape.of(outputsAndInputs), offset), arena);
+    }
+
+    private static void multiply(Compute cpu, PackedWeights weights, float[] x, float[] out, int tokens) {
+        Tensor input = Tensor.of(x, tokens, weights.inputs()), output = Tensor.of(out, tokens, weights.outputs());
+        Gemm.multiply(cpu, input, weights, output, GemmOptions.DEFAULT);
+    }
 
     @Test
     void flatArrays() {
