@@ -1,0 +1,120 @@
+package io.multihead.jmh.bench;
+
+import io.multihead.compute.Compute;
+import io.multihead.decoder.GenerationOptions;
+import io.multihead.decoder.LanguageModel;
+import io.multihead.decoder.Session;
+import io.multihead.decoder.SessionOptions;
+import io.multihead.decoder.Sessions;
+import io.multihead.it.llamacpp.LlamaCpp;
+import io.multihead.jmh.data.RandomDecoder;
+import io.multihead.jmh.peer.Peer;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.TearDown;
+
+/**
+ * One decode step of a language model with random weights, from the token before to the next one's id: products, attention over {@code depth}
+ * tokens in an f16 cache, and the choice of the largest logit. {@code batch8} is a step of eight sessions. llama.cpp's sequence grows by
+ * a token a call, ours has the same depth in all of them.
+ */
+public class DecoderBench extends Comparison {
+    /** Where .ci/llamacpp puts llama.cpp's libraries. */
+    private static final Path LIBRARIES = Path.of("src/it/llamacpp/target/npm/package/bins/linux-x64");
+
+    private static final Path FILES = Path.of("jmh/target/models");
+    private static final int MOST_STEPS = 4096;
+    private static final int BATCH = 8;
+
+    @Param({"multihead", "batch8", "llamacpp"})
+    public String impl;
+
+    @Param({"SMOLLM2_135M", "LLAMA3_1B"})
+    public String model;
+
+    @Param({"Q8_0", "Q4_0", "Q4_K", "Q6_K", "F16"})
+    public String format;
+
+    @Param({"128", "4096"})
+    public int depth;
+
+    @Param({"1", "2"})
+    public int threads;
+
+    private final List<AutoCloseable> open = new ArrayList<>();
+
+    @Setup(Level.Trial)
+    public void open() {
+        cpu = Compute.threads(threads);
+        load(impl, this::make);
+    }
+
+    @Benchmark
+    public void step() {
+        call.run();
+    }
+
+    @TearDown(Level.Trial)
+    public void closeModels() throws Exception {
+        for (AutoCloseable each : open.reversed()) {
+            each.close();
+        }
+    }
+
+    private Runnable make() throws IOException {
+        Path file = RandomDecoder.file(FILES, RandomDecoder.Model.valueOf(model), format);
+        int[] ids = new SplittableRandom(1).ints(depth, 300, 31_000).toArray();
+        return switch (impl) {
+            case "multihead" -> own(file, ids, 1);
+            case "batch8" -> own(file, ids, BATCH);
+            case "llamacpp" -> llamaCpp(file, ids);
+            default -> throw Peer.unknown(impl);
+        };
+    }
+
+    private Runnable own(Path file, int[] ids, int count) throws IOException {
+        LanguageModel loaded = kept(LanguageModel.load(cpu, file));
+        SessionOptions options =
+                SessionOptions.DEFAULT.withContextTokens(depth + 64).withSessions(count);
+        Sessions sessions = kept(loaded.sessions(options));
+        List<Session> all = new ArrayList<>();
+        List<GenerationOptions> one = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            all.add(kept(sessions.open().append(ids)));
+            one.add(GenerationOptions.DEFAULT.withMaxTokens(1));
+        }
+        return () -> {
+            all.forEach(session -> session.truncate(depth));
+            sessions.generate(all, one);
+        };
+    }
+
+    private Runnable llamaCpp(Path file, int[] ids) {
+        if (!Files.isDirectory(LIBRARIES)) {
+            throw Peer.absent("llamacpp", "has no libraries in " + LIBRARIES + "; .ci/llamacpp fetches them");
+        }
+        LlamaCpp loaded = kept(LlamaCpp.load(LIBRARIES, file, depth + MOST_STEPS, threads));
+        loaded.decode(ids);
+        int[] next = {depth};
+        return () -> {
+            if (next[0] == depth + MOST_STEPS) {
+                throw new UncheckedIOException(new IOException("more than " + MOST_STEPS + " steps"));
+            }
+            loaded.decode(300 + next[0]++ % 30_000);
+        };
+    }
+
+    private <T extends AutoCloseable> T kept(T closeable) {
+        open.add(closeable);
+        return closeable;
+    }
+}
