@@ -56,20 +56,11 @@ final class DecoderWeights {
         BlockTensor blocks = file.findBlocks(found);
         if (blocks != null) {
             requireShape(found, blocks.shape(), Shape.of(outputs, inputs));
-            return counted(PackedWeights.of(widened(blocks).permute(1, 0), WeightFormat.F32, arena));
+            return counted(PackedWeights.of(blocks, arena));
         }
         Tensor tensor = file.tensor(found);
         requireShape(found, tensor.shape(), Shape.of(outputs, inputs));
         return counted(PackedWeights.of(tensor.permute(1, 0), formatOf(found, tensor), arena));
-    }
-
-    /** Returns the blocks as f32. */
-    static Tensor widened(BlockTensor blocks) {
-        Tensor wide = Tensor.of(
-                new float[Checks.product("shape", blocks.shape().toArray())],
-                blocks.shape().toArray());
-        blocks.dequantise(wide);
-        return wide;
     }
 
     private PackedWeights counted(PackedWeights weights) {

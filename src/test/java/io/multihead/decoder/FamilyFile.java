@@ -32,6 +32,8 @@ final class FamilyFile {
     enum Kind {
         LLAMA("llama", 5),
         LLAMA_3("llama", 3),
+        /** Rows that are whole blocks of 256, as k-quants need them. */
+        WIDE("llama", 2),
         QWEN_2("qwen2", 3),
         QWEN_3("qwen3", 3),
         GEMMA_3("gemma3", 7),
@@ -54,16 +56,14 @@ final class FamilyFile {
         }
 
         boolean isInterleaved() {
-            return this == LLAMA || this == LLAMA_3 || this == SMOLLM_3;
+            return this == LLAMA || this == LLAMA_3 || this == WIDE || this == SMOLLM_3;
         }
     }
 
     static final int VOCABULARY = 261;
     static final int CONTEXT = 128;
-    private static final int DIM = 64;
     private static final int HEADS = 4;
     private static final int KEY_HEADS = 2;
-    private static final int INNER = 96;
     private static final int WINDOW = 4;
     private static final double THETA = 50_000;
     private static final double LOCAL_THETA = 10_000;
@@ -71,6 +71,8 @@ final class FamilyFile {
 
     final Kind kind;
     final int headDim;
+    private final int dim;
+    private final int inner;
     private final SplittableRandom random;
     private final Map<String, float[]> weights = new LinkedHashMap<>();
     private final Map<String, long[]> shapes = new LinkedHashMap<>();
@@ -78,15 +80,17 @@ final class FamilyFile {
 
     FamilyFile(Kind kind, long seed) {
         this.kind = kind;
-        headDim = kind.hasHeadNorms() ? 32 : DIM / HEADS;
+        dim = kind == Kind.WIDE ? 256 : 64;
+        inner = kind == Kind.WIDE ? 512 : 96;
+        headDim = kind.hasHeadNorms() ? 32 : dim / HEADS;
         random = new SplittableRandom(seed);
-        draw("token_embd.weight", 0, kind == Kind.LLAMA ? 1 : 0.15, VOCABULARY, DIM);
+        draw("token_embd.weight", 0, kind == Kind.LLAMA ? 1 : 0.15, VOCABULARY, dim);
         for (int layer = 0; layer < kind.layers; layer++) {
             drawLayer("blk." + layer + ".");
         }
-        draw("output_norm.weight", 1, 0.2, DIM);
+        draw("output_norm.weight", 1, 0.2, dim);
         if (kind == Kind.LLAMA) {
-            draw("output.weight", 0.02, 0.15, VOCABULARY, DIM);
+            draw("output.weight", 0.02, 0.15, VOCABULARY, dim);
         }
         if (kind == Kind.LLAMA_3) {
             draw("rope_freqs.weight", 4, 1, headDim / 2);
@@ -96,12 +100,12 @@ final class FamilyFile {
     private void drawLayer(String at) {
         int queries = HEADS * headDim;
         int keys = KEY_HEADS * headDim;
-        draw(at + "attn_norm.weight", 1, 0.2, DIM);
+        draw(at + "attn_norm.weight", 1, 0.2, dim);
         // of a mean of their own, so that sums grow with the terms in them
-        draw(at + "attn_q.weight", 0.02, 0.12, queries, DIM);
-        draw(at + "attn_k.weight", 0.02, 0.12, keys, DIM);
-        draw(at + "attn_v.weight", 0.02, 0.12, keys, DIM);
-        draw(at + "attn_output.weight", 0.02, 0.1, DIM, queries);
+        draw(at + "attn_q.weight", 0.02, 0.12, queries, dim);
+        draw(at + "attn_k.weight", 0.02, 0.12, keys, dim);
+        draw(at + "attn_v.weight", 0.02, 0.12, keys, dim);
+        draw(at + "attn_output.weight", 0.02, 0.1, dim, queries);
         if (kind == Kind.QWEN_2) {
             draw(at + "attn_q.bias", 0.1, 0.3, queries);
             draw(at + "attn_k.bias", 0.1, 0.3, keys);
@@ -111,13 +115,13 @@ final class FamilyFile {
             draw(at + "attn_q_norm.weight", 1, 0.3, headDim);
             draw(at + "attn_k_norm.weight", 1, 0.3, headDim);
         }
-        draw(at + "ffn_norm.weight", 1, 0.2, DIM);
-        draw(at + "ffn_gate.weight", 0.02, 0.12, INNER, DIM);
-        draw(at + "ffn_up.weight", 0.02, 0.12, INNER, DIM);
-        draw(at + "ffn_down.weight", 0.02, 0.1, DIM, INNER);
+        draw(at + "ffn_norm.weight", 1, 0.2, dim);
+        draw(at + "ffn_gate.weight", 0.02, 0.12, inner, dim);
+        draw(at + "ffn_up.weight", 0.02, 0.12, inner, dim);
+        draw(at + "ffn_down.weight", 0.02, 0.1, dim, inner);
         if (kind.isGemma()) {
-            draw(at + "post_attention_norm.weight", 0.5, 0.2, DIM);
-            draw(at + "post_ffw_norm.weight", 0.5, 0.2, DIM);
+            draw(at + "post_attention_norm.weight", 0.5, 0.2, dim);
+            draw(at + "post_ffw_norm.weight", 0.5, 0.2, dim);
         }
     }
 
@@ -173,9 +177,9 @@ final class FamilyFile {
         GgufWriter writer = new GgufWriter()
                 .put("general.architecture", GgufValue.ofString(kind.architecture))
                 .put(at + "context_length", number(CONTEXT))
-                .put(at + "embedding_length", number(DIM))
+                .put(at + "embedding_length", number(dim))
                 .put(at + "block_count", number(kind.layers))
-                .put(at + "feed_forward_length", number(INNER))
+                .put(at + "feed_forward_length", number(inner))
                 .put(at + "attention.head_count", number(HEADS))
                 .put(at + "attention.head_count_kv", number(KEY_HEADS))
                 .put(at + "attention.key_length", number(headDim))
@@ -270,9 +274,9 @@ final class FamilyFile {
                 ? "\"hidden_activation\": \"gelu_pytorch_tanh\", \"sliding_window\": " + WINDOW
                         + ", \"query_pre_attn_scalar\": " + headDim
                 : "\"hidden_act\": \"silu\"";
-        return "{\"model_type\": \"" + type + "\", \"hidden_size\": " + DIM + ", \"num_hidden_layers\": " + kind.layers
+        return "{\"model_type\": \"" + type + "\", \"hidden_size\": " + dim + ", \"num_hidden_layers\": " + kind.layers
                 + ", \"num_attention_heads\": " + HEADS + ", \"num_key_value_heads\": " + KEY_HEADS + ", \"head_dim\": "
-                + headDim + ", \"intermediate_size\": " + INNER + ", \"max_position_embeddings\": " + CONTEXT
+                + headDim + ", \"intermediate_size\": " + inner + ", \"max_position_embeddings\": " + CONTEXT
                 + ", \"rms_norm_eps\": " + EPSILON + ", \"rope_theta\": " + THETA + ", \"vocab_size\": " + VOCABULARY
                 + ", \"tie_word_embeddings\": " + !weights.containsKey("output.weight") + ", " + more + "}";
     }
@@ -289,10 +293,10 @@ final class FamilyFile {
         for (int layer = 0; layer < kind.layers; layer++) {
             blocks.add(block(layer));
         }
-        double scale = kind.isGemma() ? (float) Math.sqrt(DIM) : 1;
+        double scale = kind.isGemma() ? (float) Math.sqrt(dim) : 1;
         String head = weights.containsKey("output.weight") ? "output.weight" : "token_embd.weight";
         return new ReferenceTransformer(
-                new ReferenceTransformer.Embedding(wide("token_embd.weight"), scale, null, null, null, DIM),
+                new ReferenceTransformer.Embedding(wide("token_embd.weight"), scale, null, null, null, dim),
                 blocks,
                 norm("output_norm.weight"),
                 linear(head),
