@@ -24,6 +24,10 @@ import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.gemm.WeightFormat;
+import io.multihead.nn.Gelu;
+import io.multihead.nn.LayerNorm;
+import io.multihead.nn.Relu;
+import io.multihead.nn.RmsNorm;
 import io.multihead.position.Rope;
 import io.multihead.position.RopeSections;
 import io.multihead.position.TokenAngles;
@@ -124,6 +128,49 @@ class SteadyStateTest {
                         : PackedWeights.of(wide, format, arena);
                 settles("one row by " + format, () -> Gemm.multiply(threads, row, weights, row2, GemmOptions.DEFAULT));
                 settles("rows by " + format, () -> Gemm.multiply(serial, rows, weights, rows2, GemmOptions.DEFAULT));
+            }
+        }
+    }
+
+    /** One row and a few by matrices that are not packed, in both orders and another type. */
+    @Test
+    void warmProductsOfAFewRowsAllocateNothing() {
+        try (Arena arena = Arena.ofShared();
+                Compute serial = Compute.serial();
+                Compute threads = Compute.threads(2)) {
+            for (int rows : new int[] {1, 3, 8}) {
+                Tensor a = Tensor.allocate(arena, DType.F32, Shape.of(rows, 300));
+                Tensor c = Tensor.allocate(arena, DType.F32, Shape.of(rows, 75));
+                for (DType dtype : new DType[] {DType.F32, DType.BF16}) {
+                    Tensor b = Tensor.allocate(arena, dtype, Shape.of(300, 75));
+                    Tensor columns =
+                            Tensor.allocate(arena, dtype, Shape.of(75, 300)).permute(1, 0);
+                    String what = rows + " rows by " + dtype;
+                    settles(what, () -> Gemm.multiply(serial, a, b, c, GemmOptions.DEFAULT));
+                    settles("threaded " + what, () -> Gemm.multiply(threads, a, b, c, GemmOptions.DEFAULT));
+                    settles(what + " columns", () -> Gemm.multiply(serial, a, columns, c, GemmOptions.DEFAULT));
+                }
+            }
+        }
+    }
+
+    /** Layers without a reason to allocate: what they are made of was checked when they were made. */
+    @Test
+    void warmNormsAndActivationsAllocateNothing() {
+        try (Arena arena = Arena.ofShared();
+                Compute serial = Compute.serial();
+                Compute threads = Compute.threads(2)) {
+            Tensor x = Tensor.allocate(arena, DType.F32, Shape.of(2, 5, 70));
+            Tensor y = Tensor.allocate(arena, DType.BF16, x.shape());
+            RmsNorm rms = RmsNorm.initialise(Shape.of(70), 1e-6, arena);
+            LayerNorm layer = LayerNorm.initialise(Shape.of(5, 70), 1e-5, arena);
+            Gelu gelu = Gelu.erf();
+            Relu relu = Relu.of();
+            for (Compute cpu : new Compute[] {serial, threads}) {
+                settles("RMS norm", () -> rms.forward(cpu, x, y));
+                settles("layer norm over two axes", () -> layer.forward(cpu, x, y));
+                settles("GELU", () -> gelu.forward(cpu, x, y));
+                settles("ReLU", () -> relu.forward(cpu, x, y));
             }
         }
     }

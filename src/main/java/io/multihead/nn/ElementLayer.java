@@ -44,7 +44,7 @@ abstract class ElementLayer implements Layer {
 
     @Override
     public final void forward(Compute cpu, Tensor x, Tensor y) {
-        LayerChecks.forward(cpu, this, x, y);
+        LayerChecks.forward(cpu, x, y, Checks.notNull(x, "x").shape(), null, null);
         ElementwiseCall.run(cpu, function, x, null, y);
     }
 

@@ -9,7 +9,6 @@ import io.multihead.internal.nn.Normalisation;
 import io.multihead.internal.nn.RowView;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import java.util.Arrays;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -57,13 +56,20 @@ abstract class NormLayer implements Layer {
     @Override
     public final Shape outputShape(Shape input) {
         Shape normalized = norm.shape();
-        long[] dims = Checks.notNull(input, "input").toArray();
-        int lead = dims.length - normalized.rank();
-        if (lead < 0 || !Arrays.equals(dims, lead, dims.length, normalized.toArray(), 0, normalized.rank())) {
+        if (!endsWith(Checks.notNull(input, "input"), normalized)) {
             throw Checks.fail("x", "shape " + input, "expected the last axes to be " + normalized);
         }
         RowView.requireLength(normalized.elements(), 2, "elements of a row");
         return input;
+    }
+
+    private static boolean endsWith(Shape input, Shape last) {
+        int lead = input.rank() - last.rank();
+        boolean ends = lead >= 0;
+        for (int axis = 0; ends && axis < last.rank(); axis++) {
+            ends = input.dim(lead + axis) == last.dim(axis);
+        }
+        return ends;
     }
 
     @Override
@@ -73,7 +79,8 @@ abstract class NormLayer implements Layer {
 
     @Override
     public final void forward(Compute cpu, Tensor x, Tensor y) {
-        LayerChecks.forward(cpu, this, x, y);
+        Shape output = outputShape(Checks.notNull(x, "x").shape());
+        LayerChecks.forward(cpu, x, y, output, norm.weight(), norm.bias());
         NormForward.run(cpu, norm, x, y);
     }
 

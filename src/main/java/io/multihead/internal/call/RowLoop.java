@@ -57,6 +57,13 @@ public abstract class RowLoop implements LoopBody {
         SingleCall.run(cpu, this, Math.ceilDiv(newRows, rowsPerTask));
     }
 
+    /** Runs all rows as a call that is open, of whose workspace this loop is a part. */
+    protected final void run(SingleCall running, Compute cpu, long newRows) {
+        rows = newRows;
+        rowsPerTask = rowsPerTask(newRows, cpu.parallelism());
+        running.loop(this, Math.ceilDiv(newRows, rowsPerTask));
+    }
+
     /** Returns how many rows a task has. */
     public static long rowsPerTask(long rows, int threads) {
         return Math.max(1, Math.ceilDiv(rows, threads == 1 ? 1L : (long) threads * TASKS_PER_THREAD));

@@ -3,16 +3,21 @@ package io.multihead.internal.nn;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.RowLoop;
+import io.multihead.internal.call.SingleCall;
 import io.multihead.internal.exec.FloatsKey;
+import io.multihead.internal.exec.ScratchKey;
 import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.ActivationOps;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/** One call of an element-wise function, divided into chunks of rows; dense tensors are one row of everything. */
+/** A call of an element-wise function, divided into chunks of rows; dense tensors are one row of everything. */
 public final class ElementwiseCall extends RowLoop {
+    private static final ScratchKey<ElementwiseCall> CALL = ScratchKey.of(ElementwiseCall::new);
+
     /** The function, on a chunk in scratch. */
     public interface Function {
         /**
@@ -34,29 +39,49 @@ public final class ElementwiseCall extends RowLoop {
     private static final FloatsKey INPUTS = new FloatsKey();
     private static final FloatsKey ROOM = new FloatsKey();
 
-    private final Function function;
-    private final RowView from;
-    private final @Nullable RowView inputs;
-    private final RowView to;
-    private final long chunksPerRow;
+    private final RowView from = new RowView();
+    private final RowView inputs = new RowView();
+    private final RowView to = new RowView();
+    private @Nullable Function function;
+    private boolean hasInputs;
+    private long chunksPerRow;
 
-    private ElementwiseCall(Function function, Tensor from, @Nullable Tensor inputs, Tensor to) {
-        boolean dense = from.isDense() && to.isDense() && (inputs == null || inputs.isDense());
-        this.function = function;
-        this.from = rows(from, dense);
-        this.inputs = inputs == null ? null : rows(inputs, dense);
-        this.to = rows(to, dense);
-        this.chunksPerRow = Math.ceilDiv(this.from.length(), (long) CHUNK);
-    }
+    private ElementwiseCall() {}
 
     /** Computes {@code to = function(from, inputs)}. */
     public static void run(Compute cpu, Function function, Tensor from, @Nullable Tensor inputs, Tensor to) {
-        ElementwiseCall call = new ElementwiseCall(function, from, inputs, to);
-        call.run(cpu, call.chunks());
+        try (SingleCall running = SingleCall.open(cpu)) {
+            ElementwiseCall call = running.workspace().get(CALL);
+            try {
+                call.bind(function, from, inputs, to);
+                call.run(running, cpu, call.chunks());
+            } finally {
+                call.clear();
+            }
+        }
     }
 
-    private static RowView rows(Tensor tensor, boolean dense) {
-        return RowView.of(tensor, dense ? tensor.rank() : Math.min(1, tensor.rank()));
+    private void bind(Function by, Tensor read, @Nullable Tensor second, Tensor written) {
+        boolean dense = read.isDense() && written.isDense() && (second == null || second.isDense());
+        function = by;
+        hasInputs = second != null;
+        from.bind(read, axes(read, dense));
+        if (second != null) {
+            inputs.bind(second, axes(second, dense));
+        }
+        to.bind(written, axes(written, dense));
+        chunksPerRow = Math.ceilDiv(from.length(), (long) CHUNK);
+    }
+
+    private void clear() {
+        function = null;
+        from.clear();
+        inputs.clear();
+        to.clear();
+    }
+
+    private static int axes(Tensor tensor, boolean dense) {
+        return dense ? tensor.rank() : Math.min(1, tensor.rank());
     }
 
     private long chunks() {
@@ -65,6 +90,7 @@ public final class ElementwiseCall extends RowLoop {
 
     @Override
     protected void rows(long first, long end, Workspace scratch) {
+        Function by = Checks.notNull(function, "function");
         float[] values = scratch.floats(VALUES, RowView.room(CHUNK));
         float[] second = scratch.floats(INPUTS, RowView.room(CHUNK));
         float[] room = scratch.floats(ROOM, ActivationOps.room(CHUNK));
@@ -73,10 +99,10 @@ public final class ElementwiseCall extends RowLoop {
             long column = chunk % chunksPerRow * CHUNK;
             int columns = (int) Math.min(CHUNK, from.length() - column);
             from.read(scratch.packer(), row, column, columns, values);
-            if (inputs != null) {
+            if (hasInputs) {
                 inputs.read(scratch.packer(), row, column, columns, second);
             }
-            function.apply(values, second, room, columns, row * from.length() + column);
+            by.apply(values, second, room, columns, row * from.length() + column);
             to.write(scratch.packer(), row, column, columns, values);
         }
     }

@@ -39,6 +39,7 @@ public final class NormBackward implements LoopBody {
     private final RowView x;
     private final RowView dy;
     private final @Nullable RowView dx;
+    private final @Nullable RowView weightRow;
     private final @Nullable Tensor weightGradient;
     private final @Nullable Tensor biasGradient;
     private final int length;
@@ -51,7 +52,9 @@ public final class NormBackward implements LoopBody {
         this.x = norm.rows(x);
         this.dy = norm.rows(dy);
         this.dx = dx == null ? null : norm.rows(dx);
-        this.weightGradient = norm.weight() == null ? null : gradients.get(Normalisation.WEIGHT);
+        Tensor weight = norm.weight();
+        this.weightRow = weight == null ? null : norm.rows(weight);
+        this.weightGradient = weight == null ? null : gradients.get(Normalisation.WEIGHT);
         this.biasGradient = norm.bias() == null ? null : gradients.get(Normalisation.BIAS);
         this.length = (int) this.x.length();
         this.padded = Lanes.roundUp(length, PANEL);
@@ -96,7 +99,7 @@ public final class NormBackward implements LoopBody {
         float[] gradient = scratch.floats(GRADIENT, RowView.room(length));
         float[] partial = scratch.floats(NormForward.PARTIAL, PANEL);
         float[] chain = scratch.floats(CHAIN, sumsParameters() ? 2 * padded : 0);
-        float[] weight = NormForward.parameter(norm, norm.weight(), 1f, scratch, NormForward.WEIGHT);
+        float[] weight = NormForward.parameter(weightRow, length, 1f, scratch, NormForward.WEIGHT);
         int sum = (int) unit * 2 * padded;
         if (sumsParameters()) {
             Arrays.fill(sums, sum, sum + 2 * padded, 0f);

@@ -5,40 +5,71 @@ import static io.multihead.internal.kernel.Lanes.PANEL;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.layout.Packer;
-import io.multihead.internal.layout.Positions;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
-/** Reads and writes a tensor of any strides as rows, row-major: its last axes are one row, its leading ones count them. Immutable. */
+/**
+ * Reads and writes a tensor of any strides as rows, row-major: its last axes are one row, its leading ones count them. A reusable call binds
+ * the same view to tensor after tensor, which allocates nothing; threads may share a view that is bound.
+ */
 public final class RowView {
-    private final Tensor runs;
-    private final long count;
-    private final long length;
-    private final long pieces;
+    private @Nullable Tensor tensor;
+    private long count;
+    private long length;
+    /** Leading axes that number runs: those that number rows, and where the last axes cannot be seen as one, all but the last. */
+    private int runAxes;
 
-    private RowView(Tensor runs, long count, long length) {
-        this.runs = runs;
-        this.count = count;
-        this.length = length;
-        this.pieces = length == 0 ? 0 : length / runs.dim(-1);
-    }
+    private long run;
+    private long step;
+
+    /** Creates a view of no tensor. */
+    public RowView() {}
 
     /** RowView of the last {@code axes} axes; none means rows of one element. */
     public static RowView of(Tensor tensor, int axes) {
-        int lead = tensor.rank() - axes;
-        long count = 1;
-        long length = 1;
-        for (int axis = 0; axis < tensor.rank(); axis++) {
-            count *= axis < lead ? tensor.dim(axis) : 1;
-            length *= axis < lead ? 1 : tensor.dim(axis);
+        RowView view = new RowView();
+        view.bind(tensor, axes);
+        return view;
+    }
+
+    /** Views the last {@code axes} axes of a tensor; none means rows of one element. */
+    public void bind(Tensor of, int axes) {
+        tensor = of;
+        int lead = of.rank() - axes;
+        count = elements(of, 0, lead);
+        length = elements(of, lead, of.rank());
+        boolean isOneRun = Views.collapses(of, lead, of.rank());
+        runAxes = isOneRun ? lead : of.rank() - 1;
+        run = isOneRun ? length : of.dim(-1);
+        step = isOneRun ? innerStride(of, lead) : of.stride(-1);
+    }
+
+    /** Releases the tensor. */
+    public void clear() {
+        tensor = null;
+    }
+
+    private static long elements(Tensor tensor, int from, int to) {
+        long elements = 1;
+        for (int axis = from; axis < to; axis++) {
+            elements *= tensor.dim(axis);
         }
-        Tensor runs = tensor;
-        if (Views.collapses(tensor, lead, tensor.rank())) {
-            long[] dims = Arrays.copyOf(tensor.shape().toArray(), lead + 1);
-            dims[lead] = length;
-            runs = tensor.reshape(dims);
+        return elements;
+    }
+
+    /** Returns the stride of the innermost of the last axes that has more than one element. */
+    private static long innerStride(Tensor tensor, int lead) {
+        for (int axis = tensor.rank() - 1; axis >= lead; axis--) {
+            if (tensor.dim(axis) != 1) {
+                return tensor.stride(axis);
+            }
         }
-        return new RowView(runs, count, length);
+        return 1;
+    }
+
+    private Tensor tensor() {
+        return Checks.notNull(tensor, "tensor");
     }
 
     /** Returns the number of rows. */
@@ -68,33 +99,42 @@ public final class RowView {
 
     /** Reads a row, and zeros to the next multiple of 32. */
     public void read(Packer packer, long row, float[] to) {
-        int run = (int) runs.dim(-1);
-        for (int piece = 0; piece < pieces; piece++) {
-            packer.read(runs, start(row * pieces + piece), 0, runs.stride(-1), 1, run, to, piece * run, 0);
+        for (int piece = 0; piece < pieces(); piece++) {
+            packer.read(tensor(), start(row * pieces() + piece), 0, step, 1, (int) run, to, piece * (int) run, 0);
         }
         Arrays.fill(to, (int) length, Lanes.roundUp((int) length, PANEL), 0f);
     }
 
     /** Reads a part of a row that is one piece, and zeros to the next multiple of 32. */
     public void read(Packer packer, long row, long column, int columns, float[] to) {
-        packer.read(runs, start(row) + column * runs.stride(-1), 0, runs.stride(-1), 1, columns, to, 0, 0);
+        packer.read(tensor(), start(row) + column * step, 0, step, 1, columns, to, 0, 0);
     }
 
     /** Writes a row. */
     public void write(Packer packer, long row, float[] from) {
-        int run = (int) runs.dim(-1);
-        for (int piece = 0; piece < pieces; piece++) {
-            packer.write(from, piece * run, 0, 1, run, runs, start(row * pieces + piece), 0, runs.stride(-1));
+        for (int piece = 0; piece < pieces(); piece++) {
+            packer.write(from, piece * (int) run, 0, 1, (int) run, tensor(), start(row * pieces() + piece), 0, step);
         }
     }
 
     /** Writes a part of a row that is one piece. */
     public void write(Packer packer, long row, long column, int columns, float[] from) {
-        packer.write(from, 0, 0, 1, columns, runs, start(row) + column * runs.stride(-1), 0, runs.stride(-1));
+        packer.write(from, 0, 0, 1, columns, tensor(), start(row) + column * step, 0, step);
+    }
+
+    private int pieces() {
+        return length == 0 ? 0 : (int) (length / run);
     }
 
     /** Returns the position of a run's first element. */
-    private long start(long run) {
-        return Positions.ofRow(runs, run);
+    private long start(long number) {
+        Tensor of = tensor();
+        long at = of.offset();
+        long rest = number;
+        for (int axis = runAxes - 1; axis >= 0; axis--) {
+            at += rest % of.dim(axis) * of.stride(axis);
+            rest /= of.dim(axis);
+        }
+        return at;
     }
 }
