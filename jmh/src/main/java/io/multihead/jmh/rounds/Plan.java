@@ -16,6 +16,7 @@ import io.multihead.jmh.bench.SgemmBench;
 import io.multihead.jmh.bench.SoftmaxBench;
 import io.multihead.jmh.bench.TokenizerBench;
 import io.multihead.jmh.bench.TrainingStepBench;
+import io.multihead.jmh.bench.WeightFormatBench;
 import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -95,6 +96,7 @@ public final class Plan {
         add(LinearBench.class, "rows=1,8,64,512", "threads=1", "impl=multihead,onnxruntime");
         add(LinearBench.class, "rows=512", "threads=1", "impl=openblas,onednn");
         add(FewRowsBench.class, "rows=1,4", "features=1024,4096");
+        add(WeightFormatBench.class, "rows=1,4,64,512", "outputs=4096", "threads=1,2");
         add(
                 AttentionForwardBench.class,
                 "shape=1x8x512x64,1x8x2048x64,1x8x4096x64,1x32x1024x128",
