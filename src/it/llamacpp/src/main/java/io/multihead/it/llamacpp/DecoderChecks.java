@@ -1,0 +1,30 @@
+package io.multihead.it.llamacpp;
+
+import io.multihead.compute.Compute;
+import io.multihead.decoder.LanguageModel;
+import io.multihead.decoder.Session;
+import io.multihead.decoder.SessionOptions;
+import io.multihead.decoder.Sessions;
+import io.multihead.tensor.DType;
+import java.io.IOException;
+import java.nio.file.Path;
+
+/** Logits of this library's decoder. */
+final class DecoderChecks {
+    private DecoderChecks() {}
+
+    /** Returns the logits after each token, one below the other; keys and values are kept in f16, as llama.cpp keeps them. */
+    static float[] logits(Path file, int[] ids) throws IOException {
+        try (Compute cpu = Compute.threads(1);
+                LanguageModel model = LanguageModel.load(cpu, file);
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT.withCacheType(DType.F16));
+                Session session = sessions.open()) {
+            float[] logits = new float[ids.length * model.vocabularySize()];
+            for (int i = 0; i < ids.length; i++) {
+                float[] next = session.append(ids[i]).nextLogits();
+                System.arraycopy(next, 0, logits, i * next.length, next.length);
+            }
+            return logits;
+        }
+    }
+}
