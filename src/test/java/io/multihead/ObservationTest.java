@@ -45,8 +45,9 @@ class ObservationTest {
             assertEquals(2, events.get(i).getLong("keyValueHeads"));
             assertEquals(9, events.get(i).getLong("keys"));
             assertEquals(2 * 5, events.get(i).getLong("queries"));
-            assertTrue(events.get(i).getLong("units") > 0);
+            assertTrue(events.get(i).getLong("tasks") > 0);
         }
+        assertTrue(events.get(2).getLong("tasks") > 0);
         assertEquals(6, events.get(2).getLong("rows"));
         assertEquals(7, events.get(2).getLong("columns"));
         assertEquals(8, events.get(2).getLong("depth"));

@@ -1,4 +1,4 @@
-/** Threads and scratch memory: the one place where work is divided. */
+/** Threads and scratch memory of calls: how many, whose, and for how long. */
 @NullMarked
 package io.multihead.compute;
 

@@ -38,7 +38,7 @@ final class GemmEvent extends Event {
     boolean packed;
 
     @Label("Tasks")
-    long units;
+    long tasks;
 
     /** Returns an event that has begun, or null, without allocation, unless a recording asks for it. */
     static @Nullable GemmEvent start() {
@@ -51,18 +51,18 @@ final class GemmEvent extends Event {
     }
 
     /** Records the sizes of the call and how many tasks it took. */
-    void finish(GemmProblem problem, long newUnits) {
-        finish(problem, problem.n(), newUnits);
+    void finish(GemmProblem problem, long newTasks) {
+        finish(problem, problem.n(), newTasks);
     }
 
     /** Records a call of several multiplications, of which the first has the sizes that all share. */
-    void finish(GemmProblem problem, long allColumns, long newUnits) {
+    void finish(GemmProblem problem, long allColumns, long newTasks) {
         batches = problem.batches();
         rows = problem.m();
         columns = allColumns;
         depth = problem.k();
         packed = problem.isPacked();
-        units = newUnits;
+        tasks = newTasks;
         commit();
     }
 }

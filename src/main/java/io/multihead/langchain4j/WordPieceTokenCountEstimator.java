@@ -42,13 +42,21 @@ public final class WordPieceTokenCountEstimator implements TokenCountEstimator {
         String text =
                 switch (message) {
                     case SystemMessage system -> system.text();
-                    case UserMessage user -> user.singleText();
+                    case UserMessage user -> textOf(user);
                     case AiMessage ai -> ai.text();
                     case ToolExecutionResultMessage result -> result.text();
                     default ->
                         throw Checks.fail("message", String.valueOf(message.type()), "expected a message with a text");
                 };
         return text == null ? 0 : estimateTokenCountInText(text);
+    }
+
+    private static String textOf(UserMessage message) {
+        if (!message.hasSingleText()) {
+            throw Checks.fail(
+                    "message", message.contents().size() + " contents", "expected a message with one text and nothing else");
+        }
+        return message.singleText();
     }
 
     @Override

@@ -1,4 +1,4 @@
-/** Layers: multi-head attention as PyTorch's and Keras's layers compute it, the trainable parts around it, and the loss. */
+/** Layers with gradients: linear, normalisations, activations, dropout, embedding, feed-forward networks, sequences of layers, and the loss. */
 @NullMarked
 package io.multihead.nn;
 

@@ -1,4 +1,4 @@
-/** Where tokens stand: rotary position embedding, and the slopes of attention with linear biases. */
+/** Where tokens stand: rotary position embedding, sinusoids, and the slopes of attention with linear biases. */
 @NullMarked
 package io.multihead.position;
 

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.nn.TensorMath;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -37,6 +38,18 @@ class WeightsMemoryTest {
             assertTrue(
                     cpu.heldBytes() < 3 * weights.shape().elements() * Float.BYTES,
                     cpu.heldBytes() + " bytes held: expected scores, and one block of keys and values");
+        }
+    }
+
+    /** The mean over heads is summed in double, a row of 8 bytes a key on each thread, beside one row of 4. */
+    @Test
+    void sumsInDoubleAreCounted() {
+        int keys = 100_000;
+        Tensor parts = Tensor.of(new float[2 * keys], 2, 1, keys);
+        Tensor mean = Tensor.of(new float[keys], 1, keys);
+        try (Compute cpu = Compute.serial()) {
+            TensorMath.meanOverFirstAxis(cpu, parts, mean);
+            assertTrue(cpu.heldBytes() >= 12L * keys, cpu.heldBytes() + " bytes held");
         }
     }
 

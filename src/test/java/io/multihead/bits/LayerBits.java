@@ -130,8 +130,8 @@ final class LayerBits {
     }
 
     private static void cross(Bits bits, Trainer trainer) {
-        TransformerBlock.Config config = TransformerBlock.Config.of(24, 4, 50).withDropout(0.1);
-        config = config.withAttention(config.attention().withInputDims(15, 15));
+        GatedCrossAttention.Config config =
+                GatedCrossAttention.Config.of(24, 15, 4, 50).withDropout(0.1);
         Map<String, Tensor> parameters = new HashMap<>();
         shapes(parameters, trainer);
         GatedCrossAttention block = GatedCrossAttention.of(config, parameters::get);

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.langchain4j.data.message.AiMessage;
 import dev.langchain4j.data.message.SystemMessage;
+import dev.langchain4j.data.message.TextContent;
 import dev.langchain4j.data.message.UserMessage;
 import dev.langchain4j.data.segment.TextSegment;
 import dev.langchain4j.model.TokenCountEstimator;
@@ -96,6 +97,10 @@ class MultiheadEmbeddingModelTest {
                 4 + 1 + 2,
                 estimator.estimateTokenCountInMessages(List.of(
                         UserMessage.from("Hello, World!"), SystemMessage.from("word"), AiMessage.from("two words"))));
+        UserMessage two = UserMessage.from(TextContent.from("one"), TextContent.from("two"));
+        IllegalArgumentException refused =
+                assertThrows(IllegalArgumentException.class, () -> estimator.estimateTokenCountInMessage(two));
+        assertEquals("message: 2 contents; expected a message with one text and nothing else", refused.getMessage());
     }
 
     @Test

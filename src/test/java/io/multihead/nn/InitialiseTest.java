@@ -110,8 +110,7 @@ class InitialiseTest {
 
     @Test
     void gatedCrossAttentionBeginsAsTheIdentity() {
-        TransformerBlock.Config config = TransformerBlock.Config.of(12, 3, 20);
-        config = config.withAttention(config.attention().withInputDims(10, 10));
+        GatedCrossAttention.Config config = GatedCrossAttention.Config.of(12, 10, 3, 20);
         GatedCrossAttention block = GatedCrossAttention.initialise(config, 1, arena);
         Tensor x = TestTensors.random(new Random(1), 2, 5, 12);
         Tensor media = TestTensors.random(new Random(2), 2, 7, 10);

@@ -45,7 +45,7 @@ public final class AttentionEvent extends Event {
     int headDim;
 
     @Label("Tasks")
-    long units;
+    long tasks;
 
     /** Returns an event that has begun, or null while nobody records: nothing is allocated then. */
     public static @Nullable AttentionEvent start(boolean backward) {
@@ -66,7 +66,7 @@ public final class AttentionEvent extends Event {
         queries = query.dim(0) * query.dim(2);
         keys = longest;
         headDim = problem.headDim();
-        units = tasks;
+        this.tasks = tasks;
         commit();
     }
 }

@@ -1,4 +1,7 @@
-/** Argument checks and their messages, the check for the Vector API, warnings of slow conditions, and JSON. Not part of the API. */
+/**
+ * What every package may need: argument checks and their messages, positions of tokens among them; the check for the Vector API,
+ * warnings of slow conditions, and the warm-up of kernels; JSON, files that appear whole, and native memory. Not part of the API.
+ */
 @NullMarked
 package io.multihead.internal.base;
 

@@ -72,7 +72,13 @@ public final class Execution implements AutoCloseable {
      */
     public Workspace take() {
         workspaces.enter();
-        return workspaces.take();
+        try {
+            return workspaces.take();
+        } catch (Throwable failed) {
+            // no memory for a new workspace: the call has not begun, and close must not wait for it
+            workspaces.leave();
+            throw failed;
+        }
     }
 
     /** Ends the call and keeps its workspace for the next one; on the thread that took it. */

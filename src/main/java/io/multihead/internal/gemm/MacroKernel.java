@@ -289,7 +289,8 @@ public final class MacroKernel {
         if (mr == 1 || (mr == MR ? FULL_TILES : FOUR_ROWS).isOver()) {
             vectorTile(mr, from, panel, k, chain, to, t0, stride);
         } else {
-            scalarTile.multiply(a, from, b.segment(), panel, k, chain, mr, to, t0, stride, apart);
+            scalarTile.read(b.segment(), panel, k, apart);
+            scalarTile.multiply(a, from, k, chain, mr, to, t0, stride, apart);
         }
     }
 

@@ -26,22 +26,16 @@ final class ScalarTile {
         this.memory = memory;
     }
 
-    /** Computes C = A * B for {@code rows} rows of A, as {@link MicroKernel#tiles6} does for six. */
-    void multiply(
-            float[] a,
-            int a0,
-            MemorySegment panels,
-            long b0,
-            int depth,
-            int chain,
-            int rows,
-            float[] c,
-            int c0,
-            int ldc,
-            int apart) {
-        int width = apart + COUNT;
+    /** Reads the columns of B for the next products: {@code depth} rows from {@code b0} on, a vector and the one {@code apart} from it. */
+    void read(MemorySegment panels, long b0, int depth, int apart) {
+        int length = depth == 0 ? 0 : (depth - 1) * PANEL + apart + COUNT;
         buffer = memory.atLeast(buffer, MicroKernel.MAX_DEPTH * PANEL);
-        MemorySegment.copy(panels, ValueLayout.JAVA_FLOAT, b0, buffer, 0, depth == 0 ? 0 : (depth - 1) * PANEL + width);
+        MemorySegment.copy(panels, ValueLayout.JAVA_FLOAT, b0, buffer, 0, length);
+    }
+
+    /** Computes C = A * B for {@code rows} rows of A and the B that was read, as {@link MicroKernel#tiles6} does for six. */
+    void multiply(float[] a, int a0, int depth, int chain, int rows, float[] c, int c0, int ldc, int apart) {
+        int width = apart + COUNT;
         for (int row = 0; row < rows; row++) {
             for (int column = 0; column < width; column = column + COLUMNS == COUNT ? apart : column + COLUMNS) {
                 multiply(a, a0 + row * ROW, buffer, column, depth, chain, c, c0 + row * ldc + column);

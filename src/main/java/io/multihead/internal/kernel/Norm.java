@@ -77,7 +77,7 @@ public final class Norm {
     }
 
     /** {@code row -= by}; returns the sum of the results. */
-    public static float shift(float[] row, int length, float by, float[] partial) {
+    static float shift(float[] row, int length, float by, float[] partial) {
         if (length == 0) { // see WarmUp.Trial
             return 0f;
         }
@@ -94,7 +94,7 @@ public final class Norm {
     }
 
     /** {@code row -= by}; returns the sum of the results' squares. */
-    public static float shiftForSquares(float[] row, int length, float by, float[] partial) {
+    static float shiftForSquares(float[] row, int length, float by, float[] partial) {
         if (length == 0) { // see WarmUp.Trial
             return 0f;
         }

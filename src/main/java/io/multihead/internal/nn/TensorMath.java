@@ -9,6 +9,7 @@ import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.kernel.ScoreGradient;
 import io.multihead.internal.kernel.WideRows;
+import io.multihead.internal.layout.Scratch;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import java.util.function.LongToDoubleFunction;
@@ -17,7 +18,7 @@ import java.util.function.LongToDoubleFunction;
 public final class TensorMath {
     private static final FloatsKey ROW = new FloatsKey();
     private static final FloatsKey OTHER = new FloatsKey();
-    private static final ScratchKey<Sums> SUMS = ScratchKey.of(Sums::new);
+    private static final ScratchKey<Sums> SUMS = ScratchKey.ofWorker(Sums::new);
 
     private TensorMath() {}
 
@@ -106,15 +107,17 @@ public final class TensorMath {
 
     /** Sums of one thread. */
     private static final class Sums {
+        private final Scratch memory;
         private double[] sums = new double[0];
+
+        Sums(Scratch memory) {
+            this.memory = memory;
+        }
 
         /** Returns an array that begins with this many zeros. */
         double[] ofZeros(int length) {
-            if (sums.length < length) {
-                sums = new double[length];
-            } else {
-                Arrays.fill(sums, 0, length, 0);
-            }
+            sums = memory.atLeast(sums, length);
+            Arrays.fill(sums, 0, length, 0);
             return sums;
         }
     }

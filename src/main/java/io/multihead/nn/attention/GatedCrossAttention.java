@@ -2,6 +2,7 @@ package io.multihead.nn.attention;
 
 import io.multihead.attention.Mask;
 import io.multihead.compute.Compute;
+import io.multihead.gemm.Activation;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.call.TensorChecks;
@@ -13,8 +14,8 @@ import io.multihead.nn.Dropout;
 import io.multihead.nn.FeedForward;
 import io.multihead.nn.Layer;
 import io.multihead.nn.LayerNorm;
-import io.multihead.nn.Sequence;
 import io.multihead.nn.Sequence.Part;
+import io.multihead.nn.Sequence;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -43,18 +44,14 @@ public final class GatedCrossAttention {
     /**
      * {@return a block with given parameters}
      *
-     * @param config of attention (with the media's width as key and value input), feed-forward network, normalisation and
-     *     dropout; {@code normFirst} is ignored, since the block always normalises first
+     * @param config what the block computes
      * @param parameters gives the tensor of a name; shared, not copied
-     * @throws IllegalArgumentException if a parameter is missing, a shape or element type does not fit, or the configuration has RMS norms or a gate
+     * @throws IllegalArgumentException if a parameter is missing, or a shape or element type does not fit
      */
     public static GatedCrossAttention of(
-            TransformerBlock.Config config, Function<String, @Nullable Tensor> parameters) {
+            Config config, Function<String, @Nullable Tensor> parameters) {
         Checks.notNull(parameters, "parameters");
         Shape features = Shape.of(Checks.notNull(config, "config").embedDim());
-        if (config.layers().rmsNorm() || config.layers().gated()) {
-            throw Checks.fail("config", config.layers().toString(), "expected layer norms and no gate");
-        }
         MultiHeadAttention attention =
                 MultiHeadAttention.of(config.attention(), name -> parameters.apply("attn." + name));
         Layer attentionNorm = norm("attn_norm.", config, features, parameters);
@@ -89,7 +86,7 @@ public final class GatedCrossAttention {
      * @param seed any number; the same one gives the same parameters
      * @param arena owns the parameters; must stay open while the block is used
      */
-    public static GatedCrossAttention initialise(TransformerBlock.Config config, long seed, Arena arena) {
+    public static GatedCrossAttention initialise(Config config, long seed, Arena arena) {
         Map<String, Tensor> drawn = new LinkedHashMap<>();
         long embedDim = Checks.notNull(config, "config").embedDim();
         InitialWeights.draw(config.attention(), seed, Checks.notNull(arena, "arena"))
@@ -105,7 +102,7 @@ public final class GatedCrossAttention {
     }
 
     private static Layer norm(
-            String prefix, TransformerBlock.Config config, Shape shape, Function<String, @Nullable Tensor> parameters) {
+            String prefix, Config config, Shape shape, Function<String, @Nullable Tensor> parameters) {
         return LayerNorm.of(
                 shape,
                 config.epsilon(),
@@ -188,5 +185,90 @@ public final class GatedCrossAttention {
         Mask mask = parts.attention().config().options().mask().and(inputs.mask());
         ForwardChecks.readMasks(tensors, mask, inputs.headMask());
         tensors.writes("y", y, shape);
+    }
+
+    /**
+     * The configuration of a block, which always normalises first. Immutable.
+     *
+     * @param attention with the media's width as key and value input; its dropout is that of the attention weights
+     * @param feedForward features between the two linear layers
+     * @param activation what follows the first of them
+     * @param dropout rate behind attention, activation and feed-forward network, in training
+     * @param epsilon of the normalisations
+     */
+    public record Config(
+            MultiHeadConfig attention,
+            long feedForward,
+            Activation activation,
+            double dropout,
+            double epsilon) {
+        /**
+         * Checks the parts.
+         *
+         * @throws IllegalArgumentException if a size is below 1, the rate no probability, epsilon negative or not finite, or the
+         *     attention's output not of its input's size
+         */
+        public Config {
+            BlockChecks.require(attention, feedForward, activation, dropout, epsilon);
+        }
+
+        /**
+         * {@return a configuration with ReLU, epsilon 1e-5 and no dropout}
+         *
+         * @param embedDim features of a token
+         * @param mediaDim features of a key and of a value
+         * @param heads how many heads
+         * @param feedForward features between the two linear layers
+         */
+        public static Config of(long embedDim, long mediaDim, int heads, long feedForward) {
+            MultiHeadConfig attention = MultiHeadConfig.of(embedDim, heads).withInputDims(mediaDim, mediaDim);
+            return new Config(attention, feedForward, Activation.RELU, 0, 1e-5);
+        }
+
+        /**
+         * {@return this configuration with another activation}
+         *
+         * @param changed what follows the first linear layer
+         */
+        public Config withActivation(Activation changed) {
+            return new Config(attention, feedForward, changed, dropout, epsilon);
+        }
+
+        /**
+         * {@return this configuration with dropout in training, of attention weights too}
+         *
+         * @param rate probability to drop
+         */
+        public Config withDropout(double rate) {
+            return new Config(attention.withDropout(rate), feedForward, activation, rate, epsilon);
+        }
+
+        /**
+         * {@return this configuration with other attention}
+         *
+         * @param changed of cross-attention
+         */
+        public Config withAttention(MultiHeadConfig changed) {
+            return new Config(changed, feedForward, activation, dropout, epsilon);
+        }
+
+        /**
+         * {@return this configuration with another epsilon of the normalisations}
+         *
+         * @param changed added to the variance; at least 0
+         * @throws IllegalArgumentException if it is negative or not finite
+         */
+        public Config withEpsilon(double changed) {
+            return new Config(attention, feedForward, activation, dropout, changed);
+        }
+
+        /**
+         * Returns the features of a token.
+         *
+         * @return the embedding's size
+         */
+        public long embedDim() {
+            return attention.embedDim();
+        }
     }
 }

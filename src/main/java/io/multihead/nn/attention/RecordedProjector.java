@@ -11,6 +11,7 @@ import io.multihead.tensor.Tensor;
 import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -168,7 +169,7 @@ final class RecordedProjector implements Projector {
         return config.bias() ? parameterGradients.get(LayerParameters.INPUT_BIAS) : null;
     }
 
-    private ProjectedHeads separate(java.util.function.Function<Projection, Tensor> results) {
+    private ProjectedHeads separate(Function<Projection, Tensor> results) {
         return new ProjectedHeads(
                 Views.splitHeads(results.apply(Projection.QUERY), Projection.QUERY.heads(config)),
                 Views.splitHeads(results.apply(Projection.KEY), Projection.KEY.heads(config)),

@@ -282,21 +282,8 @@ public final class TransformerBlock implements Layer {
          *     input's size
          */
         public Config {
-            Checks.notNull(attention, "attention");
-            Checks.notNull(activation, "activation");
+            BlockChecks.require(attention, feedForward, activation, dropout, epsilon);
             Checks.notNull(layers, "layers");
-            Checks.atLeast(feedForward, 1, "feedForward");
-            Checks.probability(dropout, "dropout");
-            if (!(epsilon >= 0 && epsilon < Double.POSITIVE_INFINITY)) {
-                throw Checks.fail("epsilon", String.valueOf(epsilon), "expected a finite number of at least 0");
-            }
-            Shape output = attention.outputShape();
-            if (!output.equals(Shape.of(attention.embedDim()))) {
-                throw Checks.fail(
-                        "attention",
-                        "output shape " + output,
-                        "expected [" + attention.embedDim() + "], as the input has");
-            }
         }
 
         /**

@@ -42,8 +42,9 @@ class ScalarTileProperties {
             for (int column = 0; column < Lanes.PANEL; column = Lanes.nextTile(column, apart)) {
                 long b0 = (long) column * Float.BYTES;
                 int step = CHAINS[chain];
-                new ScalarTile(new Scratch())
-                        .multiply(a, 3, panels, b0, depth, step, rows, scalar, 5 + column, LDC, apart);
+                ScalarTile tile = new ScalarTile(new Scratch());
+                tile.read(panels, b0, depth, apart);
+                tile.multiply(a, 3, depth, step, rows, scalar, 5 + column, LDC, apart);
                 switch (rows) {
                     case MicroKernel.MR_SMALL ->
                         MicroKernel.tile4(a, 3, panels, b0, depth, step, vector, 5 + column, LDC, apart);

@@ -50,7 +50,8 @@ class BackwardFaultsTest {
     }
 
     private void gatedRefuses(String message, MultiHeadConfig config, MultiHeadInputs from, MultiHeadGradients to) {
-        TransformerBlock.Config block = TransformerBlock.Config.of(12, 3, 20).withAttention(config);
+        GatedCrossAttention.Config block =
+                GatedCrossAttention.Config.of(12, 12, 3, 20).withAttention(config);
         GatedCrossAttention layer = GatedCrossAttention.initialise(block, 5, Arena.ofAuto());
         Map<String, Tensor> gradients = new LinkedHashMap<>();
         layer.parameters()
@@ -63,7 +64,7 @@ class BackwardFaultsTest {
 
     @Test
     void aGatedBlocksOutputInAMaskIsRefused() {
-        TransformerBlock.Config config = TransformerBlock.Config.of(12, 3, 20);
+        GatedCrossAttention.Config config = GatedCrossAttention.Config.of(12, 12, 3, 20);
         GatedCrossAttention block = GatedCrossAttention.initialise(config, 5, Arena.ofAuto());
         Tensor y = outputs.output();
         Tensor bias = y.reshape(120).slice(0, 0, 35).reshape(5, 7);

@@ -2,7 +2,6 @@ package io.multihead.nn.attention;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.attention.AttentionOptions;
@@ -161,10 +160,5 @@ class LlamaBlockTest {
 
     private static Norm norm(double[] weight) {
         return new Norm(weight, null, 1e-5, false, false);
-    }
-
-    @Test
-    void gatedCrossAttentionHasLayerNormsAndNoGate() {
-        assertThrows(IllegalArgumentException.class, () -> GatedCrossAttention.initialise(config, 1, Arena.ofAuto()));
     }
 }

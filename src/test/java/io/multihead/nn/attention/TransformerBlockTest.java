@@ -266,8 +266,9 @@ class TransformerBlockTest {
     /** Behind attention and the feed-forward network, as in a block: nothing but the residual connections is left. */
     @Test
     void gatedDropoutOfOneLeavesTheInput() {
-        TransformerBlock.Config all =
-                TransformerBlock.Config.of(12, 3, 20).withDropout(1).withAttention(MultiHeadConfig.of(12, 3));
+        GatedCrossAttention.Config all = GatedCrossAttention.Config.of(12, 12, 3, 20)
+                .withDropout(1)
+                .withAttention(MultiHeadConfig.of(12, 3));
         GatedCrossAttention block = gated(0.7, all);
         Tensor x = TestTensors.random(new Random(1), 2, 5, 12);
         Tensor dy = TestTensors.random(new Random(3), 2, 5, 12);
@@ -287,7 +288,7 @@ class TransformerBlockTest {
     void gatedGradientsWithDropoutEqualDifferences() {
         GatedCrossAttention block = gated(
                 0.7,
-                TransformerBlock.Config.of(12, 3, 20)
+                GatedCrossAttention.Config.of(12, 12, 3, 20)
                         .withActivation(Activation.GELU)
                         .withDropout(0.3));
         Random random = new Random(5);
@@ -368,12 +369,10 @@ class TransformerBlockTest {
     private static GatedCrossAttention gated(double gate, long mediaDim) {
         return gated(
                 gate,
-                TransformerBlock.Config.of(12, 3, 20)
-                        .withAttention(MultiHeadConfig.of(12, 3).withInputDims(mediaDim, mediaDim))
-                        .withActivation(Activation.GELU));
+                GatedCrossAttention.Config.of(12, mediaDim, 3, 20).withActivation(Activation.GELU));
     }
 
-    private static GatedCrossAttention gated(double gate, TransformerBlock.Config config) {
+    private static GatedCrossAttention gated(double gate, GatedCrossAttention.Config config) {
         Map<String, Tensor> made = new java.util.LinkedHashMap<>();
         Random random = new Random(9);
         MultiHeadAttention.initialise(config.attention(), 3, Arena.ofAuto())

@@ -5,6 +5,7 @@ import io.multihead.internal.attention.AttentionProblem;
 import io.multihead.internal.attention.keyvalue.KeyValueSource;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.Lanes;
+import java.util.Arrays;
 
 /**
  * The division of one call into tasks, as a table with a line per task: some query rows of one sequence and one group of query heads,
@@ -158,9 +159,9 @@ final class ForwardSchedule {
     private void reserve(int wanted) {
         if (firstRows.length < wanted) {
             int length = Math.max(wanted, Math.min(2 * tasks, Integer.MAX_VALUE / COLUMNS));
-            table = java.util.Arrays.copyOf(table, Math.multiplyExact(length, COLUMNS));
-            firstRows = java.util.Arrays.copyOf(firstRows, length);
-            firstSplits = java.util.Arrays.copyOf(firstSplits, length);
+            table = Arrays.copyOf(table, Math.multiplyExact(length, COLUMNS));
+            firstRows = Arrays.copyOf(firstRows, length);
+            firstSplits = Arrays.copyOf(firstSplits, length);
         }
     }
 
