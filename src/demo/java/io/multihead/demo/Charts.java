@@ -3,10 +3,8 @@ package io.multihead.demo;
 import java.awt.BasicStroke;
 import java.awt.Color;
 import java.awt.Font;
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -21,7 +19,6 @@ import org.knowm.xchart.CategoryChart;
 import org.knowm.xchart.CategoryChartBuilder;
 import org.knowm.xchart.HeatMapChart;
 import org.knowm.xchart.HeatMapChartBuilder;
-import org.knowm.xchart.VectorGraphicsEncoder;
 import org.knowm.xchart.XYChart;
 import org.knowm.xchart.XYChartBuilder;
 import org.knowm.xchart.XYSeries;
@@ -159,13 +156,18 @@ final class Charts {
 
     /** Draws a chart both ways. */
     static Exhibit.Picture draw(String name, Chart<?, ?> chart) {
-        try (ByteArrayOutputStream vector = new ByteArrayOutputStream()) {
+        try {
             byte[] png = BitmapEncoder.getBitmapBytes(chart, BitmapEncoder.BitmapFormat.PNG);
             // the SVG writer paints the text of a colour bar with the bar's own gradient, so the page draws the bar
             boolean heatMap = chart instanceof HeatMapChart;
             chart.getStyler().setLegendVisible(!heatMap);
-            VectorGraphicsEncoder.saveVectorGraphic(chart, vector, VectorGraphicsEncoder.VectorGraphicsFormat.SVG);
-            String svg = inline(vector.toString(StandardCharsets.UTF_8), name);
+            String labels = chart instanceof HeatMapChart map
+                    ? map.getHeatMapSeries().getXData() + " "
+                            + map.getHeatMapSeries().getYData()
+                    : "";
+            int width = chart.getWidth();
+            int height = chart.getHeight();
+            String svg = Svg.draw(name, width, height, labels, to -> chart.paint(to, width, height));
             return new Exhibit.Picture(name, heatMap ? svg + colourBar((HeatMapChart) chart) : svg, png);
         } catch (IOException e) {
             throw new UncheckedIOException(e);

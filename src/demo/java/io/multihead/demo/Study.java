@@ -4,11 +4,14 @@ import io.multihead.compute.Compute;
 import io.multihead.demo.train.Task;
 import io.multihead.encoder.SentenceEncoder;
 import java.io.IOException;
+import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -20,7 +23,7 @@ import picocli.CommandLine.Spec;
         name = "study",
         sortOptions = false,
         description =
-                "Looks at the attention of a trained model on a paragraph of English and at that of an untrained layer, trains "
+                "Looks at the attention of a trained model on a paragraph, of English or given by an option, and at that of an untrained layer, trains "
                         + "small models on two tasks, and writes a page with seventeen exhibits.")
 public final class Study implements Callable<Integer> {
     private static final int EXHIBITS = 17;
@@ -76,6 +79,17 @@ public final class Study implements Callable<Integer> {
             showDefaultValue = CommandLine.Help.Visibility.NEVER)
     private int sentences;
 
+    @Option(
+            names = "--text",
+            description =
+                    "text whose attention is looked at, in any language (default: a paragraph of English); the first "
+                            + StudyText.MOST_TOKENS + " words and punctuation marks, and " + StudyText.MOST_IN_SENTENCE
+                            + " of its first sentence")
+    private @Nullable String text;
+
+    @Option(names = "--file", description = "the same from a file of UTF-8; its first million characters are read")
+    private @Nullable Path file;
+
     @Option(names = "--full", description = "train for longer and look at longer contexts: about a quarter of an hour")
     private boolean full;
 
@@ -99,7 +113,13 @@ public final class Study implements Callable<Integer> {
 
     /** Runs the study; returns the exit code. */
     static int run(String... arguments) {
+        return run(new PrintWriter(System.err, true), arguments);
+    }
+
+    /** The same with errors to a writer. */
+    static int run(PrintWriter errors, String... arguments) {
         return new CommandLine(new Study())
+                .setErr(errors)
                 .setExecutionExceptionHandler((failure, line, result) -> {
                     line.getErr().println("study: " + failure);
                     return 1;
@@ -114,13 +134,14 @@ public final class Study implements Callable<Integer> {
         require(steps >= 0, "--steps", steps, "at least 0");
         require(sentences == 0 || sentences >= 4, "--sentences", sentences, "0 or at least 4");
         int width = threads == 0 ? Runtime.getRuntime().availableProcessors() : threads;
+        StudyText chosen = chosenText();
         long start = System.nanoTime();
         Files.createDirectories(out);
         OutputFolder.requireWritable(out);
         try (Compute cpu = Compute.threads(width);
                 Parallel parallel = new Parallel(width)) {
-            Subject paragraph = Subject.read(seed, cpu);
-            List<Exhibit> exhibits = exhibits(paragraph, parallel);
+            Subject paragraph = Subject.of(chosen, seed, cpu);
+            List<Exhibit> exhibits = exhibits(chosen, paragraph, parallel);
             double seconds = (System.nanoTime() - start) * 1e-9;
             new Page(facts(paragraph, width, seconds), exhibits).write(out);
             spec.commandLine()
@@ -130,7 +151,7 @@ public final class Study implements Callable<Integer> {
         return 0;
     }
 
-    private List<Exhibit> exhibits(Subject paragraph, Parallel parallel) throws IOException {
+    private List<Exhibit> exhibits(StudyText chosen, Subject paragraph, Parallel parallel) throws IOException {
         int lengths = CostExhibits.lengths(256, maxLength).length;
         int training = steps > 0 ? steps : full ? FULL_STEPS : STEPS;
         long longest = Math.min(maxLength, full ? 16_384 : 4096);
@@ -144,7 +165,7 @@ public final class Study implements Callable<Integer> {
         List<Exhibit> exhibits = new ArrayList<>();
         try (Progress progress = new Progress(
                 "study", all, Progress.isTerminal(), spec.commandLine().getErr())) {
-            trained(paragraph.cpu(), parallel, exhibits, progress);
+            trained(chosen, paragraph.cpu(), parallel, exhibits, progress);
             HeadExhibits heads = new HeadExhibits(paragraph);
             show(exhibits, heads.heatMaps(), progress);
             show(exhibits, heads.againstSingleHead(), progress);
@@ -174,9 +195,10 @@ public final class Study implements Callable<Integer> {
     }
 
     /** The exhibits of the trained model. */
-    private void trained(Compute cpu, Parallel parallel, List<Exhibit> exhibits, Progress progress) throws IOException {
+    private void trained(StudyText chosen, Compute cpu, Parallel parallel, List<Exhibit> exhibits, Progress progress)
+            throws IOException {
         try (SentenceEncoder encoder = TrainedModel.encoder(cpu)) {
-            TrainedHeadExhibits heads = new TrainedHeadExhibits(encoder);
+            TrainedHeadExhibits heads = new TrainedHeadExhibits(encoder, chosen);
             show(exhibits, heads.heatMaps(), progress);
             show(exhibits, heads.byLayer(), progress);
             Fables corpus = sentences == 0 ? Fables.read() : Fables.read().first(sentences);
@@ -209,6 +231,21 @@ public final class Study implements Callable<Integer> {
                 },
                 new String[] {"processor", Processor.name()},
                 new String[] {"took", HeadExhibits.format("%.1f s", seconds)});
+    }
+
+    private StudyText chosenText() throws IOException {
+        if (text != null && file != null) {
+            throw new ParameterException(spec.commandLine(), "--text and --file: both; expected one of them");
+        }
+        if (text == null && file == null) {
+            return StudyText.builtIn();
+        }
+        String option = file == null ? "--text" : "--file";
+        try {
+            return StudyText.of(file == null ? Objects.requireNonNull(text) : StudyText.read(file));
+        } catch (IllegalArgumentException | IOException unfit) {
+            throw new ParameterException(spec.commandLine(), option + ": " + unfit.getMessage(), unfit);
+        }
     }
 
     private void require(boolean holds, String option, long value, String wanted) {

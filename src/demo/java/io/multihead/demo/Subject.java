@@ -9,10 +9,7 @@ import io.multihead.nn.attention.MultiHeadOutputs;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.text.BreakIterator;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
@@ -31,45 +28,36 @@ final class Subject {
     static final int HEADS = 8;
 
     private final List<String> tokens;
+    /** How many of them the first sentence has. */
+    private final int inSentence;
+
     private final Tensor embedded;
     private final long seed;
     private final Compute cpu;
 
-    private Subject(List<String> tokens, Tensor embedded, long seed, Compute cpu) {
+    private Subject(List<String> tokens, int inSentence, Tensor embedded, long seed, Compute cpu) {
         this.tokens = tokens;
+        this.inSentence = inSentence;
         this.embedded = embedded;
         this.seed = seed;
         this.cpu = cpu;
     }
 
-    /** Reads and tokenises the paragraph. */
-    static Subject read(long seed, Compute cpu) throws IOException {
-        List<String> tokens = tokenise(Resources.text("/paragraph.txt"));
-        return new Subject(tokens, embed(tokens, seed), seed, cpu);
+    /** Embeds the tokens of a text. */
+    static Subject of(StudyText text, long seed, Compute cpu) {
+        List<String> tokens = StudyText.tokens(text.paragraph());
+        int inSentence = StudyText.tokens(text.sentence()).size();
+        return new Subject(tokens, inSentence, embed(tokens, seed), seed, cpu);
     }
 
-    /** Words and punctuation as the JDK sees them. */
-    static List<String> tokenise(String text) {
-        BreakIterator words = BreakIterator.getWordInstance(Locale.ENGLISH);
-        words.setText(text);
-        List<String> tokens = new ArrayList<>();
-        for (int from = words.first(), to = words.next(); to != BreakIterator.DONE; from = to, to = words.next()) {
-            String token = text.substring(from, to).strip();
-            if (!token.isEmpty()) {
-                tokens.add(token);
-            }
-        }
-        return tokens;
-    }
-
+    /** The tokens as pictures show them. */
     List<String> tokens() {
-        return tokens;
+        return tokens.stream().map(StudyText::label).toList();
     }
 
     /** The first sentence alone: few enough tokens to be read on an axis. */
     Subject firstSentence() {
-        int length = tokens.indexOf(".") + 1;
-        return new Subject(tokens.subList(0, length), embedded.slice(1, 0, length), seed, cpu);
+        return new Subject(tokens.subList(0, inSentence), inSentence, embedded.slice(1, 0, inSentence), seed, cpu);
     }
 
     /** {@code [1, tokens, 64]}. */

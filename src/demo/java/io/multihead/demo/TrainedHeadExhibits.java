@@ -3,7 +3,6 @@ package io.multihead.demo;
 import static io.multihead.demo.HeadExhibits.format;
 
 import io.multihead.encoder.SentenceEncoder;
-import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -18,10 +17,9 @@ final class TrainedHeadExhibits {
     private final HeadSurvey sentence;
     private final HeadSurvey paragraph;
 
-    TrainedHeadExhibits(SentenceEncoder encoder) throws IOException {
-        String text = Resources.text("/paragraph.txt");
-        paragraph = new HeadSurvey(encoder.attention(text));
-        sentence = new HeadSurvey(encoder.attention(text.substring(0, text.indexOf('.') + 1)));
+    TrainedHeadExhibits(SentenceEncoder encoder, StudyText text) {
+        paragraph = new HeadSurvey(encoder.attention(text.paragraph()));
+        sentence = new HeadSurvey(encoder.attention(text.sentence()));
     }
 
     /** The most telling heads, drawn. */
@@ -32,7 +30,7 @@ final class TrainedHeadExhibits {
                 "trained-head-" + (head / sentence.headsOfLayer() + 1) + "-" + (head % sentence.headsOfLayer() + 1),
                 capital(sentence.name(head)),
                 measured,
-                sentence.tokens(),
+                sentence.tokens().stream().map(StudyText::label).toList(),
                 sentence.weights(head))));
         return new Exhibit(
                 format("What %d of the %d heads of a trained model attend to", chosen.size(), sentence.heads()),

@@ -1,8 +1,5 @@
 package io.multihead.demo;
 
-import de.erichseifert.vectorgraphics2d.VectorGraphics2D;
-import de.erichseifert.vectorgraphics2d.svg.SVGProcessor;
-import de.erichseifert.vectorgraphics2d.util.PageSize;
 import java.awt.Color;
 import java.awt.Font;
 import java.awt.Graphics2D;
@@ -13,7 +10,6 @@ import java.awt.image.BufferedImage;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
 import javax.imageio.ImageIO;
@@ -69,13 +65,7 @@ final class WeightMap {
     }
 
     private Exhibit.Picture draw(String file) {
-        try (ByteArrayOutputStream svg = new ByteArrayOutputStream();
-                ByteArrayOutputStream png = new ByteArrayOutputStream()) {
-            VectorGraphics2D vectors = new VectorGraphics2D();
-            paint(vectors);
-            new SVGProcessor()
-                    .getDocument(vectors.getCommands(), new PageSize(WIDTH, height()))
-                    .writeTo(svg);
+        try (ByteArrayOutputStream png = new ByteArrayOutputStream()) {
             BufferedImage image =
                     new BufferedImage(RESOLUTION * WIDTH, (int) (RESOLUTION * height()), BufferedImage.TYPE_INT_RGB);
             Graphics2D pixels = image.createGraphics();
@@ -84,10 +74,7 @@ final class WeightMap {
             paint(pixels);
             pixels.dispose();
             ImageIO.write(image, "png", png);
-            // without smoothing there are no lines between cells
-            String drawn = Charts.inline(svg.toString(StandardCharsets.UTF_8), file)
-                    .replaceFirst("<svg", "<svg shape-rendering=\"crispEdges\"");
-            return new Exhibit.Picture(file, drawn, png.toByteArray());
+            return new Exhibit.Picture(file, Svg.draw(file, WIDTH, height(), "", this::paint), png.toByteArray());
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

@@ -54,7 +54,9 @@ public final class WordPieceTokenCountEstimator implements TokenCountEstimator {
     private static String textOf(UserMessage message) {
         if (!message.hasSingleText()) {
             throw Checks.fail(
-                    "message", message.contents().size() + " contents", "expected a message with one text and nothing else");
+                    "message",
+                    message.contents().size() + " contents",
+                    "expected a message with one text and nothing else");
         }
         return message.singleText();
     }

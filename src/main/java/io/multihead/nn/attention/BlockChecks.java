@@ -9,11 +9,7 @@ final class BlockChecks {
     private BlockChecks() {}
 
     static void require(
-            MultiHeadConfig attention,
-            long feedForward,
-            Activation activation,
-            double dropout,
-            double epsilon) {
+            MultiHeadConfig attention, long feedForward, Activation activation, double dropout, double epsilon) {
         Checks.notNull(attention, "attention");
         Checks.notNull(activation, "activation");
         Checks.atLeast(feedForward, 1, "feedForward");

@@ -14,8 +14,8 @@ import io.multihead.nn.Dropout;
 import io.multihead.nn.FeedForward;
 import io.multihead.nn.Layer;
 import io.multihead.nn.LayerNorm;
-import io.multihead.nn.Sequence.Part;
 import io.multihead.nn.Sequence;
+import io.multihead.nn.Sequence.Part;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -48,8 +48,7 @@ public final class GatedCrossAttention {
      * @param parameters gives the tensor of a name; shared, not copied
      * @throws IllegalArgumentException if a parameter is missing, or a shape or element type does not fit
      */
-    public static GatedCrossAttention of(
-            Config config, Function<String, @Nullable Tensor> parameters) {
+    public static GatedCrossAttention of(Config config, Function<String, @Nullable Tensor> parameters) {
         Checks.notNull(parameters, "parameters");
         Shape features = Shape.of(Checks.notNull(config, "config").embedDim());
         MultiHeadAttention attention =
@@ -197,11 +196,7 @@ public final class GatedCrossAttention {
      * @param epsilon of the normalisations
      */
     public record Config(
-            MultiHeadConfig attention,
-            long feedForward,
-            Activation activation,
-            double dropout,
-            double epsilon) {
+            MultiHeadConfig attention, long feedForward, Activation activation, double dropout, double epsilon) {
         /**
          * Checks the parts.
          *

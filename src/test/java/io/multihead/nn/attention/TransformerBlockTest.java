@@ -266,9 +266,8 @@ class TransformerBlockTest {
     /** Behind attention and the feed-forward network, as in a block: nothing but the residual connections is left. */
     @Test
     void gatedDropoutOfOneLeavesTheInput() {
-        GatedCrossAttention.Config all = GatedCrossAttention.Config.of(12, 12, 3, 20)
-                .withDropout(1)
-                .withAttention(MultiHeadConfig.of(12, 3));
+        GatedCrossAttention.Config all =
+                GatedCrossAttention.Config.of(12, 12, 3, 20).withDropout(1).withAttention(MultiHeadConfig.of(12, 3));
         GatedCrossAttention block = gated(0.7, all);
         Tensor x = TestTensors.random(new Random(1), 2, 5, 12);
         Tensor dy = TestTensors.random(new Random(3), 2, 5, 12);
@@ -367,9 +366,7 @@ class TransformerBlockTest {
     }
 
     private static GatedCrossAttention gated(double gate, long mediaDim) {
-        return gated(
-                gate,
-                GatedCrossAttention.Config.of(12, mediaDim, 3, 20).withActivation(Activation.GELU));
+        return gated(gate, GatedCrossAttention.Config.of(12, mediaDim, 3, 20).withActivation(Activation.GELU));
     }
 
     private static GatedCrossAttention gated(double gate, GatedCrossAttention.Config config) {

@@ -1,0 +1,128 @@
+package io.multihead.demo;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.nio.charset.MalformedInputException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.text.BreakIterator;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+
+/**
+ * The text that the study looks at: a paragraph, of which some exhibits take the first sentence alone, since every token is a row and
+ * a column of their pictures.
+ *
+ * @param paragraph at most {@link #MOST_TOKENS} words and punctuation marks
+ * @param sentence its first sentence, at most {@link #MOST_IN_SENTENCE} of them
+ */
+record StudyText(String paragraph, String sentence) {
+    /** More are cut off: a model of sentences reads 512 pieces of words, and the study keeps all weights of all heads. */
+    static final int MOST_TOKENS = 240;
+    /** So many labels can be read on an axis. */
+    static final int MOST_IN_SENTENCE = 40;
+
+    private static final int MOST_CHARACTERS = 1 << 20;
+    /** Of a token on an axis or in a list. */
+    private static final int MOST_IN_LABEL = 16;
+
+    /** Returns the paragraph that the study brings along. */
+    static StudyText builtIn() throws IOException {
+        return of(Resources.text("/paragraph.txt"));
+    }
+
+    /**
+     * Returns the beginning of any text, in any language.
+     *
+     * @throws IllegalArgumentException if there is no word or mark in it
+     */
+    static StudyText of(String text) {
+        String paragraph = beginning(text, MOST_TOKENS);
+        if (paragraph.isEmpty()) {
+            throw new IllegalArgumentException(
+                    text.length() + " characters without a word; expected at least one word");
+        }
+        BreakIterator sentences = BreakIterator.getSentenceInstance(Locale.ENGLISH);
+        sentences.setText(paragraph);
+        int end = sentences.next();
+        return new StudyText(paragraph, beginning(paragraph.substring(0, end), MOST_IN_SENTENCE));
+    }
+
+    /**
+     * Reads the beginning of a file of UTF-8, a million characters at most.
+     *
+     * @throws IOException if it cannot be read or is not UTF-8
+     */
+    static String read(Path file) throws IOException {
+        if (!Files.exists(file) || Files.isDirectory(file)) {
+            throw new IOException(file + ": no such file; expected a text file");
+        }
+        char[] characters = new char[MOST_CHARACTERS];
+        int length = 0;
+        try (BufferedReader reader = Files.newBufferedReader(file)) {
+            for (int read = 0; read >= 0 && length < characters.length; length += Math.max(0, read)) {
+                read = reader.read(characters, length, characters.length - length);
+            }
+        } catch (MalformedInputException malformed) {
+            throw new IOException(file + ": not UTF-8; expected a text file", malformed);
+        }
+        return new String(characters, 0, length);
+    }
+
+    /** Words and punctuation as the JDK sees them. */
+    static List<String> tokens(String text) {
+        List<String> tokens = new ArrayList<>();
+        for (int[] range : ranges(text, Integer.MAX_VALUE)) {
+            tokens.add(text.substring(range[0], range[1]).strip());
+        }
+        return tokens;
+    }
+
+    private static String beginning(String text, int most) {
+        List<int[]> ranges = ranges(text, most);
+        return ranges.isEmpty()
+                ? ""
+                : text.substring(ranges.getFirst()[0], ranges.getLast()[1]).strip();
+    }
+
+    /** Returns where tokens that can be seen begin and end. */
+    private static List<int[]> ranges(String text, int most) {
+        BreakIterator words = BreakIterator.getWordInstance(Locale.ENGLISH);
+        words.setText(text);
+        List<int[]> ranges = new ArrayList<>();
+        int from = words.first();
+        for (int to = words.next(); to != BreakIterator.DONE && ranges.size() < most; from = to, to = words.next()) {
+            if (text.substring(from, to).codePoints().anyMatch(StudyText::isVisible)) {
+                ranges.add(new int[] {from, to});
+            }
+        }
+        return ranges;
+    }
+
+    /** Returns a token as an axis shows it: not too long, and of characters that XML may hold and a reader can see. */
+    static String label(String token) {
+        StringBuilder label = new StringBuilder();
+        int[] visible = token.codePoints()
+                .filter(StudyText::isVisible)
+                .limit(MOST_IN_LABEL + 1L)
+                .toArray();
+        for (int i = 0; i < Math.min(visible.length, MOST_IN_LABEL); i++) {
+            label.appendCodePoint(visible[i]);
+        }
+        return visible.length > MOST_IN_LABEL ? label.append('…').toString() : label.toString();
+    }
+
+    private static boolean isVisible(int c) {
+        return switch (Character.getType(c)) {
+            case Character.CONTROL,
+                    Character.FORMAT,
+                    Character.SURROGATE,
+                    Character.UNASSIGNED,
+                    Character.SPACE_SEPARATOR,
+                    Character.LINE_SEPARATOR,
+                    Character.PARAGRAPH_SEPARATOR -> false;
+            default -> true;
+        };
+    }
+}

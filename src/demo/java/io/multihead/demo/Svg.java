@@ -1,0 +1,220 @@
+package io.multihead.demo;
+
+import de.erichseifert.vectorgraphics2d.VectorGraphics2D;
+import de.erichseifert.vectorgraphics2d.svg.SVGProcessor;
+import de.erichseifert.vectorgraphics2d.util.PageSize;
+import java.awt.Font;
+import java.awt.Graphics2D;
+import java.awt.Shape;
+import java.awt.geom.AffineTransform;
+import java.awt.image.BufferedImage;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.math.BigDecimal;
+import java.nio.charset.StandardCharsets;
+import java.util.Base64;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeSet;
+import java.util.function.Consumer;
+import java.util.regex.MatchResult;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import javax.imageio.ImageIO;
+import org.jspecify.annotations.Nullable;
+
+/** Drawings as small SVG: text is text, many cells are one image with a pixel each, and many points are one path. */
+final class Svg {
+    /** Characters of charts, beside those of their labels. */
+    private static final String CHARACTERS =
+            java.util.stream.IntStream.range('!', 0x7f)
+                            .mapToObj(Character::toString)
+                            .collect(Collectors.joining()) + "²³µ×–—√ᵀ·⁻−°…";
+
+    private static final List<Font> FONTS = List.of(
+            new Font(Font.SANS_SERIF, Font.PLAIN, 10),
+            new Font(Font.SANS_SERIF, Font.PLAIN, 11),
+            new Font(Font.SANS_SERIF, Font.PLAIN, 12),
+            new Font(Font.SANS_SERIF, Font.BOLD, 14));
+
+    /** Fewer stay as they are. */
+    private static final int MANY = 60;
+
+    private static final Pattern CELL =
+            Pattern.compile("<rect height=\"([^\"]+)\" style=\"fill:rgb\\((\\d+),(\\d+),(\\d+)\\);"
+                    + "stroke:none;\" width=\"([^\"]+)\" x=\"([^\"]+)\" y=\"([^\"]+)\"/>\\s*");
+    private static final Pattern PATH = Pattern.compile(" d=\"[^\"]*\"");
+    private static final Pattern NUMBER = Pattern.compile("-?\\d+\\.\\d+(?:[eE]-?\\d+)?");
+    /** An upright rectangle, of which dashed lines have hundreds. */
+    private static final Pattern DASH =
+            Pattern.compile("M([-\\d.]+),([-\\d.]+)L([-\\d.]+),\\2L\\3,([-\\d.]+)L\\1,\\4Z");
+
+    private static final Pattern POINT =
+            Pattern.compile("<ellipse cx=\"([^\"]+)\" cy=\"([^\"]+)\" rx=\"([^\"]+)\" ry=\"([^\"]+)\" "
+                    + "style=\"fill:(rgb\\([^)]*\\));stroke:none;\"/>\\s*");
+
+    private Svg() {}
+
+    /** Returns what is painted as an svg element, its ids beginning with the name. */
+    static String draw(String name, double width, double height, String labels, Consumer<Graphics2D> paint) {
+        TextGraphics graphics = new TextGraphics(new OutlinedText(CHARACTERS + labels, FONTS));
+        paint.accept(graphics);
+        try (ByteArrayOutputStream svg = new ByteArrayOutputStream()) {
+            new SVGProcessor()
+                    .getDocument(graphics.getCommands(), new PageSize(width, height))
+                    .writeTo(svg);
+            return points(cells(rounded(Charts.inline(svg.toString(StandardCharsets.UTF_8), name))));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Writes outlines of text as text. */
+    private static final class TextGraphics extends VectorGraphics2D {
+        private final OutlinedText outlines;
+
+        TextGraphics(OutlinedText outlines) {
+            this.outlines = outlines;
+        }
+
+        @Override
+        public void fill(Shape shape) {
+            OutlinedText.Found found = outlines.find(shape);
+            if (found == null) {
+                super.fill(shape);
+                return;
+            }
+            AffineTransform before = getTransform();
+            Font font = getFont();
+            setFont(found.font());
+            if (found.upright()) {
+                rotate(-Math.PI / 2);
+            }
+            drawString(found.text(), (float) found.x(), (float) found.y());
+            setTransform(before);
+            setFont(font);
+        }
+    }
+
+    /** Rounds the coordinates of paths, which are pixels of a page at its own size, to a tenth, and writes rectangles shortly. */
+    static String rounded(String svg) {
+        return PATH.matcher(svg).replaceAll(path -> {
+            String rounded = NUMBER.matcher(path.group())
+                    .replaceAll(number -> BigDecimal.valueOf(Math.round(10 * Double.parseDouble(number.group())), 1)
+                            .stripTrailingZeros()
+                            .toPlainString());
+            String shorter = rounded.replaceAll("M(\\S+) L\\1 ", "M$1 ").replaceAll(" ([LQCZM])", "$1");
+            return DASH.matcher(shorter).replaceAll("M$1,$2H$3V$4H$1Z");
+        });
+    }
+
+    /** Replaces rectangles of one size that fill a grid by an image, which stands where the first of them stood. */
+    static String cells(String svg) {
+        Map<String, List<MatchResult>> bySize = CELL.matcher(svg)
+                .results()
+                .collect(Collectors.groupingBy(
+                        cell -> cell.group(1) + " " + cell.group(5), LinkedHashMap::new, Collectors.toList()));
+        String smaller = svg;
+        for (List<MatchResult> cells : bySize.values()) {
+            String image = cells.size() < MANY ? null : image(cells);
+            if (image != null) {
+                String first = cells.getFirst().group();
+                smaller = smaller.replace(first, image + first);
+                for (MatchResult cell : cells) {
+                    smaller = smaller.replace(cell.group(), "");
+                }
+            }
+        }
+        return smaller;
+    }
+
+    private static @Nullable String image(List<MatchResult> cells) {
+        double[] xs = positions(cells, 6);
+        double[] ys = positions(cells, 7);
+        if (xs.length * ys.length != cells.size()) {
+            return null;
+        }
+        BufferedImage pixels = new BufferedImage(xs.length, ys.length, BufferedImage.TYPE_INT_RGB);
+        for (MatchResult cell : cells) {
+            int x = java.util.Arrays.binarySearch(xs, Double.parseDouble(cell.group(6)));
+            int y = java.util.Arrays.binarySearch(ys, Double.parseDouble(cell.group(7)));
+            pixels.setRGB(x, y, number(cell, 2) << 16 | number(cell, 3) << 8 | number(cell, 4));
+        }
+        try (ByteArrayOutputStream png = new ByteArrayOutputStream()) {
+            ImageIO.write(pixels, "png", png);
+            return String.format(
+                    Locale.ROOT,
+                    "<image x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" preserveAspectRatio=\"none\" "
+                            + "style=\"image-rendering:pixelated\" xlink:href=\"data:image/png;base64,%s\"/>%n",
+                    xs[0],
+                    ys[0],
+                    size(xs, cells.getFirst().group(5)),
+                    size(ys, cells.getFirst().group(1)),
+                    Base64.getEncoder().encodeToString(png.toByteArray()));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Returns the length of cells beside each other, of which each overlaps the next a little. */
+    private static double size(double[] from, String one) {
+        int count = from.length;
+        double step = count == 1 ? Double.parseDouble(one) : (from[count - 1] - from[0]) / (count - 1);
+        return step * count;
+    }
+
+    private static int number(MatchResult cell, int group) {
+        return Integer.parseInt(cell.group(group));
+    }
+
+    private static double[] positions(List<MatchResult> cells, int group) {
+        return cells.stream()
+                .map(cell -> Double.valueOf(cell.group(group)))
+                .collect(Collectors.toCollection(TreeSet::new))
+                .stream()
+                .mapToDouble(Double::doubleValue)
+                .toArray();
+    }
+
+    /** Replaces many circles of one size and colour by a path of dots. */
+    static String points(String svg) {
+        Map<String, StringBuilder> paths = new HashMap<>();
+        Map<String, Integer> counts = new HashMap<>();
+        POINT.matcher(svg).results().filter(Svg::isCircle).forEach(point -> {
+            counts.merge(kind(point), 1, Integer::sum);
+            paths.computeIfAbsent(kind(point), kind -> new StringBuilder())
+                    .append(String.format(
+                            Locale.ROOT,
+                            "M%.1f %.1fh.01",
+                            Double.parseDouble(point.group(1)),
+                            Double.parseDouble(point.group(2))));
+        });
+        return POINT.matcher(svg).replaceAll(point -> {
+            if (!isCircle(point) || counts.get(kind(point)) < MANY) {
+                return Matcher.quoteReplacement(point.group());
+            }
+            StringBuilder path = paths.remove(kind(point));
+            return path == null
+                    ? ""
+                    : String.format(
+                            Locale.ROOT,
+                            "<path d=\"%s\" style=\"fill:none;stroke:%s;stroke-width:%.2f;stroke-linecap:round\"/>%n",
+                            path,
+                            point.group(5),
+                            2 * Double.parseDouble(point.group(3)));
+        });
+    }
+
+    private static boolean isCircle(MatchResult point) {
+        return point.group(3).equals(point.group(4));
+    }
+
+    private static String kind(MatchResult point) {
+        return point.group(3) + " " + point.group(5);
+    }
+}

@@ -1,0 +1,115 @@
+package io.multihead.demo;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.compute.Compute;
+import io.multihead.encoder.SentenceEncoder;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+import javax.xml.parsers.DocumentBuilderFactory;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Texts that are not the study's own: any language and any length is drawn, or is one error. */
+class StudyTextTest {
+    @TempDir
+    private Path folder;
+
+    private static Stream<String> texts() {
+        return Stream.of(
+                "A paragraph without a full stop, which ends as it likes",
+                "Word",
+                ".",
+                "-\u0000\u001b[0m",
+                "هل تعمل هذه الجملة العربية؟ نعم، إنها تعمل.",
+                "一个没有空格的中文句子。第二句话。",
+                "emoji 😀👩‍👩‍👧 and 🇩🇪 flags",
+                "one\n\n\tper\nline",
+                "a".repeat(1 << 20),
+                "word, and more of it ".repeat(50_000),
+                "<script>&\"'</script>");
+    }
+
+    /** The exhibits that depend on the text, with findings that are numbers and pictures that are XML. */
+    @Test
+    void everyTextIsDrawn() throws Exception {
+        try (Compute cpu = Compute.threads(2);
+                SentenceEncoder encoder = TrainedModel.encoder(cpu)) {
+            for (String text : texts().toList()) {
+                StudyText chosen = StudyText.of(text);
+                Subject subject = Subject.of(chosen, 42, cpu);
+                HeadExhibits heads = new HeadExhibits(subject);
+                TrainedHeadExhibits trained = new TrainedHeadExhibits(encoder, chosen);
+                List<Exhibit> exhibits = new ArrayList<>(
+                        List.of(trained.heatMaps(), trained.byLayer(), heads.heatMaps(), heads.againstSingleHead()));
+                exhibits.addAll(List.of(heads.diversity(), heads.causal(), EqualityExhibit.draw(subject)));
+                for (Exhibit exhibit : exhibits) {
+                    String about = exhibit.title() + " of " + text.substring(0, Math.min(20, text.length()));
+                    assertFalse(exhibit.finding().contains("NaN"), about + ": " + exhibit.finding());
+                    assertTrue(exhibit.charts().size() >= 1, about);
+                    for (Exhibit.Picture picture : exhibit.charts()) {
+                        String svg = picture.svg().substring(0, picture.svg().indexOf("</svg>") + 6);
+                        DocumentBuilderFactory.newInstance()
+                                .newDocumentBuilder()
+                                .parse(new java.io.ByteArrayInputStream(svg.getBytes(StandardCharsets.UTF_8)));
+                    }
+                }
+            }
+        }
+    }
+
+    @Test
+    void theFirstSentenceAndTheFirstTokensAreTaken() throws IOException {
+        StudyText builtIn = StudyText.builtIn();
+        String whole = Resources.text("/paragraph.txt");
+        assertEquals(whole.strip(), builtIn.paragraph());
+        assertEquals(whole.substring(0, whole.indexOf('.') + 1), builtIn.sentence());
+        StudyText chinese = StudyText.of("第一句。第二句。");
+        assertEquals("第一句。", chinese.sentence());
+        StudyText endless = StudyText.of("\ufeff word, ".repeat(1000));
+        assertEquals(
+                StudyText.MOST_TOKENS, StudyText.tokens(endless.paragraph()).size());
+        assertEquals(
+                StudyText.MOST_IN_SENTENCE, StudyText.tokens(endless.sentence()).size());
+        assertEquals("[SEP]", StudyText.label("[SEP]"));
+        assertEquals("aaaaaaaaaaaaaaaa…", StudyText.label("a".repeat(17)));
+        assertEquals("😀b", StudyText.label("😀\u0007b\u200d"));
+    }
+
+    @Test
+    void textsWithoutAWordAreOneError() throws IOException {
+        for (String text : List.of("", " \n\t", "\u0000\u200d\ufeff")) {
+            assertThrows(IllegalArgumentException.class, () -> StudyText.of(text));
+            Path file = Files.writeString(folder.resolve("text"), text);
+            assertEquals(
+                    "--file: " + text.length() + " characters without a word; expected at least one word",
+                    error("--file", file.toString()));
+        }
+        assertEquals("--text: 0 characters without a word; expected at least one word", error("--text", ""));
+        Path latin = Files.write(folder.resolve("latin"), new byte[] {'C', 'a', 'f', (byte) 0xe9, ' ', 'x'});
+        assertEquals("--file: " + latin + ": not UTF-8; expected a text file", error("--file", latin.toString()));
+        Path none = folder.resolve("none");
+        assertEquals("--file: " + none + ": no such file; expected a text file", error("--file", none.toString()));
+        assertEquals("--text and --file: both; expected one of them", error("--text", "a", "--file", "b"));
+    }
+
+    /** Returns the first line of what a wrong option prints. */
+    private String error(String... arguments) {
+        StringWriter errors = new StringWriter();
+        List<String> all = new ArrayList<>(List.of(arguments));
+        all.addAll(List.of("--out", folder.resolve("out").toString()));
+        assertEquals(2, Study.run(new PrintWriter(errors), all.toArray(String[]::new)));
+        assertFalse(Files.exists(folder.resolve("out")));
+        return errors.toString().lines().findFirst().orElse("");
+    }
+}
