@@ -5,12 +5,17 @@ import static io.multihead.internal.kernel.Lanes.FLOATS;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import jdk.incubator.vector.FloatVector;
+import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorOperators;
 
 /** Operations on a row of scores before the softmax, and on its sums after. */
 public final class ScoreOps {
     /** From this argument on, {@code tanh x} is 1 in f32. */
     private static final float TANH_LIMIT = 9.02f;
+    /** Up to this argument tanh is below 1 by 1.6e-6, more than its rounding errors. */
+    private static final float FAR_BELOW_ONE = 7;
+    /** Up to this score the product with P, at most 18.5 there, does not overflow. */
+    private static final float LARGE = Float.MAX_VALUE / 32;
 
     // tanh x = x P(x^2) / Q(x^2) for |x| <= 9.02: relative error 2.1e-8 before rounding, 2.9 ulp after
     private static final float P1 = 0.13379727f;
@@ -29,8 +34,35 @@ public final class ScoreOps {
 
     private ScoreOps() {}
 
-    /** {@code row = cap tanh(row / cap)}, from -cap to cap; NaN stays NaN. */
+    /**
+     * {@code row = cap tanh(row / cap)}, from -cap to cap; NaN stays NaN. A row whose scores are all small needs no limits, which is
+     * nearly every row: to look costs less than they do (5.0 instead of 5.4 ns for 16 scores, and 7.0 with limits; EPYC).
+     */
     public static void softCap(float[] row, int at, int length, float cap) {
+        if (largestBits(row, at, length) <= Float.floatToRawIntBits(Math.min(FAR_BELOW_ONE * cap, LARGE))) {
+            softCapSmall(row, at, length, cap);
+        } else {
+            softCapWithLimits(row, at, length, cap);
+        }
+    }
+
+    private static void softCapSmall(float[] row, int at, int length, float cap) {
+        for (int i = 0; i < length; i += COUNT) {
+            FloatVector x = FloatVector.fromArray(FLOATS, row, at + i).div(cap);
+            FloatVector square = x.mul(x);
+            FloatVector p = square.fma(FloatVector.broadcast(FLOATS, P4), FloatVector.broadcast(FLOATS, P3));
+            p = p.fma(square, FloatVector.broadcast(FLOATS, P2));
+            p = p.fma(square, FloatVector.broadcast(FLOATS, P1));
+            p = p.fma(square, FloatVector.broadcast(FLOATS, 1f));
+            FloatVector q = square.fma(FloatVector.broadcast(FLOATS, Q4), FloatVector.broadcast(FLOATS, Q3));
+            q = q.fma(square, FloatVector.broadcast(FLOATS, Q2));
+            q = q.fma(square, FloatVector.broadcast(FLOATS, Q1));
+            q = q.fma(square, FloatVector.broadcast(FLOATS, 1f));
+            x.mul(cap).mul(p).div(q).intoArray(row, at + i);
+        }
+    }
+
+    private static void softCapWithLimits(float[] row, int at, int length, float cap) {
         for (int i = 0; i < length; i += COUNT) {
             FloatVector x = FloatVector.fromArray(FLOATS, row, at + i).div(cap);
             x = x.blend(TANH_LIMIT, x.compare(VectorOperators.GT, TANH_LIMIT));
@@ -49,6 +81,16 @@ public final class ScoreOps {
             capped = capped.blend(cap, capped.compare(VectorOperators.GT, cap));
             capped.blend(-cap, capped.compare(VectorOperators.LT, -cap)).intoArray(row, at + i);
         }
+    }
+
+    /** Returns the bits of the largest absolute value, which are in the order of the values; those of NaN are above all others. */
+    private static int largestBits(float[] row, int at, int length) {
+        IntVector largest = FloatVector.zero(FLOATS).reinterpretAsInts();
+        for (int i = 0; i < length; i += COUNT) {
+            IntVector bits = FloatVector.fromArray(FLOATS, row, at + i).reinterpretAsInts();
+            largest = largest.max(bits.and(Integer.MAX_VALUE));
+        }
+        return largest.reduceLanes(VectorOperators.MAX);
     }
 
     /**

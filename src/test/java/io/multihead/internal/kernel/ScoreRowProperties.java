@@ -71,6 +71,41 @@ class ScoreRowProperties {
         }
     }
 
+    /** Rows of small scores and others are computed by different loops: a score has the same bits in both. */
+    @Property(tries = 500)
+    void aCappedScoreDoesNotDependOnTheOthersOfItsRow(@ForAll long seed, @ForAll @IntRange(max = 3) int other) {
+        SplittableRandom random = new SplittableRandom(seed);
+        float cap = 100 * random.nextFloat() + Float.MIN_NORMAL;
+        float[] row = new float[AT + 2 * Lanes.PANEL];
+        for (int i = AT; i < row.length; i++) {
+            row[i] = cap * 7 * (2 * random.nextFloat() - 1) * random.nextFloat();
+        }
+        float[] withOther = row.clone();
+        int at = AT + random.nextInt(2 * Lanes.PANEL);
+        withOther[at] = new float[] {8 * cap, Float.NaN, Float.POSITIVE_INFINITY, Float.NEGATIVE_INFINITY}[other];
+        ScoreOps.softCap(row, AT, 2 * Lanes.PANEL, cap);
+        ScoreOps.softCap(withOther, AT, 2 * Lanes.PANEL, cap);
+        withOther[at] = row[at];
+        assertArrayEquals(row, withOther);
+    }
+
+    /** Seven caps are more than the largest float. */
+    @Example
+    void theLargestCapsHold() {
+        for (float cap : new float[] {Float.MAX_VALUE, Float.MAX_VALUE / 2, Float.MIN_NORMAL}) {
+            float[] row = new float[Lanes.PANEL];
+            row[0] = Float.POSITIVE_INFINITY;
+            row[1] = -Float.MAX_VALUE;
+            ScoreOps.softCap(row, 0, row.length, cap);
+            assertEquals(cap, row[0]);
+            assertTrue(row[1] >= -cap && row[1] <= -0.7f * cap, row[1] + " with cap " + cap);
+            float[] finite = new float[Lanes.PANEL];
+            finite[0] = Float.MAX_VALUE;
+            ScoreOps.softCap(finite, 0, finite.length, cap);
+            assertTrue(finite[0] <= cap && finite[0] >= 0.7f * cap, finite[0] + " with cap " + cap);
+        }
+    }
+
     @Example
     void aLargeScoreIsTheCap() {
         float[] row = new float[Lanes.PANEL];
