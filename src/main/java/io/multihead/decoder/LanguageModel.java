@@ -130,6 +130,15 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
+     * Returns an embedder of texts, by the state of the last token, with vectors of length 1.
+     *
+     * @return the embedder, which ends with this model
+     */
+    public TextEmbedder embedder() {
+        return new TextEmbedder(cpu, loaded.model(), tokenizer(), contextTokens(), TextEmbedder.Pooling.LAST, true);
+    }
+
+    /**
      * Returns the template of chats: the one that was chosen, or else that of the file.
      *
      * @return the template

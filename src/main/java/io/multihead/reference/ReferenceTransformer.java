@@ -62,8 +62,13 @@ public record ReferenceTransformer(
             Checks.notNull(weight, "weight");
         }
 
-        /** Returns rows of as many elements as there are weights, normalised. */
-        double[] of(double[] x) {
+        /**
+         * Returns rows of as many elements as there are weights, normalised.
+         *
+         * @param x the rows
+         * @return new rows
+         */
+        public double[] of(double[] x) {
             double[] factors = weight.clone();
             for (int i = 0; onePlus && i < factors.length; i++) {
                 factors[i] += 1;
