@@ -22,6 +22,9 @@ import jdk.incubator.vector.FloatVector;
  * the negative offsets; multiplies it by the scale where it is added to the sum of the chains, again in ascending k; and then adds the
  * minima times the sums of A. Every tile does so, of fields in registers and of those that {@link #widen} has stored with their powers of two;
  * so all have the same bits.
+ *
+ * <p>Each width has a class that repeats the tiles: the loop over the fields of a word has a constant length and constant masks there, so
+ * that C2 unrolls it and keeps the masks and sums in registers.
  */
 public abstract class Fields {
     /** Rows whose words are stored together. */
