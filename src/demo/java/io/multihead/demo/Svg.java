@@ -13,8 +13,8 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Base64;
-import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -22,7 +22,6 @@ import java.util.Map;
 import java.util.TreeSet;
 import java.util.function.Consumer;
 import java.util.regex.MatchResult;
-import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import javax.imageio.ImageIO;
@@ -181,33 +180,42 @@ final class Svg {
                 .toArray();
     }
 
-    /** Replaces many circles of one size and colour by a path of dots. */
+    /** Replaces many circles of one size and colour, one after another, by a path of dots. */
     static String points(String svg) {
-        Map<String, StringBuilder> paths = new HashMap<>();
-        Map<String, Integer> counts = new HashMap<>();
-        POINT.matcher(svg).results().filter(Svg::isCircle).forEach(point -> {
-            counts.merge(kind(point), 1, Integer::sum);
-            paths.computeIfAbsent(kind(point), kind -> new StringBuilder())
-                    .append(String.format(
-                            Locale.ROOT,
-                            "M%.1f %.1fh.01",
-                            Double.parseDouble(point.group(1)),
-                            Double.parseDouble(point.group(2))));
-        });
-        return POINT.matcher(svg).replaceAll(point -> {
-            if (!isCircle(point) || counts.get(kind(point)) < MANY) {
-                return Matcher.quoteReplacement(point.group());
+        StringBuilder smaller = new StringBuilder();
+        List<MatchResult> run = new ArrayList<>();
+        int copied = 0;
+        for (MatchResult point : POINT.matcher(svg).results().toList()) {
+            boolean follows = !run.isEmpty()
+                    && run.getLast().end() == point.start()
+                    && kind(run.getLast()).equals(kind(point));
+            if (!follows) {
+                copied = appendRun(smaller, svg, run, copied);
+                run.clear();
             }
-            StringBuilder path = paths.remove(kind(point));
-            return path == null
-                    ? ""
-                    : String.format(
-                            Locale.ROOT,
-                            "<path d=\"%s\" style=\"fill:none;stroke:%s;stroke-width:%.2f;stroke-linecap:round\"/>%n",
-                            path,
-                            point.group(5),
-                            2 * Double.parseDouble(point.group(3)));
-        });
+            run.add(point);
+        }
+        copied = appendRun(smaller, svg, run, copied);
+        return smaller.append(svg, copied, svg.length()).toString();
+    }
+
+    /** Appends what stands before a run of circles, and the run; returns where it ends. */
+    private static int appendRun(StringBuilder to, String svg, List<MatchResult> run, int from) {
+        if (run.size() < MANY || !isCircle(run.getFirst())) {
+            return from;
+        }
+        to.append(svg, from, run.getFirst().start()).append("<path d=\"");
+        for (MatchResult point : run) {
+            double x = Double.parseDouble(point.group(1));
+            double y = Double.parseDouble(point.group(2));
+            to.append(String.format(Locale.ROOT, "M%.1f %.1fh.01", x, y));
+        }
+        to.append(String.format(
+                Locale.ROOT,
+                "\" style=\"fill:none;stroke:%s;stroke-width:%.2f;stroke-linecap:round\"/>%n",
+                run.getFirst().group(5),
+                2 * Double.parseDouble(run.getFirst().group(3))));
+        return run.getLast().end();
     }
 
     private static boolean isCircle(MatchResult point) {

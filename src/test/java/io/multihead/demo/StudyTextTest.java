@@ -103,6 +103,19 @@ class StudyTextTest {
         assertEquals("--text and --file: both; expected one of them", error("--text", "a", "--file", "b"));
     }
 
+    /** A legend's circle is not clipped as those of the chart are. */
+    @Test
+    void circlesBecomeDotsWhereTheyStand() {
+        String circle =
+                "<ellipse cx=\"1.5\" cy=\"2.5\" rx=\"1.5\" ry=\"1.5\" style=\"fill:rgb(0,1,2);stroke:none;\"/>\n";
+        String svg = "<svg><g>" + circle.repeat(100) + "</g>" + circle + "</svg>";
+        assertEquals(
+                "<svg><g><path d=\"" + "M1.5 2.5h.01".repeat(100)
+                        + "\" style=\"fill:none;stroke:rgb(0,1,2);stroke-width:3.00;stroke-linecap:round\"/>\n</g>"
+                        + circle + "</svg>",
+                Svg.points(svg));
+    }
+
     /** Returns the first line of what a wrong option prints. */
     private String error(String... arguments) {
         StringWriter errors = new StringWriter();
