@@ -1,5 +1,7 @@
 package io.multihead.cache;
 
+import io.multihead.internal.base.Checks;
+
 /** Thrown when a cache has no free page, or a sequence has reached its maximum; nothing has changed then. */
 public final class CacheFullException extends IllegalStateException {
     private static final long serialVersionUID = 1L;
@@ -10,6 +12,6 @@ public final class CacheFullException extends IllegalStateException {
      * @param message what is full, and what was expected
      */
     public CacheFullException(String message) {
-        super(message);
+        super(Checks.notNull(message, "message"));
     }
 }

@@ -1,5 +1,6 @@
 package io.multihead.decoder;
 
+import io.multihead.internal.base.Checks;
 import java.util.List;
 
 /**
@@ -11,8 +12,11 @@ import java.util.List;
  * @param promptTokens tokens that the session had before it
  */
 public record GeneratedText(String text, List<GeneratedToken> tokens, FinishReason finish, int promptTokens) {
-    /** Copies the list. */
+    /** Checks that all parts are there, and copies the list. */
     public GeneratedText {
-        tokens = List.copyOf(tokens);
+        Checks.notNull(text, "text");
+        tokens = Checks.noNulls(tokens, "tokens");
+        Checks.notNull(finish, "finish");
+        Checks.atLeast(promptTokens, 0, "promptTokens");
     }
 }

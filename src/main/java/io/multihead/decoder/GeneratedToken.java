@@ -1,5 +1,7 @@
 package io.multihead.decoder;
 
+import io.multihead.internal.base.Checks;
+
 /**
  * A token of a text. The last one may be an end token, which is no part of the text; with it comes what was held back until then.
  *
@@ -9,4 +11,9 @@ package io.multihead.decoder;
  * @param logProbability logarithm of the token's probability by the model alone, without temperature and penalties; NaN where the
  *     options do not ask for it
  */
-public record GeneratedToken(int id, String text, double logProbability) {}
+public record GeneratedToken(int id, String text, double logProbability) {
+    /** Checks that there is a text. */
+    public GeneratedToken {
+        Checks.notNull(text, "text");
+    }
+}

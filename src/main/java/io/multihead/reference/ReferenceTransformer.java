@@ -69,6 +69,9 @@ public record ReferenceTransformer(
          * @return new rows
          */
         public double[] of(double[] x) {
+            if (weight.length == 0 || Checks.notNull(x, "x").length % weight.length != 0) {
+                throw Checks.fail("x", x.length + " elements", "expected rows of " + weight.length);
+            }
             double[] factors = weight.clone();
             for (int i = 0; onePlus && i < factors.length; i++) {
                 factors[i] += 1;
@@ -102,12 +105,24 @@ public record ReferenceTransformer(
             double @Nullable [] positions,
             @Nullable Norm norm,
             int dim) {
-        /** Checks that words are there. */
+        /** Checks the sizes. */
         public Embedding {
-            Checks.notNull(words, "words");
+            Checks.atLeast(dim, 1, "dim");
+            if (Checks.notNull(words, "words").length % dim != 0) {
+                throw Checks.fail("words", words.length + " elements", "expected rows of " + dim);
+            }
+            if (types != null && types.length < dim) {
+                throw Checks.fail("types", types.length + " elements", "expected a row of " + dim);
+            }
         }
 
         double[] of(int[] ids) {
+            for (int token = 0; token < ids.length; token++) {
+                Checks.index(ids[token], words.length / dim, "ids[" + token + "]");
+            }
+            if (positions != null && positions.length / dim < ids.length) {
+                throw Checks.fail("ids", ids.length + " tokens", "expected at most " + positions.length / dim + " positions");
+            }
             double[] states = new double[ids.length * dim];
             for (int at = 0; at < states.length; at++) {
                 int token = at / dim;
