@@ -4,6 +4,7 @@ import io.multihead.compute.Compute;
 import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
+import io.multihead.gemm.WeightFormat;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -15,8 +16,8 @@ import java.nio.file.Path;
 import java.util.Arrays;
 
 /**
- * A file of packed weights of any bytes: weights that are accepted multiply with the bits of the matrix that the panels hold, and are
- * written again with the same bytes.
+ * A file of packed weights of any bytes: weights that are accepted multiply with the bits of the matrix that the panels hold, where they are
+ * f32, and with the same bits for one row and many in every format; a file of the present version is written again with the same bytes.
  *
  * <p>Inputs that begin with {@code '0'} are whole files. All others are the fields of a header, then panels, which are repeated up to the
  * size that the header has: hardly any change of a header would keep the size of the file right.
@@ -26,6 +27,7 @@ public final class PackedWeightsFuzz {
     private static final Path FILE = Scratch.folder("packed").resolve("weights");
     private static final Path COPY = FILE.resolveSibling("copy");
 
+    private static final int VERSION = 2;
     private static final int FIELDS = 40;
     private static final int HEADER = 4096;
     private static final int PANEL = 32;
@@ -61,13 +63,33 @@ public final class PackedWeightsFuzz {
         long outputs = fields.getLong(1 + 32);
         int given = input.length - 1 - FIELDS;
         boolean small = inputs >= 0 && outputs >= 0 && (outputs == 0 || inputs <= LARGEST) && outputs <= LARGEST;
-        long bytes = small ? Float.BYTES * inputs * Math.ceilDiv(outputs, PANEL) * PANEL : given;
+        long bytes = small ? panelBytes(format(fields.getInt(1 + 8), fields.getInt(1 + 12)), inputs, outputs) : given;
         byte[] file = new byte[HEADER + (int) (bytes <= LARGEST ? bytes : given)];
         System.arraycopy(input, 1, file, 0, FIELDS);
         for (int i = HEADER; i < file.length && given > 0; i++) {
             file[i] = input[1 + FIELDS + (i - HEADER) % given];
         }
         return file;
+    }
+
+    /** Returns the format of a header; f32 for one that has none. */
+    private static WeightFormat format(int version, int field) {
+        WeightFormat[] all = WeightFormat.values();
+        return version == VERSION && field >= 0 && field < all.length ? all[field] : WeightFormat.F32;
+    }
+
+    /** Returns the bytes of panels; of sizes that a format cannot have, those of f32. */
+    private static long panelBytes(WeightFormat format, long inputs, long outputs) {
+        try {
+            long elements = PackedWeights.panelElements(format, inputs, outputs);
+            return format == WeightFormat.F32 ? Float.BYTES * elements : elements * bytesOfElement(format);
+        } catch (IllegalArgumentException refused) {
+            return Float.BYTES * inputs * Math.ceilDiv(outputs, PANEL) * PANEL;
+        }
+    }
+
+    private static int bytesOfElement(WeightFormat format) {
+        return format == WeightFormat.BF16 || format == WeightFormat.F16 ? Short.BYTES : Byte.BYTES;
     }
 
     private static void check(byte[] file) {
@@ -84,17 +106,32 @@ public final class PackedWeightsFuzz {
         Oracle.require(
                 weights.inputs() == file.getLong(24) && weights.outputs() == file.getLong(32),
                 weights.inputs() + " inputs and " + weights.outputs() + " outputs");
-        writeAgain(weights, file);
+        if (file.getInt(8) == VERSION) {
+            writeAgain(weights, file);
+        }
         if (Math.max(weights.inputs(), weights.outputs()) > LARGEST) {
             return; // without panels, since the other size is 0
         }
         int inputs = (int) weights.inputs();
         int outputs = (int) weights.outputs();
+        if (weights.format() != WeightFormat.F32) {
+            sameRows(weights);
+            return;
+        }
         PackedWeights expected = PackedWeights.of(matrix(file, inputs, outputs));
         for (int rows = 1; rows <= 7; rows += 3) {
             Oracle.require(
                     Arrays.equals(multiply(rows, expected), multiply(rows, weights)),
                     "other bits than those of the matrix, " + rows + " rows");
+        }
+    }
+
+    private static void sameRows(PackedWeights weights) {
+        float[] one = multiply(1, weights);
+        float[] many = multiply(7, weights);
+        for (int row = 0; row < 7; row++) {
+            float[] each = Arrays.copyOfRange(many, row * one.length, (row + 1) * one.length);
+            Oracle.require(Arrays.equals(one, each), "other bits in row " + row + " of 7 than in one, " + weights.format());
         }
     }
 

@@ -9,6 +9,7 @@ import io.multihead.format.GgufType;
 import io.multihead.format.GgufValue;
 import io.multihead.format.GgufWriter;
 import io.multihead.gemm.PackedWeights;
+import io.multihead.gemm.WeightFormat;
 import io.multihead.tensor.BlockTensor;
 import io.multihead.tensor.BlockType;
 import io.multihead.tensor.DType;
@@ -20,6 +21,7 @@ import java.lang.foreign.Arena;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Locale;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -164,7 +166,7 @@ public final class Seeds {
     }
 
     private void session(KeyValueCache cache, String name, int... sequences) throws IOException {
-        Path file = corpus.resolve("CacheSessionFuzz").resolve(name.toLowerCase(java.util.Locale.ROOT));
+        Path file = corpus.resolve("CacheSessionFuzz").resolve(name.toLowerCase(Locale.ROOT));
         Files.createDirectories(file.getParent());
         CacheSession.save(CPU, cache, file, sequences);
         Files.write(file, Framed.input(Files.readAllBytes(file)));
@@ -177,11 +179,22 @@ public final class Seeds {
             write("PackedWeightsFuzz", sizes[0] + "x" + sizes[1], PackedWeightsFuzz.input(file, 60));
         }
         write("PackedWeightsFuzz", "whole", join("0", packed(1, 1)));
+        for (WeightFormat format : WeightFormat.values()) {
+            byte[] file = packed(format, 256, 33);
+            write("PackedWeightsFuzz", format.name().toLowerCase(Locale.ROOT), PackedWeightsFuzz.input(file, 60));
+        }
     }
 
     private byte[] packed(int inputs, int outputs) throws IOException {
+        return packed(WeightFormat.F32, inputs, outputs);
+    }
+
+    private byte[] packed(WeightFormat format, int inputs, int outputs) throws IOException {
         Path file = Scratch.folder("seed").resolve("weights");
-        PackedWeights.of(ramp(1, inputs, outputs).reshape(inputs, outputs)).write(file);
+        try (Arena arena = Arena.ofConfined()) {
+            PackedWeights.of(ramp(1, inputs, outputs).reshape(inputs, outputs), format, arena)
+                    .write(file);
+        }
         return Files.readAllBytes(file);
     }
 
