@@ -13,7 +13,10 @@ import java.util.function.BiConsumer;
 public enum ChatTemplate {
     /** Llama 3. */
     LLAMA_3(ChatTemplate::llama3),
-    /** Llama 3.1 to 3.3, with the dates that the template has where none is given: knowledge of December 2023, 26 July 2024 today. */
+    /**
+     * Llama 3.1 to 3.3, with the dates that the template has where none is given: knowledge of December 2023, 26 July 2024 today. That of
+     * Llama 3.2 has the present day instead where its interpreter knows it.
+     */
     LLAMA_3_1(ChatTemplate::llama31),
     /** ChatML without a default message of the system. */
     CHATML((messages, to) -> chatml(messages, "", to)),
@@ -34,6 +37,8 @@ public enum ChatTemplate {
     GEMMA(ChatTemplate::gemma),
     /** Phi-4-mini. */
     PHI_4_MINI(ChatTemplate::phi4);
+
+    private static final char NEXT_LINE = 0x85;
 
     private static final String RAW =
             "an unknown chat template; expected one of a family that is offered. A prompt that is"
@@ -73,7 +78,8 @@ public enum ChatTemplate {
         if (jinja.contains("You are Qwen, created by Alibaba Cloud")) {
             return QWEN_2_5;
         }
-        if (jinja.contains("named SmolLM, trained by Hugging Face")) {
+        boolean third = jinja.contains("reasoning_mode") || jinja.contains("enable_thinking");
+        if (jinja.contains("named SmolLM, trained by Hugging Face") && !third) {
             return SMOLLM_2;
         }
         if (jinja.contains("enable_thinking") && jinja.contains("</think>") && !jinja.contains("SmolLM")) {
@@ -126,10 +132,26 @@ public enum ChatTemplate {
         return messages.get(0).role() == Role.SYSTEM;
     }
 
+    /** Returns a text without white space at its ends, as templates trim it: by Python's rules, which count no-break spaces. */
+    private static String trimmed(String text) {
+        int from = 0;
+        int to = text.length();
+        while (from < to && isSpace(text.charAt(from))) {
+            from++;
+        }
+        while (from < to && isSpace(text.charAt(to - 1))) {
+            to--;
+        }
+        return text.substring(from, to);
+    }
+
+    private static boolean isSpace(char c) {
+        return Character.isWhitespace(c) || Character.isSpaceChar(c) || c == NEXT_LINE;
+    }
+
     private static void llama3(List<ChatMessage> messages, ChatPrompt to) {
         to.control("<|begin_of_text|>");
-        messages.forEach(
-                message -> llamaMessage(name(message.role()), message.content().strip(), to));
+        messages.forEach(message -> llamaMessage(name(message.role()), trimmed(message.content()), to));
         llamaHeader("assistant", to);
     }
 
@@ -139,12 +161,11 @@ public enum ChatTemplate {
         llamaMessage(
                 "system",
                 "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n"
-                        + (given ? messages.get(0).content().strip() : ""),
+                        + (given ? trimmed(messages.get(0).content()) : ""),
                 to);
         messages.stream()
                 .skip(given ? 1 : 0)
-                .forEach(message ->
-                        llamaMessage(name(message.role()), message.content().strip(), to));
+                .forEach(message -> llamaMessage(name(message.role()), trimmed(message.content()), to));
         llamaHeader("assistant", to);
     }
 
@@ -202,7 +223,7 @@ public enum ChatTemplate {
             if (given && i == 1) {
                 to.text(messages.get(0).content() + "\n\n");
             }
-            to.text(message.content().strip()).control("<end_of_turn>").text("\n");
+            to.text(trimmed(message.content())).control("<end_of_turn>").text("\n");
         }
         to.control("<start_of_turn>").text("model\n");
     }

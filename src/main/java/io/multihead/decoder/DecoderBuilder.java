@@ -4,6 +4,7 @@ import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.Mask;
 import io.multihead.attention.ScoreOptions;
 import io.multihead.decoder.DecoderConfig.AttentionRule;
+import io.multihead.decoder.DecoderConfig.Head;
 import io.multihead.decoder.DecoderConfig.LayerRule;
 import io.multihead.decoder.DecoderConfig.NormRule;
 import io.multihead.decoder.DecoderConfig.Sizes;
@@ -66,11 +67,13 @@ final class DecoderBuilder {
         return tables.withScale(config.ends().embeddingScale());
     }
 
-    /** Without a head of its own, a model has the one that its embeddings are; so it has where a file stores both and says so. */
+    /** Returns the head; the embeddings are one where the file has none, or stores both and says that they are tied. */
     private PackedLinear head(int vocabulary) {
+        Head rule = config.ends().head();
+        boolean own = rule == Head.OWN || rule == Head.ANY && weights.has(HEAD);
         weights.ignore(HEAD);
-        String name = weights.has(HEAD) && !config.ends().tied() ? HEAD : EMBEDDINGS;
-        return PackedLinear.of(weights.matrix(name, vocabulary, config.sizes().dim()));
+        return PackedLinear.of(weights.matrix(
+                own ? HEAD : EMBEDDINGS, vocabulary, config.sizes().dim()));
     }
 
     private Block block(int layer) {

@@ -87,12 +87,33 @@ record DecoderConfig(
      *
      * @param embeddingScale factor of embeddings
      * @param softCap the largest absolute logit; 0 for none
-     * @param tied whether the embeddings are the head, though the file may have another one
+     * @param head which weights the head has
      */
-    record Ends(double embeddingScale, double softCap, boolean tied) {
+    record Ends(double embeddingScale, double softCap, Head head) {
         /** Embeddings and logits as they are. */
         static Ends plain(Settings settings) {
-            return new Ends(1, 0, settings.flag("tie_word_embeddings", false));
+            return new Ends(1, 0, Head.of(settings, false));
+        }
+    }
+
+    /** Where the weights of the head are. */
+    enum Head {
+        /** In the file; without them it is malformed. */
+        OWN,
+        /** The embeddings, though the file may have others. */
+        TIED,
+        /** In the file, or else the embeddings. */
+        ANY;
+
+        /** Reads what the file says; GGUF files say nothing, but leave out a head that is tied. */
+        static Head of(Settings settings, boolean otherwise) {
+            if (settings.isGguf()) {
+                return ANY;
+            }
+            if (settings.flag("tie_word_embeddings", otherwise)) {
+                return TIED;
+            }
+            return settings.has("tie_word_embeddings") ? OWN : ANY;
         }
     }
 

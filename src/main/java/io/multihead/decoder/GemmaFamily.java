@@ -2,6 +2,7 @@ package io.multihead.decoder;
 
 import io.multihead.decoder.DecoderConfig.AttentionRule;
 import io.multihead.decoder.DecoderConfig.Ends;
+import io.multihead.decoder.DecoderConfig.Head;
 import io.multihead.decoder.DecoderConfig.LayerRule;
 import io.multihead.decoder.DecoderConfig.NormRule;
 import io.multihead.decoder.DecoderConfig.Sizes;
@@ -40,6 +41,7 @@ final class GemmaFamily implements Family {
 
     @Override
     public DecoderConfig configure(Settings settings) {
+        settings.requireOneOf("text_config");
         settings.requireOneOf("hidden_activation", "gelu_pytorch_tanh");
         settings.requireOneOf("use_bidirectional_attention", false);
         settings.requireOneOf("rope_parameters");
@@ -70,9 +72,7 @@ final class GemmaFamily implements Family {
                                 : new LayerRule(local, window)),
                 Activation.GELU_TANH,
                 new Ends(
-                        embeddingScale(sizes),
-                        settings.number("final_logit_softcapping", 0),
-                        settings.flag("tie_word_embeddings", !settings.isGguf())));
+                        embeddingScale(sizes), settings.number("final_logit_softcapping", 0), Head.of(settings, true)));
     }
 
     /** The reference rounds the root to bf16, the type of its weights; llama.cpp does not. */

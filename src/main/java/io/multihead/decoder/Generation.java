@@ -149,6 +149,7 @@ final class Generation {
         text.append(token.text());
         if (!listener.onToken(token) && finish == null) {
             finish = FinishReason.CANCELLED;
+            text.append(rest());
         }
     }
 

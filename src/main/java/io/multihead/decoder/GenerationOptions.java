@@ -32,7 +32,7 @@ public record GenerationOptions(
         STOP,
         /**
          * The oldest tokens of the session are dropped, and positions go on. The text is then not that of a session with a longer
-         * context, and models that were trained with fewer positions may fall apart.
+         * context, and models that were trained with fewer positions may fall apart. A session that has slid takes no more prompts.
          */
         SLIDE
     }

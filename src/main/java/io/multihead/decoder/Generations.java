@@ -65,9 +65,8 @@ final class Generations {
         Throwable failure = first;
         for (int i = running.size() - 1; i >= 0; i--) {
             Throwable failed = running.get(i).step().failure;
-            if (failed == null) {
-                running.get(i).accept(cache.cpu);
-            } else {
+            failed = failed == null ? accept(cache, running.get(i)) : failed;
+            if (failed != null) {
                 failure = failure == null ? failed : failure;
                 running.remove(i);
             }
@@ -75,9 +74,30 @@ final class Generations {
         return failure;
     }
 
+    /** Takes the logits of one step, and returns what its listener or the logits themselves threw. */
+    private static @Nullable Throwable accept(SessionCache cache, Generation generation) {
+        try {
+            generation.accept(cache.cpu);
+            return null;
+        } catch (Throwable thrown) {
+            return new Thrown(thrown);
+        }
+    }
+
+    /** What the caller's own code or data caused, as opposed to a failure that several callers share: it reaches the caller as it is. */
+    private static final class Thrown extends Exception {
+        private static final long serialVersionUID = 1L;
+
+        Thrown(Throwable cause) {
+            super(cause);
+        }
+    }
+
     /** A failure may be that of a batch, which several callers share: each has an exception of its own. */
     private static RuntimeException failed(Throwable failure) {
         return switch (failure) {
+            case Thrown own when own.getCause() instanceof RuntimeException runtime -> runtime;
+            case Thrown own when own.getCause() instanceof Error error -> throw error;
             case CacheFullException full -> new CacheFullException(String.valueOf(full.getMessage()));
             case IllegalStateException closed -> new IllegalStateException(closed.getMessage(), closed);
             case Error error -> throw error;

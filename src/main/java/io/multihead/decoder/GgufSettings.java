@@ -8,6 +8,8 @@ import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /** The settings of a GGUF file, whose keys begin with the architecture's name. */
@@ -30,6 +32,16 @@ final class GgufSettings implements Settings {
             Map.entry("sliding_window_pattern", "attention.sliding_window_pattern"),
             Map.entry("attn_logit_softcapping", "attn_logit_softcapping"),
             Map.entry("final_logit_softcapping", "final_logit_softcapping"));
+
+    private static final Set<String> ROPE_KEYS = new TreeSet<>(Set.of(
+            "dimension_count",
+            "freq_base",
+            "freq_base_swa",
+            "scale_linear",
+            "scaling.type",
+            "scaling.factor",
+            "scaling.original_context_length",
+            "scaling.finetuned"));
 
     private static final String SCALING = ".rope.scaling.";
 
@@ -114,7 +126,9 @@ final class GgufSettings implements Settings {
 
     private RopeScaling scaling(double theta, int rotaryDims) {
         String type = file.findString(family + SCALING + "type").orElse("linear");
-        double factor = file.findReal(family + SCALING + "factor").orElse(1);
+        requireKnownRope();
+        double older = file.findReal(family + ".rope.scale_linear").orElse(1);
+        double factor = file.findReal(family + SCALING + "factor").orElse(older);
         if (file.contains(ROPE_FACTORS)) {
             return divided(theta, rotaryDims);
         }
@@ -126,6 +140,16 @@ final class GgufSettings implements Settings {
             case "yarn" -> RopeScaling.Yarn.of(factor, file.integer(family + SCALING + "original_context_length"));
             default -> throw Checks.fail(family + SCALING + "type", type, "expected none, linear or yarn");
         };
+    }
+
+    /** Fails for a key that would change positions and is not read. */
+    private void requireKnownRope() {
+        String begin = family + ".rope.";
+        for (String key : file.keys()) {
+            if (key.startsWith(begin) && !ROPE_KEYS.contains(key.substring(begin.length()))) {
+                throw Checks.fail(key, String.valueOf(file.value(key)), "expected none but " + ROPE_KEYS);
+            }
+        }
     }
 
     private RopeScaling divided(double theta, int rotaryDims) {

@@ -70,7 +70,7 @@ final class JsonSettings implements Settings {
     @Override
     public void requireOneOf(String key, Object... values) {
         if (config.has(key) && !Arrays.asList(values).contains(config.get(key))) {
-            throw config.fail(key, Arrays.toString(values));
+            throw config.fail(key, values.length == 0 ? "none" : Arrays.toString(values));
         }
     }
 

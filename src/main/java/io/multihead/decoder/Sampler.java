@@ -135,7 +135,7 @@ final class Sampler {
         fillHeap();
         int most = sampling.topK() == 0 ? vocabulary : Math.min(sampling.topK(), vocabulary);
         double limit = sampling.topP() * mass(most);
-        double least = sampling.minP() * probabilities[heap[0]];
+        double least = sampling.minP() * probabilities[ranked(0)];
         int count = 0;
         double kept = 0;
         while (count < most && kept < limit && probabilities[ranked(count)] >= least) {

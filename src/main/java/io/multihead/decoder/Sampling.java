@@ -10,7 +10,7 @@ import io.multihead.internal.base.Checks;
  * <p>The number that is drawn for a token is a function of the seed and of the token's index in the text, so that a text depends neither
  * on other texts nor on how its session was computed. Immutable.
  *
- * @param temperature divides the logits; 0 takes the token of the largest logit, and of several the one of the smallest id
+ * @param temperature divides the logits, at least 1e-6; 0 takes the token of the largest logit, and of several the one of the smallest id
  * @param topK keeps so many of the most probable tokens; 0 keeps all
  * @param topP keeps the most probable tokens whose share of what top-k kept reaches this; 1 keeps all
  * @param minP drops tokens less probable than this times the most probable one; 0 keeps all
@@ -18,6 +18,8 @@ import io.multihead.internal.base.Checks;
  * @param seed of the numbers that are drawn
  */
 public record Sampling(double temperature, int topK, double topP, double minP, Penalties penalties, long seed) {
+    private static final double LEAST_TEMPERATURE = 1e-6;
+
     /** The token of the largest logit. */
     public static final Sampling GREEDY = new Sampling(0, 0, 1, 0, Penalties.NONE, 0);
 
@@ -28,6 +30,12 @@ public record Sampling(double temperature, int topK, double topP, double minP, P
      */
     public Sampling {
         Checks.finiteAtLeast(temperature, 0, "temperature");
+        if (temperature > 0 && temperature < LEAST_TEMPERATURE) {
+            throw Checks.fail(
+                    "temperature",
+                    String.valueOf(temperature),
+                    "expected 0, which is greedy, or at least " + LEAST_TEMPERATURE);
+        }
         Checks.atLeast(topK, 0, "topK");
         Checks.probability(topP, "topP");
         Checks.probability(minP, "minP");

@@ -60,7 +60,7 @@ public final class Session implements AutoCloseable {
         for (int i = 0; i < Checks.notNull(ids, "ids").length; i++) {
             Checks.index(ids[i], prompts.vocabulary(), "ids[" + i + "]");
         }
-        if (ids.length > state.room()) {
+        if (ids.length > Math.max(0, state.room())) {
             throw Checks.fail(
                     "ids",
                     ids.length + " tokens after " + (length() - state.first),

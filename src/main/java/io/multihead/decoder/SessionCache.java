@@ -43,19 +43,46 @@ final class SessionCache {
     /** Computes a batch; a step for which the cache has no room fails alone. Runs while no other does. */
     private void compute(List<Step> batch) {
         requireOpen();
-        long available = cache.availableTokens();
         List<Step> fitting = new ArrayList<>(batch.size());
+        List<Step> alone = new ArrayList<>();
+        long available = cache.availableTokens();
         for (Step step : batch) {
+            forgetBeyond(step);
             long needed = cache.neededTokens(step.sequence, step.count);
             if (needed > available) {
-                step.failure =
-                        new CacheFullException("cache: room for " + available + " more tokens; expected " + needed);
+                alone.add(step);
             } else {
                 available -= needed;
                 fitting.add(step);
             }
         }
         runner.run(fitting);
+        // a page that two of them share is copied for the first one alone, so that there may be room now
+        alone.forEach(this::computeAlone);
+    }
+
+    private void computeAlone(Step step) {
+        long available = cache.availableTokens();
+        long needed = cache.neededTokens(step.sequence, step.count);
+        if (needed > available) {
+            step.failure = new CacheFullException("cache: room for " + available + " more tokens; expected " + needed);
+            return;
+        }
+        try {
+            runner.run(List.of(step));
+        } catch (Throwable failed) {
+            step.failure = failed;
+        }
+    }
+
+    /** Drops what a step that failed, or whose logits were not taken, has left in some layers. */
+    private void forgetBeyond(Step step) {
+        for (int layer = 0; layer < cache.config().layers(); layer++) {
+            if (cache.length(layer, step.sequence) > step.from) {
+                cache.truncate(step.sequence, step.from);
+                return;
+            }
+        }
     }
 
     int open() {
@@ -65,10 +92,14 @@ final class SessionCache {
         return sequence[0];
     }
 
-    int fork(int other) {
+    /** Returns a sequence with the first tokens of another one. */
+    int fork(int other, int length) {
         requireOpen();
         int[] sequence = new int[1];
-        queue.exclusively(() -> sequence[0] = cache.fork(other));
+        queue.exclusively(() -> {
+            sequence[0] = cache.fork(other);
+            cache.truncate(sequence[0], length);
+        });
         return sequence[0];
     }
 

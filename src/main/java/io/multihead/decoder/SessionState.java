@@ -28,7 +28,7 @@ final class SessionState {
     /** Returns another session with the same tokens. */
     SessionState fork(int vocabulary) {
         requireOpen();
-        SessionState fork = new SessionState(cache, cache.fork(step.sequence), vocabulary);
+        SessionState fork = new SessionState(cache, cache.fork(step.sequence, computed), vocabulary);
         for (int i = 0; i < tokens.size(); i++) {
             fork.add(tokens.get(i));
         }

@@ -24,7 +24,8 @@ import org.jspecify.annotations.Nullable;
  * {@link dev.langchain4j.exception.UnsupportedFeatureException}. Requests of several threads are computed together, and an answer is the
  * same alone and beside others.
  *
- * <p>Thread-safe. {@link #close} ends the model's own threads and frees its weights, after the requests that are running.
+ * <p>Thread-safe. {@link #close} ends the model's own threads and frees its weights; requests that are running end with an
+ * {@link IllegalStateException}.
  */
 public final class MultiheadChatModel implements ChatModel, AutoCloseable {
     private final LanguageModel model;

@@ -2,6 +2,7 @@ package io.multihead.langchain4j;
 
 import dev.langchain4j.model.chat.StreamingChatModel;
 import dev.langchain4j.model.chat.request.ChatRequest;
+import dev.langchain4j.model.chat.response.ChatResponse;
 import dev.langchain4j.model.chat.response.PartialResponse;
 import dev.langchain4j.model.chat.response.PartialResponseContext;
 import dev.langchain4j.model.chat.response.StreamingChatResponseHandler;
@@ -10,8 +11,8 @@ import io.multihead.internal.base.Checks;
 
 /**
  * langchain4j's streaming chat model, of the weights and sessions of a {@link MultiheadChatModel}. The answer is generated on the calling thread, which
- * calls the handler: a virtual thread for each request is one way to have it elsewhere. What the handler throws ends the answer
- * and reaches its {@code onError}.
+ * calls the handler: a virtual thread for each request is one way to have it elsewhere. What {@code onPartialResponse} throws ends the
+ * answer and reaches {@code onError}. After its handle was cancelled, a handler is not called again.
  *
  * <p>Thread-safe. Needs no closing: it ends with the model that it was made of.
  */
@@ -50,15 +51,25 @@ public final class MultiheadStreamingChatModel implements StreamingChatModel {
     public void doChat(ChatRequest request, StreamingChatResponseHandler handler) {
         Handle handle = new Handle();
         PartialResponseContext context = new PartialResponseContext(handle);
+        ChatResponse response;
         try {
-            handler.onCompleteResponse(model.answer(request, token -> {
+            response = model.answer(request, token -> {
                 if (!token.text().isEmpty()) {
                     handler.onPartialResponse(new PartialResponse(token.text()), context);
                 }
                 return !handle.isCancelled();
-            }));
-        } catch (Exception failed) {
-            handler.onError(failed);
+            });
+        } catch (Throwable failed) {
+            if (!handle.isCancelled()) {
+                handler.onError(failed);
+            }
+            if (failed instanceof Error error) {
+                throw error;
+            }
+            return;
+        }
+        if (!handle.isCancelled()) {
+            handler.onCompleteResponse(response);
         }
     }
 }

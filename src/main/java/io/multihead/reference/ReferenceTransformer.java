@@ -121,7 +121,8 @@ public record ReferenceTransformer(
                 Checks.index(ids[token], words.length / dim, "ids[" + token + "]");
             }
             if (positions != null && positions.length / dim < ids.length) {
-                throw Checks.fail("ids", ids.length + " tokens", "expected at most " + positions.length / dim + " positions");
+                throw Checks.fail(
+                        "ids", ids.length + " tokens", "expected at most " + positions.length / dim + " positions");
             }
             double[] states = new double[ids.length * dim];
             for (int at = 0; at < states.length; at++) {

@@ -40,14 +40,14 @@ final class SentencePieceModel {
         in = new ProtoReader("tokenizer.model", new ByteArrayInputStream(file));
     }
 
-    static Tokenizer parse(byte[] file, AddedEnds added) {
+    static Tokenizer parse(byte[] file, AddedEnds added, Set<Integer> moreStops) {
         SentencePieceModel model = new SentencePieceModel(file);
         try {
             model.read();
         } catch (IOException impossible) {
             throw new UncheckedIOException(impossible);
         }
-        return model.tokenizer(added);
+        return model.tokenizer(added, moreStops);
     }
 
     private void read() throws IOException {
@@ -120,7 +120,7 @@ final class SentencePieceModel {
         }
     }
 
-    private Tokenizer tokenizer(AddedEnds added) {
+    private Tokenizer tokenizer(AddedEnds added, Set<Integer> moreStops) {
         require(modelType == BPE, "model_type", "BPE (2)");
         require(!normalizes, "precompiled_charsmap", "none");
         require(!collapses, "remove_extra_whitespaces", "false");
@@ -139,7 +139,9 @@ final class SentencePieceModel {
         SpecialIds special =
                 new SpecialIds(id(1, "bos_id"), end, id(0, "unk_id"), id(3, "pad_id"), stops, AddedEnds.NEITHER);
         return SentencePieceTokenizer.of(
-                vocabulary, special.withAdded(added), prefixed ? SpacePrefix.FIRST : SpacePrefix.NONE);
+                vocabulary,
+                special.withAdded(added).withStops(moreStops),
+                prefixed ? SpacePrefix.FIRST : SpacePrefix.NONE);
     }
 
     /** Returns an id; one that does not exist is -1, which is written as 2^64 - 1. */

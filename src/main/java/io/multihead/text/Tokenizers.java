@@ -61,16 +61,17 @@ public final class Tokenizers {
             }
         }
         if (!Files.exists(json) && Files.exists(folder.resolve("tokenizer.model"))) {
-            return sentencePiece(folder.resolve("tokenizer.model"), config);
+            return sentencePiece(folder.resolve("tokenizer.model"), config, stops);
         }
         return Checks.in(json, () -> MergesJson.parse(Files.readAllBytes(json), config, stops));
     }
 
-    private static Tokenizer sentencePiece(Path file, @Nullable JsonObject config) throws IOException {
+    private static Tokenizer sentencePiece(Path file, @Nullable JsonObject config, Set<Integer> stops)
+            throws IOException {
         AddedEnds added = AddedEnds.of(
                 config == null || config.flag("add_bos_token", true),
                 config != null && config.flag("add_eos_token", false));
-        return Checks.in(file, () -> SentencePieceModel.parse(Files.readAllBytes(file), added));
+        return Checks.in(file, () -> SentencePieceModel.parse(Files.readAllBytes(file), added, stops));
     }
 
     /**
@@ -80,7 +81,7 @@ public final class Tokenizers {
      * @throws IllegalArgumentException if the file is malformed, has another model, or normalises text; the message names it
      */
     public static Tokenizer ofSentencePieceModel(byte[] file) {
-        return SentencePieceModel.parse(Checks.notNull(file, "file"), AddedEnds.NEITHER);
+        return SentencePieceModel.parse(Checks.notNull(file, "file"), AddedEnds.NEITHER, Set.of());
     }
 
     private static @Nullable JsonObject object(Path folder, String name) throws IOException {

@@ -76,7 +76,7 @@ class FamiliesTest {
         assertEquals(Rope.Pairing.HALF_SPLIT, rope.pairing());
         assertEquals(new RopeScaling.Llama3(32, 1, 4, 8192), rope.scaling());
         assertEquals(0, config.layers().get(15).window());
-        assertEquals(new DecoderConfig.Ends(1, 0, true), config.ends());
+        assertEquals(new DecoderConfig.Ends(1, 0, DecoderConfig.Head.TIED), config.ends());
     }
 
     @Test

@@ -115,6 +115,18 @@ class SamplerProperties {
     }
 
     @Example
+    void minPIsMeasuredByTheMostProbableTokenOfTopK() {
+        float[] logits = {(float) Math.log(0.7), (float) Math.log(0.2), (float) Math.log(0.1)};
+        Sampling sampling = Sampling.of(1, 3).withTopK(2).withMinP(0.5);
+        try (Compute cpu = Compute.serial()) {
+            Sampler sampler = new Sampler(3);
+            for (int index = 0; index < 50; index++) {
+                assertEquals(0, sampler.choose(cpu, logits, NOTHING, sampling, index));
+            }
+        }
+    }
+
+    @Example
     void greedyTakesTheFirstOfTheLargest() {
         try (Compute cpu = Compute.serial()) {
             assertEquals(1, new Sampler(4).choose(cpu, new float[] {1, 7, 7, 2}, NOTHING, Sampling.GREEDY, 0));
@@ -162,6 +174,7 @@ class SamplerProperties {
     @Example
     void settingsOutOfRangeAreNamed() {
         assertThrows(IllegalArgumentException.class, () -> Sampling.of(-1, 0));
+        assertThrows(IllegalArgumentException.class, () -> Sampling.of(1e-40, 0));
         assertThrows(IllegalArgumentException.class, () -> Sampling.GREEDY.withTopK(-1));
         assertThrows(IllegalArgumentException.class, () -> Sampling.GREEDY.withTopP(0));
         assertThrows(IllegalArgumentException.class, () -> Sampling.GREEDY.withMinP(Double.NaN));

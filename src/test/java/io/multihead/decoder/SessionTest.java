@@ -145,6 +145,53 @@ class SessionTest {
     }
 
     @Test
+    void aListenerThatThrowsAmongGuessesLeavesTheSessionWhole() {
+        GenerationOptions greedy = GenerationOptions.DEFAULT.withMaxTokens(30);
+        int[] whole = ids(sessions.open().append("abcdabcdabc").generate(greedy));
+        Session session = sessions.open().append("abcdabcdabc");
+        for (int tokens = 1; tokens < 12; tokens++) {
+            assertThrows(
+                    UnsupportedOperationException.class,
+                    () -> session.generate(greedy.withDraftTokens(5), token -> {
+                        throw new UnsupportedOperationException();
+                    }));
+            assertEquals(12 + tokens, session.length());
+        }
+        Session fork = session.fork();
+        int[] rest = Arrays.copyOfRange(whole, 11, whole.length);
+        assertArrayEquals(rest, ids(session.generate(greedy.withMaxTokens(rest.length))));
+        assertArrayEquals(rest, ids(fork.generate(greedy.withMaxTokens(rest.length))));
+    }
+
+    @Test
+    void aSessionWhoseListenerThrowsDoesNotChangeOthersOfTheBatch() {
+        int[] whole = ids(sessions.open().append(prompt(20)).generate(DRAWN));
+        Session first = sessions.open().append(prompt(20));
+        Session second = sessions.open().append(prompt(20));
+        Generation throwing = second.begin(DRAWN, token -> {
+            throw new UnsupportedOperationException();
+        });
+        Generation other = first.begin(DRAWN, TokenListener.NONE);
+        assertThrows(
+                UnsupportedOperationException.class,
+                () -> Generations.run(first.state.cache, List.of(other, throwing), Generations.CHUNK_TOKENS));
+        assertArrayEquals(whole, ids(other.result()));
+        int[] rest = ids(second.generate(DRAWN.withMaxTokens(whole.length - 1)));
+        assertArrayEquals(Arrays.copyOfRange(whole, 1, whole.length), rest);
+    }
+
+    @Test
+    void whatWasHeldBackIsInACancelledText() {
+        String whole = sessions.open().append("abc").generate(DRAWN).text();
+        GeneratedText text = sessions.open()
+                .append("abc")
+                .generate(DRAWN.withStops(whole.substring(0, 1) + "\u0000\u0000"), token -> false);
+        assertEquals(FinishReason.CANCELLED, text.finish());
+        assertEquals(1, text.tokens().size());
+        assertTrue(whole.startsWith(text.text()) && !text.text().isEmpty(), text.text());
+    }
+
+    @Test
     void logitsOfTheNextTokenAreThoseThatItIsChosenBy() {
         Session session = sessions.open().append(prompt(70));
         float[] logits = session.nextLogits();

@@ -70,7 +70,7 @@ final class TinyDecoder {
                 new NormRule(1e-5, false, false),
                 List.of(layer, layer),
                 Activation.SILU,
-                new Ends(1, 0, false));
+                new Ends(1, 0, DecoderConfig.Head.ANY));
     }
 
     static Map<String, Tensor> weights(DecoderConfig config, long seed) {

@@ -100,18 +100,18 @@ public final class BlockTiles {
                 c50 = d0.fma(v50, c50);
                 c51 = d1.fma(v51, c51);
             }
-            c00.intoArray(c, to);
-            c01.intoArray(c, to + COUNT);
-            c10.intoArray(c, to + ldc);
-            c11.intoArray(c, to + ldc + COUNT);
-            c20.intoArray(c, to + 2 * ldc);
-            c21.intoArray(c, to + 2 * ldc + COUNT);
-            c30.intoArray(c, to + 3 * ldc);
-            c31.intoArray(c, to + 3 * ldc + COUNT);
-            c40.intoArray(c, to + 4 * ldc);
-            c41.intoArray(c, to + 4 * ldc + COUNT);
-            c50.intoArray(c, to + 5 * ldc);
-            c51.intoArray(c, to + 5 * ldc + COUNT);
+            zero.add(c00).intoArray(c, to);
+            zero.add(c01).intoArray(c, to + COUNT);
+            zero.add(c10).intoArray(c, to + ldc);
+            zero.add(c11).intoArray(c, to + ldc + COUNT);
+            zero.add(c20).intoArray(c, to + 2 * ldc);
+            zero.add(c21).intoArray(c, to + 2 * ldc + COUNT);
+            zero.add(c30).intoArray(c, to + 3 * ldc);
+            zero.add(c31).intoArray(c, to + 3 * ldc + COUNT);
+            zero.add(c40).intoArray(c, to + 4 * ldc);
+            zero.add(c41).intoArray(c, to + 4 * ldc + COUNT);
+            zero.add(c50).intoArray(c, to + 5 * ldc);
+            zero.add(c51).intoArray(c, to + 5 * ldc + COUNT);
         }
     }
 

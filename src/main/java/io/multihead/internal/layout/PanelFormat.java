@@ -8,6 +8,7 @@ import io.multihead.internal.kernel.Int8Panels;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.MicroKernel;
 import io.multihead.tensor.DType;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,15 +27,15 @@ public enum PanelFormat {
     /** int8 as in {@link Int8Panels}, with an f32 scale per row that is kept beside the panels. */
     INT8(Int8Panels.ROWS, Int8Panels.ROWS * PANEL, Float.MAX_VALUE),
     /** Blocks of ggml, in the layout of {@link BlockPanels#Q8_0}; weights alone, as all formats below. */
-    Q8_0(BlockPanels.Q8_0),
+    Q8_0(32, 34, () -> BlockPanels.Q8_0),
     /** Blocks of ggml, in the layout of {@link BlockPanels#Q4_0}. */
-    Q4_0(BlockPanels.Q4_0),
+    Q4_0(32, 18, () -> BlockPanels.Q4_0),
     /** Blocks of ggml, in the layout of {@link BlockPanels#Q4_K}. */
-    Q4_K(BlockPanels.Q4_K),
+    Q4_K(256, 148, () -> BlockPanels.Q4_K),
     /** Blocks of ggml, in the layout of {@link BlockPanels#Q5_K}. */
-    Q5_K(BlockPanels.Q5_K),
+    Q5_K(256, 180, () -> BlockPanels.Q5_K),
     /** Blocks of ggml, in the layout of {@link BlockPanels#Q6_K}. */
-    Q6_K(BlockPanels.Q6_K);
+    Q6_K(256, 210, () -> BlockPanels.Q6_K);
 
     private static final float MOST_BYTE = 127f;
     /** The largest scale of which every multiple up to 127 is finite; {@code Float.MAX_VALUE / 127} is rounded up. */
@@ -52,18 +53,22 @@ public enum PanelFormat {
     /** The largest finite element of the format; of INT8, whose rows have scales, the largest f32. */
     private final float largest;
 
-    /** The layout of quantised blocks; null for other formats. */
-    private final @Nullable BlockPanels blocks;
+    /**
+     * The layout of quantised blocks; null for other formats. Taken when it is used: its classes need the Vector API, of which a JVM without it
+     * is told by name when a cache or packed weights are made.
+     */
+    private final @Nullable Supplier<BlockPanels> blocks;
 
-    PanelFormat(BlockPanels blocks) {
-        this(blocks.rows(), blocks.bytes(), Float.MAX_VALUE, blocks);
+    /** A format of quantised blocks of so many rows, which have so many bytes in each column. */
+    PanelFormat(int blockRows, int columnBytes, Supplier<BlockPanels> blocks) {
+        this(blockRows, columnBytes * PANEL, Float.MAX_VALUE, blocks);
     }
 
     PanelFormat(int blockRows, int blockBytes, float largest) {
         this(blockRows, blockBytes, largest, null);
     }
 
-    PanelFormat(int blockRows, int blockBytes, float largest, @Nullable BlockPanels blocks) {
+    PanelFormat(int blockRows, int blockBytes, float largest, @Nullable Supplier<BlockPanels> blocks) {
         this.blockRows = blockRows;
         this.blockBytes = blockBytes;
         blockBits = Integer.numberOfTrailingZeros(blockRows * PANEL);
@@ -193,7 +198,7 @@ public enum PanelFormat {
 
     /** Returns the layout of quantised blocks. */
     public BlockPanels blocks() {
-        return Checks.notNull(blocks, "blocks");
+        return Checks.notNull(blocks, "blocks").get();
     }
 
     /** Returns the 16-bit layout of BF16 or F16. */

@@ -44,8 +44,9 @@ class ActivationOpsTest {
                 x -> ActivationOps.geluTanh(x, 0, CHUNK, room(CHUNK)),
                 ReferenceActivation::geluTanh,
                 ActivationOpsTest::ulpOf);
-        float[] worstOfAll = {WORST};
-        ActivationOps.gelu(worstOfAll, 0, 1, room(1));
+        float[] worstOfAll = new float[CHUNK];
+        Arrays.fill(worstOfAll, WORST);
+        ActivationOps.gelu(worstOfAll, 0, CHUNK, room(CHUNK));
         double exact = ReferenceActivation.gelu(WORST);
         double known = Math.abs(worstOfAll[0] - exact) / ulpOf(WORST, exact);
         assertTrue(known > Math.max(erf, tanh) && known <= ULPS, "known: " + known);

@@ -131,7 +131,8 @@ public final class PackedWeightsFuzz {
         float[] many = multiply(7, weights);
         for (int row = 0; row < 7; row++) {
             float[] each = Arrays.copyOfRange(many, row * one.length, (row + 1) * one.length);
-            Oracle.require(Arrays.equals(one, each), "other bits in row " + row + " of 7 than in one, " + weights.format());
+            Oracle.require(
+                    Arrays.equals(one, each), "other bits in row " + row + " of 7 than in one, " + weights.format());
         }
     }
 
