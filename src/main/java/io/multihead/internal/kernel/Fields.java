@@ -9,6 +9,7 @@ import static io.multihead.internal.kernel.Lanes.ROW;
 
 import java.lang.foreign.MemorySegment;
 import jdk.incubator.vector.FloatVector;
+import jdk.incubator.vector.VectorOperators;
 
 /**
  * How quantised elements are stored in a panel: fields of a few bits, in words of consecutive k of one column, {@code [word][32
@@ -108,24 +109,37 @@ public abstract class Fields {
      * such sums of the elements for minima.
      */
     private void scale(float[] a, int a0, int depth, float[] room) {
-        boolean isLong = chain == ROWS;
         for (int block = 0; block < depth / ROWS; block++) {
-            for (int i = 0; i < SIXTEEN; i += COUNT) {
-                int at = a0 + block * ROWS + i;
-                FloatVector x = FloatVector.fromArray(FLOATS, a, at);
-                FloatVector y = FloatVector.fromArray(FLOATS, a, at + SIXTEEN);
-                x.mul(FloatVector.fromArray(FLOATS, factors, i)).intoArray(a, at);
-                y.mul(FloatVector.fromArray(FLOATS, factors, i + SIXTEEN)).intoArray(a, at + SIXTEEN);
-                FloatVector u = x.mul(FloatVector.fromArray(FLOATS, negated, i));
-                FloatVector v = y.mul(FloatVector.fromArray(FLOATS, negated, i + SIXTEEN));
-                if (isLong) {
-                    v.add(u).intoArray(room, block * SIXTEEN + i);
-                    y.add(x).intoArray(room, MicroKernel.MAX_DEPTH + block * SIXTEEN + i);
-                } else {
-                    u.intoArray(room, block * ROWS + i);
-                    v.intoArray(room, block * ROWS + SIXTEEN + i);
-                }
+            if (chain == ROWS) {
+                addHalves(a, a0 + block * ROWS, room, block * SIXTEEN);
+            } else {
+                multiply(a, a0 + block * ROWS, negated, room, block * ROWS);
             }
+            multiply(a, a0 + block * ROWS, factors, a, a0 + block * ROWS);
+        }
+    }
+
+    /**
+     * Stores the sums of each two elements that are 16 apart, times the negative offsets and as they are. Operations are by {@code lanewise},
+     * here and in {@link #multiply}: C2 finds the class of what {@code mul} and {@code add} call by the profile that all their callers
+     * share, and without one it kept an object per vector for good.
+     */
+    private void addHalves(float[] a, int at, float[] room, int to) {
+        for (int i = 0; i < SIXTEEN; i += COUNT) {
+            FloatVector x = FloatVector.fromArray(FLOATS, a, at + i);
+            FloatVector y = FloatVector.fromArray(FLOATS, a, at + SIXTEEN + i);
+            FloatVector u = x.lanewise(VectorOperators.MUL, FloatVector.fromArray(FLOATS, negated, i));
+            FloatVector v = y.lanewise(VectorOperators.MUL, FloatVector.fromArray(FLOATS, negated, i + SIXTEEN));
+            v.lanewise(VectorOperators.ADD, u).intoArray(room, to + i);
+            y.lanewise(VectorOperators.ADD, x).intoArray(room, MicroKernel.MAX_DEPTH + to + i);
+        }
+    }
+
+    private static void multiply(float[] a, int at, float[] by, float[] to, int t0) {
+        for (int i = 0; i < ROWS; i += COUNT) {
+            FloatVector.fromArray(FLOATS, a, at + i)
+                    .lanewise(VectorOperators.MUL, FloatVector.fromArray(FLOATS, by, i))
+                    .intoArray(to, t0 + i);
         }
     }
 
