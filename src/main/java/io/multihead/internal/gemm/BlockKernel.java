@@ -140,7 +140,7 @@ final class BlockKernel {
 
     private void finish(int first, int rows, int column, int apart, float[] to, int t0, int stride) {
         if (format.scales().hasMinima()) {
-            BlockTiles.addMinima(a, first, scales, column, k, to, t0, stride, rows, apart);
+            Fields.addMinima(a, first, scales, column, k, to, t0, stride, rows, apart);
         }
     }
 }

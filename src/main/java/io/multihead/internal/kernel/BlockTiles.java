@@ -13,7 +13,7 @@ import io.multihead.internal.base.NativeMemory;
 import java.lang.foreign.MemorySegment;
 import jdk.incubator.vector.FloatVector;
 
-/** Tiles of many rows over fields that {@link Fields#widen} has widened, with the bits of the tiles of few rows; and the minima of all. */
+/** Tiles of many rows over fields that {@link Fields#widen} has widened, with the bits of the tiles of few rows. */
 public final class BlockTiles {
     /** Rows of a tile. */
     public static final int ROWS = 6;
@@ -112,40 +112,6 @@ public final class BlockTiles {
             zero.add(c41).intoArray(c, to + 4 * ldc + COUNT);
             zero.add(c50).intoArray(c, to + 5 * ldc);
             zero.add(c51).intoArray(c, to + 5 * ldc + COUNT);
-        }
-    }
-
-    /**
-     * Adds the minima of {@code depth} rows of k to {@code count} rows of tiles: minimum times sum of A, in ascending k.
-     *
-     * @param first the first of the prepared rows
-     * @param column the tile's first column in the panel, whose scales these are
-     * @param apart columns from the tile's first vector to its second
-     */
-    public static void addMinima(
-            Fields.Rows rows,
-            int first,
-            float[] scales,
-            int column,
-            int depth,
-            float[] c,
-            int c0,
-            int ldc,
-            int count,
-            int apart) {
-        float[] sums = rows.sums;
-        int minima = BlockScales.FIRST_MINIMUM + column;
-        for (int row = 0; row < count; row++) {
-            int s = (first + row) * SUMS + Fields.SUMS_OF_MINIMA;
-            FloatVector left = FloatVector.fromArray(FLOATS, c, c0 + row * ldc);
-            FloatVector right = FloatVector.fromArray(FLOATS, c, c0 + row * ldc + apart);
-            for (int block = 0; block < depth / Fields.ROWS; block++) {
-                FloatVector x = FloatVector.broadcast(FLOATS, sums[s + block]);
-                left = x.fma(FloatVector.fromArray(FLOATS, scales, minima + block * PANEL), left);
-                right = x.fma(FloatVector.fromArray(FLOATS, scales, minima + block * PANEL + apart), right);
-            }
-            left.intoArray(c, c0 + row * ldc);
-            right.intoArray(c, c0 + row * ldc + apart);
         }
     }
 }

@@ -1,7 +1,6 @@
 package io.multihead.internal.kernel;
 
 import static io.multihead.internal.base.NativeMemory.WORD;
-import static io.multihead.internal.kernel.Lanes.COUNT;
 import static io.multihead.internal.kernel.Lanes.FLOATS;
 import static io.multihead.internal.kernel.Lanes.HALF;
 import static io.multihead.internal.kernel.Lanes.PANEL;
@@ -9,7 +8,6 @@ import static io.multihead.internal.kernel.Lanes.ROW;
 
 import java.lang.foreign.MemorySegment;
 import jdk.incubator.vector.FloatVector;
-import jdk.incubator.vector.VectorOperators;
 
 /**
  * How quantised elements are stored in a panel: fields of a few bits, in words of consecutive k of one column, {@code [word][32
@@ -119,27 +117,20 @@ public abstract class Fields {
         }
     }
 
-    /**
-     * Stores the sums of each two elements that are 16 apart, times the negative offsets and as they are. Operations are by {@code lanewise},
-     * here and in {@link #multiply}: C2 finds the class of what {@code mul} and {@code add} call by the profile that all their callers
-     * share, and without one it kept an object per vector for good.
-     */
+    /** Stores the sums of each two elements that are 16 apart, times the negative offsets and as they are. */
     private void addHalves(float[] a, int at, float[] room, int to) {
-        for (int i = 0; i < SIXTEEN; i += COUNT) {
-            FloatVector x = FloatVector.fromArray(FLOATS, a, at + i);
-            FloatVector y = FloatVector.fromArray(FLOATS, a, at + SIXTEEN + i);
-            FloatVector u = x.lanewise(VectorOperators.MUL, FloatVector.fromArray(FLOATS, negated, i));
-            FloatVector v = y.lanewise(VectorOperators.MUL, FloatVector.fromArray(FLOATS, negated, i + SIXTEEN));
-            v.lanewise(VectorOperators.ADD, u).intoArray(room, to + i);
-            y.lanewise(VectorOperators.ADD, x).intoArray(room, MicroKernel.MAX_DEPTH + to + i);
+        for (int i = 0; i < SIXTEEN; i++) {
+            float x = a[at + i];
+            float y = a[at + SIXTEEN + i];
+            room[to + i] = y * negated[SIXTEEN + i] + x * negated[i];
+            room[MicroKernel.MAX_DEPTH + to + i] = y + x;
         }
     }
 
+    /** C2 makes vectors of this loop and the one above; written as vectors, they left an object for each in some JVMs. */
     private static void multiply(float[] a, int at, float[] by, float[] to, int t0) {
-        for (int i = 0; i < ROWS; i += COUNT) {
-            FloatVector.fromArray(FLOATS, a, at + i)
-                    .lanewise(VectorOperators.MUL, FloatVector.fromArray(FLOATS, by, i))
-                    .intoArray(to, t0 + i);
+        for (int i = 0; i < ROWS; i++) {
+            to[t0 + i] = a[at + i] * by[i];
         }
     }
 
@@ -189,6 +180,40 @@ public abstract class Fields {
 
     /** Stores 32 fields of one column, from {@code f0} on, in words {@link Lanes#PANEL} apart, from {@code w0} on. */
     public abstract void store(int[] fields, int f0, int[] words, int w0);
+
+    /**
+     * Adds the minima of {@code depth} rows of k to {@code count} rows of tiles: minimum times sum of A, in ascending k.
+     *
+     * @param first the first of the prepared rows
+     * @param column the tile's first column in the panel, whose scales these are
+     * @param apart columns from the tile's first vector to its second
+     */
+    public static void addMinima(
+            Rows rows,
+            int first,
+            float[] scales,
+            int column,
+            int depth,
+            float[] c,
+            int c0,
+            int ldc,
+            int count,
+            int apart) {
+        float[] sums = rows.sums;
+        int minima = BlockScales.FIRST_MINIMUM + column;
+        for (int row = 0; row < count; row++) {
+            int s = (first + row) * SUMS + SUMS_OF_MINIMA;
+            FloatVector left = FloatVector.fromArray(FLOATS, c, c0 + row * ldc);
+            FloatVector right = FloatVector.fromArray(FLOATS, c, c0 + row * ldc + apart);
+            for (int block = 0; block < depth / ROWS; block++) {
+                FloatVector x = FloatVector.broadcast(FLOATS, sums[s + block]);
+                left = x.fma(FloatVector.fromArray(FLOATS, scales, minima + block * PANEL), left);
+                right = x.fma(FloatVector.fromArray(FLOATS, scales, minima + block * PANEL + apart), right);
+            }
+            left.intoArray(c, c0 + row * ldc);
+            right.intoArray(c, c0 + row * ldc + apart);
+        }
+    }
 
     /** Returns the offsets of rows whose words have {@code fields} fields, the highest of which is {@code top} less than the others. */
     static int[] offsets(int fields, int low, int top) {
