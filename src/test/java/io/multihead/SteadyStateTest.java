@@ -23,7 +23,6 @@ import io.multihead.gemm.Activation;
 import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
-import io.multihead.gemm.WeightFormat;
 import io.multihead.nn.Gelu;
 import io.multihead.nn.LayerNorm;
 import io.multihead.nn.Relu;
@@ -31,16 +30,13 @@ import io.multihead.nn.RmsNorm;
 import io.multihead.position.Rope;
 import io.multihead.position.RopeSections;
 import io.multihead.position.TokenAngles;
-import io.multihead.support.Blocks;
 import io.multihead.support.WarmCalls;
-import io.multihead.tensor.BlockType;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.lang.management.ManagementFactory;
 import java.util.Arrays;
-import java.util.Random;
 import java.util.function.LongSupplier;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
@@ -107,28 +103,6 @@ class SteadyStateTest {
             settles("packed gemm", () -> Gemm.multiply(threads, a, packed, c, GemmOptions.DEFAULT));
             settles("softmax", () -> Softmax.forward(serial, c, c, null, AttentionOptions.DEFAULT));
             settles("softmax backward", () -> Softmax.backward(serial, c, c2, c2, AttentionOptions.DEFAULT));
-        }
-    }
-
-    /** One row reads narrow weights as they are, and many read them widened. */
-    @Test
-    void warmProductsOfEveryWeightFormatAllocateNothing() {
-        try (Arena arena = Arena.ofShared();
-                Compute serial = Compute.serial();
-                Compute threads = Compute.threads(2)) {
-            Tensor wide = Tensor.allocate(arena, DType.F32, Shape.of(768, 768));
-            Tensor rows = Tensor.allocate(arena, DType.F32, Shape.of(20, 768));
-            Tensor rows2 = Tensor.allocate(arena, DType.F32, Shape.of(20, 768));
-            Tensor row = rows.slice(0, 0, 1);
-            Tensor row2 = rows2.slice(0, 0, 1);
-            for (WeightFormat format : WeightFormat.values()) {
-                PackedWeights weights = format.name().startsWith("Q")
-                        ? PackedWeights.of(
-                                Blocks.random(BlockType.valueOf(format.name()), 768, 768, new Random(1)), arena)
-                        : PackedWeights.of(wide, format, arena);
-                settles("one row by " + format, () -> Gemm.multiply(threads, row, weights, row2, GemmOptions.DEFAULT));
-                settles("rows by " + format, () -> Gemm.multiply(serial, rows, weights, rows2, GemmOptions.DEFAULT));
-            }
         }
     }
 

@@ -26,6 +26,9 @@ public final class BlockTiles {
     /**
      * Multiplies {@code tiles} tiles of six prepared rows, one below the other, by two adjacent vectors of one panel.
      *
+     * <p>Sums of chains are kept in C, which stays in L1: as locals that the loop over blocks hands to a store behind it, they were objects in
+     * some JVMs, for good.
+     *
      * @param rows prepared rows, from the first on
      * @param scales a row of 32 for each chain
      * @param column the first vector's first column
@@ -44,16 +47,10 @@ public final class BlockTiles {
         MemorySegment b = NativeMemory.known(fields);
         float[] a = rows.a;
         float[] sums = rows.sums;
-        FloatVector zero = FloatVector.zero(FLOATS);
         for (int tile = 0; tile < tiles; tile++) {
             int s = tile * ROWS * SUMS;
             int to = c0 + tile * ROWS * ldc;
-            FloatVector c00 = zero, c01 = zero;
-            FloatVector c10 = zero, c11 = zero;
-            FloatVector c20 = zero, c21 = zero;
-            FloatVector c30 = zero, c31 = zero;
-            FloatVector c40 = zero, c41 = zero;
-            FloatVector c50 = zero, c51 = zero;
+            clear(c, to, ldc);
             for (int block = 0; block < depth / chain; block++) {
                 long from = column * WORD + block * chain * WORDS;
                 int at = tile * ROWS * ROW + block * chain;
@@ -87,31 +84,30 @@ public final class BlockTiles {
                 }
                 FloatVector d0 = FloatVector.fromArray(FLOATS, scales, column + block * PANEL);
                 FloatVector d1 = FloatVector.fromArray(FLOATS, scales, column + COUNT + block * PANEL);
-                c00 = d0.fma(v00, c00);
-                c01 = d1.fma(v01, c01);
-                c10 = d0.fma(v10, c10);
-                c11 = d1.fma(v11, c11);
-                c20 = d0.fma(v20, c20);
-                c21 = d1.fma(v21, c21);
-                c30 = d0.fma(v30, c30);
-                c31 = d1.fma(v31, c31);
-                c40 = d0.fma(v40, c40);
-                c41 = d1.fma(v41, c41);
-                c50 = d0.fma(v50, c50);
-                c51 = d1.fma(v51, c51);
+                d0.fma(v00, FloatVector.fromArray(FLOATS, c, to)).intoArray(c, to);
+                d1.fma(v01, FloatVector.fromArray(FLOATS, c, to + COUNT)).intoArray(c, to + COUNT);
+                d0.fma(v10, FloatVector.fromArray(FLOATS, c, to + ldc)).intoArray(c, to + ldc);
+                d1.fma(v11, FloatVector.fromArray(FLOATS, c, to + ldc + COUNT)).intoArray(c, to + ldc + COUNT);
+                d0.fma(v20, FloatVector.fromArray(FLOATS, c, to + 2 * ldc)).intoArray(c, to + 2 * ldc);
+                d1.fma(v21, FloatVector.fromArray(FLOATS, c, to + 2 * ldc + COUNT))
+                        .intoArray(c, to + 2 * ldc + COUNT);
+                d0.fma(v30, FloatVector.fromArray(FLOATS, c, to + 3 * ldc)).intoArray(c, to + 3 * ldc);
+                d1.fma(v31, FloatVector.fromArray(FLOATS, c, to + 3 * ldc + COUNT))
+                        .intoArray(c, to + 3 * ldc + COUNT);
+                d0.fma(v40, FloatVector.fromArray(FLOATS, c, to + 4 * ldc)).intoArray(c, to + 4 * ldc);
+                d1.fma(v41, FloatVector.fromArray(FLOATS, c, to + 4 * ldc + COUNT))
+                        .intoArray(c, to + 4 * ldc + COUNT);
+                d0.fma(v50, FloatVector.fromArray(FLOATS, c, to + 5 * ldc)).intoArray(c, to + 5 * ldc);
+                d1.fma(v51, FloatVector.fromArray(FLOATS, c, to + 5 * ldc + COUNT))
+                        .intoArray(c, to + 5 * ldc + COUNT);
             }
-            zero.add(c00).intoArray(c, to);
-            zero.add(c01).intoArray(c, to + COUNT);
-            zero.add(c10).intoArray(c, to + ldc);
-            zero.add(c11).intoArray(c, to + ldc + COUNT);
-            zero.add(c20).intoArray(c, to + 2 * ldc);
-            zero.add(c21).intoArray(c, to + 2 * ldc + COUNT);
-            zero.add(c30).intoArray(c, to + 3 * ldc);
-            zero.add(c31).intoArray(c, to + 3 * ldc + COUNT);
-            zero.add(c40).intoArray(c, to + 4 * ldc);
-            zero.add(c41).intoArray(c, to + 4 * ldc + COUNT);
-            zero.add(c50).intoArray(c, to + 5 * ldc);
-            zero.add(c51).intoArray(c, to + 5 * ldc + COUNT);
+        }
+    }
+
+    private static void clear(float[] c, int c0, int ldc) {
+        for (int row = 0; row < ROWS; row++) {
+            FloatVector.zero(FLOATS).intoArray(c, c0 + row * ldc);
+            FloatVector.zero(FLOATS).intoArray(c, c0 + row * ldc + COUNT);
         }
     }
 }

@@ -86,8 +86,8 @@ public final class Fields4 extends Fields {
             c01 = FloatVector.fromArray(FLOATS, scales, column + HALF + block * PANEL)
                     .fma(v1, c01);
         }
-        zero.add(c00).intoArray(c, c0);
-        zero.add(c01).intoArray(c, c0 + HALF);
+        c00.intoArray(c, c0);
+        c01.intoArray(c, c0 + HALF);
     }
 
     @Override
@@ -153,14 +153,14 @@ public final class Fields4 extends Fields {
             c30 = d0.fma(v30, c30);
             c31 = d1.fma(v31, c31);
         }
-        zero.add(c00).intoArray(c, c0);
-        zero.add(c01).intoArray(c, c0 + HALF);
-        zero.add(c10).intoArray(c, c0 + ldc);
-        zero.add(c11).intoArray(c, c0 + ldc + HALF);
-        zero.add(c20).intoArray(c, c0 + 2 * ldc);
-        zero.add(c21).intoArray(c, c0 + 2 * ldc + HALF);
-        zero.add(c30).intoArray(c, c0 + 3 * ldc);
-        zero.add(c31).intoArray(c, c0 + 3 * ldc + HALF);
+        c00.intoArray(c, c0);
+        c01.intoArray(c, c0 + HALF);
+        c10.intoArray(c, c0 + ldc);
+        c11.intoArray(c, c0 + ldc + HALF);
+        c20.intoArray(c, c0 + 2 * ldc);
+        c21.intoArray(c, c0 + 2 * ldc + HALF);
+        c30.intoArray(c, c0 + 3 * ldc);
+        c31.intoArray(c, c0 + 3 * ldc + HALF);
     }
 
     @Override

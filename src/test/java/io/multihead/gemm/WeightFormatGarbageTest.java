@@ -1,0 +1,66 @@
+package io.multihead.gemm;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.multihead.compute.Compute;
+import io.multihead.support.Blocks;
+import io.multihead.support.ChildJvm;
+import io.multihead.support.WarmCalls;
+import io.multihead.tensor.BlockType;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Warm products with weights of every format allocate nothing, in a JVM that makes no other calls. What C2 inlines depends on what the JVM has
+ * seen when it compiles a method, and a call that it does not inline makes an object per vector for as long as the JVM lives: so, as in the
+ * tests in other JVMs, one that allocates is run once more, and the second one decides.
+ */
+class WeightFormatGarbageTest {
+    /** Prints the bytes of 50 warm calls of a product by each format: of one row, and of twenty. */
+    public static void main(String[] arguments) {
+        try (Arena arena = Arena.ofShared();
+                Compute serial = Compute.serial();
+                Compute threads = Compute.threads(2)) {
+            Tensor wide = Tensor.allocate(arena, DType.F32, Shape.of(768, 768));
+            Tensor rows = Tensor.allocate(arena, DType.F32, Shape.of(20, 768));
+            Tensor products = Tensor.allocate(arena, DType.F32, Shape.of(20, 768));
+            Tensor row = rows.slice(0, 0, 1);
+            Tensor product = products.slice(0, 0, 1);
+            for (WeightFormat format : WeightFormat.values()) {
+                PackedWeights weights = format.name().startsWith("Q")
+                        ? PackedWeights.of(
+                                Blocks.random(BlockType.valueOf(format.name()), 768, 768, new Random(1)), arena)
+                        : PackedWeights.of(wide, format, arena);
+                long one = WarmCalls.allocatedBytes(
+                        () -> Gemm.multiply(threads, row, weights, product, GemmOptions.DEFAULT));
+                long many = WarmCalls.allocatedBytes(
+                        () -> Gemm.multiply(serial, rows, weights, products, GemmOptions.DEFAULT));
+                System.out.println(format + " " + one + " " + many);
+            }
+        }
+    }
+
+    @Test
+    void warmProductsAllocateNothing() throws IOException, InterruptedException {
+        List<String> allocating = allocating();
+        if (!allocating.isEmpty()) {
+            System.out.println("FINDING: warm products allocate in one JVM: " + allocating);
+            allocating = allocating();
+        }
+        assertEquals(List.of(), allocating);
+    }
+
+    private static List<String> allocating() throws IOException, InterruptedException {
+        List<String> formats = ChildJvm.run(WeightFormatGarbageTest.class, List.of()).stream()
+                .filter(line -> line.matches("[A-Z0-9_]+ \\d+ \\d+"))
+                .toList();
+        assertEquals(WeightFormat.values().length, formats.size(), formats.toString());
+        return formats.stream().filter(line -> !line.endsWith(" 0 0")).toList();
+    }
+}
