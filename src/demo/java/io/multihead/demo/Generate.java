@@ -55,7 +55,7 @@ public final class Generate implements Callable<Integer> {
     @Option(names = "--chat", description = "chat by the model's template: questions are lines of the standard input")
     private boolean chat;
 
-    @Option(names = "--system", description = "what the model is told before a chat")
+    @Option(names = "--system", description = "system prompt of a chat")
     private String system;
 
     @Option(names = "--threads", description = "default: processors of this machine")

@@ -11,7 +11,7 @@ import io.multihead.internal.base.Checks;
 public record ChatMessage(Role role, String content) {
     /** Who wrote a message. */
     public enum Role {
-        /** What the model is told before the chat; the first message alone. */
+        /** The system prompt; only the first message may be one. */
         SYSTEM,
         /** The one who asks. */
         USER,

@@ -33,7 +33,7 @@ public enum ChatTemplate {
     /** SmolLM2. */
     SMOLLM_2((messages, to) ->
             chatml(messages, "You are a helpful AI assistant named SmolLM, trained by Hugging Face", to)),
-    /** Gemma 2 and 3; a message of the system becomes the begin of the user's first one. */
+    /** Gemma 2 and 3; a message of the system becomes the beginning of the user's first one. */
     GEMMA(ChatTemplate::gemma),
     /** Phi-4-mini. */
     PHI_4_MINI(ChatTemplate::phi4);

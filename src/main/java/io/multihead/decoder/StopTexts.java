@@ -3,7 +3,7 @@ package io.multihead.decoder;
 import java.util.List;
 
 /**
- * Finds stop texts in a text that grows, and holds back what may be the begin of one. For one text.
+ * Finds stop texts in a text that grows, and holds back what may be the beginning of one. For one text.
  */
 final class StopTexts {
     private final List<String> stops;
@@ -14,7 +14,7 @@ final class StopTexts {
         this.stops = stops;
     }
 
-    /** Adds text, and returns what is certain: all before a stop text, or before what may be the begin of one. */
+    /** Adds text, and returns what is certain: all before a stop text, or before what may be the beginning of one. */
     String add(String text) {
         if (stops.isEmpty() || found) {
             return found ? "" : text;

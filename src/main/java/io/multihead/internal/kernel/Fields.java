@@ -127,7 +127,7 @@ public abstract class Fields {
         }
     }
 
-    /** C2 makes vectors of this loop and the one above; written as vectors, they left an object for each in some JVMs. */
+    /** C2 makes vectors of this loop and the one above. */
     private static void multiply(float[] a, int at, float[] by, float[] to, int t0) {
         for (int i = 0; i < ROWS; i++) {
             to[t0 + i] = a[at + i] * by[i];
