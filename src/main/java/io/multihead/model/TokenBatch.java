@@ -16,14 +16,19 @@ import org.jspecify.annotations.Nullable;
  * the cache, by a whole prompt, a chunk of one, or a single token, in any mixture; without one, each is complete.
  *
  * <p>Reused from call to call: {@link #clear}, then {@link #begin} and {@link #add} for each sequence. For one caller at a time; a call with
- * the cache sequences of the call before allocates nothing, one with others makes a view of them per layer.
+ * the cache sequences of the call before, and no more tokens than some call before, allocates nothing; one with other sequences makes a
+ * view of them per layer.
  */
 public final class TokenBatch {
     private static final int FIRST_SEQUENCES = 8;
+    private static final int FIRST_TOKENS = 512;
 
     private final @Nullable KeyValueCache cache;
-    private final int[] ids;
-    private final long[] positions;
+    private final int capacity;
+    /** As long as the tokens so far have needed: the capacity is a limit, and may be larger than memory. */
+    private int[] ids;
+
+    private long[] positions;
     private int tokens;
     private int sequences;
     private long[] starts = new long[FIRST_SEQUENCES];
@@ -55,8 +60,9 @@ public final class TokenBatch {
     private TokenBatch(@Nullable KeyValueCache cache, int capacity) {
         Checks.fitsInt(Checks.atLeast(capacity, 1, "capacity"), "capacity");
         this.cache = cache;
-        ids = new int[capacity];
-        positions = new long[capacity];
+        this.capacity = capacity;
+        ids = new int[Math.min(capacity, FIRST_TOKENS)];
+        positions = new long[ids.length];
     }
 
     /**
@@ -132,8 +138,13 @@ public final class TokenBatch {
         if (sequences == 0) {
             throw new IllegalStateException("batch: no sequence; expected begin before add");
         }
+        if (tokens == capacity) {
+            throw new IllegalStateException("batch: full; expected at most " + capacity + " tokens");
+        }
         if (tokens == ids.length) {
-            throw new IllegalStateException("batch: full; expected at most " + ids.length + " tokens");
+            int longer = (int) Math.min(2L * tokens, capacity);
+            ids = Arrays.copyOf(ids, longer);
+            positions = Arrays.copyOf(positions, longer);
         }
         ids[tokens++] = id;
     }
@@ -142,7 +153,7 @@ public final class TokenBatch {
      * {@return the most tokens of a call}
      */
     public int capacity() {
-        return ids.length;
+        return capacity;
     }
 
     /**
