@@ -20,8 +20,7 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>A helper reads the job and takes task numbers only between joining and leaving, and the caller returns only in state CLOSED.
- * So a task belongs to the loop in which it was taken, runs once, and has run when the caller returns (docs/architecture.md,
- * "Threads and memory").
+ * So a task belongs to the loop in which it was taken, runs once, and has run when the caller returns (docs/architecture/threads.md).
  */
 final class ParallelFor {
     private static final long CLOSED = Long.MIN_VALUE;

@@ -46,7 +46,8 @@ class BatchMemoryTest {
         // calls, which grows
         // where C2 is late; without slices it was 1.8 GB
         assertTrue(peak - weights <= 300_000_000, "peak " + peak + " beside weights of " + weights + " bytes");
-        // what describes the kernels' calls, 0.9 MB here and 1.6 MB for the six blocks of docs/architecture.md, more
+        // what describes the kernels' calls, 0.9 MB here and 1.6 MB for the six blocks of
+        // docs/architecture/backward.md, more
         // until C2 has
         // compiled them; a slice is 2 sequences, and one array of 2 x 256 x 384 floats that each of 16 slices made anew
         // would be 12.6 MB
