@@ -46,7 +46,7 @@ final class EmbeddingPass extends RowLoop {
         float[] second = scratch.floats(SECOND, stride);
         float[] partial = scratch.floats(PARTIAL, PANEL);
         for (int token = (int) first; token < end; token++) {
-            from.read(scratch.packer(), of.id(token), of.position(token), row, second);
+            from.read(scratch.packer(), of.id(token), of.type(token), of.position(token), row, second);
             Norm norm = from.norm();
             if (norm != null) {
                 norm.row().apply(row, partial);

@@ -87,7 +87,7 @@ public final class EmbeddingTables {
     }
 
     /**
-     * Returns these embeddings with a table of token types, of which the first is added.
+     * Returns these embeddings with a table of token types, of which the row of a token's type is added.
      *
      * @param newTypes {@code [types, dim]}
      * @return the changed embeddings
@@ -144,13 +144,13 @@ public final class EmbeddingTables {
     }
 
     /** Reads the sum of a token's rows, before the norm; in the order of BERT's implementations, whose bits depend on it. */
-    void read(Packer packer, int id, long position, float[] row, float[] second) {
+    void read(Packer packer, int id, int type, long position, float[] row, float[] second) {
         words.read(packer, id, row);
         int padded = Lanes.roundUp(dim(), Lanes.PANEL);
         if (scale != 1f) {
             RowOps.scale(row, 0, padded, scale);
         }
-        add(packer, types, 0, row, second, padded);
+        add(packer, types, type, row, second, padded);
         add(packer, positions, position, row, second, padded);
     }
 
@@ -185,6 +185,11 @@ public final class EmbeddingTables {
     @Nullable
     Norm norm() {
         return norm;
+    }
+
+    /** Returns how many types of tokens there are. */
+    long types() {
+        return types == null ? 1 : types.dim(0);
     }
 
     /** Returns how many positions there are. */

@@ -28,6 +28,7 @@ public final class TokenBatch {
     /** As long as the tokens so far have needed: the capacity is a limit, and may be larger than memory. */
     private int[] ids;
 
+    private int[] types;
     private long[] positions;
     private int tokens;
     private int sequences;
@@ -62,6 +63,7 @@ public final class TokenBatch {
         this.cache = cache;
         this.capacity = capacity;
         ids = new int[Math.min(capacity, FIRST_TOKENS)];
+        types = new int[ids.length];
         positions = new long[ids.length];
     }
 
@@ -129,12 +131,23 @@ public final class TokenBatch {
     }
 
     /**
-     * Adds a token to the sequence that began last.
+     * Adds a token of type 0 to the sequence that began last.
      *
      * @param id row of the embedding table
      * @throws IllegalStateException if no sequence has begun, or the batch is full
      */
     public void add(int id) {
+        add(id, 0);
+    }
+
+    /**
+     * Adds a token to the sequence that began last.
+     *
+     * @param id row of the embedding table
+     * @param type row of the table of token types, as of the second of two texts; 0 where a model has no such table
+     * @throws IllegalStateException if no sequence has begun, or the batch is full
+     */
+    public void add(int id, int type) {
         if (sequences == 0) {
             throw new IllegalStateException("batch: no sequence; expected begin before add");
         }
@@ -144,8 +157,10 @@ public final class TokenBatch {
         if (tokens == ids.length) {
             int longer = (int) Math.min(2L * tokens, capacity);
             ids = Arrays.copyOf(ids, longer);
+            types = Arrays.copyOf(types, longer);
             positions = Arrays.copyOf(positions, longer);
         }
+        types[tokens] = type;
         ids[tokens++] = id;
     }
 
@@ -211,6 +226,10 @@ public final class TokenBatch {
 
     int id(int token) {
         return ids[token];
+    }
+
+    int type(int token) {
+        return types[token];
     }
 
     /** Returns the position of a token in its sequence, as {@link #locate} found it. */

@@ -210,8 +210,8 @@ public final class Transformer {
      * @param cpu threads and scratch
      * @param batch tokens of sequences, at least one each
      * @param buffers of this model
-     * @throws IllegalArgumentException if a token is no row of the table, a sequence would have more positions than the model, the cache is
-     *     of other sizes or has ropes, or the buffers are too small; nothing has been written then
+     * @throws IllegalArgumentException if a token or its type is no row of its table, a sequence would have more positions than the model,
+     *     the cache is of other sizes or has ropes, or the buffers are too small; nothing has been written then
      * @throws io.multihead.cache.CacheFullException if the cache has no room; it has not changed then
      */
     public void forward(Compute cpu, TokenBatch batch, Buffers buffers) {
@@ -244,6 +244,7 @@ public final class Transformer {
         batch.locate(0);
         for (int token = 0; token < batch.tokens(); token++) {
             requireToken(batch.id(token), batch.position(token), token);
+            requireType(batch.type(token), token);
         }
         Checks.notNull(buffers, "buffers").begin(batch.tokens(), dim(), floats);
         buffers.embedding.run(cpu, embeddings, batch);
@@ -259,6 +260,12 @@ public final class Transformer {
         }
         if (position >= positions) {
             throw Checks.fail("token " + token, "position " + position, "expected fewer than " + positions);
+        }
+    }
+
+    private void requireType(int type, int token) {
+        if (type < 0 || type >= embeddings.types()) {
+            throw Checks.fail("token " + token, "type " + type, "expected 0 to " + (embeddings.types() - 1));
         }
     }
 

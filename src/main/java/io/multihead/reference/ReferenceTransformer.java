@@ -92,7 +92,7 @@ public record ReferenceTransformer(
      *
      * @param words one row for each id
      * @param scale factor of the word's row
-     * @param types table whose first row is added, or null
+     * @param types one row for each type of tokens, or null
      * @param positions one row for each index in the sequence, or null
      * @param norm of the sum, or null
      * @param dim elements of a row
@@ -116,9 +116,11 @@ public record ReferenceTransformer(
             }
         }
 
-        double[] of(int[] ids) {
+        double[] of(int[] ids, int[] tokenTypes) {
+            int typeRows = types == null ? 1 : types.length / dim;
             for (int token = 0; token < ids.length; token++) {
                 Checks.index(ids[token], words.length / dim, "ids[" + token + "]");
+                Checks.index(tokenTypes[token], typeRows, "types[" + token + "]");
             }
             if (positions != null && positions.length / dim < ids.length) {
                 throw Checks.fail(
@@ -128,7 +130,7 @@ public record ReferenceTransformer(
             for (int at = 0; at < states.length; at++) {
                 int token = at / dim;
                 states[at] = scale * words[ids[token] * dim + at % dim];
-                states[at] += types == null ? 0 : types[at % dim];
+                states[at] += types == null ? 0 : types[tokenTypes[token] * dim + at % dim];
                 states[at] += positions == null ? 0 : positions[at];
             }
             return norm == null ? states : norm.of(states);
@@ -307,7 +309,21 @@ public record ReferenceTransformer(
      * @return {@code [tokens, dim]}, before the final norm
      */
     public double[] states(int... ids) {
-        double[] states = embedding.of(Checks.notNull(ids, "ids"));
+        return states(Checks.notNull(ids, "ids"), new int[ids.length]);
+    }
+
+    /**
+     * Returns the states of a sequence's tokens, some of which are of other types than 0, after the last block.
+     *
+     * @param ids of the tokens, at least one
+     * @param types of the tokens
+     * @return {@code [tokens, dim]}, before the final norm
+     */
+    public double[] states(int[] ids, int[] types) {
+        if (Checks.notNull(ids, "ids").length != Checks.notNull(types, "types").length) {
+            throw Checks.fail("types", types.length + " tokens", "expected " + ids.length + ", as of ids");
+        }
+        double[] states = embedding.of(ids, types);
         for (Block block : blocks) {
             states = block.of(states);
         }

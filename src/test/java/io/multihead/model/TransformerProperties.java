@@ -45,6 +45,30 @@ class TransformerProperties {
         }
     }
 
+    /** As of two texts in one sequence; each token's type counts, so that one row for all would differ by far. */
+    @Property(tries = 100, edgeCases = EdgeCasesMode.NONE)
+    void statesAreThoseOfTheTypesOfTokens(@ForAll long seed, @ForAll @IntRange(min = 1, max = 20) int tokens) {
+        ModelCase c = ModelCase.random(seed);
+        int[] ids = c.ids(tokens);
+        int[] types = IntStream.range(0, tokens)
+                .map(token -> c.reference.embedding().types() != null && token >= tokens / 2 ? 1 : 0)
+                .toArray();
+        double[] expected = c.reference.states(ids, types);
+        TokenBatch batch = TokenBatch.of(tokens);
+        batch.begin();
+        for (int token = 0; token < tokens; token++) {
+            batch.add(ids[token], types[token]);
+        }
+        Buffers buffers = c.model.buffers(tokens);
+        c.model.forward(SERIAL, batch, buffers);
+        float[] actual = buffers.states().toArray();
+        double most = c.shape.layers() * ROUNDINGS * U * largest(expected);
+        for (int i = 0; i < expected.length; i++) {
+            double error = Math.abs(actual[i] - expected[i]);
+            assertTrue(error <= most, c + ", element " + i + ": " + error + " > " + most);
+        }
+    }
+
     @Property(tries = 100, edgeCases = EdgeCasesMode.NONE)
     void anyChunksHaveTheBitsOfOneCall(
             @ForAll long seed, @ForAll @IntRange(min = 1, max = 40) int tokens, @ForAll boolean paged) {

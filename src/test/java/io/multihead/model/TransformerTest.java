@@ -186,6 +186,9 @@ class TransformerTest {
         model.forward(SERIAL, batch, buffers);
         batch.add(ModelCase.VOCABULARY);
         assertRefused("token 1: 61; expected 0 to 60", () -> model.forward(SERIAL, batch, buffers));
+        fill(batch, sequence, 1);
+        batch.add(3, 1);
+        assertRefused("token 1: type 1; expected 0 to 0", () -> model.forward(SERIAL, batch, buffers));
         fill(batch, sequence, 5);
         assertRefused(
                 "buffers: 4 tokens of 32 and 192 floats; expected room for 5 tokens of 32 and 192",
