@@ -12,7 +12,6 @@ import java.lang.foreign.Arena;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import org.jspecify.annotations.Nullable;
 
 /** Loads a folder of Hugging Face's: {@code config.json}, the tokenizer's files, and weights in safetensors. */
 final class FolderLoader {
@@ -35,7 +34,7 @@ final class FolderLoader {
             return built;
         });
         String name = String.valueOf(folder.toAbsolutePath().normalize().getFileName());
-        return new LoadedDecoder(name, config, model, tokenizer, weights, template(folder), arena);
+        return new LoadedDecoder(name, config, model, tokenizer, weights, templates(folder), arena);
     }
 
     private static JsonObject object(Path folder, String name) throws IOException {
@@ -43,16 +42,16 @@ final class FolderLoader {
         return Checks.in(folder, () -> new JsonObject(name, Json.object(name, utf8)));
     }
 
-    /** Returns the template of {@code chat_template.jinja} or {@code tokenizer_config.json}, or null. */
-    private static @Nullable String template(Path folder) throws IOException {
+    /** Returns the templates of {@code chat_template.jinja} or {@code tokenizer_config.json}. */
+    private static FileTemplates templates(Path folder) throws IOException {
         Path jinja = folder.resolve(TEMPLATE + ".jinja");
         if (Files.exists(jinja)) {
-            return Files.readString(jinja, StandardCharsets.UTF_8);
+            return FileTemplates.of(Files.readString(jinja, StandardCharsets.UTF_8));
         }
         if (!Files.exists(folder.resolve(TOKENIZER_CONFIG))) {
-            return null;
+            return FileTemplates.NONE;
         }
         JsonObject config = object(folder, TOKENIZER_CONFIG);
-        return config.get(TEMPLATE) instanceof String text ? text : null;
+        return Checks.in(folder, () -> FileTemplates.of(config));
     }
 }

@@ -43,7 +43,7 @@ final class GgufLoader {
                 model,
                 tokenizer,
                 weights,
-                file.findString("tokenizer.chat_template").orElse(null),
+                FileTemplates.of(file),
                 arena);
     }
 

@@ -129,11 +129,13 @@ final class GgufSettings implements Settings {
         requireKnownRope();
         double older = file.findReal(family + ".rope.scale_linear").orElse(1);
         double factor = file.findReal(family + SCALING + "factor").orElse(older);
-        if (file.contains(ROPE_FACTORS)) {
-            return divided(theta, rotaryDims);
+        boolean unscaled = type.equals("none") || factor == 1 && type.equals("linear");
+        if (unscaled) {
+            return file.contains(ROPE_FACTORS) ? divided(theta, rotaryDims) : RopeScaling.NONE;
         }
-        if (type.equals("none") || factor == 1 && type.equals("linear")) {
-            return RopeScaling.NONE;
+        if (file.contains(ROPE_FACTORS)) {
+            throw Checks.fail(
+                    family + SCALING + "type", type, "expected none beside " + ROPE_FACTORS + ", as both scale positions");
         }
         return switch (type) {
             case "linear" -> new RopeScaling.Linear(factor);

@@ -139,19 +139,14 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
-     * Returns the template of chats: the one that was chosen, or else that of the file.
+     * Returns the template of chats: the one that was chosen, or else that of the file, of several by name the one named {@code default}.
      *
      * @return the template
-     * @throws IllegalArgumentException if the file has none, or one that is not offered; such a model takes prompts that are written out
+     * @throws IllegalArgumentException if the file has none, none that is the default, or one that is not offered; such a model takes
+     *     prompts that are written out
      */
     public ChatTemplate chatTemplate() {
-        return template.orElseGet(() -> {
-            String jinja = loaded.template();
-            if (jinja == null) {
-                throw Checks.fail("chat_template", "absent", "expected one in the file, or withChatTemplate");
-            }
-            return ChatTemplate.of(jinja);
-        });
+        return template.orElseGet(loaded.templates()::template);
     }
 
     /**

@@ -3,14 +3,13 @@ package io.multihead.decoder;
 import io.multihead.model.Transformer;
 import io.multihead.text.Tokenizer;
 import java.lang.foreign.Arena;
-import org.jspecify.annotations.Nullable;
 
 /**
  * What a file or folder holds.
  *
  * @param name of the model, or of its family where the file does not say
  * @param weights what was taken, whose bytes are counted
- * @param template the chat template as the file has it, or null
+ * @param templates of chats, as the file has them
  * @param arena owns mapped and packed weights
  */
 record LoadedDecoder(
@@ -19,5 +18,5 @@ record LoadedDecoder(
         Transformer model,
         Tokenizer tokenizer,
         DecoderWeights weights,
-        @Nullable String template,
+        FileTemplates templates,
         Arena arena) {}

@@ -54,7 +54,7 @@ public final class MultiheadStreamingChatModel implements StreamingChatModel {
         ChatResponse response;
         try {
             response = model.answer(request, token -> {
-                if (!token.text().isEmpty()) {
+                if (!token.text().isEmpty() && !handle.isCancelled()) {
                     handler.onPartialResponse(new PartialResponse(token.text()), context);
                 }
                 return !handle.isCancelled();

@@ -114,7 +114,7 @@ public record SpecialIds(int begin, int end, int unknown, int padding, Set<Integ
         require(end, vocabularySize, "end");
         require(unknown, vocabularySize, "unknown");
         require(padding, vocabularySize, "padding");
-        stops.forEach(stop -> require(stop, vocabularySize, "stops"));
+        stops.forEach(stop -> require(stop, vocabularySize, "stops (eos_token_id)"));
     }
 
     private static void require(int id, int vocabularySize, String name) {

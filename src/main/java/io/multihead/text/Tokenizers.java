@@ -14,6 +14,8 @@ import org.jspecify.annotations.Nullable;
 
 /** Makes the tokenizer that a model's file describes. */
 public final class Tokenizers {
+    private static final String ENDS = "eos_token_id";
+
     private Tokenizers() {}
 
     /**
@@ -38,8 +40,8 @@ public final class Tokenizers {
 
     /**
      * Reads the tokenizer of a model's folder: {@code tokenizer.json}, with the tokens that {@code tokenizer_config.json} names and the
-     * ends that {@code generation_config.json} has, where these exist. Where there is no {@code tokenizer.json},
-     * {@code tokenizer.model}, with the first token before every text unless {@code add_bos_token} is false.
+     * ends that {@code generation_config.json} has, or else {@code config.json}, where these exist. Where there is no
+     * {@code tokenizer.json}, {@code tokenizer.model}, with the first token before every text unless {@code add_bos_token} is false.
      *
      * @param folder the folder
      * @return the tokenizer
@@ -49,21 +51,34 @@ public final class Tokenizers {
     public static Tokenizer load(Path folder) throws IOException {
         Path json = Checks.notNull(folder, "folder").resolve("tokenizer.json");
         JsonObject config = object(folder, "tokenizer_config.json");
-        JsonObject generation = object(folder, "generation_config.json");
-        Set<Integer> stops = new LinkedHashSet<>();
-        if (generation != null && generation.has("eos_token_id")) {
-            boolean several = generation.get("eos_token_id") instanceof List<?>;
-            for (Object id : several ? generation.array("eos_token_id") : List.of(generation.get("eos_token_id"))) {
-                if (!(id instanceof Long number) || number < 0 || number > Integer.MAX_VALUE) {
-                    throw generation.fail("eos_token_id", "ids");
-                }
-                stops.add(number.intValue());
-            }
-        }
+        Set<Integer> stops = stops(folder);
         if (!Files.exists(json) && Files.exists(folder.resolve("tokenizer.model"))) {
             return sentencePiece(folder.resolve("tokenizer.model"), config, stops);
         }
         return Checks.in(json, () -> MergesJson.parse(Files.readAllBytes(json), config, stops));
+    }
+
+    /** Returns the ends of {@code generation_config.json}, or where it has none, those of {@code config.json}, as transformers does. */
+    private static Set<Integer> stops(Path folder) throws IOException {
+        for (String name : List.of("generation_config.json", "config.json")) {
+            JsonObject file = object(folder, name);
+            if (file != null && file.has(ENDS)) {
+                return Checks.in(folder, () -> stops(file));
+            }
+        }
+        return Set.of();
+    }
+
+    private static Set<Integer> stops(JsonObject file) {
+        Set<Integer> stops = new LinkedHashSet<>();
+        boolean several = file.get(ENDS) instanceof List<?>;
+        for (Object id : several ? file.array(ENDS) : List.of(file.get(ENDS))) {
+            if (!(id instanceof Long number) || number < 0 || number > Integer.MAX_VALUE) {
+                throw file.fail(ENDS, "ids");
+            }
+            stops.add(number.intValue());
+        }
+        return stops;
     }
 
     private static Tokenizer sentencePiece(Path file, @Nullable JsonObject config, Set<Integer> stops)

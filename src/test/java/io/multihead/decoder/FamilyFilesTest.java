@@ -1,6 +1,7 @@
 package io.multihead.decoder;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
@@ -14,6 +15,7 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
@@ -78,6 +80,47 @@ class FamilyFilesTest {
         FamilyFile file = new FamilyFile(kind, 8).withHalves();
         file.writeFolder(folder, tokenizerJson());
         assertClose(file, folder);
+    }
+
+    @Test
+    void aHeadThatIsNeitherThereNorTiedIsNamed() throws IOException {
+        FamilyFile file = new FamilyFile(Kind.QWEN_3, 8);
+        file.writeFolder(folder, tokenizerJson());
+        Path config = folder.resolve("config.json");
+        String tied = Files.readString(config);
+        Files.writeString(
+                config, tied.replace("\"tie_word_embeddings\": true", "\"tie_word_embeddings\": false"));
+        try (Compute cpu = Compute.serial()) {
+            String message = assertThrows(IllegalArgumentException.class, () -> LanguageModel.load(cpu, folder))
+                    .getMessage();
+            assertTrue(message.endsWith("lm_head.weight: missing; expected among the 35 tensors"), message);
+            Files.writeString(config, tied.replace("\"tie_word_embeddings\": true, ", ""));
+            LanguageModel.load(cpu, folder).close();
+        }
+    }
+
+    @Test
+    void ofSeveralChatTemplatesOfAFolderTheDefaultCounts() throws IOException {
+        new FamilyFile(Kind.QWEN_2, 8).writeFolder(folder, tokenizerJson());
+        Path config = folder.resolve("tokenizer_config.json");
+        String list = "{\"chat_template\": [{\"name\": \"tool_use\", \"template\": \"tools\"}, "
+                + "{\"name\": \"default\", \"template\": \"<start_of_turn>\"}]}";
+        Files.writeString(config, list);
+        try (Compute cpu = Compute.serial()) {
+            try (LanguageModel model = LanguageModel.load(cpu, folder)) {
+                assertEquals(ChatTemplate.GEMMA, model.chatTemplate());
+            }
+            Files.writeString(config, list.replace("default", "rag"));
+            try (LanguageModel model = LanguageModel.load(cpu, folder)) {
+                String message = assertThrows(IllegalArgumentException.class, model::chatTemplate)
+                        .getMessage();
+                assertTrue(message.contains("none but those named tool_use, rag"), message);
+            }
+            Files.writeString(config, list.replace("\"name\": \"default\", ", ""));
+            String message = assertThrows(IllegalArgumentException.class, () -> LanguageModel.load(cpu, folder))
+                    .getMessage();
+            assertTrue(message.endsWith("tokenizer_config.json.chat_template[1].name: null; expected a string"), message);
+        }
     }
 
     @ParameterizedTest

@@ -115,6 +115,69 @@ class GgufLoaderTest {
     }
 
     @Test
+    void positionsThatAreNotKnownAreNamed() throws IOException {
+        String type = "qwen2.rope.scaling.type";
+        assertFails(
+                "qwen2.rope.scaling.attn_factor: F32",
+                name -> true,
+                writer -> writer.put("qwen2.rope.scaling.attn_factor", GgufValue.ofF32(1.2F)));
+        assertFails(
+                "qwen2.rope.dimension_sections: ",
+                name -> true,
+                writer -> writer.put(
+                        "qwen2.rope.dimension_sections", GgufValue.ofIntegers(GgufType.I32, 4, 4, 4, 4)));
+        assertFails(
+                type + ": linear; expected none beside rope_freqs.weight",
+                name -> true,
+                writer -> writer.tensor("rope_freqs.weight", Tensor.of(new float[8]))
+                        .put(type, GgufValue.ofString("linear"))
+                        .put("qwen2.rope.scaling.factor", GgufValue.ofF32(2)));
+        assertFails(
+                "rope_freqs.weight: shape [5]; expected [8]",
+                name -> true,
+                writer -> writer.tensor("rope_freqs.weight", Tensor.of(new float[5])));
+        assertFails(
+                "metadata \"" + type + "\": F32; expected a string",
+                name -> true,
+                writer -> writer.put(type, GgufValue.ofF32(2)));
+    }
+
+    @Test
+    void ofSeveralChatTemplatesTheDefaultCounts() throws IOException {
+        String chatml = "{%- if enable_thinking %}<|im_start|></think>{%- endif %}";
+        GgufValue names = GgufValue.ofStrings(List.of("tool_use", "rag"));
+        Path several = write(name -> true, writer -> writer.put("tokenizer.chat_templates", names)
+                .put("tokenizer.chat_template.tool_use", GgufValue.ofString("tools"))
+                .put("tokenizer.chat_template.rag", GgufValue.ofString("documents"))
+                .put("tokenizer.chat_template", GgufValue.ofString(chatml)));
+        try (Compute cpu = Compute.serial();
+                LanguageModel model = LanguageModel.load(cpu, several)) {
+            assertEquals(ChatTemplate.QWEN_3, model.chatTemplate());
+        }
+        Path byName = write(
+                name -> true,
+                writer -> writer.put("tokenizer.chat_templates", GgufValue.ofStrings(List.of("tool_use", "default")))
+                        .put("tokenizer.chat_template.default", GgufValue.ofString(chatml)));
+        try (Compute cpu = Compute.serial();
+                LanguageModel model = LanguageModel.load(cpu, byName)) {
+            assertEquals(ChatTemplate.QWEN_3, model.chatTemplate());
+        }
+        Path without = write(name -> true, writer -> writer.put("tokenizer.chat_templates", names)
+                .put("tokenizer.chat_template.tool_use", GgufValue.ofString("tools")));
+        try (Compute cpu = Compute.serial();
+                LanguageModel model = LanguageModel.load(cpu, without)) {
+            String message = assertThrows(IllegalArgumentException.class, model::chatTemplate)
+                    .getMessage();
+            assertEquals(
+                    "chat_template: none but those named tool_use, rag; expected one named default, or withChatTemplate",
+                    message);
+            assertEquals(
+                    ChatTemplate.CHATML,
+                    model.withChatTemplate(ChatTemplate.CHATML).chatTemplate());
+        }
+    }
+
+    @Test
     void aTokenizerOfMoreTokensThanEmbeddingsIsNamed() throws IOException {
         assertFails(
                 "tokenizer: 261 tokens; expected at most the 100",

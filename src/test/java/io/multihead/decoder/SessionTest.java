@@ -131,6 +131,29 @@ class SessionTest {
     }
 
     @Test
+    void aCancelledTextTellsNothingMoreAndGoesOnWhereItEnded() {
+        GenerationOptions greedy = GenerationOptions.DEFAULT.withMaxTokens(30);
+        for (GenerationOptions options : List.of(DRAWN, DRAWN.withDraftTokens(4), greedy.withDraftTokens(4))) {
+            int[] whole = ids(sessions.open().append("abcdabcdabc").generate(options));
+            for (int most = 1; most < 12; most++) {
+                int last = most;
+                List<Integer> heard = new ArrayList<>();
+                Session session = sessions.open().append("abcdabcdabc");
+                GeneratedText cut = session.generate(options, token -> heard.add(token.id()) && heard.size() < last);
+                assertEquals(FinishReason.CANCELLED, cut.finish());
+                assertArrayEquals(
+                        Arrays.copyOf(whole, most),
+                        heard.stream().mapToInt(id -> id).toArray());
+                assertEquals(12 + most, session.length());
+                int[] rest = ids(session.generate(options.withMaxTokens(whole.length - most)));
+                assertArrayEquals(Arrays.copyOfRange(whole, most, whole.length), rest);
+                assertEquals(most, heard.size());
+                session.close();
+            }
+        }
+    }
+
+    @Test
     void aListenerThatThrowsLeavesTheSessionWhole() {
         Session session = sessions.open().append("abc");
         int[] whole = ids(sessions.open().append("abc").generate(DRAWN));

@@ -148,7 +148,7 @@ final class TinyDecoder {
         Transformer model = DecoderBuilder.build(config(), weights, LoadListener.NONE);
         return new LanguageModel(
                 cpu,
-                new LoadedDecoder("tiny", config(), model, tokenizer(stops), weights, null, arena),
+                new LoadedDecoder("tiny", config(), model, tokenizer(stops), weights, FileTemplates.NONE, arena),
                 Optional.empty());
     }
 }

@@ -14,8 +14,12 @@ import dev.langchain4j.exception.UnsupportedFeatureException;
 import dev.langchain4j.model.chat.request.ChatRequest;
 import dev.langchain4j.model.chat.request.ResponseFormat;
 import dev.langchain4j.model.chat.response.ChatResponse;
+import dev.langchain4j.model.chat.response.PartialResponse;
+import dev.langchain4j.model.chat.response.PartialResponseContext;
 import dev.langchain4j.model.chat.response.StreamingChatResponseHandler;
+import dev.langchain4j.model.chat.response.StreamingHandle;
 import dev.langchain4j.model.output.FinishReason;
+import io.multihead.compute.Compute;
 import io.multihead.decoder.FamilyModel;
 import io.multihead.decoder.GenerationOptions;
 import io.multihead.decoder.Sampling;
@@ -24,7 +28,10 @@ import io.multihead.tensor.DType;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -136,6 +143,63 @@ class MultiheadChatModelTest {
                 chat(request -> request).aiMessage().text(),
                 complete[0].aiMessage().text());
         assertEquals(complete[0].aiMessage().text(), streamed.toString());
+    }
+
+    @Test
+    void aCancelledStreamDeliversNothingMore() {
+        List<String> heard = new ArrayList<>();
+        MultiheadStreamingChatModel streaming = MultiheadStreamingChatModel.of(model);
+        streaming.chat(ChatRequest.builder().messages(CHAT).build(), cancelling(heard, StreamingHandle::cancel));
+        assertEquals(1, heard.size());
+        // the model answers as before
+        StringBuilder streamed = new StringBuilder();
+        ChatResponse[] complete = new ChatResponse[1];
+        streaming.chat(ChatRequest.builder().messages(CHAT).build(), handler(streamed, complete));
+        assertTrue(streamed.toString().startsWith(heard.get(0)), streamed.toString());
+        assertEquals(complete[0].aiMessage().text(), streamed.toString());
+    }
+
+    /** The executor cancels while the next token is computed, as another thread may. */
+    @Test
+    void aStreamThatIsCancelledWhileATokenIsComputedDeliversNothingMore() {
+        List<String> heard = new ArrayList<>();
+        AtomicReference<StreamingHandle> handle = new AtomicReference<>();
+        try (Compute cpu = Compute.on(
+                        helper -> {
+                            if (handle.get() != null) {
+                                handle.get().cancel();
+                            }
+                        },
+                        2);
+                MultiheadChatModel onExecutor = MultiheadChatModel.builder()
+                        .path(folder.resolve("tiny.gguf"))
+                        .compute(cpu)
+                        .build()) {
+            MultiheadStreamingChatModel.of(onExecutor)
+                    .chat(ChatRequest.builder().messages(CHAT).build(), cancelling(heard, handle::set));
+        }
+        assertTrue(handle.get().isCancelled());
+        assertEquals(1, heard.size());
+    }
+
+    private static StreamingChatResponseHandler cancelling(List<String> heard, Consumer<StreamingHandle> first) {
+        return new StreamingChatResponseHandler() {
+            @Override
+            public void onPartialResponse(PartialResponse part, PartialResponseContext context) {
+                heard.add(part.text());
+                first.accept(context.streamingHandle());
+            }
+
+            @Override
+            public void onCompleteResponse(ChatResponse response) {
+                throw new AssertionError("a response");
+            }
+
+            @Override
+            public void onError(Throwable error) {
+                throw new AssertionError(error);
+            }
+        };
     }
 
     @Test

@@ -13,6 +13,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.HashSet;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -52,6 +53,35 @@ class SentencePieceModelTest {
         assertArrayEquals(new int[] {2, 5}, Tokenizers.load(folder).withEnds(5));
         Files.writeString(folder.resolve("tokenizer_config.json"), "{\"add_bos_token\": false}");
         assertArrayEquals(new int[] {5}, Tokenizers.load(folder).withEnds(5));
+    }
+
+    @Test
+    void endsOfAFolderStandBesideThoseOfTheModel() throws IOException {
+        Files.write(folder.resolve("tokenizer.model"), join(pieces(), BPE, PLAIN));
+        Set<Integer> own = Tokenizers.load(folder).specialIds().stops();
+        assertTrue(!own.contains(4) && !own.contains(5), own + " end texts");
+        Files.writeString(folder.resolve("config.json"), "{\"eos_token_id\": 5}");
+        assertStops(own, 5);
+        Files.writeString(folder.resolve("generation_config.json"), "{\"eos_token_id\": null}");
+        assertStops(own, 5);
+        Files.writeString(folder.resolve("generation_config.json"), "{\"eos_token_id\": [4]}");
+        assertStops(own, 4);
+        Files.writeString(folder.resolve("generation_config.json"), "{\"eos_token_id\": [4, \"5\"]}");
+        assertLoadFails("generation_config.json.eos_token_id: [4, 5]; expected ids");
+        Files.writeString(folder.resolve("generation_config.json"), "{\"eos_token_id\": 90}");
+        assertLoadFails("stops (eos_token_id): 90; expected 0 to 5");
+    }
+
+    private void assertStops(Set<Integer> own, int more) throws IOException {
+        Set<Integer> expected = new HashSet<>(own);
+        expected.add(more);
+        assertEquals(expected, Tokenizers.load(folder).specialIds().stops());
+    }
+
+    private void assertLoadFails(String end) {
+        String message = assertThrows(IllegalArgumentException.class, () -> Tokenizers.load(folder))
+                .getMessage();
+        assertTrue(message.startsWith(folder.toString()) && message.endsWith(end), message);
     }
 
     private static Tokenizer without(byte[] normalizer) {

@@ -1,0 +1,71 @@
+package io.multihead.decoder;
+
+import io.multihead.format.Gguf;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.JsonObject;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The chat templates of a file. Some have several by name, such as one for tools; the one for plain chats is the default.
+ *
+ * @param standard the one without a name, or the one named {@code default}; null for none
+ * @param others names of further ones
+ */
+record FileTemplates(@Nullable String standard, List<String> others) {
+    static final FileTemplates NONE = new FileTemplates(null, List.of());
+
+    private static final String KEY = "tokenizer.chat_template";
+    private static final String NAMES = "tokenizer.chat_templates";
+    private static final String MEMBER = "chat_template";
+    private static final String DEFAULT = "default";
+
+    FileTemplates {
+        others = List.copyOf(others);
+    }
+
+    static FileTemplates of(String jinja) {
+        return new FileTemplates(jinja, List.of());
+    }
+
+    /** Reads those of a GGUF file, whose converter writes the default without its name. */
+    static FileTemplates of(Gguf file) {
+        List<String> names = file.find(NAMES).isEmpty() ? List.of() : file.strings(NAMES);
+        String standard = file.findString(KEY).orElse(null);
+        if (standard == null && names.contains(DEFAULT)) {
+            standard = file.string(KEY + "." + DEFAULT);
+        }
+        return new FileTemplates(standard, names);
+    }
+
+    /** Reads those of a {@code tokenizer_config.json}: a text, or a list of objects with a name each. */
+    static FileTemplates of(JsonObject config) {
+        if (!(config.get(MEMBER) instanceof List<?> list)) {
+            return new FileTemplates(config.find(MEMBER), List.of());
+        }
+        String standard = null;
+        List<String> others = new ArrayList<>();
+        for (int i = 0; i < list.size(); i++) {
+            JsonObject named = JsonObject.of(config.name() + "." + MEMBER + "[" + i + "]", list.get(i));
+            String name = named.text("name");
+            String jinja = named.text("template");
+            if (name.equals(DEFAULT)) {
+                standard = jinja;
+            } else {
+                others.add(name);
+            }
+        }
+        return new FileTemplates(standard, others);
+    }
+
+    /** Returns the template of plain chats, or fails saying what there is instead. */
+    ChatTemplate template() {
+        if (standard != null) {
+            return ChatTemplate.of(standard);
+        }
+        String actual = others.isEmpty() ? "absent" : "none but those named " + String.join(", ", others);
+        String expected = others.isEmpty() ? "one in the file" : "one named default";
+        throw Checks.fail(MEMBER, actual, "expected " + expected + ", or withChatTemplate");
+    }
+}
