@@ -135,7 +135,9 @@ final class GgufSettings implements Settings {
         }
         if (file.contains(ROPE_FACTORS)) {
             throw Checks.fail(
-                    family + SCALING + "type", type, "expected none beside " + ROPE_FACTORS + ", as both scale positions");
+                    family + SCALING + "type",
+                    type,
+                    "expected none beside " + ROPE_FACTORS + ", as both scale positions");
         }
         return switch (type) {
             case "linear" -> new RopeScaling.Linear(factor);

@@ -146,10 +146,13 @@ class FamiliesTest {
         assertFails("config.json.hidden_act: relu2", LLAMA_3_2_1B.replace("\"silu\"", "\"relu2\""));
         assertFails("config.json.rope_scaling.rope_type", LLAMA_3_2_1B.replace("\"llama3\"", "\"spiral\""));
         assertFails("config.json.rope_scaling.", LLAMA_3_2_1B.replace("\"high_freq_factor\"", "\"higher\""));
-        assertFails("config.json.rope_scaling.attn_scale", LLAMA_3_2_1B.replace("\"factor\"", "\"attn_scale\": 2, \"factor\""));
+        assertFails(
+                "config.json.rope_scaling.attn_scale",
+                LLAMA_3_2_1B.replace("\"factor\"", "\"attn_scale\": 2, \"factor\""));
         assertFails(
                 "config.json.rope_scaling.rope_type: dynamic",
-                QWEN_3_0_6B.replace("\"rope_scaling\": null", "\"rope_scaling\": {\"type\": \"dynamic\", \"factor\": 2}"));
+                QWEN_3_0_6B.replace(
+                        "\"rope_scaling\": null", "\"rope_scaling\": {\"type\": \"dynamic\", \"factor\": 2}"));
         assertFails(
                 "config.json.rope_parameters.rope_type: 7",
                 QWEN_3_0_6B.replace("\"rope_scaling\": null", "\"rope_parameters\": {\"rope_type\": 7}"));

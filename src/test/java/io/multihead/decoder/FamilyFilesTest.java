@@ -88,8 +88,7 @@ class FamilyFilesTest {
         file.writeFolder(folder, tokenizerJson());
         Path config = folder.resolve("config.json");
         String tied = Files.readString(config);
-        Files.writeString(
-                config, tied.replace("\"tie_word_embeddings\": true", "\"tie_word_embeddings\": false"));
+        Files.writeString(config, tied.replace("\"tie_word_embeddings\": true", "\"tie_word_embeddings\": false"));
         try (Compute cpu = Compute.serial()) {
             String message = assertThrows(IllegalArgumentException.class, () -> LanguageModel.load(cpu, folder))
                     .getMessage();
@@ -119,7 +118,8 @@ class FamilyFilesTest {
             Files.writeString(config, list.replace("\"name\": \"default\", ", ""));
             String message = assertThrows(IllegalArgumentException.class, () -> LanguageModel.load(cpu, folder))
                     .getMessage();
-            assertTrue(message.endsWith("tokenizer_config.json.chat_template[1].name: null; expected a string"), message);
+            assertTrue(
+                    message.endsWith("tokenizer_config.json.chat_template[1].name: null; expected a string"), message);
         }
     }
 

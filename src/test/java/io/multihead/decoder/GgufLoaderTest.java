@@ -124,14 +124,11 @@ class GgufLoaderTest {
         assertFails(
                 "qwen2.rope.dimension_sections: ",
                 name -> true,
-                writer -> writer.put(
-                        "qwen2.rope.dimension_sections", GgufValue.ofIntegers(GgufType.I32, 4, 4, 4, 4)));
-        assertFails(
-                type + ": linear; expected none beside rope_freqs.weight",
-                name -> true,
-                writer -> writer.tensor("rope_freqs.weight", Tensor.of(new float[8]))
-                        .put(type, GgufValue.ofString("linear"))
-                        .put("qwen2.rope.scaling.factor", GgufValue.ofF32(2)));
+                writer -> writer.put("qwen2.rope.dimension_sections", GgufValue.ofIntegers(GgufType.I32, 4, 4, 4, 4)));
+        assertFails(type + ": linear; expected none beside rope_freqs.weight", name -> true, writer -> writer.tensor(
+                        "rope_freqs.weight", Tensor.of(new float[8]))
+                .put(type, GgufValue.ofString("linear"))
+                .put("qwen2.rope.scaling.factor", GgufValue.ofF32(2)));
         assertFails(
                 "rope_freqs.weight: shape [5]; expected [8]",
                 name -> true,
@@ -154,10 +151,9 @@ class GgufLoaderTest {
                 LanguageModel model = LanguageModel.load(cpu, several)) {
             assertEquals(ChatTemplate.QWEN_3, model.chatTemplate());
         }
-        Path byName = write(
-                name -> true,
-                writer -> writer.put("tokenizer.chat_templates", GgufValue.ofStrings(List.of("tool_use", "default")))
-                        .put("tokenizer.chat_template.default", GgufValue.ofString(chatml)));
+        Path byName = write(name -> true, writer -> writer.put(
+                        "tokenizer.chat_templates", GgufValue.ofStrings(List.of("tool_use", "default")))
+                .put("tokenizer.chat_template.default", GgufValue.ofString(chatml)));
         try (Compute cpu = Compute.serial();
                 LanguageModel model = LanguageModel.load(cpu, byName)) {
             assertEquals(ChatTemplate.QWEN_3, model.chatTemplate());
