@@ -10,7 +10,7 @@ import io.multihead.nn.attention.TransformerBlock;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import io.multihead.text.WordPiece;
+import io.multihead.text.EncoderTokenizer;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -95,7 +95,7 @@ final class BlockEncoder {
     }
 
     /** Tokenizes texts and adds up their embeddings, as many texts to a batch as fit. */
-    List<Batch> batches(WordPiece tokenizer, List<String> texts) {
+    List<Batch> batches(EncoderTokenizer tokenizer, List<String> texts) {
         List<Batch> batches = new ArrayList<>();
         List<int[]> open = new ArrayList<>();
         int tokens = 0;

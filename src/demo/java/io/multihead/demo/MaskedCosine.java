@@ -3,7 +3,7 @@ package io.multihead.demo;
 import io.multihead.demo.BlockEncoder.Batch;
 import io.multihead.encoder.Neighbour;
 import io.multihead.tensor.Tensor;
-import io.multihead.text.WordPiece;
+import io.multihead.text.EncoderTokenizer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -30,7 +30,7 @@ final class MaskedCosine {
      * @param model computes on the calling thread alone
      * @param parallel threads for the batches
      */
-    MaskedCosine(BlockEncoder model, WordPiece tokenizer, List<String> texts, Parallel parallel) {
+    MaskedCosine(BlockEncoder model, EncoderTokenizer tokenizer, List<String> texts, Parallel parallel) {
         this.model = model;
         batches = model.batches(tokenizer, texts);
         base = all();

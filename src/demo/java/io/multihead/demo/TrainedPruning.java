@@ -2,7 +2,7 @@ package io.multihead.demo;
 
 import io.multihead.analysis.HeadPruning;
 import io.multihead.demo.BlockEncoder.Batch;
-import io.multihead.text.WordPiece;
+import io.multihead.text.EncoderTokenizer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -37,7 +37,11 @@ final class TrainedPruning {
     private final Consumer<String> step;
 
     TrainedPruning(
-            BlockEncoder model, WordPiece tokenizer, List<String> texts, Parallel parallel, Consumer<String> step) {
+            BlockEncoder model,
+            EncoderTokenizer tokenizer,
+            List<String> texts,
+            Parallel parallel,
+            Consumer<String> step) {
         this.model = model;
         this.parallel = parallel;
         this.step = step;

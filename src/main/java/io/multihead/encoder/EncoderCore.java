@@ -3,7 +3,7 @@ package io.multihead.encoder;
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.model.Buffers;
-import io.multihead.text.WordPiece;
+import io.multihead.text.EncoderTokenizer;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.Semaphore;
@@ -16,13 +16,13 @@ import java.util.concurrent.Semaphore;
 final class EncoderCore {
     final Compute cpu;
     final BertModel model;
-    final WordPiece tokenizer;
+    final EncoderTokenizer tokenizer;
     private final Semaphore turns;
     private final Deque<Buffers> idle = new ArrayDeque<>();
     private volatile boolean closed;
 
     /** Fails if the tokenizer has tokens that the model has no row for. */
-    EncoderCore(Compute cpu, BertModel model, WordPiece tokenizer) {
+    EncoderCore(Compute cpu, BertModel model, EncoderTokenizer tokenizer) {
         this.cpu = cpu;
         this.model = model;
         this.tokenizer = requireRows(tokenizer, model.config);
@@ -34,7 +34,7 @@ final class EncoderCore {
      * Returns a tokenizer, or fails if a model has no row for a token of its vocabulary. For tokens that were added beside it there need
      * not be one; the model fails where a text has such a token, as in transformers.
      */
-    static WordPiece requireRows(WordPiece tokenizer, BertConfig config) {
+    static EncoderTokenizer requireRows(EncoderTokenizer tokenizer, BertConfig config) {
         if (tokenizer.ownVocabularySize() > config.vocabulary()) {
             throw Checks.fail(
                     "tokenizer",

@@ -10,6 +10,7 @@ import io.multihead.internal.base.JsonWriter;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
+import io.multihead.text.EncoderTokenizer;
 import io.multihead.text.WordPiece;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -38,7 +39,7 @@ final class EncoderFile {
     static void write(
             Path file, EncoderCore core, EncoderOptions options, Map<String, String> prompts, String defaultPrompt)
             throws IOException {
-        byte[] tokenizer = core.tokenizer.toTokenizerJson();
+        byte[] tokenizer = json(core.tokenizer);
         Map<String, Tensor> tensors = core.model.packed();
         tensors.put(TOKENIZER, Tensor.view(MemorySegment.ofArray(tokenizer), DType.I8, Shape.of(tokenizer.length)));
         Map<String, String> metadata = new LinkedHashMap<>();
@@ -47,6 +48,13 @@ final class EncoderFile {
         metadata.put("config", JsonWriter.write("config", core.model.config.toJson()));
         metadata.put("options", JsonWriter.write("options", toJson(options, prompts, defaultPrompt)));
         Safetensors.write(file, tensors, metadata);
+    }
+
+    private static byte[] json(EncoderTokenizer tokenizer) {
+        if (tokenizer instanceof WordPiece wordPiece) {
+            return wordPiece.toTokenizerJson();
+        }
+        throw Checks.fail("tokenizer", tokenizer.toString(), "expected WordPiece, which alone is written");
     }
 
     /** Maps a file that {@link #write} wrote. */

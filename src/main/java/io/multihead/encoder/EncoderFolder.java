@@ -4,6 +4,7 @@ import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.text.EncoderTokenizer;
 import io.multihead.text.WordPiece;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -71,8 +72,8 @@ final class EncoderFolder {
         }
     }
 
-    private static WordPiece tokenizer(Path folder, BertConfig config) throws IOException {
-        WordPiece tokenizer = WordPiece.load(folder);
+    private static EncoderTokenizer tokenizer(Path folder, BertConfig config) throws IOException {
+        EncoderTokenizer tokenizer = WordPiece.load(folder);
         return Checks.in(folder, () -> EncoderCore.requireRows(tokenizer, config));
     }
 

@@ -4,7 +4,7 @@ import io.multihead.compute.Compute;
 import io.multihead.internal.call.SingleCall;
 import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.Workspace;
-import io.multihead.text.WordPiece;
+import io.multihead.text.EncoderTokenizer;
 import java.io.IOException;
 import java.util.concurrent.Callable;
 import java.util.concurrent.Future;
@@ -18,11 +18,11 @@ import java.util.concurrent.FutureTask;
 final class ModelLoader implements LoopBody {
     private final Thread caller = Thread.currentThread();
     private final FutureTask<BertModel> model;
-    private final FutureTask<WordPiece> tokenizer;
+    private final FutureTask<EncoderTokenizer> tokenizer;
 
-    private ModelLoader(Callable<BertModel> model, Callable<WordPiece> tokenizer) {
+    private ModelLoader(Callable<BertModel> model, Callable<? extends EncoderTokenizer> tokenizer) {
         this.model = new FutureTask<>(model);
-        this.tokenizer = new FutureTask<>(tokenizer);
+        this.tokenizer = new FutureTask<>(tokenizer::call);
     }
 
     /**
@@ -31,14 +31,15 @@ final class ModelLoader implements LoopBody {
      * @param model read by the calling thread
      * @param tokenizer read by any thread of {@code cpu}
      */
-    static EncoderCore load(Compute cpu, Callable<BertModel> model, Callable<WordPiece> tokenizer) throws IOException {
+    static EncoderCore load(Compute cpu, Callable<BertModel> model, Callable<? extends EncoderTokenizer> tokenizer)
+            throws IOException {
         ModelLoader loader = new ModelLoader(model, tokenizer);
         SingleCall.run(cpu, loader, 2);
         loader.model.run(); // does nothing, unless another thread ran both tasks before this one came
         return new EncoderCore(
                 cpu,
                 ModelLoader.<BertModel, IOException>result(loader.model),
-                ModelLoader.<WordPiece, IOException>result(loader.tokenizer));
+                ModelLoader.<EncoderTokenizer, IOException>result(loader.tokenizer));
     }
 
     /**

@@ -2,6 +2,7 @@ package io.multihead.encoder;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
+import io.multihead.text.EncoderTokenizer;
 import io.multihead.text.WordPiece;
 import java.io.IOException;
 import java.io.InputStream;
@@ -253,7 +254,7 @@ public final class SentenceEncoder implements AutoCloseable {
      *
      * @return the tokenizer
      */
-    public WordPiece tokenizer() {
+    public EncoderTokenizer tokenizer() {
         return core.tokenizer;
     }
 
@@ -341,8 +342,8 @@ public final class SentenceEncoder implements AutoCloseable {
      * Computes the vectors of texts that were tokenized before, with the bits of {@link #embed(List)}. The prompt is not put before
      * them; sequences that are too long are treated as texts are.
      *
-     * @param ids for each text its ids as {@link WordPiece#encode(String)} returns them, {@link WordPiece#firstToken} and
-     *     {@link WordPiece#lastToken} included; read during the call only
+     * @param ids for each text its ids as {@link EncoderTokenizer#encode(String)} returns them, {@link EncoderTokenizer#firstToken} and
+     *     {@link EncoderTokenizer#lastToken} included; read during the call only
      * @return a new vector for each, in their order
      * @throws IllegalArgumentException if ids do not begin and end with these tokens or are not of the vocabulary, or there are too many
      *     and {@link LongTexts#FAIL} was chosen

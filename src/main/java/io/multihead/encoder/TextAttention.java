@@ -4,7 +4,7 @@ import io.multihead.internal.base.Checks;
 import io.multihead.model.Buffers;
 import io.multihead.model.TokenBatch;
 import io.multihead.tensor.Tensor;
-import io.multihead.text.WordPiece;
+import io.multihead.text.EncoderTokenizer;
 import java.util.Arrays;
 import java.util.List;
 
@@ -35,7 +35,7 @@ public record TextAttention(List<String> tokens, Tensor weights) {
 
     /** Runs the model on one sequence. */
     static TextAttention of(EncoderCore core, EncoderOptions options, String text) {
-        WordPiece tokenizer = core.tokenizer;
+        EncoderTokenizer tokenizer = core.tokenizer;
         int[] ids = tokenizer.encode(options.prompt() + text);
         if (ids.length > options.maxTokens()) {
             if (options.longTexts() != LongTexts.TRUNCATE) {

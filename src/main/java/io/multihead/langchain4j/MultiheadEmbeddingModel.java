@@ -183,7 +183,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
      * @return an estimator, whose counts are exact
      */
     public TokenCountEstimator tokenCountEstimator() {
-        return WordPieceTokenCountEstimator.of(encoder.tokenizer());
+        return EncoderTokenCountEstimator.of(encoder.tokenizer());
     }
 
     /**

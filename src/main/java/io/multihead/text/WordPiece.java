@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Immutable and thread-safe. {@link #append} allocates nothing once the buffer has grown and the scripts in use were seen;
  * {@link #encode(String)} allocates its result.
  */
-public final class WordPiece {
+public final class WordPiece implements EncoderTokenizer {
     private final WordPieceModel model;
     private final PieceTrie pieces;
     private final CharacterTable characters;
@@ -101,60 +101,32 @@ public final class WordPiece {
         return TokenizerJson.write(model);
     }
 
-    /**
-     * Returns this tokenizer with special tokens in texts as special tokens, which is how the reference treats them, or as plain
-     * text, for texts that must not reach the model's special tokens.
-     *
-     * @param recognised whether {@code [MASK]} in a text becomes the token of that name
-     * @return a tokenizer that shares everything with this one
-     */
+    @Override
     public WordPiece withSpecialTokensInText(boolean recognised) {
         return new WordPiece(this, recognised);
     }
 
-    /**
-     * Returns the number of tokens of the vocabulary.
-     *
-     * @return one more than the largest id
-     */
+    @Override
     public int vocabularySize() {
         return model.vocabulary().size();
     }
 
-    /**
-     * Returns the number of tokens that a model has a vector for, whatever was added after its vocabulary.
-     *
-     * @return one more than the largest id of a token of the model's own vocabulary
-     */
+    @Override
     public int ownVocabularySize() {
         return model.ownSize();
     }
 
-    /**
-     * Returns a token as the vocabulary has it.
-     *
-     * @param id from 0 to {@code vocabularySize() - 1}
-     * @return its text, with the prefix of pieces that continue a word
-     * @throws IllegalArgumentException if there is no such id
-     */
+    @Override
     public String token(int id) {
         return model.vocabulary().get((int) Checks.index(id, vocabularySize(), "id"));
     }
 
-    /**
-     * Returns the id of the token that begins every text, {@code [CLS]}.
-     *
-     * @return an id
-     */
+    @Override
     public int firstToken() {
         return model.first();
     }
 
-    /**
-     * Returns the id of the token that ends every text, {@code [SEP]}.
-     *
-     * @return an id
-     */
+    @Override
     public int lastToken() {
         return model.last();
     }
@@ -169,23 +141,17 @@ public final class WordPiece {
         return model.truncation();
     }
 
-    /**
-     * Returns a text's ids between {@link #firstToken} and {@link #lastToken}.
-     *
-     * @param text any text; empty text gives these two tokens
-     * @return a new array of at least two ids
-     */
+    @Override
+    public int separators() {
+        return 1;
+    }
+
+    @Override
     public int[] encode(String text) {
         return encode(text, Integer.MAX_VALUE);
     }
 
-    /**
-     * Returns a text's ids between {@link #firstToken} and {@link #lastToken}, the end of the text cut off where there are too many.
-     *
-     * @param text any text
-     * @param mostTokens the most ids to return, the two included; at least 2
-     * @return a new array of at least two ids
-     */
+    @Override
     public int[] encode(String text, int mostTokens) {
         Checks.atLeast(mostTokens, 2, "mostTokens");
         TokenBuffer buffer = take();
@@ -200,12 +166,7 @@ public final class WordPiece {
         return ids;
     }
 
-    /**
-     * Returns how many ids {@link #encode(String)} would return.
-     *
-     * @param text any text
-     * @return at least 2
-     */
+    @Override
     public int count(String text) {
         TokenBuffer buffer = take();
         append(text, buffer);
@@ -214,15 +175,7 @@ public final class WordPiece {
         return count;
     }
 
-    /**
-     * Appends tokens by their ids, as {@link #encode(String)} returns them, without {@link #firstToken} and {@link #lastToken}, with which
-     * they begin and end.
-     *
-     * @param ids the ids of one text
-     * @param to where the tokens go; a token's offsets are its index in {@code ids} and one past it
-     * @throws IllegalArgumentException if the ids do not begin and end with these tokens, or one is not of the vocabulary; nothing has
-     *     been appended then
-     */
+    @Override
     public void append(int[] ids, TokenBuffer to) {
         Checks.notNull(to, "to");
         int inner = Checks.notNull(ids, "ids").length - 1;
@@ -243,12 +196,7 @@ public final class WordPiece {
                 && !model.added().contains(id);
     }
 
-    /**
-     * Appends a text's tokens, without {@link #firstToken} and {@link #lastToken}.
-     *
-     * @param text any text
-     * @param to where the tokens go, with offsets into this text
-     */
+    @Override
     public void append(String text, TokenBuffer to) {
         Checks.notNull(to, "to");
         int length = Checks.notNull(text, "text").length();

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.multihead.compute.Compute;
 import io.multihead.tensor.Tensor;
-import io.multihead.text.WordPiece;
+import io.multihead.text.EncoderTokenizer;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -175,7 +175,7 @@ class SentenceEncoderProperties {
     }
 
     private static int[] around(List<Integer> part) {
-        WordPiece tokenizer = serial.tokenizer();
+        EncoderTokenizer tokenizer = serial.tokenizer();
         return IntStream.concat(
                         IntStream.concat(
                                 IntStream.of(tokenizer.firstToken()),

@@ -4,7 +4,7 @@ import ai.onnxruntime.OnnxTensor;
 import ai.onnxruntime.OrtEnvironment;
 import ai.onnxruntime.OrtException;
 import ai.onnxruntime.OrtSession;
-import io.multihead.text.WordPiece;
+import io.multihead.text.EncoderTokenizer;
 import java.nio.FloatBuffer;
 import java.nio.LongBuffer;
 import java.util.Arrays;
@@ -14,10 +14,10 @@ import java.util.Map;
 /** A BERT model as it was exported, run by ONNX Runtime; mean pooling over the tokens that are no padding, vectors of length 1. */
 public final class OnnxEncoder implements AutoCloseable {
     private final OrtEnvironment environment = OrtEnvironment.getEnvironment();
-    private final WordPiece tokenizer;
+    private final EncoderTokenizer tokenizer;
     private final OrtSession session;
 
-    public OnnxEncoder(byte[] model, WordPiece tokenizer, int threads) throws OrtException {
+    public OnnxEncoder(byte[] model, EncoderTokenizer tokenizer, int threads) throws OrtException {
         this.tokenizer = tokenizer;
         try (OrtSession.SessionOptions options = new OrtSession.SessionOptions()) {
             options.setIntraOpNumThreads(threads);

@@ -7,29 +7,29 @@ import dev.langchain4j.data.message.ToolExecutionResultMessage;
 import dev.langchain4j.data.message.UserMessage;
 import dev.langchain4j.model.TokenCountEstimator;
 import io.multihead.internal.base.Checks;
-import io.multihead.text.WordPiece;
+import io.multihead.text.EncoderTokenizer;
 
 /**
- * Counts a WordPiece tokenizer's tokens, without {@code [CLS]} and {@code [SEP]}. Counts of texts are exact; a message counts as its
+ * Counts a EncoderTokenizer tokenizer's tokens, without {@code [CLS]} and {@code [SEP]}. Counts of texts are exact; a message counts as its
  * text. Thread-safe.
  */
-public final class WordPieceTokenCountEstimator implements TokenCountEstimator {
+public final class EncoderTokenCountEstimator implements TokenCountEstimator {
     private static final int AROUND = 2;
 
-    private final WordPiece tokenizer;
+    private final EncoderTokenizer tokenizer;
 
     /**
      * Creates an estimator.
      *
      * @param tokenizer what counts
      */
-    public WordPieceTokenCountEstimator(WordPiece tokenizer) {
+    public EncoderTokenCountEstimator(EncoderTokenizer tokenizer) {
         this.tokenizer = Checks.notNull(tokenizer, "tokenizer");
     }
 
     /** Returns an estimator of the interface's type, which a caller beside an older core can name without loading it. */
-    static TokenCountEstimator of(WordPiece tokenizer) {
-        return new WordPieceTokenCountEstimator(tokenizer);
+    static TokenCountEstimator of(EncoderTokenizer tokenizer) {
+        return new EncoderTokenCountEstimator(tokenizer);
     }
 
     @Override

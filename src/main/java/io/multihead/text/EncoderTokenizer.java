@@ -1,0 +1,108 @@
+package io.multihead.text;
+
+/**
+ * Text as the token ids of an encoder such as BERT: each text between a first and a last token, with where in the text each token comes
+ * from.
+ *
+ * <p>Implementations are immutable and thread-safe. {@link #append(String, TokenBuffer)} allocates nothing once the buffer has grown and
+ * the scripts in use were seen; {@link #encode(String)} allocates its result.
+ */
+public interface EncoderTokenizer {
+    /**
+     * Returns this tokenizer with special tokens in texts as special tokens, which is how the reference treats them, or as plain
+     * text, for texts that must not reach the model's special tokens.
+     *
+     * @param recognised whether the name of a special token in a text becomes that token
+     * @return a tokenizer that shares everything with this one
+     */
+    EncoderTokenizer withSpecialTokensInText(boolean recognised);
+
+    /**
+     * Returns the number of tokens of the vocabulary.
+     *
+     * @return one more than the largest id
+     */
+    int vocabularySize();
+
+    /**
+     * Returns the number of tokens that a model has a vector for, whatever was added after its vocabulary.
+     *
+     * @return one more than the largest id of a token of the model's own vocabulary
+     */
+    int ownVocabularySize();
+
+    /**
+     * Returns a token as the vocabulary has it.
+     *
+     * @param id from 0 to {@code vocabularySize() - 1}
+     * @return its text
+     * @throws IllegalArgumentException if there is no such id
+     */
+    String token(int id);
+
+    /**
+     * Returns the id of the token that begins every text, such as {@code [CLS]}.
+     *
+     * @return an id
+     */
+    int firstToken();
+
+    /**
+     * Returns the id of the token that ends every text, such as {@code [SEP]}.
+     *
+     * @return an id
+     */
+    int lastToken();
+
+    /**
+     * Returns how many times {@link #lastToken} stands between the two texts of a pair, which also ends with it: 1 for BERT, 2 for RoBERTa
+     * and its relatives.
+     *
+     * @return at least 1
+     */
+    int separators();
+
+    /**
+     * Returns a text's ids between {@link #firstToken} and {@link #lastToken}.
+     *
+     * @param text any text; empty text gives these two tokens
+     * @return a new array of at least two ids
+     */
+    int[] encode(String text);
+
+    /**
+     * Returns a text's ids between {@link #firstToken} and {@link #lastToken}, the end of the text cut off where there are too many.
+     *
+     * @param text any text
+     * @param mostTokens the most ids to return, the two included; at least 2
+     * @return a new array of at least two ids
+     */
+    int[] encode(String text, int mostTokens);
+
+    /**
+     * Returns how many ids {@link #encode(String)} would return.
+     *
+     * @param text any text
+     * @return at least 2
+     */
+    int count(String text);
+
+    /**
+     * Appends tokens by their ids, as {@link #encode(String)} returns them, without {@link #firstToken} and {@link #lastToken}, with which
+     * they begin and end.
+     *
+     * @param ids the ids of one text
+     * @param to where the tokens go; a token's offsets are its index in {@code ids} and one past it
+     * @throws IllegalArgumentException if the ids do not begin and end with these tokens, or one is not of the vocabulary; nothing has
+     *     been appended then
+     */
+    void append(int[] ids, TokenBuffer to);
+
+    /**
+     * Appends a text's tokens, without {@link #firstToken} and {@link #lastToken}.
+     *
+     * @param text any text
+     * @param to where the tokens go, with offsets into this text
+     */
+    void append(String text, TokenBuffer to);
+}
