@@ -4,8 +4,10 @@ import io.multihead.internal.base.Checks;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.Function;
 import java.util.function.ToDoubleFunction;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Which heads a model can do without: greedy iterative pruning (Michel et al. 2019, section 4), over any model that can say how
@@ -40,7 +42,7 @@ public final class HeadPruning {
      * The result of greedy pruning.
      *
      * @param before accuracy with all heads
-     * @param steps the heads removed, in order; the last one cost more than allowed and stays, unless all others could go
+     * @param steps the heads removed, in order; the last one of {@link #greedy} cost more than allowed and stays, unless all others could go
      * @param kept per layer and head, whether it survives
      */
     @SuppressWarnings("ArrayRecordComponent")
@@ -122,22 +124,68 @@ public final class HeadPruning {
         boolean[][] kept = all(layers, heads);
         double before = accuracy.applyAsDouble(copy(kept));
         List<Step> steps = new ArrayList<>();
-        for (int[] least = least(kept, of(importance, kept));
-                least != null;
-                least = least(kept, of(importance, kept))) {
-            kept[least[0]][least[1]] = false;
-            double now = accuracy.applyAsDouble(copy(kept));
-            steps.add(new Step(least[0], least[1], now));
-            if (!(now >= before - allowed)) {
-                kept[least[0]][least[1]] = true;
+        for (Step step = removeLeast(kept, accuracy, importance);
+                step != null;
+                step = removeLeast(kept, accuracy, importance)) {
+            steps.add(step);
+            if (!(step.accuracy() >= before - allowed)) {
+                kept[step.layer()][step.head()] = true;
                 break;
             }
         }
         return new Result(before, List.copyOf(steps), kept);
     }
 
+    /**
+     * Removes the least important head and computes importance again, until a number of heads is left, whatever that costs. Every layer
+     * keeps one head.
+     *
+     * @param layers how many layers
+     * @param heads how many heads in each
+     * @param survivors how many heads of all layers stay
+     * @param accuracy of the model when only the heads marked {@code [layer][head]} work
+     * @param importance of the heads then, {@code [layer][head]}, comparable across layers
+     * @return the steps, each of which removed a head, and the survivors
+     * @throws IllegalArgumentException if a number is below 1, there are more than 2^20 heads in all, {@code survivors} is below
+     *     {@code layers} or above the number of all heads, or the importance has another shape or is NaN for a head that is left
+     */
+    public static Result greedyTo(
+            int layers,
+            int heads,
+            int survivors,
+            ToDoubleFunction<boolean[][]> accuracy,
+            Function<boolean[][], double[][]> importance) {
+        Checks.notNull(accuracy, "accuracy");
+        Checks.notNull(importance, "importance");
+        boolean[][] kept = all(layers, heads);
+        int removed = layers * heads - survivors;
+        if (survivors < layers || removed < 0) {
+            throw Checks.fail(
+                    "survivors",
+                    String.valueOf(survivors),
+                    "expected " + layers + ", one of each layer, to " + layers * heads);
+        }
+        double before = accuracy.applyAsDouble(copy(kept));
+        List<Step> steps = new ArrayList<>();
+        while (steps.size() < removed) {
+            steps.add(Objects.requireNonNull(removeLeast(kept, accuracy, importance)));
+        }
+        return new Result(before, List.copyOf(steps), kept);
+    }
+
+    /** Removes the least important head of a layer that has another one; null if there is none. */
+    private static @Nullable Step removeLeast(
+            boolean[][] kept, ToDoubleFunction<boolean[][]> accuracy, Function<boolean[][], double[][]> importance) {
+        int[] least = least(kept, of(importance, kept));
+        if (least == null) {
+            return null;
+        }
+        kept[least[0]][least[1]] = false;
+        return new Step(least[0], least[1], accuracy.applyAsDouble(copy(kept)));
+    }
+
     /** The least important head of a layer that has another one; null if there is none. */
-    private static int @org.jspecify.annotations.Nullable [] least(boolean[][] kept, double[][] importance) {
+    private static int @Nullable [] least(boolean[][] kept, double[][] importance) {
         int[] least = null;
         for (int l = 0; l < kept.length; l++) {
             int count = 0;

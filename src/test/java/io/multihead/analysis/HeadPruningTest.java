@@ -47,6 +47,35 @@ class HeadPruningTest {
     }
 
     @Test
+    void greedyPruningStopsAtANumberOfHeads() {
+        HeadPruning.Result result = HeadPruning.greedyTo(2, 3, 3, HeadPruningTest::accuracy, kept -> WORTH);
+        assertEquals(0.907, result.before(), 1e-12);
+        assertEquals(
+                List.of(1, 2, 2), result.steps().stream().map(HeadPruning.Step::head).toList());
+        assertEquals(0.9, result.steps().get(2).accuracy(), 1e-12);
+        assertArrayEquals(new int[] {0}, result.survivors(0));
+        assertArrayEquals(new int[] {0, 1}, result.survivors(1));
+        // the next least head is the last one of its layer, so one worth more goes, though layer 0 has the least
+        double[][] worth = {{0.001, 0.002, 0.003}, {1, 2, 3}};
+        HeadPruning.Result fewest = HeadPruning.greedyTo(2, 3, 2, kept -> 1, kept -> worth);
+        assertArrayEquals(new int[] {2}, fewest.survivors(0));
+        assertArrayEquals(new int[] {2}, fewest.survivors(1));
+        assertEquals(List.of(), HeadPruning.greedyTo(2, 3, 6, kept -> 1, kept -> worth).steps());
+    }
+
+    @Test
+    void aNumberOfHeadsThatCannotBeLeftIsNamed() {
+        for (int survivors : new int[] {Integer.MIN_VALUE, 0, 1, 7, Integer.MAX_VALUE}) {
+            assertEquals(
+                    "survivors: " + survivors + "; expected 2, one of each layer, to 6",
+                    assertThrows(
+                                    IllegalArgumentException.class,
+                                    () -> HeadPruning.greedyTo(2, 3, survivors, kept -> 1, kept -> WORTH))
+                            .getMessage());
+        }
+    }
+
+    @Test
     void everyLayerKeepsAHead() {
         HeadPruning.Result result = HeadPruning.greedy(2, 3, kept -> 1, kept -> WORTH, 0);
         assertEquals(4, result.steps().size());
