@@ -51,7 +51,8 @@ class HeadPruningTest {
         HeadPruning.Result result = HeadPruning.greedyTo(2, 3, 3, HeadPruningTest::accuracy, kept -> WORTH);
         assertEquals(0.907, result.before(), 1e-12);
         assertEquals(
-                List.of(1, 2, 2), result.steps().stream().map(HeadPruning.Step::head).toList());
+                List.of(1, 2, 2),
+                result.steps().stream().map(HeadPruning.Step::head).toList());
         assertEquals(0.9, result.steps().get(2).accuracy(), 1e-12);
         assertArrayEquals(new int[] {0}, result.survivors(0));
         assertArrayEquals(new int[] {0, 1}, result.survivors(1));
@@ -60,7 +61,9 @@ class HeadPruningTest {
         HeadPruning.Result fewest = HeadPruning.greedyTo(2, 3, 2, kept -> 1, kept -> worth);
         assertArrayEquals(new int[] {2}, fewest.survivors(0));
         assertArrayEquals(new int[] {2}, fewest.survivors(1));
-        assertEquals(List.of(), HeadPruning.greedyTo(2, 3, 6, kept -> 1, kept -> worth).steps());
+        assertEquals(
+                List.of(),
+                HeadPruning.greedyTo(2, 3, 6, kept -> 1, kept -> worth).steps());
     }
 
     @Test

@@ -86,7 +86,8 @@ class TrainedHeadsTest extends TinyModelFolder {
                     expected[head] += Math.abs(up - down) / (2 * step) / texts.size();
                 }
             }
-            // central differences are off by a sixth of the third derivative times step^2, 4e-5 times it; measured: 3.4e-5
+            // central differences are off by a sixth of the third derivative times step^2, 4e-5 times it; measured:
+            // 3.4e-5
             assertArrayEquals(HeadImportance.normalised(expected), importance[layer], 3e-4);
         }
     }
