@@ -1,5 +1,6 @@
 package io.multihead.decoder;
 
+import io.multihead.compute.Compute;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.gemm.WeightFormat;
 import io.multihead.internal.base.Checks;
@@ -16,6 +17,7 @@ import org.jspecify.annotations.Nullable;
 final class DecoderWeights {
     private static final int MOST_NAMES = 5;
 
+    private final Compute cpu;
     private final ModelFile file;
     private final Arena arena;
     private final Set<String> used = new HashSet<>();
@@ -25,9 +27,11 @@ final class DecoderWeights {
     /**
      * Takes from a file.
      *
+     * @param cpu packs
      * @param arena owns packed weights
      */
-    DecoderWeights(ModelFile file, Arena arena) {
+    DecoderWeights(Compute cpu, ModelFile file, Arena arena) {
+        this.cpu = cpu;
         this.file = file;
         this.arena = arena;
     }
@@ -56,11 +60,11 @@ final class DecoderWeights {
         BlockTensor blocks = file.findBlocks(found);
         if (blocks != null) {
             requireShape(found, blocks.shape(), Shape.of(outputs, inputs));
-            return counted(PackedWeights.of(blocks, arena));
+            return counted(PackedWeights.of(cpu, blocks, arena));
         }
         Tensor tensor = file.tensor(found);
         requireShape(found, tensor.shape(), Shape.of(outputs, inputs));
-        return counted(PackedWeights.of(tensor.permute(1, 0), formatOf(found, tensor), arena));
+        return counted(PackedWeights.of(cpu, tensor.permute(1, 0), formatOf(found, tensor), arena));
     }
 
     private PackedWeights counted(PackedWeights weights) {

@@ -1,5 +1,6 @@
 package io.multihead.decoder;
 
+import io.multihead.compute.Compute;
 import io.multihead.format.SafetensorsFolder;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.Json;
@@ -21,13 +22,13 @@ final class FolderLoader {
 
     private FolderLoader() {}
 
-    static LoadedDecoder load(Path folder, Arena arena, LoadListener listener) throws IOException {
+    static LoadedDecoder load(Compute cpu, Path folder, Arena arena, LoadListener listener) throws IOException {
         JsonSettings settings = new JsonSettings(object(folder, CONFIG));
         Family family = Families.of(settings.family(), CONFIG + ".model_type");
         DecoderConfig config = Checks.in(folder, () -> family.configure(settings));
         Tokenizer tokenizer = Tokenizers.load(folder);
         SafetensorsFolder files = SafetensorsFolder.map(folder, arena);
-        DecoderWeights weights = new DecoderWeights(new FolderModel(files, family), arena);
+        DecoderWeights weights = new DecoderWeights(cpu, new FolderModel(files, family), arena);
         Transformer model = Checks.in(files.path(), () -> {
             Transformer built = DecoderBuilder.build(config, weights, listener);
             GgufLoader.requireRows(built, tokenizer);

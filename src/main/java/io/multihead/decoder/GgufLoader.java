@@ -1,5 +1,6 @@
 package io.multihead.decoder;
 
+import io.multihead.compute.Compute;
 import io.multihead.format.Gguf;
 import io.multihead.internal.base.Checks;
 import io.multihead.model.Transformer;
@@ -13,10 +14,10 @@ import java.nio.file.Path;
 final class GgufLoader {
     private GgufLoader() {}
 
-    static LoadedDecoder load(Path path, Arena arena, LoadListener listener) throws IOException {
+    static LoadedDecoder load(Compute cpu, Path path, Arena arena, LoadListener listener) throws IOException {
         Gguf file = Gguf.map(path, arena);
         try {
-            return load(file, arena, listener);
+            return load(cpu, file, arena, listener);
         } catch (IllegalArgumentException wrong) {
             throw named(path, wrong);
         }
@@ -28,12 +29,12 @@ final class GgufLoader {
         return message.startsWith(path + ": ") ? wrong : new IllegalArgumentException(path + ": " + message, wrong);
     }
 
-    private static LoadedDecoder load(Gguf file, Arena arena, LoadListener listener) {
+    private static LoadedDecoder load(Compute cpu, Gguf file, Arena arena, LoadListener listener) {
         String architecture = file.string("general.architecture");
         Family family = Families.of(architecture, "general.architecture");
         DecoderConfig config = family.configure(new GgufSettings(file));
         Tokenizer tokenizer = Tokenizers.of(new GgufMetadata(file));
-        DecoderWeights weights = new DecoderWeights(new GgufModel(file), arena);
+        DecoderWeights weights = new DecoderWeights(cpu, new GgufModel(file), arena);
         weights.ignore(GgufSettings.ROPE_FACTORS);
         Transformer model = DecoderBuilder.build(config, weights, listener);
         requireRows(model, tokenizer);

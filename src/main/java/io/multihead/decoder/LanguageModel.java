@@ -78,8 +78,9 @@ public final class LanguageModel implements AutoCloseable {
         Arena arena = Arena.ofShared();
         try {
             boolean folder = Files.isDirectory(Checks.notNull(path, "path"));
-            LoadedDecoder loaded =
-                    folder ? FolderLoader.load(path, arena, listener) : GgufLoader.load(path, arena, listener);
+            LoadedDecoder loaded = folder
+                    ? FolderLoader.load(cpu, path, arena, listener)
+                    : GgufLoader.load(cpu, path, arena, listener);
             return new LanguageModel(cpu, loaded, Optional.empty());
         } catch (Throwable failed) {
             arena.close();

@@ -2,8 +2,10 @@ package io.multihead.gemm;
 
 import static io.multihead.internal.gemm.Blocking.KC;
 
+import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.VectorApiCheck;
+import io.multihead.internal.call.RowLoop;
 import io.multihead.internal.gemm.PackedMatrix;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.layout.PanelFormat;
@@ -83,6 +85,30 @@ public final class PackedWeights {
      * @throws OutOfMemoryError if the system has too little memory
      */
     public static PackedWeights of(Tensor matrix, WeightFormat format, Arena arena) {
+        return of(matrix, format, arena, PackedMatrix.Loop.SERIAL);
+    }
+
+    /**
+     * Packs a matrix as {@link #of(Tensor, WeightFormat, Arena)} does, on the threads of a Compute.
+     *
+     * @param cpu threads
+     * @param matrix {@code [inputs, outputs]}, any element type and strides
+     * @param format how elements are stored
+     * @param arena allocates native memory; a shared or automatic one, if the Compute has several threads
+     * @return the packed copy
+     * @throws IllegalArgumentException as that method does
+     * @throws OutOfMemoryError if the system has too little memory
+     */
+    public static PackedWeights of(Compute cpu, Tensor matrix, WeightFormat format, Arena arena) {
+        return of(matrix, format, arena, on(cpu));
+    }
+
+    private static PackedMatrix.Loop on(Compute cpu) {
+        Checks.notNull(cpu, "cpu");
+        return (tasks, body) -> RowLoop.run(cpu, tasks, (task, scratch) -> body.accept(task));
+    }
+
+    private static PackedWeights of(Tensor matrix, WeightFormat format, Arena arena, PackedMatrix.Loop loop) {
         VectorApiCheck.requireVectorModule();
         if (Checks.notNull(matrix, "matrix").rank() != 2) {
             throw Checks.fail("matrix", "shape " + matrix.shape(), "expected two axes [inputs, outputs]");
@@ -97,10 +123,11 @@ public final class PackedWeights {
         if (panels.isQuantised()) {
             try (Arena temporary = Arena.ofConfined()) {
                 BlockType type = BlockType.valueOf(format.name());
-                return of(BlockTensor.quantise(matrix.transpose(0, 1), type, temporary), arena);
+                return of(
+                        BlockTensor.quantise(matrix.transpose(0, 1), type, temporary), arena, PackedMatrix.Loop.SERIAL);
             }
         }
-        return new PackedWeights(PackedMatrix.of(panels, matrix, arena));
+        return new PackedWeights(PackedMatrix.of(panels, matrix, arena, loop));
     }
 
     /**
@@ -114,6 +141,24 @@ public final class PackedWeights {
      * @throws OutOfMemoryError if the system has too little memory
      */
     public static PackedWeights of(BlockTensor blocks, Arena arena) {
+        return of(blocks, arena, PackedMatrix.Loop.SERIAL);
+    }
+
+    /**
+     * Packs quantised blocks as {@link #of(BlockTensor, Arena)} does, on the threads of a Compute.
+     *
+     * @param cpu threads
+     * @param blocks {@code [outputs, inputs]}, in memory that all threads may read: of a shared or automatic arena, or on the heap
+     * @param arena allocates native memory; a shared or automatic one, if the Compute has several threads
+     * @return the packed copy
+     * @throws IllegalArgumentException as that method does
+     * @throws OutOfMemoryError if the system has too little memory
+     */
+    public static PackedWeights of(Compute cpu, BlockTensor blocks, Arena arena) {
+        return of(blocks, arena, on(cpu));
+    }
+
+    private static PackedWeights of(BlockTensor blocks, Arena arena, PackedMatrix.Loop loop) {
         VectorApiCheck.requireVectorModule();
         if (Checks.notNull(blocks, "blocks").shape().rank() != 2) {
             throw Checks.fail("blocks", blocks.toString(), "expected two axes [outputs, inputs]");
@@ -121,7 +166,7 @@ public final class PackedWeights {
         PanelFormat panels = WeightFormat.of(blocks.type()).panels;
         Checks.notNull(arena, "arena");
         PackedMatrix.requireSizes(panels, blocks.shape().dim(1), blocks.shape().dim(0));
-        return new PackedWeights(PackedMatrix.of(panels, blocks, arena));
+        return new PackedWeights(PackedMatrix.of(panels, blocks, arena, loop));
     }
 
     /**

@@ -144,7 +144,7 @@ final class TinyDecoder {
 
     private static LanguageModel model(Compute cpu, Map<String, Tensor> tensors, Set<Integer> stops) {
         Arena arena = Arena.ofShared();
-        DecoderWeights weights = new DecoderWeights(new Weights(tensors), arena);
+        DecoderWeights weights = new DecoderWeights(cpu, new Weights(tensors), arena);
         Transformer model = DecoderBuilder.build(config(), weights, LoadListener.NONE);
         return new LanguageModel(
                 cpu,

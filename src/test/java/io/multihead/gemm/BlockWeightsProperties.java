@@ -158,6 +158,24 @@ class BlockWeightsProperties {
         }
     }
 
+    /** More columns than a task has, and more rows than a depth block. */
+    @Test
+    void threadsPackTheSamePanels() {
+        SplittableRandom random = new SplittableRandom(3);
+        for (BlockType type : BlockType.values()) {
+            BlockTensor blocks = Blocks.random(type, 300, 1280, random);
+            assertArrayEquals(
+                    bytes(PackedWeights.of(blocks, Arena.ofAuto())),
+                    bytes(PackedWeights.of(THREADS, blocks, Arena.ofAuto())));
+        }
+        Tensor matrix = Numbers.gaussian(Tensor.of(new float[1280 * 300], 1280, 300), random, 0.5, 1);
+        for (WeightFormat format : WeightFormat.values()) {
+            assertArrayEquals(
+                    bytes(PackedWeights.of(matrix, format, Arena.ofAuto())),
+                    bytes(PackedWeights.of(THREADS, matrix, format, Arena.ofAuto())));
+        }
+    }
+
     private static byte[] bytes(PackedWeights weights) {
         return weights.panels().memory().toArray(ValueLayout.JAVA_BYTE);
     }

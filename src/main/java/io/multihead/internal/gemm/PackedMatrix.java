@@ -17,6 +17,7 @@ import io.multihead.tensor.BlockTensor;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.function.LongConsumer;
 
 /** All of B as panels of one format: the depth blocks of {@link Blocking#KC} rows one after another in one memory. Immutable. */
 public final class PackedMatrix {
@@ -28,6 +29,9 @@ public final class PackedMatrix {
 
     /** So that bytes of panels with those of a header before them are a {@code long}. */
     private static final long MOST_BYTES = Long.MAX_VALUE / 2;
+
+    /** Rows of blocks that a task packs: whole panels. */
+    private static final int ROWS_OF_TASK = 4 * Lanes.PANEL;
 
     private final PanelFormat format;
     private final long k;
@@ -71,49 +75,73 @@ public final class PackedMatrix {
         }
     }
 
-    /**
-     * Packs a matrix {@code [k, n]} of sizes that {@link #requireSizes} accepts, rounding each element to the format.
-     *
-     * @throws IllegalArgumentException if the format is F16 and an element is not finite in it; the message begins with "matrix"
-     */
-    public static PackedMatrix of(PanelFormat format, Tensor matrix, Arena arena) {
-        long k = matrix.dim(0);
-        int n = (int) matrix.dim(1);
-        PackedMatrix packed = new PackedMatrix(format, k, n, PanelMemory.segment(arena, bytes(format, k, n)));
-        try (Scratch memory = new Scratch()) {
-            Packer packer = new Packer(memory);
-            PanelPacker panelPacker = PanelPacker.ofWeights(memory);
-            RoundingPacker rounding = new RoundingPacker(memory, packer, panelPacker);
-            StridedBlock block = new StridedBlock();
-            for (int i = 0; i < packed.blocks.length; i++) {
-                long pc = (long) i * KC;
-                int kc = (int) Math.min(KC, k - pc);
-                block.matrix(matrix, matrix.offset(), pc, 0);
-                if (format == PanelFormat.F32) {
-                    panelPacker.pack(packer, block, kc, n, packed.blocks[i], 0);
-                } else {
-                    rounding.pack(block, kc, n, packed.blocks[i], pc);
-                }
+    /** How the tasks of packing run: one after another, or on several threads. */
+    public interface Loop {
+        /** Tasks one after another on the calling thread. */
+        Loop SERIAL = (tasks, body) -> {
+            for (long task = 0; task < tasks; task++) {
+                body.accept(task);
             }
-        }
-        return packed;
+        };
+
+        /** Runs the tasks from 0 to {@code tasks - 1}, in any order. */
+        void run(long tasks, LongConsumer body);
     }
 
     /**
-     * Packs blocks of ggml, whose rows are the columns of the matrix, without loss.
+     * Packs a matrix {@code [k, n]} of sizes that {@link #requireSizes} accepts, rounding each element to the format. A task is a depth
+     * block.
+     *
+     * @throws IllegalArgumentException if the format is F16 and an element is not finite in it; the message begins with "matrix"
+     */
+    public static PackedMatrix of(PanelFormat format, Tensor matrix, Arena arena, Loop loop) {
+        long k = matrix.dim(0);
+        int n = (int) matrix.dim(1);
+        PackedMatrix packed = new PackedMatrix(format, k, n, PanelMemory.segment(arena, bytes(format, k, n)));
+        loop.run(packed.blocks.length, block -> packed.pack(matrix, (int) block));
+        return packed;
+    }
+
+    private void pack(Tensor matrix, int number) {
+        try (Scratch scratch = new Scratch()) {
+            Packer packer = new Packer(scratch);
+            PanelPacker panelPacker = PanelPacker.ofWeights(scratch);
+            StridedBlock block = new StridedBlock();
+            long pc = (long) number * KC;
+            int kc = (int) Math.min(KC, k - pc);
+            block.matrix(matrix, matrix.offset(), pc, 0);
+            if (format == PanelFormat.F32) {
+                panelPacker.pack(packer, block, kc, n, blocks[number], 0);
+            } else {
+                new RoundingPacker(scratch, packer, panelPacker).pack(block, kc, n, blocks[number], pc);
+            }
+        }
+    }
+
+    /**
+     * Packs blocks of ggml, whose rows are the columns of the matrix, without loss. A task is a few panels of all depth blocks, so that
+     * it reads whole rows one after another.
      *
      * @throws IllegalArgumentException if a scale is not finite; the message begins with "blocks"
      */
-    public static PackedMatrix of(PanelFormat format, BlockTensor tensor, Arena arena) {
+    public static PackedMatrix of(PanelFormat format, BlockTensor tensor, Arena arena, Loop loop) {
         long k = tensor.columns();
         int n = (int) tensor.shape().dim(0); // also without elements
         PackedMatrix packed = new PackedMatrix(format, k, n, PanelMemory.segment(arena, bytes(format, k, n)));
-        BlockPacker packer = new BlockPacker(format.blocks(), tensor);
-        for (int i = 0; i < packed.blocks.length; i++) {
-            long pc = (long) i * KC;
-            packer.pack(pc, (int) Math.min(KC, k - pc), packed.blocks[i]);
-        }
+        loop.run(Math.ceilDiv(n, ROWS_OF_TASK), task -> packed.pack(tensor, (int) task * ROWS_OF_TASK));
         return packed;
+    }
+
+    private void pack(BlockTensor tensor, int first) {
+        BlockPacker packer = new BlockPacker(format.blocks(), tensor);
+        int end = Math.min(n, first + ROWS_OF_TASK);
+        for (int row = first; row < end; row += Lanes.PANEL) {
+            int rows = Math.min(Lanes.PANEL, end - row);
+            for (int i = 0; i < blocks.length; i++) {
+                long pc = (long) i * KC;
+                packer.pack(row, rows, pc, (int) Math.min(KC, k - pc), blocks[i]);
+            }
+        }
     }
 
     /** Returns the matrix whose panels, all blocks in order, are in memory of the caller's, which must have their size. */

@@ -74,9 +74,12 @@ public abstract class Fields {
         return words;
     }
 
-    /** Returns what is added to the element of a row before it is stored. */
-    public final int offset(int row) {
-        return offsets[row % ROWS];
+    /** Adds to the elements of 32 rows what each has added before it is stored. */
+    public final void addOffsets(int[] elements, int first) {
+        int[] added = offsets;
+        for (int k = 0; k < ROWS; k++) {
+            elements[first + k] += added[k];
+        }
     }
 
     /**

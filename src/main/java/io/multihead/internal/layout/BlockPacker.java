@@ -29,17 +29,19 @@ public final class BlockPacker {
         words = new int[MicroKernel.MAX_DEPTH / format.rows() * format.bytes() / Integer.BYTES];
     }
 
-    /** Packs {@code depth} elements of every row, from {@code first} on, into the panels of {@code to}. */
-    public void pack(long first, int depth, PanelMemory to) {
-        long rows = tensor.rows();
-        int count = depth / format.rows() * format.bytes() / Integer.BYTES;
-        for (int row = 0; row < rows; row += PANEL) {
-            Arrays.fill(words, 0);
-            for (int column = 0; column < Math.min(PANEL, rows - row); column++) {
-                packColumn(row + column, first, depth, column);
-            }
-            to.storeWords(words, count, row * depth);
+    /**
+     * Packs one panel: {@code depth} elements, from {@code first} on, of at most 32 rows.
+     *
+     * @param row the first row, a multiple of 32
+     * @param to memory of all panels of this depth
+     */
+    public void pack(int row, int rows, long first, int depth, PanelMemory to) {
+        Arrays.fill(words, 0);
+        for (int column = 0; column < rows; column++) {
+            packColumn(row + column, first, depth, column);
         }
+        int count = depth / format.rows() * format.bytes() / Integer.BYTES;
+        to.storeWords(words, count, row * depth);
     }
 
     private void packColumn(int row, long first, int depth, int column) {
@@ -56,10 +58,8 @@ public final class BlockPacker {
                 throw Checks.fail("blocks", "a scale that is not finite at " + place, "expected finite scales");
             }
             format.scales().store(i, column, block.d, block.dmin, block.small, words);
-            for (int k = 0; k < fields.length; k++) {
-                fields[k] += to.offset(k);
-            }
             for (int k = 0; k < fields.length; k += Fields.ROWS) {
+                to.addOffsets(fields, k);
                 to.store(fields, k, words, w0);
                 w0 += to.words() * PANEL;
             }

@@ -93,13 +93,17 @@ abstract class QuantisedBlock {
             }
             int fifth = at + 16;
             int nibbles = hasFifth ? fifth + 32 : fifth;
-            for (int i = 0; i < 128; i++) {
-                int to = i / 32 * 64 + i % 32;
-                elements[to] = from[nibbles + i] & 15;
-                elements[to + 32] = from[nibbles + i] >> 4 & 15;
+            for (int part = 0; part < 4; part++) {
+                for (int i = 0; i < 32; i++) {
+                    int pair = from[nibbles + part * 32 + i];
+                    elements[part * 64 + i] = pair & 15;
+                    elements[part * 64 + 32 + i] = pair >> 4 & 15;
+                }
             }
-            for (int i = 0; hasFifth && i < 256; i++) {
-                elements[i] |= (from[fifth + i % 32] >> i / 32 & 1) << 4;
+            for (int part = 0; hasFifth && part < 8; part++) {
+                for (int i = 0; i < 32; i++) {
+                    elements[part * 32 + i] |= (from[fifth + i] >> part & 1) << 4;
+                }
             }
         }
     }
