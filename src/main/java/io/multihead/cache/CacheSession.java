@@ -17,6 +17,7 @@ import java.util.BitSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
 
 /**
  * Sequences of a cache in a safetensors file, from which the same or another process continues with the same bits.
@@ -31,6 +32,8 @@ import java.util.Map;
  * <p>Paged and contiguous caches read each other's files. Saving reads the cache, as views do; loading changes it, as append does.
  */
 public final class CacheSession {
+    private static final String NOTE = "note ";
+
     private CacheSession() {}
 
     /**
@@ -46,7 +49,27 @@ public final class CacheSession {
      *     ({@link io.multihead.position.Rope#ofTables}), which a file cannot name, or threads of {@code cpu} may not use the cache's arena
      */
     public static void save(Compute cpu, KeyValueCache cache, Path file, int... sequences) throws IOException {
+        save(cpu, cache, file, Map.of(), sequences);
+    }
+
+    /**
+     * Saves sequences with notes, such as of which model they are. Otherwise as {@link #save(Compute, KeyValueCache, Path, int...)}.
+     *
+     * @param cpu threads and scratch
+     * @param cache the cache, which is not changed
+     * @param file the file to write or to replace
+     * @param notes any texts by any names, metadata {@code note NAME} of the file
+     * @param sequences open sequences, no two the same; none for a file without sequences
+     * @throws IOException if writing fails; the old file is then as it was
+     * @throws IllegalArgumentException as without notes
+     */
+    public static void save(Compute cpu, KeyValueCache cache, Path file, Map<String, String> notes, int... sequences)
+            throws IOException {
         Operation.execution(cpu);
+        Map<String, String> noted = new LinkedHashMap<>();
+        Checks.notNull(notes, "notes")
+                .forEach((name, text) ->
+                        noted.put(NOTE + Checks.notNull(name, "notes' name"), Checks.notNull(text, "notes." + name)));
         // memory of its own, since calls that read the cache may run at the same time
         Checks.notNull(cache, "cache")
                 .sequences()
@@ -73,7 +96,8 @@ public final class CacheSession {
                 }
             }
         }
-        Safetensors.writeLazy(file, tensors, SessionHeader.write(config, saved, blocks));
+        noted.putAll(SessionHeader.write(config, saved, blocks));
+        Safetensors.writeLazy(file, tensors, noted);
     }
 
     /**
@@ -91,13 +115,45 @@ public final class CacheSession {
      * @throws CacheFullException if there is no room for all sequences; nothing has changed then
      */
     public static int[] load(Compute cpu, KeyValueCache cache, Path file) throws IOException {
+        return load(cpu, cache, file, notes -> {});
+    }
+
+    /**
+     * Opens the sequences of a file whose notes are accepted. Otherwise as {@link #load(Compute, KeyValueCache, Path)}.
+     *
+     * @param cpu threads and scratch
+     * @param cache a cache of the file's sizes, element type and rotary embeddings
+     * @param file a file that {@link #save} wrote
+     * @param accept is given the notes of the file before anything else is read of it, and throws an
+     *     {@link IllegalArgumentException} if they are not what it expects; the path is put before its message
+     * @return the numbers of the new sequences
+     * @throws IOException if the file cannot be read; nothing has changed then
+     * @throws IllegalArgumentException if the file is not such a file, is not accepted, or is for other caches; nothing has changed then
+     * @throws CacheFullException if there is no room for all sequences; nothing has changed then
+     */
+    public static int[] load(Compute cpu, KeyValueCache cache, Path file, Consumer<? super Map<String, String>> accept)
+            throws IOException {
         Operation.execution(cpu);
+        Checks.notNull(accept, "accept");
         Checks.notNull(cache, "cache").pool().requireAccess(cpu);
         try (Arena arena = Arena.ofShared()) {
             Safetensors tensors = Safetensors.map(file, arena);
-            SessionLoader loader = Checks.in(file, () -> new SessionLoader(cache, tensors));
+            SessionLoader loader = Checks.in(file, () -> {
+                accept.accept(notes(tensors));
+                return new SessionLoader(cache, tensors);
+            });
             return loader.load(cpu);
         }
+    }
+
+    private static Map<String, String> notes(Safetensors file) {
+        Map<String, String> notes = new LinkedHashMap<>();
+        file.metadata().forEach((name, text) -> {
+            if (name.startsWith(NOTE)) {
+                notes.put(name.substring(NOTE.length()), text);
+            }
+        });
+        return notes;
     }
 
     private static void read(

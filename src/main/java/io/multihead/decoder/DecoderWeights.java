@@ -36,6 +36,11 @@ final class DecoderWeights {
         this.arena = arena;
     }
 
+    /** Returns where the weights are from. */
+    ModelFile file() {
+        return file;
+    }
+
     boolean has(String name) {
         return file.names().contains(file.nameOf(name));
     }

@@ -37,11 +37,25 @@ public final class LanguageModel implements AutoCloseable {
 
     private final Compute cpu;
     private final LoadedDecoder loaded;
+    private final ModelIdentity identity;
     private final Optional<ChatTemplate> template;
 
-    LanguageModel(Compute cpu, LoadedDecoder loaded, Optional<ChatTemplate> template) {
+    LanguageModel(Compute cpu, LoadedDecoder loaded) {
+        this(
+                cpu,
+                loaded,
+                new ModelIdentity(
+                        loaded.description(),
+                        loaded.vocabularySize(),
+                        loaded.config(),
+                        loaded.weights().file()),
+                Optional.empty());
+    }
+
+    private LanguageModel(Compute cpu, LoadedDecoder loaded, ModelIdentity identity, Optional<ChatTemplate> template) {
         this.cpu = cpu;
         this.loaded = loaded;
+        this.identity = identity;
         this.template = template;
     }
 
@@ -81,7 +95,7 @@ public final class LanguageModel implements AutoCloseable {
             LoadedDecoder loaded = folder
                     ? FolderLoader.load(cpu, path, arena, listener)
                     : GgufLoader.load(cpu, path, arena, listener);
-            return new LanguageModel(cpu, loaded, Optional.empty());
+            return new LanguageModel(cpu, loaded);
         } catch (Throwable failed) {
             arena.close();
             throw failed;
@@ -95,7 +109,7 @@ public final class LanguageModel implements AutoCloseable {
      * @return a model that shares the weights; closing one closes both
      */
     public LanguageModel withChatTemplate(ChatTemplate chosen) {
-        return new LanguageModel(cpu, loaded, Optional.of(chosen));
+        return new LanguageModel(cpu, loaded, identity, Optional.of(chosen));
     }
 
     /**
@@ -123,7 +137,8 @@ public final class LanguageModel implements AutoCloseable {
             long bytes = config.bytesPerToken() * PAGE * pages * options.sessions();
             KeyValueCache cache = KeyValueCache.paged(config, bytes, arena);
             SessionCache shared = new SessionCache(cpu, loaded.model(), cache, tokens, arena::close);
-            return new Sessions(shared, new Prompts(tokenizer(), this::chatTemplate, vocabularySize()), chunkTokens);
+            Prompts prompts = new Prompts(tokenizer(), this::chatTemplate, vocabularySize());
+            return new Sessions(shared, identity, prompts, chunkTokens);
         } catch (Throwable failed) {
             arena.close();
             throw failed;
@@ -161,7 +176,7 @@ public final class LanguageModel implements AutoCloseable {
      * {@return the number of tokens that the model may choose: those of the tokenizer, though its tables may have more rows}
      */
     public int vocabularySize() {
-        return Math.min(tokenizer().vocabularySize(), loaded.model().logits());
+        return loaded.vocabularySize();
     }
 
     /**
@@ -200,10 +215,7 @@ public final class LanguageModel implements AutoCloseable {
      */
     @Override
     public String toString() {
-        DecoderConfig config = loaded.config();
-        DecoderConfig.Sizes sizes = config.sizes();
-        return loaded.name() + " (" + config.family() + ", " + sizes.layers() + " layers of " + sizes.dim() + ", "
-                + sizes.heads() + " heads on " + sizes.keyValueHeads() + ")";
+        return loaded.description();
     }
 
     /**

@@ -19,4 +19,16 @@ record LoadedDecoder(
         Tokenizer tokenizer,
         DecoderWeights weights,
         FileTemplates templates,
-        Arena arena) {}
+        Arena arena) {
+    /** Returns how many tokens the model may choose, or be given. */
+    int vocabularySize() {
+        return Math.min(tokenizer.vocabularySize(), model.logits());
+    }
+
+    /** Returns the name, the family and the sizes. */
+    String description() {
+        DecoderConfig.Sizes sizes = config.sizes();
+        return name + " (" + config.family() + ", " + sizes.layers() + " layers of " + sizes.dim() + ", "
+                + sizes.heads() + " heads on " + sizes.keyValueHeads() + ")";
+    }
+}

@@ -1,6 +1,8 @@
 package io.multihead.decoder;
 
 import io.multihead.internal.base.Checks;
+import java.io.IOException;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 
@@ -13,11 +15,13 @@ import java.util.List;
  */
 public final class Session implements AutoCloseable {
     final SessionState state;
+    private final ModelIdentity model;
     private final Prompts prompts;
     private final int chunkTokens;
 
-    Session(SessionState state, Prompts prompts, int chunkTokens) {
+    Session(SessionState state, ModelIdentity model, Prompts prompts, int chunkTokens) {
         this.state = state;
+        this.model = model;
         this.prompts = prompts;
         this.chunkTokens = chunkTokens;
     }
@@ -129,7 +133,30 @@ public final class Session implements AutoCloseable {
      * @throws IllegalStateException if the session is closed
      */
     public Session fork() {
-        return new Session(state.fork(prompts.vocabulary()), prompts, chunkTokens);
+        return new Session(state.fork(prompts.vocabulary()), model, prompts, chunkTokens);
+    }
+
+    /**
+     * Saves the session: its tokens, and their keys and values as they are in the cache, after computing those that wait. {@link
+     * Sessions#load} opens it again, in this process or another one, with the same model. The file is one of {@link
+     * io.multihead.cache.CacheSession}; it appears whole, and at once, under its name. Other sessions wait while it is written.
+     *
+     * @param file the file to write or to replace
+     * @throws IOException if writing fails; the old file is then as it was
+     * @throws IllegalStateException if the session is closed, has no token yet, or has dropped tokens to slide
+     * @throws io.multihead.cache.CacheFullException if other sessions hold the room that this one needs
+     */
+    public void save(Path file) throws IOException {
+        Checks.notNull(file, "file");
+        state.requireOpen();
+        if (length() == 0 || state.first > 0) {
+            String actual = length() == 0 ? "no tokens" : "tokens from " + state.first + " on";
+            throw new IllegalStateException("session: " + actual + "; expected tokens from the first one on");
+        }
+        if (state.computed < length()) {
+            Generations.compute(state, chunkTokens);
+        }
+        state.cache.save(state.step.sequence, length(), file, PrefixFile.write(model, state.tokens));
     }
 
     /**

@@ -1,11 +1,18 @@
 package io.multihead.decoder;
 
 import io.multihead.cache.CacheFullException;
+import io.multihead.cache.CacheSession;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
+import io.multihead.internal.base.Checks;
 import io.multihead.model.Transformer;
+import java.io.IOException;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import java.util.function.IntSupplier;
 
 /** The cache that sessions share, and the queue of their steps: what changes the cache waits until no step is computed. Thread-safe. */
 final class SessionCache {
@@ -47,7 +54,7 @@ final class SessionCache {
         List<Step> alone = new ArrayList<>();
         long available = cache.availableTokens();
         for (Step step : batch) {
-            forgetBeyond(step);
+            forgetBeyond(step.sequence, step.from);
             long needed = cache.neededTokens(step.sequence, step.count);
             if (needed > available) {
                 alone.add(step);
@@ -76,10 +83,10 @@ final class SessionCache {
     }
 
     /** Drops what a step that failed, or whose logits were not taken, has left in some layers. */
-    private void forgetBeyond(Step step) {
+    private void forgetBeyond(int sequence, int length) {
         for (int layer = 0; layer < cache.config().layers(); layer++) {
-            if (cache.length(layer, step.sequence) > step.from) {
-                cache.truncate(step.sequence, step.from);
+            if (cache.length(layer, sequence) > length) {
+                cache.truncate(sequence, length);
                 return;
             }
         }
@@ -101,6 +108,44 @@ final class SessionCache {
             cache.truncate(sequence[0], length);
         });
         return sequence[0];
+    }
+
+    /** Saves the first tokens of a sequence, with notes. */
+    void save(int sequence, int length, Path file, Map<String, String> notes) throws IOException {
+        queue.exclusively(() -> {
+            requireOpen();
+            forgetBeyond(sequence, length);
+            CacheSession.save(cpu, cache, file, notes, sequence);
+        });
+    }
+
+    /** Opens the only sequence of a file whose notes are accepted; it must have so many tokens as {@code length} says afterwards. */
+    int load(Path file, Consumer<Map<String, String>> accept, IntSupplier length) throws IOException {
+        int[] sequence = new int[1];
+        queue.exclusively(() -> {
+            requireOpen();
+            int[] loaded = CacheSession.load(cpu, cache, file, accept);
+            if (loaded.length != 1 || !isWhole(loaded[0], length.getAsInt())) {
+                for (int other : loaded) {
+                    cache.close(other);
+                }
+                throw Checks.fail(
+                        file + ": sequences",
+                        loaded.length + " of other lengths",
+                        "expected one, of the " + length.getAsInt() + " tokens that are noted");
+            }
+            sequence[0] = loaded[0];
+        });
+        return sequence[0];
+    }
+
+    private boolean isWhole(int sequence, int length) {
+        for (int layer = 0; layer < cache.config().layers(); layer++) {
+            if (cache.length(layer, sequence) != length) {
+                return false;
+            }
+        }
+        return cache.firstKey(sequence) == 0;
     }
 
     void truncate(int sequence, int length) {

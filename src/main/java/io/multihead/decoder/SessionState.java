@@ -47,6 +47,14 @@ final class SessionState {
         seen.set(id);
     }
 
+    /** Takes the tokens of a sequence that was loaded. */
+    void restore(TokenList loaded) {
+        for (int i = 0; i < loaded.size(); i++) {
+            add(loaded.get(i));
+        }
+        computed = loaded.size();
+    }
+
     /** Drops the newest tokens. */
     void truncate(int length) {
         requireOpen();

@@ -1,6 +1,8 @@
 package io.multihead.decoder;
 
 import io.multihead.internal.base.Checks;
+import java.io.IOException;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -14,6 +16,7 @@ import java.util.List;
  */
 public final class Sessions implements AutoCloseable {
     private final SessionCache cache;
+    private final ModelIdentity model;
     private final Prompts prompts;
     private final int chunkTokens;
 
@@ -22,8 +25,9 @@ public final class Sessions implements AutoCloseable {
      *
      * @param chunkTokens most tokens of one session in a batch
      */
-    Sessions(SessionCache cache, Prompts prompts, int chunkTokens) {
+    Sessions(SessionCache cache, ModelIdentity model, Prompts prompts, int chunkTokens) {
         this.cache = cache;
+        this.model = model;
         this.prompts = prompts;
         this.chunkTokens = chunkTokens;
     }
@@ -35,7 +39,37 @@ public final class Sessions implements AutoCloseable {
      * @throws IllegalStateException if this is closed
      */
     public Session open() {
-        return new Session(new SessionState(cache, cache.open(), prompts.vocabulary()), prompts, chunkTokens);
+        return session(cache.open());
+    }
+
+    private Session session(int sequence) {
+        return new Session(new SessionState(cache, sequence, prompts.vocabulary()), model, prompts, chunkTokens);
+    }
+
+    /**
+     * Opens a session with what {@link Session#save} wrote, in this process or another one. It goes on with the same bits as the one
+     * that was saved. Other sessions wait while it is read.
+     *
+     * <p>Of the model, the configuration and the bytes of all weights are compared, by a checksum that is computed when a session is
+     * saved or loaded for the first time: it reads the model's file once.
+     *
+     * @param file the file
+     * @return the session
+     * @throws IOException if the file cannot be read
+     * @throws IllegalArgumentException if the file is malformed, or of another model, another {@link SessionOptions#cacheType} or a longer
+     *     context than that of these sessions; the message names the file and both values, and no session was opened then
+     * @throws io.multihead.cache.CacheFullException if other sessions hold the room that this one needs
+     * @throws IllegalStateException if this is closed
+     */
+    public Session load(Path file) throws IOException {
+        Checks.notNull(file, "file");
+        cache.requireOpen();
+        TokenList tokens = new TokenList();
+        int sequence =
+                cache.load(file, notes -> PrefixFile.read(notes, model, cache.contextTokens, tokens), tokens::size);
+        Session session = session(sequence);
+        session.state.restore(tokens);
+        return session;
     }
 
     /**

@@ -66,8 +66,15 @@ final class StepQueue {
         batch.forEach(step -> step.isDone = true);
     }
 
+    /** What waits until no step is computed. */
+    @FunctionalInterface
+    interface Change<E extends Exception> {
+        /** Does it. */
+        void run() throws E;
+    }
+
     /** Runs something while no step is computed. */
-    void exclusively(Runnable change) {
+    <E extends Exception> void exclusively(Change<E> change) throws E {
         model.lock();
         try {
             change.run();

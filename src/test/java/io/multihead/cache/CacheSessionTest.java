@@ -372,4 +372,24 @@ class CacheSessionTest {
             assertEquals(List.of(file), files.toList());
         }
     }
+
+    @Test
+    void notesComeBackAndMayBeRefused() throws IOException {
+        KeyValueCache cache = filled(CONFIG);
+        Path file = folder.resolve("noted");
+        Map<String, String> notes = Map.of("model", "of mine", "", "no name", "layers", "7");
+        CacheSession.save(CPU, cache, file, notes, 0, 1);
+        KeyValueCache other = KeyValueCache.paged(CONFIG, 1L << 20);
+        String message = assertThrows(
+                        IllegalArgumentException.class,
+                        () -> CacheSession.load(CPU, other, file, read -> {
+                            assertEquals(notes, read);
+                            throw new IllegalArgumentException("model: of mine; expected yours");
+                        }))
+                .getMessage();
+        assertEquals(file + ": model: of mine; expected yours", message);
+        assertEquals(0, other.usedBytes());
+        assertArrayEquals(new int[] {0, 1}, CacheSession.load(CPU, other, file, read -> {}));
+        assertEquals(decode(cache, 0, 1), decode(other, 0, 1));
+    }
 }

@@ -23,7 +23,6 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.SplittableRandom;
 
@@ -147,8 +146,6 @@ final class TinyDecoder {
         DecoderWeights weights = new DecoderWeights(cpu, new Weights(tensors), arena);
         Transformer model = DecoderBuilder.build(config(), weights, LoadListener.NONE);
         return new LanguageModel(
-                cpu,
-                new LoadedDecoder("tiny", config(), model, tokenizer(stops), weights, FileTemplates.NONE, arena),
-                Optional.empty());
+                cpu, new LoadedDecoder("tiny", config(), model, tokenizer(stops), weights, FileTemplates.NONE, arena));
     }
 }

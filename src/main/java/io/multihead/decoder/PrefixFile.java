@@ -1,0 +1,69 @@
+package io.multihead.decoder;
+
+import io.multihead.internal.base.Checks;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** The notes of a saved session: of which model it is, and its tokens. What a file says is checked before anything is taken from it. */
+final class PrefixFile {
+    private static final String MODEL = "model";
+    private static final String CHECKSUM = "checksum";
+    private static final String TOKENS = "tokens";
+
+    private PrefixFile() {}
+
+    static Map<String, String> write(ModelIdentity model, TokenList tokens) {
+        StringBuilder ids = new StringBuilder();
+        for (int i = 0; i < tokens.size(); i++) {
+            ids.append(i == 0 ? "" : " ").append(tokens.get(i));
+        }
+        Map<String, String> notes = new LinkedHashMap<>();
+        notes.put(MODEL, model.name());
+        notes.put(CHECKSUM, model.checksum());
+        notes.put(TOKENS, ids.toString());
+        return notes;
+    }
+
+    /**
+     * Reads the tokens of a file for a model.
+     *
+     * @param mostTokens a session's context
+     * @param to gets the tokens
+     */
+    static void read(Map<String, String> notes, ModelIdentity model, int mostTokens, TokenList to) {
+        String checksum = notes.get(CHECKSUM);
+        if (!model.checksum().equals(checksum)) {
+            throw Checks.fail(
+                    MODEL,
+                    notes.get(MODEL) + ", checksum " + checksum,
+                    "expected that of these sessions, " + model.name() + ", checksum " + model.checksum());
+        }
+        readTokens(notes.get(TOKENS), model.vocabulary(), mostTokens, to);
+    }
+
+    private static void readTokens(@Nullable String text, int vocabulary, int mostTokens, TokenList to) {
+        String ids = text == null ? "" : text;
+        int at = 0;
+        while (at < ids.length()) {
+            int end = ids.indexOf(' ', at);
+            end = end < 0 ? ids.length() : end;
+            if (to.size() == mostTokens) {
+                throw Checks.fail(TOKENS, "more than " + mostTokens, "expected at most the sessions' context");
+            }
+            to.add(id(ids.substring(at, end), vocabulary, to.size()));
+            at = end + 1;
+        }
+        if (to.size() == 0) {
+            throw Checks.fail(TOKENS, String.valueOf(text), "expected one at least");
+        }
+    }
+
+    private static int id(String word, int vocabulary, int index) {
+        try {
+            return (int) Checks.index(Long.parseLong(word), vocabulary, TOKENS + "[" + index + "]");
+        } catch (NumberFormatException wrong) {
+            throw Checks.fail(TOKENS + "[" + index + "]", word, "expected 0 to " + (vocabulary - 1));
+        }
+    }
+}
