@@ -1,13 +1,16 @@
 package io.multihead;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.attention.Attention;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.KeyValueView;
+import io.multihead.attention.Mask;
 import io.multihead.compute.Compute;
 import io.multihead.faults.Named;
+import io.multihead.gemm.Activation;
 import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
@@ -219,6 +222,50 @@ class DropInTest {
 
     private static Tensor view(FloatBuffer buffer, long[] sizes) {
         return Tensor.of(buffer, DType.F32, sizes).permute(0, 2, 1, 3);
+    }
+
+    @Test
+    void documentsSeeThemselves() {
+        int[] documents = {1, 1, 2, 2, 2, 1};
+        int n = documents.length;
+        Tensor query = Tensor.of(floats(HEADS * n * DIM, 1), 1, HEADS, n, DIM);
+        Tensor key = Tensor.of(floats(HEADS * n * DIM, 2), 1, HEADS, n, DIM);
+        Tensor value = Tensor.of(floats(HEADS * n * DIM, 3), 1, HEADS, n, DIM);
+        Tensor output = Tensor.of(new float[HEADS * n * DIM], 1, HEADS, n, DIM);
+        Attention.forward(CPU, query, key, value, output, documents(documents));
+        ScoreRule rule = (b, h, i, j, score) ->
+                j <= i && documents[(int) i] == documents[(int) j] ? score : Double.NEGATIVE_INFINITY;
+        within(Numbers.of(output), ReferenceAttention.forward(query, key, value, 1 / Math.sqrt(DIM), rule));
+    }
+
+    private static AttentionOptions documents(int... documents) {
+        int tokens = documents.length;
+        boolean[] keep = new boolean[tokens * tokens];
+        for (int i = 0; i < tokens * tokens; i++) {
+            keep[i] = documents[i / tokens] == documents[i % tokens];
+        }
+        return AttentionOptions.DEFAULT.withMask(Mask.CAUSAL.and(Mask.keep(Tensor.of(keep, tokens, tokens))));
+    }
+
+    /** Small integers, which f32 adds exactly. */
+    @Test
+    void productsWithBiasAndActivation() {
+        float[] x = {1, 2, 3, -1, 0, 5};
+        float[] w = {1, 0, 2, -3, 1, 1, 4, -1, 0, 0, 0, -1};
+        float[] bias = {10, -1, 0, 2};
+        float[] out = new float[8];
+        linear(CPU, x, w, bias, out);
+        assertArrayEquals(new float[] {17, 1, 2, 0, 19, 7, 0, 0}, out);
+    }
+
+    private static void linear(Compute cpu, float[] x, float[] w, float[] bias, float[] out) {
+        int outputs = bias.length, inputs = w.length / outputs, rows = x.length / inputs;
+        GemmOptions options = GemmOptions.DEFAULT
+                .withTransposeB(true)
+                .withBias(Tensor.of(bias))
+                .withActivation(Activation.RELU);
+        Gemm.multiply(
+                cpu, Tensor.of(x, rows, inputs), Tensor.of(w, outputs, inputs), Tensor.of(out, rows, outputs), options);
     }
 
     @Test

@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * <p>The types {@code default}, {@code linear}, {@code yarn}, {@code longrope} (and its old name {@code su}), {@code llama3} and
  * {@code proportional} are read, with the meaning that transformers gives to each key; <a
  * href="https://github.com/huggingface/transformers/blob/main/src/transformers/modeling_rope_utils.py">modeling_rope_utils.py</a> is
- * their definition. {@code docs/inference.md} has a table of them. A key that has no meaning here is an error that names it, unless
+ * their definition. {@code docs/positions.md} has a table of them. A key that has no meaning here is an error that names it, unless
  * its value is null: another frequency would go unnoticed. So is {@code dynamic}, whose frequencies depend on the current length and
  * do not fit the keys that a cache has already rotated.
  *

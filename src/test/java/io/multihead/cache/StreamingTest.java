@@ -21,7 +21,7 @@ import java.lang.foreign.Arena;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 
-/** The class of docs/inference.md, word by word: the first tokens and a window, beside one softmax over both. */
+/** The class of docs/cache.md, word by word: the first tokens and a window, beside one softmax over both. */
 class StreamingTest {
     private static final Compute CPU = Compute.serial();
     private static final int HEADS = 2;

@@ -54,7 +54,7 @@ class LlamaTest {
         for (int layer = 0; layer < LAYERS; layer++) {
             draw("model.layers." + layer + ".");
             specified.add(block("model.layers." + layer + "."));
-            blocks.add(Llama.block(weights::get, layer, HEADS, KEY_HEADS, rope));
+            blocks.add(LlamaBlock.block(weights::get, layer, HEADS, KEY_HEADS, rope));
         }
         draw("model.embed_tokens.weight", 1, WORDS, DIM);
         draw("model.norm.weight", 1, DIM);
@@ -181,9 +181,10 @@ class LlamaTest {
 
     @Test
     void thePageHasThisCode() throws IOException {
-        String code = Files.readString(Path.of("src/test/java/io/multihead/model/Llama.java"));
-        String body = code.substring(code.indexOf("public class"));
         String page = Files.readString(Path.of("docs/inference.md"));
-        assertTrue(page.contains(body), "docs/inference.md");
+        for (String name : List.of("LlamaBlock", "Llama")) {
+            String code = Files.readString(Path.of("src/test/java/io/multihead/model/" + name + ".java"));
+            assertTrue(page.contains(code.substring(code.indexOf("/**"))), "docs/inference.md: " + name);
+        }
     }
 }

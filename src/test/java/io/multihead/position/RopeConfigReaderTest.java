@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Dictionaries of published models, and every key that a dictionary may have beside the table of docs/inference.md. */
+/** Dictionaries of published models, and every key that a dictionary may have beside the table of docs/positions.md. */
 class RopeConfigReaderTest {
     private static final RopeConfigReader READER = RopeConfigReader.of(64, 150_000, 131_072);
     private static final Map<String, String> REQUIRED = Map.of(
@@ -226,7 +226,7 @@ class RopeConfigReaderTest {
     @Test
     void theTableHasEveryKey() throws IOException {
         Map<String, Set<String>> documented = new HashMap<>();
-        for (String line : Files.readAllLines(Path.of("docs/inference.md"))) {
+        for (String line : Files.readAllLines(Path.of("docs/positions.md"))) {
             String[] cells = line.split("\\|", -1);
             boolean isKey = cells.length == 5
                     && cells[1].matches(" `[a-z_]+`(, `[a-z_]+`)* ")

@@ -1,0 +1,189 @@
+package io.multihead.house;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.charset.MalformedInputException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Pages of text: links and their anchors lead somewhere, files that are named exist, the index has every page, and no page is too long
+ * to be read.
+ */
+class PagesTest {
+    private static final int PAGE_LINES = 250;
+    private static final Map<String, Integer> LINES =
+            Map.of("README.md", 150, "CONTRIBUTING.md", 120, "docs/performance.md", 740);
+    private static final Path INDEX = Path.of("docs/README.md");
+    /** The target of a link without a scheme: a path, or none for this page, and an anchor if there is one. */
+    private static final Pattern LINK = Pattern.compile("]\\((?![a-z]+:)([^)#\\s]*)(?:#([^)\\s]*))?\\)");
+    /** A path of the repository within code, which ends as a file does. */
+    private static final Pattern NAMED =
+            Pattern.compile("`((?:src|jmh|docs|\\.ci|\\.mvn)/[\\w./-]*\\.(?:java|md|xml|js|bin|safetensors))`");
+    /** A page that a comment, a script or a build file names. */
+    private static final Pattern MENTION = Pattern.compile("(?<![\\w/])docs/[\\w/-]+\\.md\\b");
+
+    @Test
+    void everyLinkAndAnchorLeadsSomewhere() throws Exception {
+        List<String> problems = new ArrayList<>();
+        int links = 0;
+        for (Path page : pages()) {
+            links += brokenLinks(page, Files.readString(page), problems);
+        }
+        assertEquals(List.of(), problems);
+        assertTrue(links > 100, "found only " + links + " links");
+    }
+
+    @Test
+    void everyNamedFileExists() throws Exception {
+        List<String> problems = new ArrayList<>();
+        int named = 0;
+        for (Path page : pages()) {
+            named += missing(page, NAMED, Files.readString(page), problems);
+        }
+        assertTrue(named > 20, "found only " + named + " files");
+        for (String root : List.of("src", "jmh/src", ".ci")) {
+            for (Path file : files(Path.of(root))) {
+                if (!file.endsWith("PagesTest.java")) { // has some that do not exist
+                    missing(file, MENTION, text(file), problems);
+                }
+            }
+        }
+        missing(Path.of("pom.xml"), MENTION, text(Path.of("pom.xml")), problems);
+        missing(Path.of("jmh/run"), MENTION, text(Path.of("jmh/run")), problems);
+        assertEquals(List.of(), problems);
+    }
+
+    @Test
+    void noPageIsTooLong() throws Exception {
+        for (Path page : pages()) {
+            int lines = Files.readAllLines(page).size();
+            int limit = LINES.getOrDefault(page.toString(), PAGE_LINES);
+            assertTrue(lines <= limit, page + " has " + lines + " lines, budget " + limit);
+        }
+    }
+
+    @Test
+    void theIndexHasEveryPage() throws Exception {
+        Set<Path> linked = new HashSet<>();
+        LINK.matcher(Files.readString(INDEX))
+                .results()
+                .forEach(link -> linked.add(INDEX.resolveSibling(link.group(1)).normalize()));
+        for (Path page : pages()) {
+            assertTrue(page.equals(INDEX) || linked.contains(page), INDEX + " does not link to " + page);
+        }
+    }
+
+    @Test
+    void brokenOnesAreSeen() throws Exception {
+        List<String> problems = new ArrayList<>();
+        Path page = Path.of("docs/x.md");
+        String text = "# A b\n[x](no.md) [y](https://example.org/no) [z](#a-b) [w](#c) [v](architecture.md#packages) "
+                + "[u](architecture.md#no) [t](../README.md)\n";
+        assertEquals(6, brokenLinks(page, text, problems));
+        assertEquals(
+                List.of("docs/x.md links to no.md", "docs/x.md links to #c", "docs/x.md links to architecture.md#no"),
+                problems);
+        problems.clear();
+        assertEquals(2, missing(page, NAMED, "`docs/no.md` `src/test/java`, `jmh/README.md`", problems));
+        assertEquals(1, missing(page, MENTION, "of docs/none.md, master/docs/gguf.md", problems));
+        assertEquals(List.of("docs/x.md names docs/no.md", "docs/x.md names docs/none.md"), problems);
+    }
+
+    @Test
+    void anchorsAreThoseOfHeadings() {
+        String text = "# One: two, `three`\n## A\n## A\n```\n# none\n```\n### [Link](x.md) & co\n#### Q_8's *end*\n";
+        assertEquals(Set.of("one-two-three", "a", "a-1", "link--co", "q_8s-end"), anchors(text));
+    }
+
+    /** Returns how many links there are. */
+    private static int brokenLinks(Path page, String text, List<String> problems) throws IOException {
+        int links = 0;
+        for (var link : LINK.matcher(text).results().toList()) {
+            Path target = link.group(1).isEmpty() ? page : page.resolveSibling(link.group(1));
+            String anchor = link.group(2);
+            boolean exists = target.equals(page) || Files.exists(target);
+            if (exists && anchor != null) {
+                exists = anchors(target.equals(page) ? text : Files.readString(target))
+                        .contains(anchor);
+            }
+            if (!exists) {
+                problems.add(page + " links to " + link.group(1) + (anchor == null ? "" : "#" + anchor));
+            }
+            links++;
+        }
+        return links;
+    }
+
+    /** Returns how many files are named. */
+    private static int missing(Path page, Pattern pattern, String text, List<String> problems) {
+        int named = 0;
+        for (var match : pattern.matcher(text).results().toList()) {
+            String path = match.group(match.groupCount());
+            if (!Files.exists(Path.of(path))) {
+                problems.add(page + " names " + path);
+            }
+            named++;
+        }
+        return named;
+    }
+
+    /** Anchors as GitHub makes them: letters, digits, hyphens and underscores of a heading, with a number from the second on. */
+    private static Set<String> anchors(String markdown) {
+        Map<String, Integer> seen = new HashMap<>();
+        Set<String> anchors = new HashSet<>();
+        boolean code = false;
+        for (String line : markdown.lines().toList()) {
+            code ^= line.strip().startsWith("```");
+            if (!code && line.matches("#{1,6} .*")) {
+                String text = line.replaceFirst("#+ ", "").replaceAll("]\\([^)]*\\)", "");
+                String anchor = text.toLowerCase(Locale.ROOT)
+                        .strip()
+                        .replaceAll("[^\\p{L}\\p{N} _-]", "")
+                        .replace(' ', '-');
+                int count = seen.merge(anchor, 1, Integer::sum);
+                anchors.add(count == 1 ? anchor : anchor + "-" + (count - 1));
+            }
+        }
+        return anchors;
+    }
+
+    private static List<Path> pages() throws IOException {
+        List<Path> pages = new ArrayList<>(files(Path.of("docs")));
+        pages.addAll(List.of(
+                Path.of("README.md"), Path.of("CONTRIBUTING.md"), Path.of("SECURITY.md"), Path.of("jmh/README.md")));
+        return pages.stream()
+                .filter(page -> page.toString().endsWith(".md"))
+                .sorted()
+                .toList();
+    }
+
+    private static List<Path> files(Path root) throws IOException {
+        try (Stream<Path> files = Files.walk(root)) {
+            return files.filter(Files::isRegularFile)
+                    .filter(file -> !file.toString().contains("/target/"))
+                    .toList();
+        }
+    }
+
+    /** Returns a file's text, none for one that is not text. */
+    private static String text(Path file) throws IOException {
+        try {
+            return Files.readString(file);
+        } catch (MalformedInputException e) {
+            return "";
+        }
+    }
+}
