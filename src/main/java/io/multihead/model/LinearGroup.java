@@ -1,6 +1,9 @@
 package io.multihead.model;
 
 import io.multihead.compute.Compute;
+import io.multihead.gemm.Gemm;
+import io.multihead.gemm.GemmOptions;
+import io.multihead.gemm.PackedWeights;
 import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 import java.util.List;
@@ -11,11 +14,15 @@ import java.util.List;
  */
 public final class LinearGroup {
     private final List<PackedLinear> layers;
+    private final List<PackedWeights> weights;
+    private final List<GemmOptions> options;
     private final int[] outputs;
     private final int width;
 
     private LinearGroup(List<PackedLinear> layers, int[] outputs) {
         this.layers = layers;
+        weights = layers.stream().map(PackedLinear::weights).toList();
+        options = layers.stream().map(PackedLinear::options).toList();
         this.outputs = outputs;
         long sum = 0;
         for (int each : outputs) {
@@ -107,10 +114,8 @@ public final class LinearGroup {
     void forward(Compute cpu, Tensor x, Tensor all, List<Tensor> parts) {
         if (layers.size() == 1) {
             layers.get(0).forward(cpu, x, all);
-            return;
-        }
-        for (int i = 0; i < parts.size(); i++) {
-            layers.get(i).forward(cpu, x, parts.get(i));
+        } else {
+            Gemm.multiply(cpu, x, weights, parts, options);
         }
     }
 }

@@ -98,6 +98,10 @@ public final class PackedLinear {
         return options.bias();
     }
 
+    GemmOptions options() {
+        return options;
+    }
+
     /**
      * Computes the layer's output.
      *

@@ -175,14 +175,20 @@ final class View {
         if (other.shape.elements() == 0 || shape.elements() == 0) {
             return false;
         }
-        if (lastByte < other.firstByte || other.lastByte < firstByte || !Strides.sameMemory(memory, other.memory)) {
+        if (lastByte < other.firstByte || other.lastByte < firstByte || isInterleavedWith(other)) {
             return false;
         }
+        // last, since it makes objects of heap segments
+        return Strides.sameMemory(memory, other.memory);
+    }
+
+    /** Returns whether two views of one memory whose ranges touch are known to share no element. */
+    private boolean isInterleavedWith(View other) {
         if (dtype.bytes() != other.dtype.bytes() || (firstByte - other.firstByte) % dtype.bytes() != 0) {
-            return true;
+            return false;
         }
         long distance = (other.firstByte - firstByte) / dtype.bytes();
-        return !Strides.interleaved(shape, strides, other.shape, other.strides, distance);
+        return Strides.interleaved(shape, strides, other.shape, other.strides, distance);
     }
 
     boolean overlapsItself() {
