@@ -1,6 +1,7 @@
 package io.multihead.encoder;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.base.Checks;
 import io.multihead.model.Buffers;
 import io.multihead.model.EmbeddingTables;
 import io.multihead.model.Norm;
@@ -11,6 +12,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A BERT encoder (Devlin et al. 2019): the sum of word, type and position embeddings, normalised; then blocks of self-attention and a
@@ -27,13 +29,15 @@ final class BertModel {
     private final Norm embeddingNorm;
     private final List<BertLayer> layers;
     private final Transformer transformer;
+    /** Of a cross-encoder. */
+    private final @Nullable ClassificationHead head;
 
     /** How a layer is made of weights. */
     private interface LayerReader {
         BertLayer take(Weights weights, int index, BertConfig config);
     }
 
-    private BertModel(BertConfig config, Weights weights, LayerReader reader) {
+    private BertModel(BertConfig config, int labels, Weights weights, LayerReader reader) {
         this.config = config;
         words = weights.take(BertParts.WORDS, config.vocabulary(), config.dim());
         positions = weights.take(BertParts.POSITIONS, config.positions(), config.dim());
@@ -44,23 +48,30 @@ final class BertModel {
             all.add(reader.take(weights, layer, config));
         }
         layers = List.copyOf(all);
+        head = labels == 0 ? null : ClassificationHead.take(weights, config.dim(), labels);
         weights.requireAllUsed();
         EmbeddingTables tables = EmbeddingTables.of(words)
                 .withTypes(types)
                 .withPositions(positions)
                 .withNorm(embeddingNorm);
-        transformer = Transformer.of(
+        Transformer headless = Transformer.of(
                 tables, layers.stream().map(layer -> layer.block(config)).toList());
+        transformer = head == null ? headless : headless.withHead(head.dense());
     }
 
     /** Takes every weight of a checkpoint, and fails if one is missing or left over. */
     static BertModel of(BertConfig config, Weights weights) {
-        return new BertModel(config, weights, BertLayer::take);
+        return new BertModel(config, 0, weights, BertLayer::take);
+    }
+
+    /** Takes every weight of a checkpoint with a head that gives each sequence a number for each label. */
+    static BertModel classifier(BertConfig config, int labels, Weights weights) {
+        return new BertModel(config, labels, weights, BertLayer::take);
     }
 
     /** Takes what {@link #packed} returned: nothing is packed, and panels and tables are read in place. */
     static BertModel ofPacked(BertConfig config, Weights weights) {
-        return new BertModel(config, weights, BertLayer::takePacked);
+        return new BertModel(config, 0, weights, BertLayer::takePacked);
     }
 
     /** Returns all weights by name. Panels come first: in a file whose data begins on a cache line, so does each of them. */
@@ -80,7 +91,8 @@ final class BertModel {
 
     /** Returns the bytes of weights that are not mapped: packed matrices, and arrays. */
     long ownBytes() {
-        return embeddingNorm.bytes()
+        return (head == null ? 0 : head.bytes())
+                + embeddingNorm.bytes()
                 + tables(false)
                 + layers.stream().mapToLong(BertLayer::ownBytes).sum();
     }
@@ -110,5 +122,15 @@ final class BertModel {
      */
     void forward(Compute cpu, TokenBatch batch, Buffers to, Tensor weights) {
         transformer.forward(cpu, batch, to, weights);
+    }
+
+    /** Returns the head, which a cross-encoder has. */
+    ClassificationHead head() {
+        return Checks.notNull(head, "head");
+    }
+
+    /** Computes what the head's first layer makes of the states of some tokens of the last call, {@code [rows, dim]}. */
+    void dense(Compute cpu, int[] rows, Tensor to, Buffers buffers) {
+        transformer.logits(cpu, rows, to, buffers);
     }
 }

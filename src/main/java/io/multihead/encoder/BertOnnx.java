@@ -12,9 +12,13 @@ import java.io.InputStream;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.BiFunction;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** A BERT encoder from an ONNX file: sizes from the weights' shapes, heads and epsilon from the graph's constants. */
@@ -41,12 +45,48 @@ final class BertOnnx {
             "Transpose",
             "Unsqueeze");
 
+    private static final String TANH = "Tanh";
+    /** Those of a head that classifies sequences, too. */
+    private static final Set<String> CLASSIFIER_OPERATIONS =
+            Stream.concat(OPERATIONS.stream(), Stream.of("Gemm", TANH)).collect(Collectors.toUnmodifiableSet());
+
+    /** What the encoder is called in a model with a head. */
+    private static final String ENCODER = "bert.";
+
     private static final Set<String> TABLES = Set.of(WORDS, POSITIONS, TYPES);
     private static final String INNER = "encoder.layer.0.intermediate.dense.weight";
 
-    private BertOnnx() {}
+    private final OnnxWeights file;
+    /** What the names of the encoder's weights begin with. */
+    private final String prefix;
 
+    private BertOnnx(OnnxWeights file) {
+        this.file = file;
+        prefix = file.names().contains(ENCODER + WORDS) ? ENCODER : "";
+    }
+
+    /** Reads an encoder. */
     static BertModel load(InputStream in) throws IOException {
+        return load(in, OPERATIONS, BertModel::of);
+    }
+
+    /** Reads a cross-encoder, whose head has as many labels as its bias has elements. */
+    static BertModel loadClassifier(InputStream in) throws IOException {
+        return load(in, CLASSIFIER_OPERATIONS, (config, weights) -> {
+            Tensor bias = weights.get(ClassificationHead.OUTPUT_BIAS);
+            if (bias.rank() != 1 || bias.dim(0) < 1) {
+                throw Checks.fail(
+                        "weight \"" + ClassificationHead.OUTPUT_BIAS + "\"",
+                        "shape " + bias.shape(),
+                        "expected a number for each label");
+            }
+            return BertModel.classifier(config, Checks.fitsInt(bias.dim(0), "labels"), weights);
+        });
+    }
+
+    private static BertModel load(
+            InputStream in, Set<String> operations, BiFunction<BertConfig, Weights, BertModel> model)
+            throws IOException {
         Map<MemorySegment.Scope, Arena> arenas = new HashMap<>();
         try {
             OnnxWeights file = OnnxWeights.read(in, () -> {
@@ -54,12 +94,13 @@ final class BertOnnx {
                 arenas.put(arena.scope(), arena);
                 return arena;
             });
-            requireOperations(file.operations());
-            return BertModel.of(
-                    config(file),
+            requireOperations(file.operations(), operations);
+            BertOnnx bert = new BertOnnx(file);
+            return model.apply(
+                    bert.config(),
                     new Weights(
-                            file.names(),
-                            name -> get(file, name),
+                            bert.names(),
+                            bert::get,
                             weight -> close(arenas.remove(weight.memory().scope()))));
         } finally {
             arenas.values().forEach(Arena::close);
@@ -67,11 +108,18 @@ final class BertOnnx {
     }
 
     /** Returns a weight; a table, which the model reads in place, is an array even if a product reads it too. */
-    private static Tensor get(OnnxWeights file, String name) {
-        Tensor weight = file.get(name);
+    private Tensor get(String name) {
+        String own = prefix + name; // the head's last layer is not the encoder's
+        Tensor weight = file.get(file.names().contains(own) ? own : name);
         return TABLES.contains(name) && weight.memory().isNative()
                 ? Tensor.of(weight.toArray(), weight.shape().toArray())
                 : weight;
+    }
+
+    private Set<String> names() {
+        return file.names().stream()
+                .map(name -> name.startsWith(prefix) ? name.substring(prefix.length()) : name)
+                .collect(Collectors.toCollection(LinkedHashSet::new));
     }
 
     private static void close(@Nullable Arena arena) {
@@ -80,29 +128,32 @@ final class BertOnnx {
         }
     }
 
-    private static void requireOperations(Set<String> found) {
+    private static void requireOperations(Set<String> found, Set<String> expected) {
         Set<String> others = new TreeSet<>(found);
-        others.removeAll(OPERATIONS);
+        others.removeAll(expected);
         if (!others.isEmpty()) {
             throw Checks.fail(
                     "onnx",
                     "operations " + others,
-                    "expected those of a BERT encoder in f32, " + new TreeSet<>(OPERATIONS));
+                    "expected those of a BERT encoder in f32, " + new TreeSet<>(expected));
         }
         if (!found.contains("Erf")) {
             throw Checks.fail("onnx", "no Erf", "expected the erf form of GELU");
         }
+        if (expected.contains(TANH) && !found.contains(TANH)) {
+            throw Checks.fail("onnx", "no " + TANH, "expected that of the pooler");
+        }
     }
 
-    private static BertConfig config(OnnxWeights file) {
+    private BertConfig config() {
         int layers = 0;
-        while (file.names().contains("encoder.layer." + layers + ".intermediate.dense.weight")) {
+        while (file.names().contains(prefix + "encoder.layer." + layers + ".intermediate.dense.weight")) {
             layers++;
         }
-        Tensor words = table(file, WORDS);
+        Tensor words = table(WORDS);
         int dim = Checks.fitsInt(words.dim(1), "columns of " + WORDS);
         // scores are divided by the square root of a head's size
-        double root = constant(file, "/encoder/layer.0/attention/self/Div");
+        double root = constant("/encoder/layer.0/attention/self/Div");
         long headDim = Math.round(root * root);
         if (headDim < 1 || headDim > dim || dim % headDim != 0 || !(Math.abs(headDim - root * root) <= 1e-3)) {
             throw Checks.fail(
@@ -114,21 +165,21 @@ final class BertOnnx {
                 dim,
                 layers,
                 (int) (dim / headDim),
-                Checks.fitsInt(table(file, INNER).dim(0), "rows of " + INNER),
+                Checks.fitsInt(table(INNER).dim(0), "rows of " + INNER),
                 Checks.fitsInt(words.dim(0), "rows of " + WORDS),
-                Checks.fitsInt(table(file, POSITIONS).dim(0), "rows of " + POSITIONS),
-                Checks.fitsInt(table(file, TYPES).dim(0), "rows of " + TYPES),
-                epsilon(file, layers));
+                Checks.fitsInt(table(POSITIONS).dim(0), "rows of " + POSITIONS),
+                Checks.fitsInt(table(TYPES).dim(0), "rows of " + TYPES),
+                epsilon(layers));
     }
 
     /** All normalisations have one epsilon in BERT. */
-    private static double epsilon(OnnxWeights file, int layers) {
-        double epsilon = constant(file, "/embeddings/LayerNorm/Add");
+    private double epsilon(int layers) {
+        double epsilon = constant("/embeddings/LayerNorm/Add");
         for (int layer = 0; layer < layers; layer++) {
             for (String norm : new String[] {"attention/output", "output"}) {
                 String node = "/encoder/layer." + layer + "/" + norm + "/LayerNorm/Add";
-                if (constant(file, node) != epsilon) {
-                    throw Checks.fail("onnx", node + " adds " + constant(file, node), "expected " + epsilon);
+                if (constant(node) != epsilon) {
+                    throw Checks.fail("onnx", node + " adds " + constant(node), "expected " + epsilon);
                 }
             }
         }
@@ -136,13 +187,14 @@ final class BertOnnx {
         return Double.parseDouble(Float.toString((float) epsilon));
     }
 
-    private static double constant(OnnxWeights file, String node) {
-        return file.constant(node)
-                .orElseThrow(() -> Checks.fail("onnx", "no constant at node " + node, "expected one"));
+    private double constant(String node) {
+        String path = prefix.isEmpty() ? node : "/" + prefix.replace(".", "") + node;
+        return file.constant(path)
+                .orElseThrow(() -> Checks.fail("onnx", "no constant at node " + path, "expected one"));
     }
 
-    private static Tensor table(OnnxWeights file, String name) {
-        Tensor table = file.get(name);
+    private Tensor table(String name) {
+        Tensor table = file.get(prefix + name);
         if (table.rank() != 2) {
             throw Checks.fail("weight \"" + name + "\"", "shape " + table.shape(), "expected two axes");
         }

@@ -25,11 +25,16 @@ final class Checkpoint {
     private static final Set<String> IGNORED =
             Set.of("pooler.dense.weight", "pooler.dense.bias", "embeddings.position_ids");
 
+    /** The same of a cross-encoder, which uses the head. */
+    private static final Set<String> IGNORED_BESIDE_HEAD = Set.of("embeddings.position_ids");
+
+    private static final String CLASSIFIER = "classifier.";
+
     /** What the parts of an encoder's names begin with. */
     private static final List<String> PARTS = List.of("embeddings.", "encoder.", "pooler.");
 
     /** What names of the heads of transformers' BERT models begin with. */
-    private static final List<String> HEADS = List.of("cls.", "classifier.", "qa_outputs.");
+    private static final List<String> HEADS = List.of("cls.", CLASSIFIER, "qa_outputs.");
 
     /** How names were written before PyTorch. */
     private static final Map<String, String> OLDER =
@@ -37,11 +42,15 @@ final class Checkpoint {
 
     private final SafetensorsFolder files;
     private final String prefix;
+    /** Whether the head that classifies sequences is part of the model. */
+    private final boolean classifies;
+
     /** Names in the files by names in the encoder. */
     private final Map<String, String> weights = new LinkedHashMap<>();
 
-    private Checkpoint(SafetensorsFolder files) {
+    private Checkpoint(SafetensorsFolder files, boolean classifies) {
         this.files = files;
+        this.classifies = classifies;
         prefix = prefix(files.names());
         for (String stored : files.names()) {
             String name = name(stored);
@@ -54,10 +63,19 @@ final class Checkpoint {
         }
     }
 
-    /** Maps the files of a folder. */
+    /** Maps the files of an encoder's folder. */
     static Checkpoint map(Path folder, Arena arena) throws IOException {
+        return map(folder, arena, false);
+    }
+
+    /** Maps the files of a cross-encoder's folder, which has a head that classifies sequences. */
+    static Checkpoint mapClassifier(Path folder, Arena arena) throws IOException {
+        return map(folder, arena, true);
+    }
+
+    private static Checkpoint map(Path folder, Arena arena, boolean classifies) throws IOException {
         SafetensorsFolder files = SafetensorsFolder.map(folder, arena);
-        return Checks.in(files.path(), () -> new Checkpoint(files));
+        return Checks.in(files.path(), () -> new Checkpoint(files, classifies));
     }
 
     private static String prefix(Set<String> names) {
@@ -90,17 +108,27 @@ final class Checkpoint {
 
     /** Returns whether a weight is the encoder's: beside one with a prefix, whatever has neither the prefix nor such a name is not. */
     private boolean isEncoders(String stored, String name) {
+        if (name.startsWith(CLASSIFIER)) {
+            return classifies;
+        }
+        Set<String> ignored = classifies ? IGNORED_BESIDE_HEAD : IGNORED;
         if (prefix.isEmpty()) {
-            return !IGNORED.contains(name) && HEADS.stream().noneMatch(name::startsWith);
+            return !ignored.contains(name) && HEADS.stream().noneMatch(name::startsWith);
         }
         return stored.startsWith(prefix)
-                ? !IGNORED.contains(name)
+                ? !ignored.contains(name)
                 : PARTS.stream().anyMatch(name::startsWith);
     }
 
     /** Returns the encoder, which takes every weight of it. */
     BertModel model(BertConfig config) {
         return Checks.in(files.path(), () -> BertModel.of(config, new Weights(weights.keySet(), this::get)));
+    }
+
+    /** Returns the encoder and its head. */
+    BertModel classifier(BertConfig config, int labels) {
+        return Checks.in(
+                files.path(), () -> BertModel.classifier(config, labels, new Weights(weights.keySet(), this::get)));
     }
 
     private Tensor get(String name) {

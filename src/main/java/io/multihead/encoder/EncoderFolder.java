@@ -49,6 +49,24 @@ final class EncoderFolder {
     private record Paths(
             Path transformer, Path pooling, @Nullable Path normalize) {}
 
+    /** What a transformer's states are for, by what its settings say then. */
+    enum Task {
+        /** The vectors of tokens. */
+        EMBEDDING("feature-extraction", "token_embeddings", "last_hidden_state"),
+        /** A number for each label of a text or of a pair. */
+        CLASSIFICATION("sequence-classification", "scores", "logits");
+
+        private final String task;
+        private final String module;
+        private final String method;
+
+        Task(String task, String module, String method) {
+            this.task = task;
+            this.module = module;
+            this.method = method;
+        }
+    }
+
     private EncoderFolder() {}
 
     /** Reads all files of a folder, and maps the weights. */
@@ -56,7 +74,7 @@ final class EncoderFolder {
         Modules modules = modules(folder);
         Path files = modules.transformer;
         BertConfig config = read(files.resolve("config.json"), BertConfig::of);
-        int maxTokens = maxTokens(modules, config);
+        int maxTokens = maxTokens(files, modules.exist, Task.EMBEDDING, config);
         Map<String, String> prompts = new LinkedHashMap<>();
         String prompt = modules.exist ? prompts(folder.resolve("config_sentence_transformers.json"), prompts) : "";
         Arena arena = Arena.ofShared();
@@ -72,7 +90,8 @@ final class EncoderFolder {
         }
     }
 
-    private static EncoderTokenizer tokenizer(Path folder, BertConfig config) throws IOException {
+    /** Reads the tokenizer of a transformer's folder. */
+    static EncoderTokenizer tokenizer(Path folder, BertConfig config) throws IOException {
         EncoderTokenizer tokenizer = WordPiece.load(folder);
         return Checks.in(folder, () -> EncoderCore.requireRows(tokenizer, config));
     }
@@ -122,12 +141,13 @@ final class EncoderFolder {
         return new Paths(transformer, pooling, normalize);
     }
 
-    private static boolean is(String type, String name) {
+    /** Returns whether a module's type is a class of this name. */
+    static boolean is(String type, String name) {
         return type.startsWith(MODULE) && type.endsWith("." + name);
     }
 
     /** Returns a module's folder, which is the model's or one in it: a file must not choose which other files are read. */
-    private static Path within(Path folder, JsonObject module) {
+    static Path within(Path folder, JsonObject module) {
         String name = module.text("path");
         try {
             Path path = folder.getFileSystem().getPath(name).normalize();
@@ -175,44 +195,44 @@ final class EncoderFolder {
     }
 
     /** Returns the length that the folder names, or else the tokenizer's, which is at most the positions that the model has. */
-    private static int maxTokens(Modules modules, BertConfig config) throws IOException {
-        Path tokenizer = modules.transformer.resolve("tokenizer_config.json");
+    static int maxTokens(Path transformer, boolean modular, Task task, BertConfig config) throws IOException {
+        Path tokenizer = transformer.resolve("tokenizer_config.json");
         OptionalInt tokenizerLength = Files.exists(tokenizer)
                 ? OptionalInt.of(read(tokenizer, tokens -> tokenizerLength(tokens, config)))
                 : OptionalInt.empty();
-        OptionalInt named = modules.exist ? namedLength(modules.transformer, config) : OptionalInt.empty();
+        OptionalInt named = modular ? namedLength(transformer, task, config) : OptionalInt.empty();
         return named.orElse(tokenizerLength.orElse(config.positions()));
     }
 
-    private static OptionalInt namedLength(Path folder, BertConfig config) throws IOException {
+    private static OptionalInt namedLength(Path folder, Task task, BertConfig config) throws IOException {
         for (String name : SETTINGS) {
             Path file = folder.resolve(name);
             if (Files.exists(file)) {
                 JsonObject settings = read(file, Function.identity());
                 if (!settings.names().isEmpty()) {
-                    return Checks.in(file, () -> namedLength(settings, config));
+                    return Checks.in(file, () -> namedLength(settings, task, config));
                 }
             }
         }
         return OptionalInt.empty();
     }
 
-    private static OptionalInt namedLength(JsonObject settings, BertConfig config) {
-        requirePlainTexts(settings);
+    private static OptionalInt namedLength(JsonObject settings, Task task, BertConfig config) {
+        requirePlainTexts(settings, task);
         return settings.has("max_seq_length")
                 ? OptionalInt.of(settings.integer("max_seq_length", 3, config.positions()))
                 : OptionalInt.empty();
     }
 
     /** Fails if texts become other tokens, or tokens other vectors, than the tokenizer's and the model's last states. */
-    private static void requirePlainTexts(JsonObject sentence) {
+    private static void requirePlainTexts(JsonObject sentence, Task task) {
         sentence.require("do_lower_case", false);
-        sentence.require("transformer_task", "feature-extraction");
-        sentence.require("module_output_name", "token_embeddings");
+        sentence.require("transformer_task", task.task);
+        sentence.require("module_output_name", task.module);
         if (sentence.has("modality_config")) {
             JsonObject text = sentence.object("modality_config").object("text");
             text.require("method", "forward");
-            text.require("method_output_name", "last_hidden_state");
+            text.require("method_output_name", task.method);
         }
         for (String member : List.of("query_length", "document_length", "query_expansion", "tokenizer_name_or_path")) {
             if (sentence.has(member)) {
@@ -260,7 +280,8 @@ final class EncoderFolder {
         });
     }
 
-    private static <T> T read(Path file, Function<JsonObject, T> reader) throws IOException {
+    /** Reads a file of an object; messages begin with its path. */
+    static <T> T read(Path file, Function<JsonObject, T> reader) throws IOException {
         String name = String.valueOf(file.getFileName());
         String source = name.endsWith(".json") ? name.substring(0, name.length() - ".json".length()) : name;
         return Checks.in(

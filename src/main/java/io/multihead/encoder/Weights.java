@@ -36,6 +36,11 @@ final class Weights {
         this.unused = new TreeSet<>(names);
     }
 
+    /** Returns a weight that must exist, whose shape is not known; it is not taken. */
+    Tensor get(String name) {
+        return get.apply(name, Shape.of());
+    }
+
     /** Returns a weight that must exist, have this shape and be of a floating type. */
     Tensor take(String name, long... dims) {
         Shape shape = Shape.of(dims);

@@ -35,6 +35,9 @@ final class OnnxGraph {
     private static final int NODE_NAME = 3;
     private static final int NODE_OPERATION = 4;
     private static final int NODE_ATTRIBUTE = 5;
+    private static final int ATTRIBUTE_NAME = 1;
+    private static final int ATTRIBUTE_FLOAT = 2;
+    private static final int ATTRIBUTE_INTEGER = 3;
     private static final int ATTRIBUTE_TENSOR = 5;
     private static final int TENSOR_DIMS = 1;
     private static final int TENSOR_TYPE = 2;
@@ -45,8 +48,29 @@ final class OnnxGraph {
     private static final int TYPE_FLOAT = 1;
 
     private static final String MAT_MUL = "MatMul";
+    private static final String GEMM = "Gemm";
 
-    private record Node(String operation, List<String> inputs) {}
+    private record Node(String operation, List<String> inputs, Attributes attributes) {
+        /** Returns the right operand of a product, or null for another node. */
+        @Nullable
+        String operand() {
+            boolean product =
+                    operation.equals(MAT_MUL) ? inputs.size() == 2 : operation.equals(GEMM) && inputs.size() > 1;
+            return product ? inputs.get(1) : null;
+        }
+    }
+
+    /** What is read of a node's attributes. */
+    private static final class Attributes {
+        private final Map<String, Double> numbers = new HashMap<>();
+
+        @Nullable
+        Float constant;
+
+        double number(String name, double otherwise) {
+            return numbers.getOrDefault(name, otherwise);
+        }
+    }
 
     private final Map<String, Tensor> tensors = new LinkedHashMap<>();
     /** Types of the tensors that are not f32, whose elements are not read. */
@@ -97,25 +121,54 @@ final class OnnxGraph {
         return operations;
     }
 
-    /** Returns the module of each tensor that a MatMul of a module other than the outermost reads as its right operand. */
+    /** Returns the module of each tensor that a product of a module other than the outermost reads as its right operand. */
     Map<String, String> modules() {
         Map<String, String> modules = new HashMap<>();
         nodes.forEach((name, node) -> {
-            if (node.operation.equals(MAT_MUL)
+            String operand = node.operand();
+            if (operand != null
                     && name.startsWith("/")
-                    && name.endsWith("/" + MAT_MUL)
-                    && name.length() > MAT_MUL.length() + 1
-                    && node.inputs.size() == 2
-                    && (tensors.containsKey(node.inputs.get(1)) || others.containsKey(node.inputs.get(1)))) {
-                String module =
-                        name.substring(1, name.length() - MAT_MUL.length() - 1).replace('/', '.');
-                String other = modules.put(node.inputs.get(1), module);
+                    && name.endsWith("/" + node.operation)
+                    && name.length() > node.operation.length() + 1
+                    && (tensors.containsKey(operand) || others.containsKey(operand))) {
+                String module = name.substring(1, name.length() - node.operation.length() - 1)
+                        .replace('/', '.');
+                String other = modules.put(operand, module);
                 if (other != null) {
                     throw Checks.fail("onnx", other + " and " + module + " share a weight", "expected one each");
                 }
             }
         });
         return modules;
+    }
+
+    /**
+     * Returns the tensors that products read as {@code [outputs, inputs]}: operands of Gemm that are transposed there, as PyTorch's exporter
+     * writes a linear layer of matrices. A Gemm with another factor than 1 is an error.
+     */
+    Set<String> transposedByProducts() {
+        Set<String> transposed = new HashSet<>();
+        nodes.forEach((name, node) -> {
+            String operand = node.operand();
+            if (!node.operation.equals(GEMM) || operand == null || !tensors.containsKey(operand)) {
+                return;
+            }
+            for (String plain : List.of("alpha", "beta")) {
+                requireAttribute(name, node, plain, 1);
+            }
+            requireAttribute(name, node, "transA", 0);
+            if (node.attributes.number("transB", 0) != 0) {
+                transposed.add(operand);
+            }
+        });
+        return transposed;
+    }
+
+    private static void requireAttribute(String name, Node node, String attribute, double expected) {
+        double actual = node.attributes.number(attribute, expected);
+        if (!(actual == expected)) {
+            throw Checks.fail("onnx", GEMM + " " + name + " with " + attribute + " " + actual, "expected " + expected);
+        }
     }
 
     OptionalDouble constant(String name) {
@@ -145,43 +198,54 @@ final class OnnxGraph {
         String operation = "";
         String output = "";
         List<String> inputs = new ArrayList<>();
-        Float constant = null;
+        Attributes attributes = new Attributes();
         for (int field = in.field(); field != 0; field = in.field()) {
             switch (field) {
                 case NODE_INPUT -> inputs.add(in.text());
                 case NODE_OUTPUT -> output = in.text();
                 case NODE_NAME -> name = in.text();
                 case NODE_OPERATION -> operation = in.text();
-                case NODE_ATTRIBUTE -> constant = readAttribute(in, constant);
+                case NODE_ATTRIBUTE -> readAttribute(in, attributes);
                 default -> in.skip();
             }
         }
         in.leave(outer);
         operations.add(operation);
-        nodes.put(name, new Node(operation, List.copyOf(inputs)));
-        if (operation.equals(MAT_MUL) && inputs.size() == 2) {
-            operands.add(inputs.get(1));
+        Node node = new Node(operation, List.copyOf(inputs), attributes);
+        nodes.put(name, node);
+        String operand = node.operand();
+        if (operand != null) {
+            operands.add(operand);
         }
-        if (constant != null && operation.equals("Constant")) {
-            constants.put(output, constant);
+        if (attributes.constant != null && operation.equals("Constant")) {
+            constants.put(output, attributes.constant);
         }
     }
 
-    private @Nullable Float readAttribute(ProtoReader in, @Nullable Float earlier) throws IOException {
+    private void readAttribute(ProtoReader in, Attributes to) throws IOException {
         long outer = in.enter();
-        Float constant = earlier;
+        String name = "";
+        Double number = null;
         for (int field = in.field(); field != 0; field = in.field()) {
-            if (field == ATTRIBUTE_TENSOR) {
-                OnnxTensor tensor = readTensor(in);
-                if (tensor.values != null && tensor.values.byteSize() == Float.BYTES) {
-                    constant = tensor.values.get(ValueLayout.JAVA_FLOAT, 0);
-                }
-            } else {
-                in.skip();
+            switch (field) {
+                case ATTRIBUTE_NAME -> name = in.text();
+                case ATTRIBUTE_FLOAT -> number = (double) in.real();
+                case ATTRIBUTE_INTEGER -> number = (double) in.integer();
+                case ATTRIBUTE_TENSOR -> readConstant(in, to);
+                default -> in.skip();
             }
         }
+        if (number != null) {
+            to.numbers.put(name, number);
+        }
         in.leave(outer);
-        return constant;
+    }
+
+    private void readConstant(ProtoReader in, Attributes to) throws IOException {
+        OnnxTensor tensor = readTensor(in);
+        if (tensor.values != null && tensor.values.byteSize() == Float.BYTES) {
+            to.constant = tensor.values.get(ValueLayout.JAVA_FLOAT, 0);
+        }
     }
 
     private void readInitializer(ProtoReader in) throws IOException {

@@ -21,7 +21,8 @@ import java.util.function.Supplier;
  *
  * <p>An exporter gives the weight of a linear layer a new name and transposes it, but the {@code MatMul} that reads it keeps the
  * module's path: node {@code /encoder/layer.0/output/dense/MatMul} reads {@code encoder.layer.0.output.dense.weight}, which this
- * class returns as {@code [outputs, inputs]}, a transposed view of what the file holds. Other weights keep their names.
+ * class returns as {@code [outputs, inputs]}, a transposed view of what the file holds. The same holds for a {@code Gemm}, unless it
+ * transposes the weight itself. Other weights keep their names.
  *
  * <p>The file is read as a stream; each tensor is a Java array of its own, which the garbage collector frees with the last view,
  * or, on request, native memory. Memory grows with the bytes that were read, whatever lengths a malformed file claims. Immutable; as
@@ -74,10 +75,11 @@ public final class OnnxWeights {
 
     private static OnnxWeights read(OnnxGraph graph) {
         Map<String, String> modules = graph.modules();
+        Set<String> outputsFirst = graph.transposedByProducts();
         Map<String, Tensor> tensors = new LinkedHashMap<>();
         graph.tensors().forEach((name, tensor) -> {
             String own = own(modules, name);
-            boolean transposed = modules.containsKey(name) && tensor.rank() == 2;
+            boolean transposed = modules.containsKey(name) && tensor.rank() == 2 && !outputsFirst.contains(name);
             if (tensors.put(own, transposed ? tensor.permute(1, 0) : tensor) != null) {
                 throw Checks.fail("onnx", "two weights named " + own, "expected one");
             }

@@ -41,6 +41,7 @@ public final class TokenBatch {
     private static final class Boundaries {
         final long[] offsets;
         final int[] numbers;
+        final int[] firstRows;
         final int[] lastRows;
         final PackedSequences packed;
         final TensorKeyValues source;
@@ -50,6 +51,7 @@ public final class TokenBatch {
         Boundaries(int sequences, int layers) {
             offsets = new long[sequences + 1];
             numbers = new int[sequences];
+            firstRows = new int[sequences];
             lastRows = new int[sequences];
             packed = KeyValueAccess.sequences(offsets, PackedSequences.class);
             source = TensorKeyValues.packed(offsets);
@@ -194,6 +196,21 @@ public final class TokenBatch {
     public int start(int sequence) {
         Checks.index(sequence, sequences + 1L, "sequence");
         return sequence == sequences ? tokens : (int) starts[sequence];
+    }
+
+    /**
+     * Returns the row of each sequence's first token, of which a classifier reads the state.
+     *
+     * @return one row per sequence, in an array that belongs to this batch and that its next use changes
+     * @throws IllegalStateException if a sequence has no tokens
+     */
+    public int[] firstRows() {
+        requireTokens();
+        Boundaries exact = boundaries();
+        for (int sequence = 0; sequence < sequences; sequence++) {
+            exact.firstRows[sequence] = start(sequence);
+        }
+        return exact.firstRows;
     }
 
     /**

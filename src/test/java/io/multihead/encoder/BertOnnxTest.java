@@ -57,7 +57,7 @@ class BertOnnxTest {
         return SentenceEncoder.ofOnnx(Compute.serial(), new ByteArrayInputStream(file()), tokenizer, Pooling.MEAN);
     }
 
-    private static String tokenizer() {
+    static String tokenizer() {
         List<String> tokens = TinyModel.VOCABULARY;
         String vocabulary = IntStream.range(0, tokens.size())
                 .mapToObj(id -> "\"" + tokens.get(id) + "\": " + id)

@@ -21,7 +21,7 @@ final class ReferenceEncoder {
     }
 
     double[] embed(int[] ids, Pooling pooling, boolean normalized) {
-        double[][] states = run(ids).states;
+        double[][] states = states(ids, new int[ids.length]);
         double[] result = states[0].clone();
         for (int t = 1; t < states.length && pooling != Pooling.CLS; t++) {
             for (int i = 0; i < result.length; i++) {
@@ -40,10 +40,15 @@ final class ReferenceEncoder {
     }
 
     double[][][][] attention(int[] ids) {
-        return run(ids).attention;
+        return run(ids, new int[ids.length]).attention;
     }
 
-    private Run run(int[] ids) {
+    /** Returns the states of the last layer by token. */
+    double[][] states(int[] ids, int[] types) {
+        return run(ids, types).states;
+    }
+
+    private Run run(int[] ids, int[] tokenTypes) {
         double[][][][] attention = new double[TinyModel.LAYERS][TinyModel.HEADS][ids.length][];
         double[] words = values("embeddings.word_embeddings.weight");
         double[] positions = values("embeddings.position_embeddings.weight");
@@ -52,7 +57,7 @@ final class ReferenceEncoder {
         double[][] states = new double[ids.length][dim];
         for (int t = 0; t < ids.length; t++) {
             for (int i = 0; i < dim; i++) {
-                states[t][i] = words[ids[t] * dim + i] + types[i] + positions[t * dim + i];
+                states[t][i] = words[ids[t] * dim + i] + types[tokenTypes[t] * dim + i] + positions[t * dim + i];
             }
             states[t] = norm("embeddings.LayerNorm", states[t]);
         }

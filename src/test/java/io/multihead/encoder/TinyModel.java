@@ -78,7 +78,7 @@ public final class TinyModel {
         return weights;
     }
 
-    private static void put(Map<String, Tensor> weights, SplittableRandom random, String name, long... dims) {
+    static void put(Map<String, Tensor> weights, SplittableRandom random, String name, long... dims) {
         int elements = 1;
         for (long dim : dims) {
             elements *= (int) dim;

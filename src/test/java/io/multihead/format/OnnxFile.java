@@ -92,6 +92,13 @@ public final class OnnxFile {
         return this;
     }
 
+    /** A 32-bit number. */
+    public OnnxFile real(int field, float value) {
+        varint((long) field << 3 | 5);
+        bytes.writeBytes(little(new float[] {value}));
+        return this;
+    }
+
     /** A field of 4 or 8 bytes, all 0xff. */
     public OnnxFile fixed(int field, int length) {
         varint((long) field << 3 | (length == 4 ? 5 : 1));

@@ -1,0 +1,325 @@
+package io.multihead.encoder;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.base.Checks;
+import io.multihead.text.EncoderTokenizer;
+import io.multihead.text.WordPiece;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.Deque;
+import java.util.List;
+import java.util.function.IntConsumer;
+import java.util.stream.IntStream;
+
+/**
+ * Scores of passages for a query by a cross-encoder (Nogueira and Cho 2019, "Passage Re-ranking with BERT"): query and passage pass through a
+ * BERT model as one sequence, {@code [CLS] query [SEP] passage [SEP]}, and its head makes a number of the first token's state. The numbers are
+ * those of sentence-transformers' {@code CrossEncoder}. A pair of too many tokens loses those at the end of the longer text first, as by
+ * {@code longest_first} of HuggingFace's tokenizers.
+ *
+ * <p>Pairs are packed into batches of about 512 tokens without padding. A score has the same bits alone and in any batch, for any number of
+ * threads and at every lane width. A warm call of one thread allocates its results.
+ *
+ * <p>Immutable and thread-safe; virtual threads may call it. The {@code with} methods return views that share weights and threads.
+ * {@link #close} unmaps the weights of all of them; the {@link Compute} stays the caller's. A reranker that nobody closes keeps its file mapped,
+ * address space whose pages the system may take back, until the process ends.
+ */
+public final class Reranker implements AutoCloseable {
+    private static final int LEAST_TOKENS = 3;
+
+    private final EncoderCore core;
+    private final Runs runs;
+    private final ScoreActivation activation;
+    private final int maxTokens;
+    private final Runnable unmap;
+
+    /** Passes that are reused from call to call, by all views of one reranker. Thread-safe. */
+    private static final class Runs {
+        private static final int MOST_IDLE = 16;
+
+        private final EncoderCore core;
+        private final PairFormat format;
+        private final Deque<RerankRun> idle = new ArrayDeque<>();
+
+        Runs(EncoderCore core) {
+            this.core = core;
+            format = PairFormat.of(core.tokenizer, core.model.config.types());
+        }
+
+        RerankRun take() {
+            synchronized (idle) {
+                RerankRun run = idle.pollLast();
+                return run == null ? new RerankRun(core, format) : run;
+            }
+        }
+
+        void giveBack(RerankRun run) {
+            run.finish();
+            synchronized (idle) {
+                if (idle.size() < MOST_IDLE) {
+                    idle.addLast(run);
+                }
+            }
+        }
+    }
+
+    private Reranker(EncoderCore core, Runs runs, ScoreActivation activation, int maxTokens, Runnable unmap) {
+        this.core = core;
+        this.runs = runs;
+        this.activation = Checks.notNull(activation, "activation");
+        this.maxTokens = (int) Checks.atLeast(maxTokens, LEAST_TOKENS, "maxTokens");
+        this.unmap = unmap;
+        int positions = core.model.config.positions();
+        if (maxTokens > positions) {
+            throw Checks.fail(
+                    "maxTokens", String.valueOf(maxTokens), "expected at most the model's " + positions + " positions");
+        }
+    }
+
+    /**
+     * Loads a model from a folder of transformers or sentence-transformers: {@code config.json}, {@code model.safetensors} or the files that
+     * {@code model.safetensors.index.json} names, which are mapped, {@code tokenizer.json} or {@code vocab.txt}, and, where they exist,
+     * {@code tokenizer_config.json}, {@code modules.json}, {@code sentence_bert_config.json} and {@code config_sentence_transformers.json}. In
+     * another file system than the default, such as an archive, the weights are read into native memory instead.
+     *
+     * <p>What outputs become is what {@code config_sentence_transformers.json} names, beside a {@code modules.json}, else what
+     * {@code config.json} names as {@code activation_fn} of {@code sentence_transformers} or, in older folders, as
+     * {@code sbert_ce_default_activation_function}; else {@link ScoreActivation#SIGMOID} of a single label and the output itself of
+     * several. Pairs have as many tokens as {@code tokenizer_config.json} says, or as the model has positions. Threads are used as by
+     * {@link SentenceEncoder#load}.
+     *
+     * @param cpu threads of this and every call; stays the caller's
+     * @param folder the model's folder
+     * @return the reranker
+     * @throws IOException if a file is missing or cannot be read
+     * @throws IllegalArgumentException if a file is malformed, or asks for what is not implemented: another model type, activation or
+     *     module, or a weight of no use; the message names the file and what is in it
+     * @throws IllegalStateException if {@code cpu} is closed
+     */
+    public static Reranker load(Compute cpu, Path folder) throws IOException {
+        Checks.notNull(cpu, "cpu");
+        LoadedReranker loaded = RerankerFolder.load(cpu, Checks.notNull(folder, "folder"));
+        try {
+            return of(loaded.core(), loaded.activation(), loaded.maxTokens(), loaded::close);
+        } catch (Throwable failed) {
+            loaded.close();
+            throw failed;
+        }
+    }
+
+    /**
+     * Loads a model from an ONNX file that PyTorch exported, and a {@code tokenizer.json}. Such files say nothing of what outputs become, so
+     * that it is what sentence-transformers takes by default ({@link #withActivation} changes it), nor of lengths: pairs may have as many tokens
+     * as the model has positions. Threads are used as by {@link SentenceEncoder#load}.
+     *
+     * @param cpu threads of this and every call; stays the caller's
+     * @param onnx the model in f32; read to its end on the calling thread, and not closed
+     * @param tokenizerJson the tokenizer; read to its end on the calling thread before the model, and not closed
+     * @return the reranker
+     * @throws IOException if a stream cannot be read
+     * @throws IllegalArgumentException if a file is malformed, or the graph is not that of a BERT model in f32 that classifies sequences; the
+     *     message names what is in it
+     * @throws IllegalStateException if {@code cpu} is closed
+     */
+    public static Reranker ofOnnx(Compute cpu, InputStream onnx, InputStream tokenizerJson) throws IOException {
+        Checks.notNull(cpu, "cpu");
+        Checks.notNull(onnx, "onnx");
+        byte[] json = Checks.notNull(tokenizerJson, "tokenizerJson").readAllBytes();
+        EncoderCore core =
+                ModelLoader.load(cpu, () -> BertOnnx.loadClassifier(onnx), () -> WordPiece.ofTokenizerJson(json));
+        RerankerConfig.requireTwoTypes(core.model.config);
+        int labels = core.model.head().labels();
+        return of(core, RerankerConfig.byDefault(labels), core.model.config.positions(), () -> {});
+    }
+
+    private static Reranker of(EncoderCore core, ScoreActivation activation, int maxTokens, Runnable unmap) {
+        return new Reranker(core, new Runs(core), activation, maxTokens, unmap);
+    }
+
+    /**
+     * Returns this reranker with another function of the model's outputs.
+     *
+     * @param newActivation the function
+     * @return a reranker that shares the weights
+     */
+    public Reranker withActivation(ScoreActivation newActivation) {
+        return new Reranker(core, runs, newActivation, maxTokens, unmap);
+    }
+
+    /**
+     * Returns this reranker for pairs of another length.
+     *
+     * @param newMaxTokens tokens of a pair, {@code [CLS]} and both {@code [SEP]} included; 3 to the model's positions
+     * @return a reranker that shares the weights
+     * @throws IllegalArgumentException if the model cannot take as many
+     */
+    public Reranker withMaxTokens(int newMaxTokens) {
+        return new Reranker(core, runs, activation, newMaxTokens, unmap);
+    }
+
+    /**
+     * {@return what the model's outputs become}
+     */
+    public ScoreActivation activation() {
+        return activation;
+    }
+
+    /**
+     * {@return how many tokens of a pair count, {@code [CLS]} and both {@code [SEP]} included; at least 3}
+     */
+    public int maxTokens() {
+        return maxTokens;
+    }
+
+    /**
+     * {@return how many numbers the model has for a pair; 1 for a model that scores}
+     */
+    public int labels() {
+        return core.model.head().labels();
+    }
+
+    /**
+     * {@return the tokenizer, which counts tokens too}
+     */
+    public EncoderTokenizer tokenizer() {
+        return core.tokenizer;
+    }
+
+    /**
+     * Returns the bytes of weights that this process holds for itself: packed matrices in native memory, and on the Java heap biases and, for a
+     * model from an ONNX file, tables of embeddings.
+     *
+     * @return a number of bytes that does not change
+     */
+    public long ownBytes() {
+        return core.model.ownBytes();
+    }
+
+    /**
+     * Returns the bytes of weights that are read from a mapped file, whose memory all processes share.
+     *
+     * @return a number of bytes that does not change; 0 for a model from an ONNX file or an archive
+     */
+    public long mappedBytes() {
+        return core.model.mappedBytes();
+    }
+
+    /**
+     * Computes the score of one passage.
+     *
+     * @param query any text
+     * @param passage any text
+     * @return the score
+     * @throws IllegalStateException if the model has several labels, or the reranker or its Compute is closed
+     */
+    public double score(String query, String passage) {
+        return score(query, List.of(Checks.notNull(passage, "passage")))[0];
+    }
+
+    /**
+     * Computes the scores of passages.
+     *
+     * @param query any text
+     * @param passages any texts
+     * @return a new array with a score for each passage, in their order
+     * @throws IllegalStateException if the model has several labels, or the reranker or its Compute is closed
+     */
+    public double[] score(String query, List<String> passages) {
+        return score(query, passages, done -> {});
+    }
+
+    /**
+     * Computes the scores of passages, and reports progress.
+     *
+     * @param query any text
+     * @param passages any texts
+     * @param progress receives, after each batch, how many passages are done; an exception that it throws ends the call
+     * @return a new array with a score for each passage, in their order
+     * @throws IllegalStateException if the model has several labels, or the reranker or its Compute is closed
+     */
+    public double[] score(String query, List<String> passages, IntConsumer progress) {
+        if (labels() != 1) {
+            throw new IllegalStateException(
+                    "model: " + labels() + " labels; expected 1, as of a model that scores, or labelScores");
+        }
+        return outputs(query, passages, progress);
+    }
+
+    /**
+     * Computes the numbers of all labels of pairs, as of a model that tells whether the passage follows from the query.
+     *
+     * @param query any text
+     * @param passages any texts
+     * @return a new array for each passage, in their order, with a number for each label
+     * @throws IllegalStateException if the reranker or its Compute is closed
+     */
+    public double[][] labelScores(String query, List<String> passages) {
+        double[] all = outputs(query, passages, done -> {});
+        double[][] byPassage = new double[all.length / labels()][];
+        Arrays.setAll(byPassage, i -> Arrays.copyOfRange(all, i * labels(), (i + 1) * labels()));
+        return byPassage;
+    }
+
+    private double[] outputs(String query, List<String> passages, IntConsumer progress) {
+        Checks.notNull(query, "query");
+        Checks.notNull(passages, "passages");
+        Checks.notNull(progress, "progress");
+        double[] outputs = new double[Checks.product("passages x labels", passages.size(), labels())];
+        RerankRun run = runs.take();
+        try {
+            run.run(query, passages, maxTokens, outputs, progress);
+        } finally {
+            runs.giveBack(run);
+        }
+        for (int i = 0; i < outputs.length; i++) {
+            outputs[i] = activation.of(outputs[i]);
+        }
+        return outputs;
+    }
+
+    /**
+     * Orders passages by their scores, the highest first; those of equal scores as they are in the list.
+     *
+     * @param query any text
+     * @param passages any texts
+     * @return a new list of all passages
+     * @throws IllegalStateException if the model has several labels, or the reranker or its Compute is closed
+     */
+    public List<RankedPassage> rank(String query, List<String> passages) {
+        return rank(query, passages, Integer.MAX_VALUE);
+    }
+
+    /**
+     * Finds the passages with the highest scores.
+     *
+     * @param query any text
+     * @param passages any texts, all of which are scored
+     * @param topN how many to return, at least 1
+     * @return a new list of {@code topN} passages, or of all where there are fewer, the highest score first
+     * @throws IllegalStateException if the model has several labels, or the reranker or its Compute is closed
+     */
+    public List<RankedPassage> rank(String query, List<String> passages, int topN) {
+        Checks.atLeast(topN, 1, "topN");
+        double[] scores = score(query, passages);
+        return IntStream.range(0, scores.length)
+                .mapToObj(i -> new RankedPassage(i, scores[i]))
+                .sorted(Comparator.comparingDouble(RankedPassage::score).reversed())
+                .limit(topN)
+                .toList();
+    }
+
+    /**
+     * Unmaps the weights, where they are mapped. Later calls fail with {@link IllegalStateException}, and so may those that run meanwhile,
+     * between two batches or at once. Packed matrices are freed by the garbage collector once nothing refers to the reranker or a view of it,
+     * whether it was closed or not.
+     */
+    @Override
+    public void close() {
+        core.close();
+        unmap.run();
+    }
+}

@@ -1,0 +1,86 @@
+package io.multihead.encoder;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.JsonObject;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What {@code config.json} says of a cross-encoder.
+ *
+ * @param model sizes of the encoder
+ * @param labels outputs of the head
+ * @param activation the function of the outputs that the file names, or the default
+ */
+record RerankerConfig(BertConfig model, int labels, ScoreActivation activation) {
+    private static final String CLASSIFIER = "ForSequenceClassification";
+    private static final int MOST_LABELS = 1 << 16;
+    /** transformers' number of labels where a file has none. */
+    private static final int DEFAULT_LABELS = 2;
+
+    /** PyTorch's functions by the names that versions of sentence-transformers have written. */
+    private static final Map<String, ScoreActivation> ACTIVATIONS = Map.of(
+            "torch.nn.modules.linear.Identity", ScoreActivation.IDENTITY,
+            "torch.nn.Identity", ScoreActivation.IDENTITY,
+            "torch.nn.modules.activation.Sigmoid", ScoreActivation.SIGMOID,
+            "torch.nn.Sigmoid", ScoreActivation.SIGMOID);
+
+    static RerankerConfig of(JsonObject config) {
+        BertConfig model = BertConfig.of(config);
+        requireTwoTypes(model);
+        int labels = labels(config);
+        ScoreActivation named = activation(config);
+        return new RerankerConfig(model, labels, named == null ? byDefault(labels) : named);
+    }
+
+    /** Fails unless the tokens of the second text can have another type. */
+    static void requireTwoTypes(BertConfig model) {
+        if (model.types() < 2) {
+            throw Checks.fail("type_vocab_size", String.valueOf(model.types()), "expected 2, as of two texts");
+        }
+    }
+
+    /** Returns sentence-transformers' function where no file names one. */
+    static ScoreActivation byDefault(int labels) {
+        return labels == 1 ? ScoreActivation.SIGMOID : ScoreActivation.IDENTITY;
+    }
+
+    /** Returns the number of labels: one, to sentence-transformers, where the file does not name a classifier. */
+    private static int labels(JsonObject config) {
+        if (!config.has("architectures")
+                || config.array("architectures").stream()
+                        .noneMatch(name -> name instanceof String text && text.endsWith(CLASSIFIER))) {
+            return 1;
+        }
+        if (config.has("id2label")) {
+            int labels = config.object("id2label").names().size();
+            if (labels < 1 || labels > MOST_LABELS) {
+                throw config.fail("id2label", "1 to " + MOST_LABELS + " labels");
+            }
+            return labels;
+        }
+        return config.integer("num_labels", 1, MOST_LABELS, DEFAULT_LABELS);
+    }
+
+    private static @Nullable ScoreActivation activation(JsonObject config) {
+        if (config.has("sentence_transformers")) {
+            JsonObject framework = config.object("sentence_transformers");
+            if (framework.names().contains("activation_fn")) {
+                return activation(framework, "activation_fn");
+            }
+        }
+        return activation(config, "sbert_ce_default_activation_function"); // before version 4
+    }
+
+    /**
+     * Returns the function that a member names, or null where there is none. A function that is not PyTorch's is code of the folder, which
+     * sentence-transformers ignores, with a warning, unless it is told to trust it: here it is an error.
+     */
+    static @Nullable ScoreActivation activation(JsonObject config, String member) {
+        String name = config.find(member);
+        if (name != null && !ACTIVATIONS.containsKey(name)) {
+            throw config.fail(member, "torch.nn.modules.linear.Identity or torch.nn.modules.activation.Sigmoid");
+        }
+        return name == null ? null : ACTIVATIONS.get(name);
+    }
+}

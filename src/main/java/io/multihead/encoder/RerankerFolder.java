@@ -1,0 +1,71 @@
+package io.multihead.encoder;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Json;
+import io.multihead.internal.base.JsonObject;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Reads folders of cross-encoders: those of transformers, and those with a {@code modules.json}, which sentence-transformers writes from version
+ * 5.4 on.
+ */
+final class RerankerFolder {
+    private static final String FRAMEWORK = "config_sentence_transformers.json";
+
+    private RerankerFolder() {}
+
+    /** Reads all files of a folder, and maps the weights. */
+    static LoadedReranker load(Compute cpu, Path folder) throws IOException {
+        boolean modular = Files.exists(folder.resolve("modules.json"));
+        Path files = modular ? transformer(folder) : folder;
+        RerankerConfig config = EncoderFolder.read(files.resolve("config.json"), RerankerConfig::of);
+        int maxTokens = EncoderFolder.maxTokens(files, modular, EncoderFolder.Task.CLASSIFICATION, config.model());
+        ScoreActivation activation = modular
+                ? EncoderFolder.read(folder.resolve(FRAMEWORK), RerankerFolder::named)
+                        .orElse(config.activation())
+                : config.activation();
+        Arena arena = Arena.ofShared();
+        try {
+            EncoderCore core = ModelLoader.load(
+                    cpu,
+                    () -> Checkpoint.mapClassifier(files, arena).classifier(config.model(), config.labels()),
+                    () -> EncoderFolder.tokenizer(files, config.model()));
+            return new LoadedReranker(core, activation, maxTokens, arena);
+        } catch (Throwable failed) {
+            arena.close();
+            throw failed;
+        }
+    }
+
+    private static Path transformer(Path folder) throws IOException {
+        Path file = folder.resolve("modules.json");
+        return Checks.in(file, () -> {
+            List<?> modules = Json.array("modules", Files.readAllBytes(file));
+            if (modules.size() != 1) {
+                throw Checks.fail("modules", modules.size() + " modules", "expected a Transformer module alone");
+            }
+            JsonObject module = JsonObject.of("modules", modules.get(0));
+            if (!EncoderFolder.is(module.text("type"), "Transformer")) {
+                throw module.fail("type", "a Transformer module");
+            }
+            return EncoderFolder.within(folder, module);
+        });
+    }
+
+    /** Returns the function of outputs that the framework's file names, which comes before that of {@code config.json}. */
+    private static Optional<ScoreActivation> named(JsonObject framework) {
+        if (!framework.text("model_type").equals("CrossEncoder")) {
+            throw framework.fail("model_type", "CrossEncoder");
+        }
+        if (framework.has("default_prompt_name")) {
+            throw framework.fail("default_prompt_name", "null: nothing is put before texts");
+        }
+        return Optional.ofNullable(RerankerConfig.activation(framework, "activation_fn"));
+    }
+}

@@ -1,0 +1,14 @@
+package io.multihead.encoder;
+
+/** What a cross-encoder's output becomes before it is a score. */
+public enum ScoreActivation {
+    /** The output itself, any number: what a model trained with a ranking loss has. */
+    IDENTITY,
+    /** {@code 1 / (1 + e^-x)}, from 0 to 1: what sentence-transformers takes where a model has one label and names nothing else. */
+    SIGMOID;
+
+    double of(double logit) {
+        // StrictMath, whose bits are the same on all processors
+        return this == IDENTITY ? logit : 1 / (1 + StrictMath.exp(-logit));
+    }
+}
