@@ -24,8 +24,7 @@ import org.junit.jupiter.api.Test;
  */
 class PagesTest {
     private static final int PAGE_LINES = 250;
-    private static final Map<String, Integer> LINES =
-            Map.of("README.md", 150, "CONTRIBUTING.md", 120, "docs/performance.md", 740);
+    private static final Map<String, Integer> LINES = Map.of("README.md", 150, "CONTRIBUTING.md", 120);
     private static final Path INDEX = Path.of("docs/README.md");
     /** The target of a link without a scheme: a path, or none for this page, and an anchor if there is one. */
     private static final Pattern LINK = Pattern.compile("]\\((?![a-z]+:)([^)#\\s]*)(?:#([^)\\s]*))?\\)");
@@ -82,7 +81,8 @@ class PagesTest {
                 .results()
                 .forEach(link -> linked.add(INDEX.resolveSibling(link.group(1)).normalize()));
         for (Path page : pages()) {
-            assertTrue(page.equals(INDEX) || linked.contains(page), INDEX + " does not link to " + page);
+            boolean generated = page.startsWith("docs/performance"); // by jmh/run, which links to them itself
+            assertTrue(generated || page.equals(INDEX) || linked.contains(page), INDEX + " does not link to " + page);
         }
     }
 

@@ -13,8 +13,8 @@ import java.util.SortedMap;
 import java.util.stream.Stream;
 
 /**
- * A Markdown page of which the study writes what stands between two markers: a section for each kind of processor. The folder of
- * the page's name has a JSON file for each, from which its section is written whenever the page is, and a folder of its charts.
+ * A Markdown page of which the study writes what stands between two markers. The folder of the page's name has a JSON file for each kind of
+ * processor, from which a page is written whenever the first one is, and a folder with its charts and a page for each benchmark.
  */
 final class Page {
     private static final String BEGIN = "<!-- study:begin -->";
@@ -46,8 +46,8 @@ final class Page {
     }
 
     /**
-     * Writes the page, and the JSON and the charts of one processor: first all of it beside the files it replaces, then each in its
-     * place, the page last. Charts in that processor's folder that its section shows no more are deleted.
+     * Writes all pages, and the JSON and the charts of one processor: first all of it beside the files it replaces, then each in its
+     * place, the first page last. Charts in that processor's folder that its pages show no more are deleted.
      *
      * @param key the processor that was measured; charts of no other are drawn
      */
@@ -58,7 +58,7 @@ final class Page {
             files.put(charts.resolve(picture.name() + ".png"), picture.chart().png());
         }
         files.put(folder().resolve(key + ".json"), StudyFile.write(studies.get(key)));
-        files.put(file, page());
+        files.putAll(pages());
         replace(files);
         for (Path old : pngs(charts)) {
             if (!files.containsKey(old)) {
@@ -67,19 +67,28 @@ final class Page {
         }
     }
 
-    /** Writes the page alone, from what was measured before. */
+    /** Writes the pages alone, from what was measured before. */
     void write() throws IOException {
-        replace(Map.of(file, page()));
+        replace(pages());
     }
 
-    private byte[] page() throws IOException {
+    /** Returns the pages of all processors, and the first page last. */
+    private Map<Path, byte[]> pages() throws IOException {
+        Map<Path, byte[]> files = new LinkedHashMap<>();
+        studies.forEach((key, study) -> Sections.pages(key, study)
+                .forEach((path, text) -> files.put(folder().resolve(path), text.getBytes(StandardCharsets.UTF_8))));
+        files.put(file, front());
+        return files;
+    }
+
+    private byte[] front() throws IOException {
         String old = Files.exists(file) ? Files.readString(file) : BEGIN + "\n" + END + "\n";
         int begin = only(old, BEGIN) + BEGIN.length();
         int end = only(old, END);
         if (begin > end) {
             throw new IOException(file + ": " + END + " stands before " + BEGIN);
         }
-        String text = Sections.all(studies, folder().getFileName().toString());
+        String text = Sections.front(studies, folder().getFileName().toString());
         return (old.substring(0, begin) + "\n" + text + old.substring(end)).getBytes(StandardCharsets.UTF_8);
     }
 

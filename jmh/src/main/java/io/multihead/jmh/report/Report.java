@@ -5,12 +5,12 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 
-/** Makes the page of the performance study from JMH's JSON, and prints the tables of what was measured. */
+/** Makes the pages of the performance study from JMH's JSON, and prints the tables of what was measured. */
 public final class Report {
     private Report() {}
 
     /**
-     * Prints the tables, then writes the page.
+     * Prints the tables, then writes the pages.
      *
      * @param arguments the page, which is made if there is none; then JSON files or folders of them, measured on this machine.
      *     Without any, the page is written again from what its folder has
@@ -25,7 +25,7 @@ public final class Report {
             Study here = Machine.here();
             Study measured =
                     new Study(here.name(), here.processor(), Results.read(paths.subList(1, paths.size()), "this"));
-            System.out.println(Sections.section(measured, "")); // is seen even where nothing can be drawn
+            System.out.println(Sections.section(measured)); // is seen even where nothing can be drawn
             page.write(page.add(measured));
         }
         System.err.println("written: " + paths.getFirst());

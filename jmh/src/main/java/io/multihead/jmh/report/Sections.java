@@ -6,9 +6,10 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.SortedSet;
+import java.util.TreeMap;
 import java.util.TreeSet;
 
-/** The text of studies in Markdown: how to read it, what was measured where, and a section for each kind of processor. */
+/** The text of studies in Markdown: claims, how to read them, what was measured where, and pages for each kind of processor. */
 final class Sections {
     private static final String LEGEND = """
             Impls take turns: in each round, one fork of every impl of a case runs before any has a second. A row is one impl in one case.
@@ -30,12 +31,31 @@ final class Sections {
 
     private Sections() {}
 
-    /** Returns all sections, with links to charts in the folder of each processor below another. */
-    static String all(Map<String, Study> studies, String folder) {
-        StringBuilder text = new StringBuilder("# Figures\n\n").append(LEGEND);
-        text.append("\n## Last measured\n\n").append(dates(studies.values()));
-        studies.forEach((key, study) -> text.append('\n').append(section(study, folder + "/" + key)));
-        return text.toString();
+    /** Returns what the first page has: claims, how to read them, and what was measured when; pages of processors are in a folder. */
+    static String front(Map<String, Study> studies, String folder) {
+        return Claims.ofAll(studies, folder)
+                + "\n## How to read the tables\n\n"
+                + LEGEND
+                + "\n## Last measured\n\n"
+                + dates(studies.values());
+    }
+
+    /**
+     * Returns the pages of one processor by their paths: one with the machine and all claims, and one for each benchmark in a folder of
+     * the charts.
+     */
+    static Map<String, String> pages(String key, Study study) {
+        Map<String, String> pages = new TreeMap<>();
+        String title = "# " + study.name() + "\n\n[Performance](../performance.md) says how to read the tables.\n\n";
+        pages.put(key + ".md", title + facts(study) + "\n## Results\n\n" + Claims.of(study, key));
+        study.results()
+                .benchmarks
+                .forEach((benchmark, cases) -> pages.put(
+                        key + "/" + benchmark + ".md",
+                        "# %s on %s\n\n[All results](../%s.md); [how to read the tables](../../performance.md#how-to-read-the-tables).\n"
+                                        .formatted(benchmark, study.name(), key)
+                                + tables(study, cases, true)));
+        return pages;
     }
 
     /** Returns the charts of a study. */
@@ -46,10 +66,20 @@ final class Sections {
                 .toList();
     }
 
-    /** Returns the section of one study, without charts where no folder is given. */
-    static String section(Study study, String folder) {
+    /** Returns everything of one study, without charts. */
+    static String section(Study study) {
+        StringBuilder text = new StringBuilder("## " + study.name() + "\n\n").append(facts(study));
+        study.results()
+                .benchmarks
+                .forEach((benchmark, cases) ->
+                        text.append("\n### ").append(benchmark).append('\n').append(tables(study, cases, false)));
+        return text.toString();
+    }
+
+    /** Returns the machine, its controls, and what exceeded its limits. */
+    private static String facts(Study study) {
         Results results = study.results();
-        StringBuilder text = new StringBuilder("## " + study.name() + "\n\n| | |\n|---|---|\n");
+        StringBuilder text = new StringBuilder("| | |\n|---|---|\n");
         Machine.facts(study).forEach((name, value) -> text.append("| %s | %s |\n".formatted(name, value)));
         String controls = results.limits.controls().table();
         if (!controls.isEmpty()) {
@@ -63,18 +93,21 @@ final class Sections {
             text.append("\nFaster than the limit that was measured, which shows that the probe did not reach it:\n\n");
             exceeded.forEach(line -> text.append("- ").append(line).append('\n'));
         }
-        Tables tables = new Tables(results.limits);
-        results.benchmarks.forEach((benchmark, cases) -> {
-            text.append("\n### ").append(benchmark).append('\n');
-            if (!folder.isEmpty()) {
-                Charts.of(results.limits, cases)
-                        .forEach(picture ->
-                                text.append("\n![%s](%s/%s.png)\n".formatted(picture.alt(), folder, picture.name())));
-            }
-            for (String table : List.of(tables.results(cases), tables.secondThread(cases))) {
-                text.append(table.isEmpty() ? "" : "\n" + table);
-            }
-        });
+        return text.toString();
+    }
+
+    /** Returns the tables of a benchmark, and links to its charts beside them where they are wanted. */
+    private static String tables(Study study, Map<Case, Map<String, Result>> cases, boolean charts) {
+        StringBuilder text = new StringBuilder();
+        Limits limits = study.results().limits;
+        if (charts) {
+            Charts.of(limits, cases)
+                    .forEach(picture -> text.append("\n![%s](%s.png)\n".formatted(picture.alt(), picture.name())));
+        }
+        Tables tables = new Tables(limits);
+        for (String table : List.of(tables.results(cases), tables.secondThread(cases))) {
+            text.append(table.isEmpty() ? "" : "\n" + table);
+        }
         return text.toString();
     }
 

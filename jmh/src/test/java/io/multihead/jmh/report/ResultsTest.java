@@ -166,8 +166,8 @@ class ResultsTest {
         results.limits.put(Work.Unit.BYTES, 2, 42);
         Study study = new Study("Kind", "model, 2 processors", results);
         Study read = StudyFile.read(new ObjectMapper().readTree(StudyFile.write(study)));
-        assertEquals(Sections.section(study, "charts"), Sections.section(read, "charts"));
-        assertFalse(Sections.section(read, "charts").contains("NaN"));
+        assertEquals(Sections.pages("a", study), Sections.pages("a", read));
+        assertFalse(Sections.pages("a", read).toString().contains("NaN"));
     }
 
     @Test
@@ -176,7 +176,7 @@ class ResultsTest {
         Result peer = of("onednn", Times.summary(4, Double.NaN));
         Study study = new Study("Kind", "model", new Results(List.of(ours, peer), new Limits()));
         Study read = StudyFile.read(new ObjectMapper().readTree(StudyFile.write(study)));
-        String text = Sections.section(read, "");
+        String text = Sections.section(read);
         assertTrue(text.contains("| size=256, threads=1 | multihead | 2.000 | 1.10 | 16.8 GFLOP/s | 2.00 |"), text);
         assertFalse(text.contains("ahead"), text);
     }
@@ -215,10 +215,43 @@ class ResultsTest {
                 new Study("Intel Two", "b", new Results(List.of(of("multihead", Times.summary(3, 1))), new Limits()))));
         String text = Files.readString(file);
         assertTrue(text.startsWith("before\n") && text.endsWith("after\n"), text);
-        assertTrue(text.contains("## AMD One") && text.contains("## Intel Two"), text);
-        assertTrue(text.contains("| 2.000 |") && text.contains("| 3.000 |"), text);
+        assertTrue(text.contains("| AMD One | Intel Two |"), text);
+        assertTrue(Files.readString(folder.resolve("page/amd-one/Sgemm.md")).contains("| 2.000 |"));
+        assertTrue(Files.readString(folder.resolve("page/intel-two/Sgemm.md")).contains("| 3.000 |"));
+        assertTrue(Files.readString(folder.resolve("page/amd-one.md")).startsWith("# AMD One\n"));
         assertTrue(Files.exists(folder.resolve("page/amd-one.json"))
                 && Files.exists(folder.resolve("page/intel-two.json")));
+    }
+
+    @Test
+    void claimsCountVerdicts() {
+        Times ours = Times.of(rounds(2, 2, 2, 2, 2));
+        Result peer = of("openblas", Times.of(rounds(3, 3.2, 3, 2.8, 3)));
+        Result best = of("onednn", Times.of(rounds(1, 1, 1, 1, 1)));
+        Results results = new Results(List.of(of("multihead", ours), peer), new Limits());
+        assertEquals("1.50: ahead", Claims.summary(results.benchmarks.get("Sgemm")));
+        results = new Results(List.of(of("multihead", ours), peer, best), new Limits());
+        assertEquals("0.50: behind", Claims.summary(results.benchmarks.get("Sgemm")));
+        Map<Case, Map<String, Result>> cases = new TreeMap<>(Map.of(
+                SGEMM,
+                Map.of("multihead", of("multihead", ours), "openblas", peer),
+                new Case("Sgemm", Map.of("size", "512")),
+                Map.of("multihead", of("multihead", ours), "onednn", best),
+                new Case("Sgemm", Map.of("size", "64")),
+                Map.of("multihead", of("multihead", ours), "onednn", peer)));
+        assertEquals("0.50 to 1.50: 2 ahead, 1 behind", Claims.summary(cases));
+        assertEquals(
+                "",
+                Claims.summary(
+                        Map.of(SGEMM, Map.of("multihead", of("multihead", Times.summary(2, 1)), "onednn", best))));
+    }
+
+    private static TreeMap<Integer, List<Double>> rounds(double... milliseconds) {
+        TreeMap<Integer, List<Double>> rounds = new TreeMap<>();
+        for (double time : milliseconds) {
+            rounds.put(rounds.size() + 1, List.of(time));
+        }
+        return rounds;
     }
 
     private static Result of(String impl, Times times) {

@@ -1,0 +1,135 @@
+package io.multihead.jmh.report;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+
+/** How this library stands beside the best peer: a line for each benchmark, and one for each of its cases. */
+final class Claims {
+    private static final String OURS = "multihead";
+
+    /** What the names of benchmarks mean. */
+    private static final Map<String, String> NAMES = Map.ofEntries(
+            Map.entry("AttentionBackward", "attention, forward and backward"),
+            Map.entry("AttentionDecode", "attention of one new token over a cache"),
+            Map.entry("AttentionDecodeSampled", "the same, single calls"),
+            Map.entry("AttentionForward", "attention of whole sequences"),
+            Map.entry("Decoder", "a step of a language model"),
+            Map.entry("Embeddings", "all-MiniLM-L6-v2, text to vectors"),
+            Map.entry("FewRows", "a few rows by a matrix that is not packed"),
+            Map.entry("Linear", "rows by packed f32 weights"),
+            Map.entry("MultiHeadAttentionLayer", "a layer: projections and attention"),
+            Map.entry("Sgemm", "products of square matrices"),
+            Map.entry("Softmax", "softmax of rows"),
+            Map.entry("SoftmaxBackward", "gradient of the softmax"),
+            Map.entry("Tokenizer", "text to ids of WordPiece"),
+            Map.entry("TrainingStep", "forward and backward of four blocks"),
+            Map.entry("WeightFormat", "rows by packed weights of each format"));
+
+    private Claims() {}
+
+    /** Returns a table with a line for each benchmark that has a verdict, and a column for each processor. */
+    static String ofAll(Map<String, Study> studies, String folder) {
+        List<String> columns = new ArrayList<>(List.of("speed over that of the best peer", "best peers"));
+        studies.values().forEach(study -> columns.add(study.name()));
+        Set<String> benchmarks = new TreeSet<>();
+        studies.values()
+                .forEach(study -> benchmarks.addAll(study.results().benchmarks.keySet()));
+        List<List<String>> rows = new ArrayList<>();
+        for (String benchmark : benchmarks) {
+            Set<String> peers = new TreeSet<>(Impls.order());
+            List<String> cells = new ArrayList<>();
+            studies.forEach((key, study) -> {
+                Map<Case, Map<String, Result>> cases =
+                        study.results().benchmarks.getOrDefault(benchmark, Map.of());
+                String summary = summary(cases);
+                cells.add(summary.isEmpty() ? "" : "[%s](%s/%s/%s.md)".formatted(summary, folder, key, benchmark));
+                peers.addAll(summary.isEmpty() ? Set.of() : bestPeers(cases.values()));
+            });
+            if (!peers.isEmpty()) {
+                List<String> row = new ArrayList<>(List.of(name(benchmark), String.join(", ", peers)));
+                row.addAll(cells);
+                rows.add(row);
+            }
+        }
+        return Tables.markdown(columns, rows)
+                + "\nProcessors: "
+                + studies.entrySet().stream()
+                        .map(study ->
+                                "[%s](%s/%s.md)".formatted(study.getValue().name(), folder, study.getKey()))
+                        .collect(Collectors.joining(", "))
+                + ".\n";
+    }
+
+    /** Returns a table with a line for each case of this library, with links to the benchmarks' pages. */
+    static String of(Study study, String key) {
+        List<List<String>> rows = new ArrayList<>();
+        study.results().benchmarks.forEach((benchmark, cases) -> {
+            String link = "[%s](%s/%s.md)".formatted(benchmark, key, benchmark);
+            int before = rows.size();
+            cases.forEach((of, impls) -> {
+                Result ours = impls.get(OURS);
+                Ratio ratio = ours == null ? Ratio.NONE : Results.overBestPeer(impls, ours);
+                if (!ratio.verdict().isEmpty()) {
+                    rows.add(List.of(
+                            link,
+                            of.label(),
+                            String.join(", ", bestPeers(List.of(impls))),
+                            Tables.number("%.2f", ratio.median()),
+                            ratio.interval("%.2f"),
+                            ratio.verdict()));
+                }
+            });
+            if (rows.size() == before) {
+                rows.add(List.of(link, "", "", "", "", ""));
+            }
+        });
+        List<String> columns = List.of("benchmark", "case", "the best peer", "of its speed", "interval", "verdict");
+        return Tables.markdown(columns, rows);
+    }
+
+    /** Returns the lowest and highest ratio to the best peer, and how many cases are ahead, level and behind; empty if none is known. */
+    static String summary(Map<Case, Map<String, Result>> cases) {
+        List<Ratio> ratios = cases.values().stream()
+                .filter(impls -> impls.containsKey(OURS))
+                .map(impls -> Results.overBestPeer(impls, impls.get(OURS)))
+                .filter(ratio -> !ratio.verdict().isEmpty())
+                .toList();
+        if (ratios.isEmpty()) {
+            return "";
+        }
+        if (ratios.size() == 1) {
+            return String.format(Locale.ROOT, "%.2f: ", ratios.getFirst().median())
+                    + ratios.getFirst().verdict();
+        }
+        double low = ratios.stream().mapToDouble(Ratio::median).min().orElseThrow();
+        double high = ratios.stream().mapToDouble(Ratio::median).max().orElseThrow();
+        Map<String, Integer> counts = new TreeMap<>(); // ahead, behind, level
+        ratios.forEach(ratio -> counts.merge(ratio.verdict(), 1, Integer::sum));
+        return String.format(Locale.ROOT, "%.2f to %.2f: ", low, high)
+                + List.of("ahead", "level", "behind").stream()
+                        .filter(counts::containsKey)
+                        .map(verdict -> counts.get(verdict) + " " + verdict)
+                        .collect(Collectors.joining(", "));
+    }
+
+    private static String name(String benchmark) {
+        return NAMES.containsKey(benchmark) ? NAMES.get(benchmark) + " (`" + benchmark + "`)" : "`" + benchmark + "`";
+    }
+
+    /** Returns the peers that are the fastest in a case. */
+    private static Set<String> bestPeers(Collection<Map<String, Result>> cases) {
+        Set<String> peers = new TreeSet<>(Impls.order());
+        for (Map<String, Result> impls : cases) {
+            double best = Results.bestPeer(impls);
+            impls.values().stream().filter(result -> result.time() == best).forEach(result -> peers.add(result.impl()));
+        }
+        return peers;
+    }
+}
