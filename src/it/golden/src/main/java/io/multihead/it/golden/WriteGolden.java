@@ -22,6 +22,8 @@ public final class WriteGolden {
         WriteTokens.write(tokenizer, paragraph, golden.resolve("text/wordpiece.json"), COMMAND);
         WriteEmbeddings.write(
                 tokenizer, model, Files.readString(paragraph), golden.resolve("encoder/minilm.safetensors"), COMMAND);
+        WriteScores.write(
+                tokenizer, model, Files.readString(paragraph), golden.resolve("encoder/reranker.safetensors"), COMMAND);
         Files.delete(tokenizer);
         Files.delete(model);
         Files.delete(folder);
