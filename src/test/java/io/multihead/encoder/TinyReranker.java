@@ -13,13 +13,13 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /** {@link TinyModel} with a head of random weights, as a folder of transformers, and the same in double. */
-final class TinyReranker {
+public final class TinyReranker {
     private static final double U = 0x1p-24;
 
     private final Map<String, Tensor> weights;
     private final int labels;
 
-    TinyReranker(long seed, int labels) {
+    public TinyReranker(long seed, int labels) {
         this.labels = labels;
         weights = new LinkedHashMap<>(TinyModel.weights(seed));
         // the first token looks at all tokens, so that a wrong one changes its state by more than the bound of the
@@ -63,7 +63,8 @@ final class TinyReranker {
         return head + TinyModel.CONFIG.strip().substring(1);
     }
 
-    Path write(Path folder) throws IOException {
+    /** Writes the folder. */
+    public Path write(Path folder) throws IOException {
         Files.createDirectories(folder);
         Files.writeString(folder.resolve("config.json"), config(""));
         Files.writeString(folder.resolve("vocab.txt"), String.join("\n", TinyModel.VOCABULARY));

@@ -1,0 +1,179 @@
+package io.multihead.langchain4j;
+
+import dev.langchain4j.data.segment.TextSegment;
+import dev.langchain4j.model.output.Response;
+import dev.langchain4j.model.scoring.ScoringModel;
+import io.multihead.compute.Compute;
+import io.multihead.encoder.Reranker;
+import io.multihead.encoder.ScoreActivation;
+import io.multihead.internal.base.Checks;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * langchain4j's scoring model on a {@link Reranker}: in process, without native libraries. Scores of a segment are those of its text.
+ *
+ * <p>Works with langchain4j's core from version 1.0 on. Thread-safe. {@link #close} ends the threads and unmaps the weights.
+ */
+public final class MultiheadScoringModel implements ScoringModel, AutoCloseable {
+    private final Reranker reranker;
+    private final @Nullable Compute own;
+
+    private MultiheadScoringModel(Reranker reranker, @Nullable Compute own) {
+        this.reranker = reranker;
+        this.own = own;
+    }
+
+    /**
+     * Returns a builder, which needs a folder.
+     *
+     * @return a builder for one thread
+     */
+    public static Builder builder() {
+        return new Builder();
+    }
+
+    @Override
+    public Response<List<Double>> scoreAll(List<TextSegment> segments, String query) {
+        List<String> texts = segments.stream().map(TextSegment::text).toList();
+        return Response.from(Arrays.stream(reranker.score(query, texts)).boxed().toList());
+    }
+
+    /**
+     * Returns the reranker, for what langchain4j's interface does not offer.
+     *
+     * @return the reranker, which this model closes
+     */
+    public Reranker reranker() {
+        return reranker;
+    }
+
+    /** Ends the model's own threads and unmaps its weights. */
+    @Override
+    public void close() {
+        try {
+            reranker.close();
+        } finally {
+            if (own != null) {
+                own.close();
+            }
+        }
+    }
+
+    /** Collects the parts of a model. For one thread. */
+    public static final class Builder {
+        private @Nullable Path folder;
+        private @Nullable ScoreActivation activation;
+        private int maxTokens;
+        private @Nullable Compute compute;
+        private int threads = 1;
+
+        Builder() {}
+
+        /**
+         * Takes the model from a folder, as {@link Reranker#load} does.
+         *
+         * @param newFolder the folder
+         * @return this
+         */
+        public Builder directory(Path newFolder) {
+            folder = Checks.notNull(newFolder, "directory");
+            return this;
+        }
+
+        /**
+         * Chooses what the model's outputs become. Without a choice, it is what the folder says.
+         *
+         * @param newActivation the function
+         * @return this
+         */
+        public Builder activation(ScoreActivation newActivation) {
+            activation = Checks.notNull(newActivation, "activation");
+            return this;
+        }
+
+        /**
+         * Sets how many tokens of a query and a text count, {@code [CLS]} and both {@code [SEP]} included. Without it, the folder says so.
+         *
+         * @param newMaxTokens 3 to the model's positions
+         * @return this
+         */
+        public Builder maxTokens(int newMaxTokens) {
+            maxTokens = (int) Checks.atLeast(newMaxTokens, 3, "maxTokens");
+            return this;
+        }
+
+        /**
+         * Computes on the calling thread and on threads of the model's own. Without it, on the calling thread alone.
+         *
+         * @param newThreads how many threads work on one request, the caller included; at least 1
+         * @return this
+         */
+        public Builder threads(int newThreads) {
+            threads = (int) Checks.atLeast(newThreads, 1, "threads");
+            compute = null;
+            return this;
+        }
+
+        /**
+         * Computes on the threads of a Compute that the caller owns.
+         *
+         * @param newCompute stays the caller's to close
+         * @return this
+         */
+        public Builder compute(Compute newCompute) {
+            compute = Checks.notNull(newCompute, "compute");
+            return this;
+        }
+
+        /**
+         * Loads the model.
+         *
+         * @return the model
+         * @throws UncheckedIOException if a file is missing or cannot be read
+         * @throws IllegalArgumentException if no folder was given, or the model is malformed, not implemented, or has several labels
+         * @throws IllegalStateException if the given Compute is closed
+         */
+        public MultiheadScoringModel build() {
+            Path from = folder;
+            if (from == null) {
+                throw Checks.fail("model", "no directory", "expected one");
+            }
+            Compute own = compute == null ? Compute.threads(threads) : null;
+            try {
+                return new MultiheadScoringModel(
+                        load(own == null ? Checks.notNull(compute, "compute") : own, from), own);
+            } catch (IOException e) {
+                closeAfterFailure(own);
+                throw new UncheckedIOException(e);
+            } catch (Throwable failed) {
+                closeAfterFailure(own);
+                throw failed;
+            }
+        }
+
+        private Reranker load(Compute cpu, Path from) throws IOException {
+            Reranker loaded = Reranker.load(cpu, from);
+            try {
+                if (loaded.labels() != 1) {
+                    throw Checks.fail("model", loaded.labels() + " labels", "expected 1, as of a model that scores");
+                }
+                Reranker limited = maxTokens == 0 ? loaded : loaded.withMaxTokens(maxTokens);
+                return activation == null ? limited : limited.withActivation(activation);
+            } catch (Throwable failed) {
+                loaded.close();
+                throw failed;
+            }
+        }
+
+        private static void closeAfterFailure(@Nullable Compute own) {
+            if (own != null) {
+                own.close();
+            }
+        }
+    }
+}
