@@ -10,8 +10,9 @@ import java.nio.LongBuffer;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.function.IntUnaryOperator;
 
-/** A BERT model as it was exported, run by ONNX Runtime; mean pooling over the tokens that are no padding, vectors of length 1. */
+/** A BERT model as it was exported, run by ONNX Runtime: the mean over the tokens that are no padding, of length 1, or first states. */
 public final class OnnxEncoder implements AutoCloseable {
     private final OrtEnvironment environment = OrtEnvironment.getEnvironment();
     private final EncoderTokenizer tokenizer;
@@ -40,26 +41,49 @@ public final class OnnxEncoder implements AutoCloseable {
     }
 
     private float[][] embed(int[][] texts) {
+        return run(texts, text -> 0, OnnxEncoder::mean);
+    }
+
+    /** Computes the states of the first tokens of pairs, the second texts of which begin after {@code seconds} tokens, in one padded batch. */
+    public float[][] firstStates(int[][] pairs, IntUnaryOperator seconds) {
+        return run(pairs, pair -> pairs[pair].length - seconds.applyAsInt(pair), (states, first, tokens, dim) -> {
+            float[] row = new float[dim];
+            states.get(first * dim, row);
+            return row;
+        });
+    }
+
+    /** What a sequence's states become. */
+    private interface Pooling {
+        float[] of(FloatBuffer states, int first, int tokens, int dim);
+    }
+
+    /** Runs texts of which the last {@code ofTypeOne} tokens are of type 1. */
+    private float[][] run(int[][] texts, IntUnaryOperator ofTypeOne, Pooling pooling) {
         int longest = Arrays.stream(texts).mapToInt(ids -> ids.length).max().orElse(0);
         long[] shape = {texts.length, longest};
         LongBuffer ids = LongBuffer.allocate(texts.length * longest);
         LongBuffer mask = LongBuffer.allocate(texts.length * longest);
+        LongBuffer types = LongBuffer.allocate(texts.length * longest);
         for (int text = 0; text < texts.length; text++) {
             for (int token = 0; token < texts[text].length; token++) {
                 ids.put(text * longest + token, texts[text][token]);
                 mask.put(text * longest + token, 1);
             }
+            for (int token = 1; token <= ofTypeOne.applyAsInt(text); token++) {
+                types.put(text * longest + texts[text].length - token, 1);
+            }
         }
         try (OnnxTensor input = OnnxTensor.createTensor(environment, ids, shape);
                 OnnxTensor seen = OnnxTensor.createTensor(environment, mask, shape);
-                OnnxTensor types = OnnxTensor.createTensor(environment, LongBuffer.allocate(ids.capacity()), shape);
+                OnnxTensor typed = OnnxTensor.createTensor(environment, types, shape);
                 OrtSession.Result result =
-                        session.run(Map.of("input_ids", input, "attention_mask", seen, "token_type_ids", types))) {
+                        session.run(Map.of("input_ids", input, "attention_mask", seen, "token_type_ids", typed))) {
             FloatBuffer states = ((OnnxTensor) result.get(0)).getFloatBuffer();
             int dim = states.capacity() / (texts.length * longest);
             float[][] vectors = new float[texts.length][];
             for (int text = 0; text < texts.length; text++) {
-                vectors[text] = mean(states, text * longest, texts[text].length, dim);
+                vectors[text] = pooling.of(states, text * longest, texts[text].length, dim);
             }
             return vectors;
         } catch (OrtException e) {

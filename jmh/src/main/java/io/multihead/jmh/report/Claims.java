@@ -25,6 +25,7 @@ final class Claims {
             Map.entry("FewRows", "a few rows by a matrix that is not packed"),
             Map.entry("Linear", "rows by packed f32 weights"),
             Map.entry("MultiHeadAttentionLayer", "a layer: projections and attention"),
+            Map.entry("Rerank", "a cross-encoder's scores of passages"),
             Map.entry("Sgemm", "products of square matrices"),
             Map.entry("Softmax", "softmax of rows"),
             Map.entry("SoftmaxBackward", "gradient of the softmax"),

@@ -12,6 +12,7 @@ import io.multihead.jmh.bench.LinearBench;
 import io.multihead.jmh.bench.MixedBench;
 import io.multihead.jmh.bench.MultiHeadAttentionLayerBench;
 import io.multihead.jmh.bench.PrefillOptionsBench;
+import io.multihead.jmh.bench.RerankBench;
 import io.multihead.jmh.bench.SgemmBench;
 import io.multihead.jmh.bench.SoftmaxBench;
 import io.multihead.jmh.bench.TokenizerBench;
@@ -124,6 +125,7 @@ public final class Plan {
         add(ExponentialBench.class);
         add(EmbeddingsBench.class, "threads=1", "impl=multihead,multiheadids,onnxpadded,onnxsingle,onnxint8");
         add(EmbeddingsBench.class, "texts=1x128,32x128,32xragged", "threads=2");
+        add(RerankBench.class);
         add(TokenizerBench.class);
         sample(AttentionDecodeBench.class, "keys=4096", "keyValueHeads=8", "threads=1", "impl=multihead,onnxruntime");
     }

@@ -49,6 +49,7 @@ public final class Check {
             same(expected[0], stored.get(0), "first document of a store");
             same(expected[2], stored.get(1), "second document of a store");
             System.out.println("Spring AI: " + TEXTS.size() + " texts, the encoder's vectors");
+            CheckReranker.run(cpu, TEXTS);
         }
     }
 

@@ -1,0 +1,206 @@
+package io.multihead.jmh.bench;
+
+import io.multihead.compute.Compute;
+import io.multihead.encoder.Reranker;
+import io.multihead.format.OnnxWeights;
+import io.multihead.format.Safetensors;
+import io.multihead.jmh.data.Data;
+import io.multihead.jmh.peer.OnnxEncoder;
+import io.multihead.jmh.peer.Peer;
+import io.multihead.tensor.Tensor;
+import io.multihead.text.EncoderTokenizer;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.FloatBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.stream.Stream;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.TearDown;
+
+/**
+ * Scores of passages for a query by all-MiniLM-L6-v2 with a head of random weights, end to end, with the same tokenizer. ONNX Runtime runs the
+ * encoder as exported, and the head is plain loops after it, 0.5 % of its time.
+ */
+// ONNX Runtime overflows a stack of 1 MB while it reads the exported graph
+@Fork(
+        value = 5,
+        jvmArgs = {"--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED", "-Xss8m"})
+public class RerankBench extends Comparison {
+    private static final String MODEL = "/all-minilm-l6-v2.onnx";
+    private static final String TOKENIZER = "/all-minilm-l6-v2-tokenizer.json";
+    private static final int DIM = 384;
+    /** Words that are one token each. */
+    private static final String[] WORDS = {"attention", "looks", "at", "every", "word", "of", "a", "sentence", "twice"};
+
+    private static final String QUERY = String.join(" ", WORDS);
+
+    private static final String CONFIG = """
+            {"architectures": ["BertForSequenceClassification"], "id2label": {"0": "LABEL_0"}, "model_type": "bert",
+             "hidden_act": "gelu", "hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12,
+             "intermediate_size": 1536, "vocab_size": 30522, "max_position_embeddings": 512, "type_vocab_size": 2,
+             "layer_norm_eps": 1e-12, "sbert_ce_default_activation_function": "torch.nn.modules.linear.Identity"}
+            """;
+
+    /** {@code onnxpadded} runs one batch with padding to the longest pair, {@code onnxsingle} pair after pair. */
+    @Param({"multihead", "onnxpadded", "onnxsingle"})
+    public String impl;
+
+    /** Passages and tokens of each pair, {@code [CLS]}, both {@code [SEP]} and a query of nine included; ragged are 24 to 128. */
+    @Param({"32x128", "32xragged"})
+    public String passages;
+
+    @Param({"1", "2"})
+    public int threads;
+
+    private final Map<String, Tensor> head = new LinkedHashMap<>();
+    private Path folder;
+    private Reranker reranker;
+    private OnnxEncoder peer;
+
+    @Setup(Level.Trial)
+    public void open() throws IOException {
+        cpu = Compute.threads(threads);
+        write();
+        reranker = Reranker.load(cpu, folder);
+        List<String> texts = texts();
+        FloatBuffer expected = Data.zeros(texts.size());
+        put(reranker.score(QUERY, texts), expected);
+        FloatBuffer out = Data.zeros(texts.size());
+        load(impl, () -> make(texts, out));
+        // the sums of two f32 encoders, rounded in another order, and a head whose outputs are of the size of 1
+        Data.requireClose(impl, expected, out, 1e-4);
+    }
+
+    @Benchmark
+    public void score() {
+        call.run();
+    }
+
+    @TearDown
+    public void closeModels() throws IOException {
+        reranker.close();
+        if (peer != null) {
+            peer.close();
+        }
+        try (Stream<Path> files = Files.walk(folder)) {
+            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+                Files.delete(file);
+            }
+        }
+    }
+
+    private void write() throws IOException {
+        head.put("pooler.dense.weight", random(DIM * DIM, 1 / Math.sqrt(DIM), 1, DIM, DIM));
+        head.put("pooler.dense.bias", random(DIM, 0.1, 2, DIM));
+        head.put("classifier.weight", random(DIM, 0.2, 3, 1, DIM));
+        head.put("classifier.bias", random(1, 0.1, 4, 1));
+        folder = Files.createTempDirectory("rerank");
+        Files.writeString(folder.resolve("config.json"), CONFIG);
+        try (InputStream model = resource(MODEL);
+                InputStream tokenizer = resource(TOKENIZER)) {
+            Files.copy(tokenizer, folder.resolve("tokenizer.json"));
+            OnnxWeights encoder = OnnxWeights.read(model);
+            Map<String, Tensor> weights = new LinkedHashMap<>(head);
+            encoder.names().forEach(name -> weights.put(name, encoder.get(name)));
+            Safetensors.write(folder.resolve("model.safetensors"), weights, Map.of("format", "pt"));
+        }
+    }
+
+    private static Tensor random(int elements, double deviation, long seed, long... dims) {
+        Random random = new Random(seed);
+        float[] values = new float[elements];
+        for (int i = 0; i < elements; i++) {
+            values[i] = (float) (deviation * random.nextGaussian());
+        }
+        return Tensor.of(values, dims);
+    }
+
+    private Runnable make(List<String> texts, FloatBuffer out) throws Exception {
+        if (impl.equals("multihead")) {
+            return () -> put(reranker.score(QUERY, texts), out);
+        }
+        if (!impl.equals("onnxpadded") && !impl.equals("onnxsingle")) {
+            throw Peer.unknown(impl);
+        }
+        EncoderTokenizer tokenizer = reranker.tokenizer();
+        try (InputStream model = resource(MODEL)) {
+            peer = new OnnxEncoder(model.readAllBytes(), tokenizer, threads);
+        }
+        float[] dense = head.get("pooler.dense.weight").toArray();
+        float[] denseBias = head.get("pooler.dense.bias").toArray();
+        float[] classifier = head.get("classifier.weight").toArray();
+        float bias = head.get("classifier.bias").toArray()[0];
+        int step = impl.equals("onnxpadded") ? texts.size() : 1;
+        return () -> {
+            out.rewind();
+            for (int from = 0; from < texts.size(); from += step) {
+                for (float[] state : states(tokenizer, texts.subList(from, from + step))) {
+                    out.put(output(state, dense, denseBias, classifier, bias));
+                }
+            }
+            out.rewind();
+        };
+    }
+
+    private float[][] states(EncoderTokenizer tokenizer, List<String> texts) {
+        int[] query = tokenizer.encode(QUERY);
+        int[][] pairs = new int[texts.size()][];
+        for (int i = 0; i < pairs.length; i++) {
+            int[] passage = tokenizer.encode(texts.get(i));
+            pairs[i] = new int[query.length + passage.length - 1];
+            System.arraycopy(query, 0, pairs[i], 0, query.length);
+            System.arraycopy(passage, 1, pairs[i], query.length, passage.length - 1);
+        }
+        return peer.firstStates(pairs, pair -> query.length);
+    }
+
+    private static float output(float[] state, float[] dense, float[] denseBias, float[] classifier, float bias) {
+        float output = bias;
+        for (int i = 0; i < DIM; i++) {
+            float sum = denseBias[i];
+            for (int j = 0; j < DIM; j++) {
+                sum += dense[i * DIM + j] * state[j];
+            }
+            output += classifier[i] * (float) Math.tanh(sum);
+        }
+        return output;
+    }
+
+    private List<String> texts() {
+        String[] parts = passages.split("x");
+        Random random = new Random(7);
+        List<String> all = new ArrayList<>();
+        for (int i = 0; i < Integer.parseInt(parts[0]); i++) {
+            int tokens = parts[1].equals("ragged") ? 24 + random.nextInt(105) : Integer.parseInt(parts[1]);
+            StringBuilder text = new StringBuilder();
+            for (int word = 0; word < tokens - WORDS.length - 3; word++) {
+                text.append(WORDS[random.nextInt(WORDS.length)]).append(' ');
+            }
+            all.add(text.toString());
+        }
+        return all;
+    }
+
+    private static void put(double[] scores, FloatBuffer to) {
+        to.rewind();
+        for (double score : scores) {
+            to.put((float) score);
+        }
+        to.rewind();
+    }
+
+    private static InputStream resource(String name) {
+        return RerankBench.class.getResourceAsStream(name);
+    }
+}
