@@ -41,7 +41,9 @@ final class Chart {
             "pytorch", 0xc9a48f,
             "jlama", 0xc7d3bf,
             "reducelanes", 0xbcaecb,
-            "scalar", 0xe2dcec);
+            "scalar", 0xe2dcec,
+            "loops in Java", 0xe2dcec,
+            "llamacpp", 0xd6b656);
 
     private final CategoryChart chart;
     private final List<String> groups;
@@ -57,6 +59,12 @@ final class Chart {
                 .yAxisTitle(y)
                 .build();
         style(chart.getStyler());
+    }
+
+    /** Writes numbers with decimals, of which there are none otherwise. */
+    Chart decimals(int digits) {
+        chart.getStyler().setDecimalPattern("0." + "0".repeat(digits));
+        return this;
     }
 
     /** Adds a bar to each group; null where there is none. */

@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.SortedSet;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.stream.Stream;
 
 /** The text of studies in Markdown: claims, how to read them, what was measured where, and pages for each kind of processor. */
 final class Sections {
@@ -47,7 +48,10 @@ final class Sections {
     static Map<String, String> pages(String key, Study study) {
         Map<String, String> pages = new TreeMap<>();
         String title = "# " + study.name() + "\n\n[Performance](../performance.md) says how to read the tables.\n\n";
-        pages.put(key + ".md", title + facts(study) + "\n## Results\n\n" + Claims.of(study, key));
+        String overview = Overview.of(study)
+                .map(picture -> "\n![%s](%s/%s.png)\n".formatted(picture.alt(), key, picture.name()))
+                .orElse("");
+        pages.put(key + ".md", title + facts(study) + overview + "\n## Results\n\n" + Claims.of(study, key));
         study.results()
                 .benchmarks
                 .forEach((benchmark, cases) -> pages.put(
@@ -61,8 +65,10 @@ final class Sections {
     /** Returns the charts of a study. */
     static List<Charts.Picture> pictures(Study study) {
         Results results = study.results();
-        return results.benchmarks.values().stream()
-                .flatMap(cases -> Charts.of(results.limits, cases).stream())
+        return Stream.concat(
+                        Overview.of(study).stream(),
+                        results.benchmarks.values().stream()
+                                .flatMap(cases -> Charts.of(results.limits, cases).stream()))
                 .toList();
     }
 

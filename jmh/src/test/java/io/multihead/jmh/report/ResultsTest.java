@@ -246,6 +246,18 @@ class ResultsTest {
                         Map.of(SGEMM, Map.of("multihead", of("multihead", Times.summary(2, 1)), "onednn", best))));
     }
 
+    @Test
+    void overviewTakesTheFastestImplOfAPeer() {
+        Map<String, Double> speeds = Overview.speeds(Map.of(
+                "multihead", of("multihead", Times.of(rounds(2, 2, 3))),
+                "onnxsingle", of("onnxsingle", Times.of(rounds(4, 8, 4))),
+                "onnxpadded", of("onnxpadded", Times.of(rounds(1, 2, 3))),
+                "onnxint8", of("onnxint8", Times.of(rounds(1, 1, 1))),
+                "scalar", of("scalar", Times.summary(9, 1))));
+        assertEquals(Map.of("multihead", 1.0, "onnxruntime", 1.0), speeds);
+        assertEquals(Map.of(), Overview.speeds(Map.of("onnxruntime", of("onnxruntime", Times.of(rounds(1))))));
+    }
+
     private static TreeMap<Integer, List<Double>> rounds(double... milliseconds) {
         TreeMap<Integer, List<Double>> rounds = new TreeMap<>();
         for (double time : milliseconds) {
