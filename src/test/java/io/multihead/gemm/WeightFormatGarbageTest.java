@@ -2,6 +2,7 @@ package io.multihead.gemm;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import com.sun.management.ThreadMXBean;
 import io.multihead.compute.Compute;
 import io.multihead.support.Blocks;
 import io.multihead.support.ChildJvm;
@@ -12,16 +13,19 @@ import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.lang.management.ManagementFactory;
 import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 /**
- * Warm products with weights of every format allocate nothing, in a JVM that makes no other calls. What C2 inlines depends on what the JVM has
+ * Warm products with weights of every format allocate nothing, and first ones little, in a JVM that makes no other calls. What C2 inlines depends on what the JVM has
  * seen when it compiles a method, and a call that it does not inline makes an object per vector for as long as the JVM lives: so, as in the
  * tests in other JVMs, one that allocates is run once more, and the second one decides.
  */
 class WeightFormatGarbageTest {
+    private static final int SIZE = 2048;
+
     /** Prints the bytes of 50 warm calls of a product by each format: of one row, and of twenty. */
     public static void main(String[] arguments) {
         try (Arena arena = Arena.ofShared();
@@ -44,6 +48,41 @@ class WeightFormatGarbageTest {
                 System.out.println(format + " " + one + " " + many);
             }
         }
+    }
+
+    /** Prints the bytes of the first products of one row by each format. */
+    static final class FirstCalls {
+        public static void main(String[] arguments) {
+            ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+            try (Arena arena = Arena.ofShared();
+                    Compute serial = Compute.serial()) {
+                Tensor zeros = Tensor.allocate(arena, DType.F32, Shape.of(SIZE, SIZE));
+                Tensor row = Tensor.allocate(arena, DType.F32, Shape.of(1, SIZE));
+                Tensor product = Tensor.allocate(arena, DType.F32, Shape.of(1, SIZE));
+                for (WeightFormat format : WeightFormat.values()) {
+                    PackedWeights weights = PackedWeights.of(zeros, format, arena);
+                    long before = threads.getCurrentThreadAllocatedBytes();
+                    Gemm.multiply(serial, row, weights, product, GemmOptions.DEFAULT);
+                    System.out.println(format + " " + (threads.getCurrentThreadAllocatedBytes() - before));
+                }
+            }
+        }
+    }
+
+    /**
+     * A first product does not make an object for each vector, which would be two or more of at least 32 bytes for each vector of weights: 16
+     * MiB with 16 lanes. It makes those of trials, of which there are at most 200 a second, of 50 KB.
+     */
+    @Test
+    void firstProductsMakeNoObjectForEachVector() throws IOException, InterruptedException {
+        List<String> lines = ChildJvm.run(FirstCalls.class, List.of()).stream()
+                .filter(line -> line.matches("[A-Z0-9_]+ \\d+"))
+                .toList();
+        assertEquals(WeightFormat.values().length, lines.size(), lines.toString());
+        List<String> many = lines.stream()
+                .filter(line -> Long.parseLong(line.substring(line.indexOf(' ') + 1)) > (long) SIZE * SIZE / 16 * 64)
+                .toList();
+        assertEquals(List.of(), many);
     }
 
     @Test

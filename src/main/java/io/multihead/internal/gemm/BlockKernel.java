@@ -16,6 +16,7 @@ import io.multihead.internal.layout.PanelMemory;
 import io.multihead.internal.layout.Panels;
 import io.multihead.internal.layout.Scratch;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 
 /**
  * Loops 2 and 1 where B is quantised blocks: a panel's scales are widened, and its fields too where full tiles of many rows read them;
@@ -31,6 +32,8 @@ final class BlockKernel {
     private float[] scales = {};
     private float[] sums = {};
     private PanelMemory wide = PanelMemory.NONE;
+    private int[] words = {};
+    private float[] plain = {};
 
     private final Fields.Rows a = new Fields.Rows();
     private int m;
@@ -71,9 +74,14 @@ final class BlockKernel {
     /** {@code C = A B}, or {@code C += A B} with {@code addToC}, for {@code n} columns of C, rows {@code ldc} floats apart. */
     void multiply(int n, float[] c, int c0, int ldc, boolean addToC) {
         int full = fullRows();
+        boolean isCompiled = BlockWarmUps.of(b.format()).isOver(full, m - full);
         for (int jr = 0; jr < n; jr += PANEL) {
             long at = b.panelOffset(jr / PANEL);
-            format.scales().widen(panels, at, k, scales);
+            if (!isCompiled) {
+                multiplyPlain(at, c, c0 + jr, ldc, addToC);
+                continue;
+            }
+            widenScales(at);
             fields = at + (long) format.scaleWords(k) * Integer.BYTES;
             if (full > 0) {
                 wide = memory.atLeast(wide, MicroKernel.MAX_DEPTH * PANEL);
@@ -81,6 +89,40 @@ final class BlockKernel {
             }
             fullTiles(full, c, c0 + jr, ldc, addToC);
             fewRows(full, c, c0 + jr, ldc, addToC);
+        }
+    }
+
+    private void widenScales(long at) {
+        if (BlockScales.isCompiled()) {
+            format.scales().widen(panels, at, k, scales);
+        } else {
+            readWords(at, format.scaleWords(k));
+            format.scales().widen(words, k, scales);
+        }
+    }
+
+    private void readWords(long at, int count) {
+        words = memory.atLeast(words, count);
+        MemorySegment.copy(panels, ValueLayout.JAVA_INT, at, words, 0, count);
+    }
+
+    /** Multiplies by one panel without vectors. */
+    private void multiplyPlain(long at, float[] c, int c0, int ldc, boolean addToC) {
+        plain = memory.atLeast(plain, MicroKernel.MAX_DEPTH * PANEL);
+        readWords(at, k / format.rows() * format.bytes() / Integer.BYTES);
+        format.scales().widen(words, k, scales);
+        format.fields().widen(words, format.scaleWords(k), k, plain);
+        boolean hasMinima = format.scales().hasMinima();
+        for (int row = 0; row < m; row++) {
+            int to = c0 + row * ldc;
+            if (!addToC) {
+                format.fields().multiplyPlain(a, row, plain, scales, k, hasMinima, c, to);
+                continue;
+            }
+            format.fields().multiplyPlain(a, row, plain, scales, k, hasMinima, tile, 0);
+            for (int column = 0; column < PANEL; column++) {
+                c[to + column] += tile[column];
+            }
         }
     }
 

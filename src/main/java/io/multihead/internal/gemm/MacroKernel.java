@@ -10,17 +10,13 @@ import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 import static io.multihead.internal.kernel.MicroKernel.MR_SMALL;
 
-import io.multihead.internal.base.WarmUp;
 import io.multihead.internal.kernel.Int8Panels;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.MicroKernel;
 import io.multihead.internal.kernel.TileSums;
 import io.multihead.internal.layout.PanelFormat;
-import io.multihead.internal.layout.PanelMemory;
 import io.multihead.internal.layout.Panels;
 import io.multihead.internal.layout.Scratch;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,9 +31,6 @@ public final class MacroKernel {
 
     /** Rows of C that are computed beside it before they are added to it: at most 12 KiB, so that they stay in L1. */
     private static final int SUM_ROWS = 16 * MR;
-
-    private static final WarmUp FULL_TILES = new WarmUp(new TileTrial(true));
-    private static final WarmUp FOUR_ROWS = new WarmUp(new TileTrial(false));
 
     private final Scratch memory;
     private final ScalarTile scalarTile;
@@ -108,7 +101,8 @@ public final class MacroKernel {
      * @param k columns of A, rows of B; at most {@link MicroKernel#MAX_CHAIN} where B is INT8, whose tile has one chain
      */
     public void multiply(int m, int n, int k, boolean addToC) {
-        int paired = m == 1 && k >= PAIR_DEPTH && b.format() == PanelFormat.F32 ? multiplyPairs(n, k, addToC) : 0;
+        boolean isPaired = m == 1 && k >= PAIR_DEPTH && b.format() == PanelFormat.F32 && TileWarmUps.ONE_ROW.isOver();
+        int paired = isPaired ? multiplyPairs(n, k, addToC) : 0;
         apart = apart(m, b.format());
         // loop 2: two vectors of each panel of NR columns
         for (int jr = paired; jr < n; jr = Lanes.nextTile(jr, apart)) {
@@ -227,7 +221,7 @@ public final class MacroKernel {
      */
     private void tiles(int m, int from, long panel, int k, int chain, float[] to, int t0, int stride) {
         int ir = 0;
-        if (tileRows(m) == MR && b.format() == PanelFormat.F32 && FULL_TILES.isOver()) {
+        if (tileRows(m) == MR && b.format() == PanelFormat.F32 && TileWarmUps.FULL_TILES.isOver()) {
             while (ir < m && tileRows(m - ir) == MR) {
                 ir += MR;
             }
@@ -273,28 +267,19 @@ public final class MacroKernel {
             Int8Panels.tile4(a, from, b.segment(), panel, b.scales(), b.scaleAt(), k, to, t0, stride);
         } else if (format == PanelFormat.INT8) {
             Int8Panels.tile4Unscaled(a, from, b.segment(), panel, k, to, t0, stride);
-        } else if (format != PanelFormat.F32 && mr == 1) {
-            format.halves().tile1(a, from, b.segment(), panel, k, chain, to, t0);
-        } else if (format != PanelFormat.F32) {
-            format.halves().tile4(a, from, b.segment(), panel, k, chain, to, t0, stride);
-        } else {
+        } else if (!TileWarmUps.of(format, mr).isOver()) {
+            scalarTile.read(format, b.segment(), panel, k, apart);
+            scalarTile.multiply(a, from, k, chain, mr, to, t0, stride, apart);
+        } else if (format == PanelFormat.F32) {
             floatTile(mr, from, panel, k, chain, to, t0, stride);
+        } else if (mr == 1) {
+            format.halves().tile1(a, from, b.segment(), panel, k, chain, to, t0);
+        } else {
+            format.halves().tile4(a, from, b.segment(), panel, k, chain, to, t0, stride);
         }
     }
 
     private void floatTile(int mr, int from, long panel, int k, int chain, float[] to, int t0, int stride) {
-        // one row has no trials: with them C2 kept an object per vector in 4 of 5 JVMs, as sums of chains were
-        // receivers then; it does in none of 40 now, but whether trials would help one row's first calls is not
-        // measured
-        if (mr == 1 || (mr == MR ? FULL_TILES : FOUR_ROWS).isOver()) {
-            vectorTile(mr, from, panel, k, chain, to, t0, stride);
-        } else {
-            scalarTile.read(b.segment(), panel, k, apart);
-            scalarTile.multiply(a, from, k, chain, mr, to, t0, stride, apart);
-        }
-    }
-
-    private void vectorTile(int mr, int from, long panel, int k, int chain, float[] to, int t0, int stride) {
         if (mr == MR) {
             fullTiles(1, from, panel, k, chain, to, t0, stride);
         } else if (mr == 1) {
@@ -309,41 +294,6 @@ public final class MacroKernel {
             MicroKernel.tiles5(tiles, a, from, b.segment(), panel, k, chain, to, t0, stride);
         } else {
             MicroKernel.tiles6(tiles, a, from, b.segment(), panel, k, chain, to, t0, stride);
-        }
-    }
-
-    /** A trial of full tiles, or of tiles of four rows. */
-    private static final class TileTrial implements WarmUp.Trial {
-        /** There are two chains: C2 leaves out the code for a second one if it never saw one. */
-        private static final int CHAIN = 16;
-
-        private static final int DEPTH = 2 * CHAIN;
-
-        private final boolean fullTiles;
-        private final float[] a = new float[MR * ROW];
-        private final float[] c = new float[MR * PANEL];
-        private final MemorySegment b = PanelMemory.segment(Arena.ofAuto(), (long) DEPTH * PANEL * Float.BYTES);
-
-        TileTrial(boolean fullTiles) {
-            this.fullTiles = fullTiles;
-        }
-
-        @Override
-        public int operations() {
-            return 2 * (fullTiles ? MR : MR_SMALL) * DEPTH;
-        }
-
-        @Override
-        public void run(int lengthFactor, int calls) {
-            for (int call = 0; call < calls; call++) {
-                if (!fullTiles) {
-                    MicroKernel.tile4(a, 0, b, 0, lengthFactor * DEPTH, CHAIN, c, 0, PANEL, HALF);
-                } else if (Lanes.FEW_REGISTERS) {
-                    MicroKernel.tiles5(lengthFactor, a, 0, b, 0, DEPTH, CHAIN, c, 0, PANEL);
-                } else {
-                    MicroKernel.tiles6(lengthFactor, a, 0, b, 0, DEPTH, CHAIN, c, 0, PANEL);
-                }
-            }
         }
     }
 }

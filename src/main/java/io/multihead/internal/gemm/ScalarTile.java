@@ -1,16 +1,18 @@
 package io.multihead.internal.gemm;
 
 import static io.multihead.internal.kernel.Lanes.COUNT;
+import static io.multihead.internal.kernel.Lanes.HALF;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
 import io.multihead.internal.kernel.MicroKernel;
+import io.multihead.internal.layout.PanelFormat;
 import io.multihead.internal.layout.Scratch;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * The f32 tiles of several rows of {@link MicroKernel} without vectors, with the same bits: every element is the same sum of the
+ * The tiles of {@link MicroKernel} and {@link io.multihead.internal.kernel.HalfPanels} without vectors, with the same bits: every element is the same sum of the
  * same chains. Until C2 has compiled a tile of vectors, each operation on a vector is a call that allocates, and this is ten times as
  * fast and allocates nothing.
  */
@@ -20,17 +22,29 @@ final class ScalarTile {
 
     private final Scratch memory;
     private float[] buffer = {};
+    private int[] words = {};
 
-    /** Allocates its buffer, one panel, from {@code memory} on first use. */
+    /** Allocates its buffers, of one panel, from {@code memory} on first use. */
     ScalarTile(Scratch memory) {
         this.memory = memory;
     }
 
-    /** Reads the columns of B for the next products: {@code depth} rows from {@code b0} on, a vector and the one {@code apart} from it. */
-    void read(MemorySegment panels, long b0, int depth, int apart) {
-        int length = depth == 0 ? 0 : (depth - 1) * PANEL + apart + COUNT;
+    /**
+     * Reads the columns of B for the next products: {@code depth} rows from {@code b0} on, a vector and the one {@code apart} from it.
+     *
+     * @param format F32, BF16 or F16
+     */
+    void read(PanelFormat format, MemorySegment panels, long b0, int depth, int apart) {
         buffer = memory.atLeast(buffer, MicroKernel.MAX_DEPTH * PANEL);
-        MemorySegment.copy(panels, ValueLayout.JAVA_FLOAT, b0, buffer, 0, length);
+        if (format == PanelFormat.F32) {
+            int length = depth == 0 ? 0 : (depth - 1) * PANEL + apart + COUNT;
+            MemorySegment.copy(panels, ValueLayout.JAVA_FLOAT, b0, buffer, 0, length);
+        } else {
+            int length = depth == 0 ? 0 : (depth - 1) * HALF + COUNT;
+            words = memory.atLeast(words, MicroKernel.MAX_DEPTH * HALF);
+            MemorySegment.copy(panels, ValueLayout.JAVA_INT, b0, words, 0, length);
+            format.halves().widen(words, 0, depth, COUNT, buffer, 0);
+        }
     }
 
     /** Computes C = A * B for {@code rows} rows of A and the B that was read, as {@link MicroKernel#tiles6} does for six. */

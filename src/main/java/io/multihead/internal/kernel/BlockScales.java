@@ -9,6 +9,8 @@ import static io.multihead.internal.kernel.Lanes.INTS;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
 import io.multihead.internal.base.NativeMemory;
+import io.multihead.internal.base.WarmUp;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
@@ -22,6 +24,25 @@ import jdk.incubator.vector.VectorOperators;
  * lowest first.
  */
 public final class BlockScales {
+    private static final WarmUp WARM_UP = new WarmUp(new WarmUp.Trial() {
+        private static final int SCALES = 16;
+        private final float[] to = new float[FLOATS_OF_PANEL];
+        private final MemorySegment panels = Arena.ofAuto().allocate((HALF + SCALES / 4 * PANEL) * WORD, 64);
+
+        @Override
+        public int operations() {
+            return (7 + SCALES * 6) * PANEL / COUNT;
+        }
+
+        @Override
+        public void run(int lengthFactor, int calls) {
+            for (int call = 0; call < calls; call++) {
+                HalfPanels.F16.widen(panels, 0, 0, lengthFactor, 1f, to, ROOM);
+                multiply(panels, HALF * WORD, lengthFactor * SCALES, to, 0);
+            }
+        }
+    });
+
     /** One f16 for each 32 rows: Q8_0 and Q4_0. */
     public static final BlockScales HALVES = new BlockScales(32, 0, false);
 
@@ -70,6 +91,11 @@ public final class BlockScales {
         return hasMinima;
     }
 
+    /** Returns whether C2 has compiled what widens scales with vectors. */
+    public static boolean isCompiled() {
+        return WARM_UP.isOver();
+    }
+
     /** Widens the scales of a panel of {@code depth} rows, which begin at an offset in bytes. */
     public void widen(MemorySegment panels, long at, int depth, float[] to) {
         if (small == 0) {
@@ -91,6 +117,9 @@ public final class BlockScales {
 
     /** Multiplies signed bytes, {@code count} of each column, by the row at {@link #ROOM}. */
     private static void multiply(MemorySegment panels, long bytes, int count, float[] to, int t0) {
+        if (count == 0) { // see WarmUp.Trial
+            return;
+        }
         MemorySegment b = NativeMemory.known(panels);
         for (int column = 0; column < PANEL; column += COUNT) {
             FloatVector d = FloatVector.fromArray(FLOATS, to, ROOM + column);
@@ -104,6 +133,35 @@ public final class BlockScales {
                             .mul(d)
                             .intoArray(to, t0 + (word * 4 + i) * PANEL + column);
                 }
+            }
+        }
+    }
+
+    /** Widens the scales of a panel of {@code depth} rows without vectors, as the other method does. */
+    public void widen(int[] words, int depth, float[] to) {
+        int scales = hasMinima ? small / 2 : small;
+        for (int block = 0; block < depth / rows; block++) {
+            int at = block * words();
+            if (small == 0) {
+                HalfPanels.F16.widen(words, at, 1, HALF, to, block * PANEL);
+                continue;
+            }
+            HalfPanels.F16.widen(words, at, 1, HALF, to, ROOM);
+            multiply(words, at + halfWords(), scales, 1f, to, block * scales * PANEL);
+            if (hasMinima) {
+                HalfPanels.F16.widen(words, at + HALF, 1, HALF, to, ROOM);
+                int bytes = at + halfWords() + scales / 4 * PANEL;
+                multiply(words, bytes, scales, -1f, to, FIRST_MINIMUM + block * scales * PANEL);
+            }
+        }
+    }
+
+    private static void multiply(int[] words, int at, int count, float times, float[] to, int t0) {
+        for (int i = 0; i < count; i++) {
+            int down = 24 - 8 * (i % 4);
+            for (int column = 0; column < PANEL; column++) {
+                int one = words[at + i / 4 * PANEL + column] << down >> 24;
+                to[t0 + i * PANEL + column] = one * (to[ROOM + column] * times);
             }
         }
     }

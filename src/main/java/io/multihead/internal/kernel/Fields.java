@@ -7,6 +7,7 @@ import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 import jdk.incubator.vector.FloatVector;
 
 /**
@@ -44,7 +45,7 @@ public abstract class Fields {
     static final long WORDS = PANEL * WORD;
 
     private final int chain;
-    private final int words;
+    private final Words layout;
 
     /** What is added to the element of each of 32 rows: a power of two or 0. */
     private final int[] offsets;
@@ -54,9 +55,9 @@ public abstract class Fields {
     /** What each of 32 elements of A is multiplied by: the inverse of its field's power of two. */
     private final float[] factors;
 
-    Fields(int chain, int words, int[] offsets, float[] factors) {
+    Fields(int chain, Words layout, int[] offsets, float[] factors) {
         this.chain = chain;
-        this.words = words;
+        this.layout = layout;
         this.offsets = offsets;
         this.factors = factors;
         for (int k = 0; k < ROWS; k++) {
@@ -71,7 +72,7 @@ public abstract class Fields {
 
     /** Returns the words of 32 rows of one column. */
     public final int words() {
-        return words;
+        return ROWS / layout.rows() * layout.words;
     }
 
     /** Adds to the elements of 32 rows what each has added before it is stored. */
@@ -218,6 +219,99 @@ public abstract class Fields {
         }
     }
 
+    /**
+     * Widens {@code depth} rows of a panel without vectors, as {@link #widen(MemorySegment, long, int, MemorySegment)} does.
+     *
+     * @param words of the panel, from {@code w0} on
+     */
+    public final void widen(int[] words, int w0, int depth, float[] to) {
+        for (int block = 0; block < depth / layout.rows(); block++) {
+            layout.widen(words, w0 + block * layout.words * PANEL, to, block * layout.rows() * PANEL);
+        }
+    }
+
+    /**
+     * Multiplies a prepared row by all columns of one panel without vectors, with the bits of the tiles: until C2 has compiled a tile, each
+     * operation on a vector is a call that allocates.
+     *
+     * @param row the row among the prepared ones
+     * @param wide rows of fields that were widened
+     */
+    public final void multiplyPlain(
+            Rows rows, int row, float[] wide, float[] scales, int depth, boolean hasMinima, float[] c, int c0) {
+        Arrays.fill(c, c0, c0 + PANEL, 0f);
+        float[] v = rows.panel;
+        for (int block = 0; block < depth / chain; block++) {
+            Arrays.fill(v, rows.sums[row * SUMS + block]);
+            for (int k = block * chain; k < (block + 1) * chain; k++) {
+                addProducts(rows.a[row * ROW + k], wide, k * PANEL, v, 0);
+            }
+            addProducts(scales, block * PANEL, v, c, c0);
+        }
+        for (int block = 0; hasMinima && block < depth / ROWS; block++) {
+            float sum = rows.sums[row * SUMS + SUMS_OF_MINIMA + block];
+            addProducts(sum, scales, BlockScales.FIRST_MINIMUM + block * PANEL, c, c0);
+        }
+    }
+
+    private static void addProducts(float x, float[] by, int at, float[] to, int t0) {
+        for (int column = 0; column < PANEL; column++) {
+            to[t0 + column] = Math.fma(x, by[at + column], to[t0 + column]);
+        }
+    }
+
+    private static void addProducts(float[] x, int x0, float[] by, float[] to, int t0) {
+        for (int column = 0; column < PANEL; column++) {
+            to[t0 + column] = Math.fma(x[x0 + column], by[column], to[t0 + column]);
+        }
+    }
+
+    /**
+     * How fields lie in a few consecutive words of one column.
+     *
+     * @param words how many
+     * @param fields of each word
+     * @param bits of a field
+     * @param divided fields more, whose bits are the two highest of all words, the lowest first
+     * @param first the bit at which the first of them begins once all are together in a word
+     */
+    record Words(int words, int fields, int bits, int divided, int first) {
+        private static final int SPARE = 0xc0000000;
+
+        int rows() {
+            return words * fields + divided;
+        }
+
+        private void widen(int[] from, int at, float[] to, int t0) {
+            int mask = (1 << bits) - 1;
+            for (int word = 0; word < words; word++) {
+                for (int field = 0; field < fields; field++) {
+                    mask(from, at + word * PANEL, mask << bits * field, to, t0 + (word * fields + field) * PANEL);
+                }
+            }
+            for (int i = 0; i < divided; i++) {
+                for (int column = 0; column < PANEL; column++) {
+                    int together = together(from, at + column) & mask << first + bits * i;
+                    to[t0 + (words * fields + i) * PANEL + column] = together;
+                }
+            }
+        }
+
+        private static void mask(int[] from, int at, int mask, float[] to, int t0) {
+            for (int column = 0; column < PANEL; column++) {
+                to[t0 + column] = from[at + column] & mask;
+            }
+        }
+
+        private int together(int[] from, int at) {
+            int together = 0;
+            for (int word = 0; word < words; word++) {
+                together = together >>> 2 | from[at + word * PANEL] & SPARE;
+            }
+            return together;
+        }
+    }
+
     /** Returns the offsets of rows whose words have {@code fields} fields, the highest of which is {@code top} less than the others. */
     static int[] offsets(int fields, int low, int top) {
         int[] offsets = new int[ROWS];
@@ -245,6 +339,7 @@ public abstract class Fields {
 
         float[] sums = NONE;
         private final float[] room = new float[2 * MicroKernel.MAX_DEPTH];
+        private final float[] panel = new float[PANEL];
 
         /** Creates no rows. */
         public Rows() {}

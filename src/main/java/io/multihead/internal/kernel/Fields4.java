@@ -32,7 +32,7 @@ public final class Fields4 extends Fields {
      * @param offset what is added to the elements of all fields but the highest: 8 if they are signed, else 0
      */
     public Fields4(int offset) {
-        super(ROWS, GROUPS, offsets(FIELDS, offset, offset - 8), factors(FIELDS, BITS));
+        super(ROWS, new Words(1, FIELDS, BITS, 0, 0), offsets(FIELDS, offset, offset - 8), factors(FIELDS, BITS));
     }
 
     @Override

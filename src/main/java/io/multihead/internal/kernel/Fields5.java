@@ -37,7 +37,7 @@ public final class Fields5 extends Fields {
 
     /** Creates the layout. */
     public Fields5() {
-        super(ROWS, GROUPS, offsets(), factors());
+        super(ROWS, new Words(GROUPS, FIELDS, BITS, 2, FIRST), offsets(), factors());
     }
 
     private static int[] offsets() {

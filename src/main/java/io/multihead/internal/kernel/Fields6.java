@@ -40,7 +40,7 @@ public final class Fields6 extends Fields {
 
     /** Creates the layout. */
     public Fields6() {
-        super(BLOCK, ROWS / BLOCK * GROUPS, offsets(BLOCK, 32, 0), factors());
+        super(BLOCK, new Words(GROUPS, FIELDS, BITS, 1, FIRST), offsets(BLOCK, 32, 0), factors());
     }
 
     private static float[] factors() {

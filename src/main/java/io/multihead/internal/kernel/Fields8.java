@@ -28,7 +28,7 @@ public final class Fields8 extends Fields {
 
     /** Creates the layout. */
     public Fields8() {
-        super(ROWS, GROUPS, offsets(FIELDS, 128, 0), factors(FIELDS, BITS));
+        super(ROWS, new Words(1, FIELDS, BITS, 0, 0), offsets(FIELDS, 128, 0), factors(FIELDS, BITS));
     }
 
     @Override

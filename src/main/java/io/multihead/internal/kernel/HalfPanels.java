@@ -98,6 +98,25 @@ public final class HalfPanels {
         }
     }
 
+    /**
+     * Widens the words of {@code count} rows of finite elements without vectors, with the bits of the tiles.
+     *
+     * @param w0 index of the first row's first word; words are {@link Lanes#HALF} apart from row to row
+     * @param width how many words of each row
+     * @param to rows of 32 floats
+     */
+    public void widen(int[] words, int w0, int count, int width, float[] to, int t0) {
+        for (int row = 0; row < count; row++) {
+            int from = w0 + row * HALF;
+            int at = t0 + row * PANEL;
+            for (int i = 0; i < width; i++) {
+                int word = words[from + i];
+                to[at + i] = Float.intBitsToFloat(word >> shift & mask) * factor;
+                to[at + HALF + i] = Float.intBitsToFloat(word << 16 >> shift & mask) * factor;
+            }
+        }
+    }
+
     /** Rounds {@code length} floats to the elements from row-major index {@code at} on; they may begin and end within a row. */
     public void narrow(float[] from, int start, int length, MemorySegment words, int at) {
         MemorySegment memory = NativeMemory.known(words);

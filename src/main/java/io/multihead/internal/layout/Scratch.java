@@ -29,6 +29,16 @@ public final class Scratch implements AutoCloseable {
     }
 
     /** Returns {@code array} if it holds {@code length} elements, else a new, longer array that replaces it; contents are not copied. */
+    public int[] atLeast(int[] array, int length) {
+        if (array.length >= length) {
+            return array;
+        }
+        int[] longer = new int[length];
+        count(length - array.length, Integer.BYTES);
+        return longer;
+    }
+
+    /** Returns {@code array} if it holds {@code length} elements, else a new, longer array that replaces it; contents are not copied. */
     public double[] atLeast(double[] array, int length) {
         if (array.length >= length) {
             return array;

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.MicroKernel;
+import io.multihead.internal.layout.PanelFormat;
 import io.multihead.internal.layout.Scratch;
 import io.multihead.support.Floats;
 import java.lang.foreign.Arena;
@@ -43,7 +44,7 @@ class ScalarTileProperties {
                 long b0 = (long) column * Float.BYTES;
                 int step = CHAINS[chain];
                 ScalarTile tile = new ScalarTile(new Scratch());
-                tile.read(panels, b0, depth, apart);
+                tile.read(PanelFormat.F32, panels, b0, depth, apart);
                 tile.multiply(a, 3, depth, step, rows, scalar, 5 + column, LDC, apart);
                 switch (rows) {
                     case MicroKernel.MR_SMALL ->
@@ -51,6 +52,40 @@ class ScalarTileProperties {
                     case 1 -> MicroKernel.tile1(a, 3, panels, b0, depth, step, vector, 5 + column);
                     case 5, 15 -> MicroKernel.tiles5(rows / 5, a, 3, panels, b0, depth, step, vector, 5 + column, LDC);
                     default -> MicroKernel.tiles6(rows / 6, a, 3, panels, b0, depth, step, vector, 5 + column, LDC);
+                }
+            }
+        }
+        assertArrayEquals(bits(vector), bits(scalar));
+    }
+
+    /** Panels of 16 bits hold any finite element. */
+    @Property(tries = 200)
+    void halvesHaveTheBitsOfTheirTiles(
+            @ForAll @IntRange(min = 0, max = 100) int depth,
+            @ForAll boolean isBf16,
+            @ForAll boolean oneRow,
+            @ForAll @IntRange(min = 0, max = 2) int chain,
+            @ForAll long seed) {
+        SplittableRandom random = new SplittableRandom(seed);
+        PanelFormat format = isBf16 ? PanelFormat.BF16 : PanelFormat.F16;
+        int rows = oneRow ? 1 : MicroKernel.MR_SMALL;
+        float[] a = numbers(random, rows * Lanes.ROW + 3);
+        float[] scalar = numbers(random, rows * LDC + 5);
+        float[] vector = scalar.clone();
+        int step = CHAINS[chain];
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment panels = arena.allocate((long) Math.max(1, depth) * Lanes.HALF * Integer.BYTES, 64);
+            float[] elements = Floats.random(random, depth * Lanes.PANEL, 60000f, 1e-8f);
+            format.halves().narrow(elements, 0, elements.length, panels, 0);
+            for (int column = 0; column < Lanes.PANEL; column = Lanes.nextTile(column, Lanes.HALF)) {
+                long b0 = (long) column * Integer.BYTES;
+                ScalarTile tile = new ScalarTile(new Scratch());
+                tile.read(format, panels, b0, depth, Lanes.HALF);
+                tile.multiply(a, 3, depth, step, rows, scalar, 5 + column, LDC, Lanes.HALF);
+                if (oneRow) {
+                    format.halves().tile1(a, 3, panels, b0, depth, step, vector, 5 + column);
+                } else {
+                    format.halves().tile4(a, 3, panels, b0, depth, step, vector, 5 + column, LDC);
                 }
             }
         }

@@ -1,0 +1,144 @@
+package io.multihead.internal.gemm;
+
+import static io.multihead.internal.kernel.Lanes.COUNT;
+import static io.multihead.internal.kernel.Lanes.HALF;
+import static io.multihead.internal.kernel.Lanes.PANEL;
+import static io.multihead.internal.kernel.Lanes.ROW;
+import static io.multihead.internal.kernel.Lanes.ROW_STEP;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.WarmUp;
+import io.multihead.internal.kernel.BlockScales;
+import io.multihead.internal.kernel.BlockTiles;
+import io.multihead.internal.kernel.Fields;
+import io.multihead.internal.kernel.MicroKernel;
+import io.multihead.internal.layout.BlockPanels;
+import io.multihead.internal.layout.PanelFormat;
+import io.multihead.internal.layout.PanelMemory;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.EnumMap;
+import java.util.Map;
+
+/** The warm-ups of the tiles of one format of quantised blocks, with the kernel that widens its fields. */
+final class BlockWarmUps {
+    private static final Map<PanelFormat, BlockWarmUps> ALL = new EnumMap<>(PanelFormat.class);
+
+    static {
+        for (PanelFormat format : PanelFormat.values()) {
+            if (format.isQuantised()) {
+                ALL.put(format, new BlockWarmUps(format.blocks()));
+            }
+        }
+    }
+
+    private final WarmUp oneRow;
+    private final WarmUp fourRows;
+    private final WarmUp fullTiles;
+
+    private BlockWarmUps(BlockPanels format) {
+        oneRow = new WarmUp(new OneRow(format));
+        fourRows = new WarmUp(new FourRows(format));
+        fullTiles = new WarmUp(new FullTiles(format));
+    }
+
+    static BlockWarmUps of(PanelFormat format) {
+        return Checks.notNull(ALL.get(format), "format");
+    }
+
+    /**
+     * Returns whether all tiles are compiled that some rows have.
+     *
+     * @param full rows of full tiles
+     * @param few rows of other tiles
+     */
+    boolean isOver(int full, int few) {
+        boolean hasOne = few % MicroKernel.MR_SMALL == 1;
+        boolean hasFour = few > 1;
+        return (full == 0 || fullTiles.isOver()) && (!hasOne || oneRow.isOver()) && (!hasFour || fourRows.isOver());
+    }
+
+    /** Operands of a trial. */
+    private abstract static class Trial implements WarmUp.Trial {
+        static final int DEPTH = 2 * Fields.ROWS;
+        final BlockPanels format;
+        final Fields.Rows rows = new Fields.Rows();
+        final float[] scales = new float[BlockScales.FLOATS_OF_PANEL];
+        final float[] c = new float[ROW_STEP * PANEL];
+        final MemorySegment panels;
+
+        Trial(BlockPanels format) {
+            this.format = format;
+            rows.set(new float[ROW_STEP * ROW], new float[ROW_STEP * Fields.SUMS]);
+            panels = PanelMemory.segment(Arena.ofAuto(), 2L * Fields.ROWS * PANEL);
+        }
+
+        /** Adds the minima of some rows, or of none. */
+        final void minima(int lengthFactor, int count, int apart) {
+            if (format.scales().hasMinima()) {
+                Fields.addMinima(rows, 0, scales, 0, DEPTH, c, 0, PANEL, lengthFactor * count, apart);
+            }
+        }
+    }
+
+    private static final class OneRow extends Trial {
+        OneRow(BlockPanels format) {
+            super(format);
+        }
+
+        @Override
+        public int operations() {
+            return 7 * DEPTH;
+        }
+
+        @Override
+        public void run(int lengthFactor, int calls) {
+            for (int call = 0; call < calls; call++) {
+                format.fields().tile1(rows, 0, panels, 0, scales, 0, lengthFactor * DEPTH, c, 0);
+                minima(lengthFactor, 1, HALF);
+            }
+        }
+    }
+
+    private static final class FourRows extends Trial {
+        FourRows(BlockPanels format) {
+            super(format);
+        }
+
+        @Override
+        public int operations() {
+            return 16 * DEPTH;
+        }
+
+        @Override
+        public void run(int lengthFactor, int calls) {
+            for (int call = 0; call < calls; call++) {
+                format.fields().tile4(rows, 0, panels, 0, scales, 0, lengthFactor * DEPTH, c, 0, PANEL);
+                minima(lengthFactor, MicroKernel.MR_SMALL, HALF);
+            }
+        }
+    }
+
+    private static final class FullTiles extends Trial {
+        private final MemorySegment wide = PanelMemory.segment(Arena.ofAuto(), (long) DEPTH * PANEL * Float.BYTES);
+
+        FullTiles(BlockPanels format) {
+            super(format);
+        }
+
+        @Override
+        public int operations() {
+            return (2 * BlockTiles.ROWS + 3 * PANEL / COUNT) * DEPTH;
+        }
+
+        @Override
+        public void run(int lengthFactor, int calls) {
+            int chain = format.fields().chain();
+            for (int call = 0; call < calls; call++) {
+                format.fields().widen(panels, 0, lengthFactor * DEPTH, wide);
+                BlockTiles.tiles6(lengthFactor, rows, wide, scales, 0, chain, DEPTH, c, 0, PANEL);
+                minima(lengthFactor, BlockTiles.ROWS, COUNT);
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+package io.multihead.internal.gemm;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+
+import io.multihead.internal.kernel.BlockScales;
+import io.multihead.internal.kernel.BlockTiles;
+import io.multihead.internal.kernel.Fields;
+import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.kernel.MicroKernel;
+import io.multihead.internal.layout.BlockPanels;
+import io.multihead.internal.layout.PanelFormat;
+import io.multihead.support.Blocks;
+import io.multihead.support.Floats;
+import io.multihead.tensor.BlockType;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+import java.util.SplittableRandom;
+import net.jqwik.api.EdgeCasesMode;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.Tag;
+import net.jqwik.api.constraints.IntRange;
+
+/** Blocks of one panel without vectors, as they are multiplied until C2 has compiled the tiles, have the bits of all tiles. */
+@Tag("lanes")
+class PlainBlocksProperties {
+    private static final int ROWS = BlockTiles.ROWS;
+    private static final int PANEL = Lanes.PANEL;
+    /** What the results held before. */
+    private static final float BEFORE = 7f;
+
+    @Property(tries = 200, edgeCases = EdgeCasesMode.NONE)
+    void plainLoopsHaveTheBitsOfTheTiles(
+            @ForAll BlockType type, @ForAll @IntRange(min = 1, max = 16) int blocks, @ForAll long seed) {
+        SplittableRandom random = new SplittableRandom(seed);
+        PanelFormat panelFormat = PanelFormat.valueOf(type.name());
+        BlockPanels format = panelFormat.blocks();
+        int depth = type.elements() * (type.elements() == 32 ? blocks : 1 + blocks % 2);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment panel = PackedMatrix.of(
+                            panelFormat, Blocks.random(type, PANEL, depth, random), arena, PackedMatrix.Loop.SERIAL)
+                    .segment();
+            Fields.Rows rows = new Fields.Rows();
+            rows.set(Floats.random(random, 2 * ROWS * Lanes.ROW, 10f, 1e-3f), new float[2 * ROWS * Fields.SUMS]);
+            boolean hasMinima = format.scales().hasMinima();
+            format.fields().prepare(rows, ROWS, depth, hasMinima);
+
+            int[] words = panel.toArray(ValueLayout.JAVA_INT);
+            float[] scales = new float[BlockScales.FLOATS_OF_PANEL];
+            float[] wide = new float[MicroKernel.MAX_DEPTH * PANEL];
+            format.scales().widen(words, depth, scales);
+            format.fields().widen(words, format.scaleWords(depth), depth, wide);
+            float[] plain = before();
+            for (int row = 0; row < ROWS; row++) {
+                format.fields().multiplyPlain(rows, row, wide, scales, depth, hasMinima, plain, row * PANEL);
+            }
+
+            float[] vectorScales = new float[BlockScales.FLOATS_OF_PANEL];
+            format.scales().widen(panel, 0, depth, vectorScales);
+            // the last row is room of the kernels
+            int stored = BlockScales.FLOATS_OF_PANEL - PANEL;
+            assertArrayEquals(Arrays.copyOf(vectorScales, stored), Arrays.copyOf(scales, stored));
+            assertArrayEquals(few(format, rows, panel, scales, depth), plain);
+            assertArrayEquals(full(format, rows, panel, scales, depth, wide, arena), plain);
+        }
+    }
+
+    private static float[] before() {
+        float[] before = new float[2 * ROWS * PANEL];
+        Arrays.fill(before, BEFORE);
+        return before;
+    }
+
+    /** Four rows by one tile, and two by one each. */
+    private static float[] few(BlockPanels format, Fields.Rows rows, MemorySegment panel, float[] scales, int depth) {
+        float[] c = before();
+        long b0 = (long) format.scaleWords(depth) * Integer.BYTES;
+        for (int column = 0; column < PANEL; column = Lanes.nextTile(column, Lanes.HALF)) {
+            format.fields().tile4(rows, 0, panel, b0, scales, column, depth, c, column, PANEL);
+            for (int row = MicroKernel.MR_SMALL; row < ROWS; row++) {
+                format.fields().tile1(rows, row, panel, b0, scales, column, depth, c, row * PANEL + column);
+            }
+            if (format.scales().hasMinima()) {
+                Fields.addMinima(rows, 0, scales, column, depth, c, column, PANEL, ROWS, Lanes.HALF);
+            }
+        }
+        return c;
+    }
+
+    private static float[] full(
+            BlockPanels format,
+            Fields.Rows rows,
+            MemorySegment panel,
+            float[] scales,
+            int depth,
+            float[] expectedFields,
+            Arena arena) {
+        float[] c = before();
+        long b0 = (long) format.scaleWords(depth) * Integer.BYTES;
+        MemorySegment wide = arena.allocate((long) depth * PANEL * Float.BYTES, 64);
+        format.fields().widen(panel, b0, depth, wide);
+        assertArrayEquals(Arrays.copyOf(expectedFields, depth * PANEL), wide.toArray(ValueLayout.JAVA_FLOAT));
+        int chain = format.fields().chain();
+        for (int column = 0; column < PANEL; column = Lanes.nextTile(column, Lanes.COUNT)) {
+            BlockTiles.tiles6(1, rows, wide, scales, column, chain, depth, c, column, PANEL);
+            if (format.scales().hasMinima()) {
+                Fields.addMinima(rows, 0, scales, column, depth, c, column, PANEL, ROWS, Lanes.COUNT);
+            }
+        }
+        return c;
+    }
+}
