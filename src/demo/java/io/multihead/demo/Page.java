@@ -29,6 +29,7 @@ final class Page {
             table{border-collapse:collapse;margin:10px auto}td,th{padding:5px 14px;border-bottom:1px solid #dfe1e6}
             th{text-align:left;background:#f4f5f7}td{white-space:nowrap}td:not(:first-child){text-align:right;font-variant-numeric:tabular-nums}
             ol{columns:2}a{color:#0072b2}
+            .sample{white-space:pre-wrap;font-family:Georgia,serif;background:#f4f5f7;border-radius:8px;padding:14px 20px;margin:14px 40px}
             .search select{font:inherit;max-width:100%;width:100%;padding:6px;margin:4px 0 10px}
             .search ol{columns:1;padding-left:1.4em}.search li{margin:6px 0}.search i{color:#50555d}
             """;

@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -24,9 +25,9 @@ import picocli.CommandLine.Spec;
         sortOptions = false,
         description =
                 "Looks at the attention of a trained model on a paragraph, of English or given by an option, and at that of an untrained layer, trains "
-                        + "small models on two tasks, and writes a page with seventeen exhibits.")
+                        + "small models on two tasks and a small Llama on fables, and writes a page with eighteen exhibits.")
 public final class Study implements Callable<Integer> {
-    private static final int EXHIBITS = 17;
+    private static final int EXHIBITS = 18;
     private static final int STEPS = 200;
     private static final int FULL_STEPS = 1500;
     /** Steps of the efficiency exhibit: three numbers of heads. */
@@ -65,7 +66,7 @@ public final class Study implements Callable<Integer> {
 
     @Option(
             names = "--steps",
-            description = "training steps of each of the eleven models; 0: " + STEPS + ", with --full " + FULL_STEPS
+            description = "training steps of each of the twelve models; 0: " + STEPS + ", with --full " + FULL_STEPS
                     + " (default: 0)",
             defaultValue = "0",
             showDefaultValue = CommandLine.Help.Visibility.NEVER)
@@ -161,7 +162,7 @@ public final class Study implements Callable<Integer> {
                 + lengths
                 + longer
                 + HEAD_COUNTS
-                + (2L * TrainingExhibits.HEADS.length + 1) * training;
+                + (2L * TrainingExhibits.HEADS.length + 2) * training;
         List<Exhibit> exhibits = new ArrayList<>();
         try (Progress progress = new Progress(
                 "study", all, Progress.isTerminal(), spec.commandLine().getErr())) {
@@ -182,7 +183,10 @@ public final class Study implements Callable<Integer> {
     }
 
     /** The exhibits of the models that the study trains: all at once, the largest first, so that no thread waits long at the end. */
-    private static void training(Compute cpu, Trainings trainings, List<Exhibit> exhibits, Progress progress) {
+    private void training(Compute cpu, Trainings trainings, List<Exhibit> exhibits, Progress progress)
+            throws IOException {
+        CompletableFuture<FableModel> llama =
+                FableModel.start(trainings.parallel(), Fables.read(), seed, trainings.steps(), progress::step);
         PruningExhibits.start(trainings);
         TrainingExhibits.start(trainings, Task.RECALL);
         TrainingExhibits.start(trainings, Task.COPY);
@@ -192,6 +196,7 @@ public final class Study implements Callable<Integer> {
         PruningExhibits pruning = new PruningExhibits(cpu, trainings);
         show(exhibits, pruning.importanceExhibit(), progress);
         show(exhibits, pruning.pruningExhibit(), progress);
+        show(exhibits, FableExhibit.draw(llama.join(), out), progress);
     }
 
     /** The exhibits of the trained model. */

@@ -5,6 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.decoder.GeneratedText;
+import io.multihead.decoder.GenerationOptions;
+import io.multihead.decoder.LanguageModel;
+import io.multihead.decoder.SessionOptions;
+import io.multihead.decoder.Sessions;
 import io.multihead.demo.train.Task;
 import io.multihead.encoder.SentenceEncoder;
 import java.awt.image.BufferedImage;
@@ -53,7 +58,7 @@ class StudyTest {
                 "no reference outside");
         assertTrue(page.length() < 2 << 20, page.length() + " bytes; expected text, and images of a pixel a cell");
         List<String> findings = findings(page);
-        assertEquals(17, findings.size());
+        assertEquals(18, findings.size());
         for (String finding : findings) {
             assertTrue(finding.matches("(?s).*\\d.*\\.") && !finding.contains("NaN"), finding);
         }
@@ -64,7 +69,7 @@ class StudyTest {
                 .forEach(id -> assertTrue(ids.add(id.group(1)), id.group(1)));
         try (Stream<Path> files = Files.list(serial)) {
             for (Path file : files.toList()) {
-                assertTrue(file.toString().matches(".*\\.(png|html)"), "left behind: " + file);
+                assertTrue(file.toString().matches(".*\\.(png|html)|.*/fables\\.gguf"), "left behind: " + file);
                 if (file.toString().endsWith(".png")) {
                     assertTrue(colours(ImageIO.read(file.toFile())) > 3, "empty picture: " + file);
                 }
@@ -82,6 +87,12 @@ class StudyTest {
             HeadExhibits heads = new HeadExhibits(paragraph);
             TrainedHeadExhibits trained = new TrainedHeadExhibits(encoder, StudyText.builtIn());
             Trainings trainings = new Trainings(parallel, SEED, STEPS, step -> {});
+            FableModel llama = FableModel.start(parallel, Fables.read(), SEED, STEPS, step -> {})
+                    .join();
+            Exhibit fables = FableExhibit.draw(llama, folder);
+            assertEquals(findings.get(17), Page.escape(fables.finding()));
+            assertTrue(fables.finding().contains("the files give the same text of"), fables.finding());
+            assertTrue(fables.finding().contains(", that of the layers"), fables.finding());
             Map<Integer, Exhibit> again = Map.of(
                     1, trained.heatMaps(),
                     2, trained.byLayer(),
@@ -109,6 +120,37 @@ class StudyTest {
                     findings(Files.readString(serial.resolve("index.html"))).contains(finding),
                     "findings come from the data");
         }
+    }
+
+    /** The file that stays in the folder is a model like any other. */
+    @Test
+    void theTrainedLlamaGoesOnWithATitle() throws Exception {
+        Path file = serial.resolve(FableModel.FILE);
+        try (Compute cpu = Compute.serial();
+                LanguageModel model = LanguageModel.load(cpu, file);
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT)) {
+            assertEquals("fables (llama, 2 layers of 96, 4 heads on 2)", model.toString());
+            GeneratedText text = sessions.open()
+                    .append("The Fox and the Crow\n")
+                    .generate(GenerationOptions.DEFAULT.withMaxTokens(5));
+            assertEquals(5, text.tokens().size());
+        }
+    }
+
+    @Test
+    void sharesOfCausalHeadsAreMeansOverTokensWithATarget() {
+        boolean[] words = {true, false, false, true};
+        CausalPattern.Text tokens = new CausalPattern.Text(new int[] {5, 6, 5, 6}, words);
+        double[][] weights = {{1, 0, 0, 0}, {0.5, 0.5, 0, 0}, {0.25, 0.5, 0.25, 0}, {0, 0.125, 0.625, 0.25}};
+        assertEquals((0.5 + 0.5 + 0.625) / 3, CausalPattern.PREVIOUS.share(tokens, weights), 1e-12);
+        assertEquals((0.5 + 0.25 + 0.25) / 3, CausalPattern.ITSELF.share(tokens, weights), 1e-12);
+        assertEquals((0.5 + 0.25 + 0) / 3, CausalPattern.FIRST.share(tokens, weights), 1e-12);
+        assertEquals((0.25 + 0.125) / 2, CausalPattern.SAME_BEFORE.share(tokens, weights), 1e-12);
+        assertEquals((0.5 + 0.625) / 2, CausalPattern.AFTER_SAME.share(tokens, weights), 1e-12);
+        assertEquals((1 / 3.0 + 1 / 4.0) / 2, CausalPattern.AFTER_SAME.chance(tokens), 1e-12);
+        assertEquals((0.5 + 0.25) / 2, CausalPattern.WORD.share(tokens, weights), 1e-12);
+        CausalPattern.Text unlike = new CausalPattern.Text(new int[] {1, 2}, words);
+        assertEquals(0, CausalPattern.SAME_BEFORE.share(unlike, weights), 1e-12);
     }
 
     @Test

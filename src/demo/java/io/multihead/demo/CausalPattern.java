@@ -1,0 +1,80 @@
+package io.multihead.demo;
+
+/** A kind of token before a token that a head may attend to. The first token, which sees nothing but itself, does not count. */
+enum CausalPattern {
+    PREVIOUS("the previous piece"),
+    ITSELF("the piece itself"),
+    FIRST("the first piece"),
+    WORD("the piece that begins its word"),
+    SAME_BEFORE("the same piece before"),
+    /** What an induction head looks for (Olsson et al. 2022). */
+    AFTER_SAME("what followed the same piece before");
+
+    /** How a title names it. */
+    final String target;
+
+    CausalPattern(String target) {
+        this.target = target;
+    }
+
+    /**
+     * A text.
+     *
+     * @param ids its tokens
+     * @param begins whether each begins a word
+     */
+    @SuppressWarnings("ArrayRecordComponent")
+    record Text(int[] ids, boolean[] begins) {
+        int length() {
+            return ids.length;
+        }
+
+        /** Returns where the word of a token begins. */
+        int word(int token) {
+            int at = token;
+            while (at > 0 && !begins[at]) {
+                at--;
+            }
+            return at;
+        }
+    }
+
+    /** Returns whether the key, which is no later, is such a token for the query. */
+    boolean matches(Text text, int query, int key) {
+        int[] tokens = text.ids;
+        return switch (this) {
+            case PREVIOUS -> key == query - 1;
+            case ITSELF -> key == query;
+            case FIRST -> key == 0;
+            case WORD -> key < query && key == text.word(query);
+            case SAME_BEFORE -> key < query && tokens[key] == tokens[query];
+            case AFTER_SAME -> key > 0 && key < query && tokens[key - 1] == tokens[query];
+        };
+    }
+
+    /** Returns the weight on such tokens, a mean over the queries that have one; 0 if none has. */
+    double share(Text text, double[][] weights) {
+        double sum = 0;
+        int queries = 0;
+        for (int query = 1; query < text.length(); query++) {
+            boolean any = false;
+            for (int key = 0; key <= query; key++) {
+                if (matches(text, query, key)) {
+                    sum += weights[query][key];
+                    any = true;
+                }
+            }
+            queries += any ? 1 : 0;
+        }
+        return queries == 0 ? 0 : sum / queries;
+    }
+
+    /** Returns the share of a head that attends to all alike. */
+    double chance(Text text) {
+        double[][] even = new double[text.length()][text.length()];
+        for (int query = 0; query < text.length(); query++) {
+            java.util.Arrays.fill(even[query], 0, query + 1, 1.0 / (query + 1));
+        }
+        return share(text, even);
+    }
+}

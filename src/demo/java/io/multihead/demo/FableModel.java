@@ -1,0 +1,182 @@
+package io.multihead.demo;
+
+import io.multihead.compute.Compute;
+import io.multihead.decoder.GeneratedText;
+import io.multihead.decoder.GeneratedToken;
+import io.multihead.decoder.GenerationOptions;
+import io.multihead.decoder.LanguageModel;
+import io.multihead.decoder.Session;
+import io.multihead.decoder.SessionOptions;
+import io.multihead.decoder.Sessions;
+import io.multihead.demo.llama.Llama;
+import io.multihead.demo.llama.LlamaFile;
+import io.multihead.demo.llama.LlamaFile.Weights;
+import io.multihead.demo.llama.LlamaTraining;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
+import io.multihead.text.Tokenizer;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
+
+/** The small Llama that the study trains on the fables, and its text by its own layers and from files. */
+final class FableModel {
+    /** The file that stays in the study's folder. */
+    static final String FILE = "fables.gguf";
+
+    static final String PROMPT = "The Lion and the Fox\n";
+    static final int LENGTH = 100;
+    private static final int VOCABULARY = 320;
+    private static final int CONTEXT = 256;
+
+    private final Compute cpu;
+    private final LlamaTraining.Trained trained;
+    private final Tokenizer tokenizer;
+    private final String unseen;
+
+    /** Greedy text of a file. */
+    record Written(long bytes, int[] tokens, String text, float[] logits) {}
+
+    /** Greedy text by the layers that were trained: all tokens are computed anew for each. */
+    record Computed(int[] tokens, float[] logits, double margin) {}
+
+    private FableModel(Compute cpu, LlamaTraining.Trained trained, String unseen) {
+        this.cpu = cpu;
+        this.trained = trained;
+        this.unseen = unseen;
+        tokenizer = trained.pieces().tokenizer();
+    }
+
+    /** Starts to train; the model follows from the seed and the number of steps. */
+    static CompletableFuture<FableModel> start(
+            Parallel parallel, Fables fables, long seed, int steps, Consumer<String> step) {
+        List<String> texts = texts(fables);
+        return parallel.start(() -> {
+            LlamaTraining training = new LlamaTraining(texts, VOCABULARY, parallel.serial(), seed);
+            LlamaTraining.Trained trained = training.train(
+                    new Llama.Config(VOCABULARY, 96, 192, 2, 4, 2),
+                    steps,
+                    (_, loss) -> step.accept(HeadExhibits.format("fables, loss %.2f", loss)));
+            return new FableModel(parallel.serial(), trained, texts.getLast());
+        });
+    }
+
+    /** Returns each fable as its title, a line end, and its sentences. */
+    static List<String> texts(Fables fables) {
+        Map<String, StringBuilder> texts = new LinkedHashMap<>();
+        for (int i = 0; i < fables.sentences().size(); i++) {
+            String title = fables.titles().get(i);
+            StringBuilder text = texts.get(title);
+            if (text == null) {
+                texts.put(
+                        title,
+                        new StringBuilder(title + "\n" + fables.sentences().get(i)));
+            } else {
+                text.append(' ').append(fables.sentences().get(i));
+            }
+        }
+        return texts.values().stream().map(StringBuilder::toString).toList();
+    }
+
+    LlamaTraining.Trained trained() {
+        return trained;
+    }
+
+    Tokenizer tokenizer() {
+        return tokenizer;
+    }
+
+    /** Returns a fable that was held out. */
+    String unseen() {
+        return unseen;
+    }
+
+    /** Returns attention weights {@code [heads, tokens, tokens]} of every layer. */
+    List<Tensor> weights(int[] tokens) {
+        return trained.model().weights(cpu, tokens);
+    }
+
+    /** Returns the greedy text of the layers. */
+    Computed computed() {
+        int[] prompt = tokenizer.encode(PROMPT);
+        int[] tokens = prompt;
+        float[] first = {};
+        double margin = Double.POSITIVE_INFINITY;
+        for (int i = 0; i < LENGTH; i++) {
+            float[] logits = trained.model().nextLogits(cpu, tokens);
+            first = i == 0 ? logits : first;
+            int best = best(logits, -1);
+            margin = Math.min(margin, logits[best] - logits[best(logits, best)]);
+            tokens = Arrays.copyOf(tokens, tokens.length + 1);
+            tokens[tokens.length - 1] = best;
+            if (tokenizer.stops(best)) {
+                break;
+            }
+        }
+        return new Computed(Arrays.copyOfRange(tokens, prompt.length, tokens.length), first, margin);
+    }
+
+    private static int best(float[] logits, int without) {
+        int best = without == 0 ? 1 : 0;
+        for (int id = 0; id < logits.length; id++) {
+            best = id != without && logits[id] > logits[best] ? id : best;
+        }
+        return best;
+    }
+
+    /** Saves the model, loads it as any other language model, and lets it write. */
+    Written written(Weights weights, Path file) throws IOException {
+        LlamaFile.write(trained.model(), trained.pieces(), CONTEXT, weights, file);
+        try (LanguageModel model = LanguageModel.load(cpu, file);
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT.withCacheType(DType.F32));
+                Session session = sessions.open().append(PROMPT)) {
+            float[] logits = session.nextLogits();
+            GeneratedText text = session.generate(GenerationOptions.DEFAULT.withMaxTokens(LENGTH));
+            int[] tokens = text.tokens().stream().mapToInt(GeneratedToken::id).toArray();
+            return new Written(Files.size(file), tokens, text.text(), logits);
+        }
+    }
+
+    /** Returns the texts of all kinds of files; that of bf16 stays in the folder. */
+    Map<Weights, Written> written(Path folder) throws IOException {
+        Map<Weights, Written> all = new LinkedHashMap<>();
+        for (Weights weights : Weights.values()) {
+            Path file = folder.resolve(weights == Weights.BF16 ? FILE : weights + ".tmp");
+            try {
+                all.put(weights, written(weights, file));
+            } finally {
+                if (weights != Weights.BF16) {
+                    Files.deleteIfExists(file);
+                }
+            }
+        }
+        return all;
+    }
+
+    /** Returns the pieces of tokens, with marks where they have spaces and line ends. */
+    List<String> pieces(int[] tokens) {
+        List<String> pieces = new ArrayList<>();
+        for (int token : tokens) {
+            pieces.add(tokenizer.decode(token).replace(' ', '\u00b7').replace("\n", "\\n"));
+        }
+        return pieces;
+    }
+
+    /** Returns whether each token begins a word: with a space, a line or a mark. */
+    boolean[] begins(int[] tokens) {
+        boolean[] begins = new boolean[tokens.length];
+        for (int i = 0; i < tokens.length; i++) {
+            String piece = tokenizer.decode(tokens[i]);
+            boolean afterLine = i > 0 && tokenizer.decode(tokens[i - 1]).endsWith("\n");
+            begins[i] = afterLine || piece.isEmpty() || !Character.isLetter(piece.charAt(0));
+        }
+        return begins;
+    }
+}

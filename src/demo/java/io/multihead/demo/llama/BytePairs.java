@@ -1,0 +1,160 @@
+package io.multihead.demo.llama;
+
+import io.multihead.format.GgufType;
+import io.multihead.format.GgufValue;
+import io.multihead.format.GgufWriter;
+import io.multihead.text.BytePairTokenizer;
+import io.multihead.text.SpecialIds;
+import io.multihead.text.SpecialIds.AddedEnds;
+import io.multihead.text.TokenType;
+import io.multihead.text.Tokenizer;
+import io.multihead.text.Vocabulary;
+import io.multihead.text.WordPattern;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
+
+/**
+ * Pieces of words that a text is made of, found as byte-level BPE does (Sennrich et al. 2016; Radford et al. 2019): bytes to begin with, then
+ * again and again the most frequent pair of neighbours within a word becomes a piece of its own.
+ */
+public final class BytePairs {
+    /** Ends every text. */
+    public static final String END = "<|endoftext|>";
+
+    /** GPT-2's rule for words. */
+    private static final Pattern WORD =
+            Pattern.compile("'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+");
+
+    private static final int BYTES = 256;
+    private static final long NORMAL = 1;
+    private static final long CONTROL = 3;
+
+    private final List<String> tokens = new ArrayList<>();
+    private final List<String> merges = new ArrayList<>();
+
+    private BytePairs() {
+        for (int value = 0; value < BYTES; value++) {
+            tokens.add(character(value));
+        }
+        tokens.add(END);
+    }
+
+    /** Learns pieces from a text, until there are as many tokens, or no pair is there twice. */
+    public static BytePairs learn(String text, int vocabulary) {
+        BytePairs pairs = new BytePairs();
+        Map<String, Integer> words = words(text);
+        while (pairs.tokens.size() < vocabulary) {
+            String pair = mostFrequent(words);
+            if (pair.isEmpty()) {
+                break;
+            }
+            String piece = pair.replace(" ", "");
+            pairs.merges.add(pair);
+            pairs.tokens.add(piece);
+            Map<String, Integer> merged = new LinkedHashMap<>();
+            words.forEach((word, count) -> merged.merge(merge(word, pair, piece), count, Integer::sum));
+            words = merged;
+        }
+        return pairs;
+    }
+
+    /** Returns words as pieces with spaces between and around them, and how often they are there. */
+    private static Map<String, Integer> words(String text) {
+        Map<String, Integer> words = new LinkedHashMap<>();
+        WORD.matcher(text).results().map(MatchResult::group).forEach(word -> {
+            StringBuilder bytes = new StringBuilder(" ");
+            for (byte value : word.getBytes(StandardCharsets.UTF_8)) {
+                bytes.append(character(value & 0xff)).append(' ');
+            }
+            words.merge(bytes.toString(), 1, Integer::sum);
+        });
+        return words;
+    }
+
+    /** Returns the most frequent pair, of several the one that comes first; an empty text if none is there twice. */
+    private static String mostFrequent(Map<String, Integer> words) {
+        Map<String, Integer> pairs = new LinkedHashMap<>();
+        words.forEach((word, count) -> {
+            String[] pieces = word.strip().split(" ");
+            for (int i = 1; i < pieces.length; i++) {
+                pairs.merge(pieces[i - 1] + " " + pieces[i], count, Integer::sum);
+            }
+        });
+        String best = "";
+        int most = 1;
+        for (Map.Entry<String, Integer> pair : pairs.entrySet()) {
+            if (pair.getValue() > most) {
+                most = pair.getValue();
+                best = pair.getKey();
+            }
+        }
+        return best;
+    }
+
+    /** Joins a pair wherever it is, from the left. */
+    private static String merge(String word, String pair, String piece) {
+        String apart = " " + pair + " ";
+        StringBuilder merged = new StringBuilder(word);
+        // the space behind one pair may be the one before the next
+        for (int at = merged.indexOf(apart); at >= 0; at = merged.indexOf(apart, at + 1)) {
+            merged.replace(at, at + apart.length(), " " + piece + " ");
+        }
+        return merged.toString();
+    }
+
+    /** Returns how vocabularies of this kind write a byte: a printable one is itself, others are from U+0100 on, in order. */
+    static String character(int value) {
+        if (isPrintable(value)) {
+            return String.valueOf((char) value);
+        }
+        int before = 0;
+        for (int other = 0; other < value; other++) {
+            before += isPrintable(other) ? 0 : 1;
+        }
+        return String.valueOf((char) (0x100 + before));
+    }
+
+    private static boolean isPrintable(int value) {
+        return value >= '!' && value <= '~' || value >= 0xa1 && value <= 0xac || value >= 0xae && value <= 0xff;
+    }
+
+    /** Returns the pieces that were learned, the first one first. */
+    List<String> learned() {
+        return tokens.subList(BYTES + 1, tokens.size());
+    }
+
+    /** Returns the number of tokens. */
+    public int vocabulary() {
+        return tokens.size();
+    }
+
+    /** Returns the tokenizer of these pieces. */
+    public Tokenizer tokenizer() {
+        List<TokenType> types = new ArrayList<>(Collections.nCopies(tokens.size(), TokenType.NORMAL));
+        types.set(BYTES, TokenType.CONTROL);
+        int none = SpecialIds.NONE;
+        SpecialIds special = new SpecialIds(none, BYTES, none, none, Set.of(BYTES), AddedEnds.NEITHER);
+        return BytePairTokenizer.of(Vocabulary.of(tokens, types), merges, WordPattern.GPT_2, false, special);
+    }
+
+    /** Writes the tokenizer as GGUF files have it. */
+    GgufWriter write(GgufWriter to) {
+        long[] types = new long[tokens.size()];
+        Arrays.fill(types, NORMAL);
+        types[BYTES] = CONTROL;
+        return to.put("tokenizer.ggml.model", GgufValue.ofString("gpt2"))
+                .put("tokenizer.ggml.pre", GgufValue.ofString("gpt-2"))
+                .put("tokenizer.ggml.tokens", GgufValue.ofStrings(tokens))
+                .put("tokenizer.ggml.token_type", GgufValue.ofIntegers(GgufType.I32, types))
+                .put("tokenizer.ggml.merges", GgufValue.ofStrings(merges))
+                .put("tokenizer.ggml.eos_token_id", GgufValue.ofInteger(GgufType.U32, BYTES));
+    }
+}

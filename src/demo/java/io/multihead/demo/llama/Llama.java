@@ -1,0 +1,226 @@
+package io.multihead.demo.llama;
+
+import io.multihead.compute.Compute;
+import io.multihead.demo.train.Optimizer;
+import io.multihead.gemm.Activation;
+import io.multihead.nn.CrossEntropy;
+import io.multihead.nn.Embedding;
+import io.multihead.nn.FeedForward;
+import io.multihead.nn.Gradients;
+import io.multihead.nn.Linear;
+import io.multihead.nn.Pass;
+import io.multihead.nn.Residual;
+import io.multihead.nn.RmsNorm;
+import io.multihead.nn.Sequence;
+import io.multihead.nn.Sequence.Part;
+import io.multihead.position.Rope;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+
+/** A small Llama that can be trained: blocks of rotary attention and a gated feed-forward network, and a head that is the embedding. */
+public final class Llama {
+    static final double EPSILON = 1e-5;
+    /** The base of most models' rotary positions. */
+    static final double THETA = 10_000;
+
+    private static final double EMBEDDING = 0.05;
+
+    /** Sizes. */
+    public record Config(int vocabulary, int dim, int inner, int layers, int heads, int keyValueHeads) {
+        int headDim() {
+            return dim / heads;
+        }
+
+        Config withVocabulary(int tokens) {
+            return new Config(tokens, dim, inner, layers, heads, keyValueHeads);
+        }
+    }
+
+    private final Config config;
+    private final Map<String, Tensor> drawn = new LinkedHashMap<>();
+    private final Embedding embedding;
+    private final List<Sequence> blocks = new ArrayList<>();
+    private final List<RotaryAttention> attentions = new ArrayList<>();
+    private final List<RmsNorm> norms = new ArrayList<>();
+    private final Sequence whole;
+    private final CrossEntropy loss = CrossEntropy.of();
+
+    /** A model with fresh parameters, which the garbage collector owns. */
+    public Llama(Config config, long seed) {
+        this.config = config;
+        SplittableRandom random = new SplittableRandom(seed);
+        embedding = Embedding.of(draw("embedding", random, EMBEDDING, config.vocabulary, config.dim));
+        for (int layer = 0; layer < config.layers; layer++) {
+            addBlock("layers." + layer + ".", random);
+        }
+        List<Part> parts = new ArrayList<>();
+        for (int layer = 0; layer < config.layers; layer++) {
+            parts.add(new Part("layers." + layer + ".", blocks.get(layer)));
+        }
+        parts.add(new Part("norm.", norm("norm.weight")));
+        parts.add(new Part("head.", Linear.of(tensor("embedding"), null)));
+        whole = Sequence.of(parts.toArray(Part[]::new));
+    }
+
+    private void addBlock(String at, SplittableRandom random) {
+        int queries = config.heads * config.headDim();
+        int keys = config.keyValueHeads * config.headDim();
+        double first = 1 / Math.sqrt(config.dim);
+        // sums over blocks stay as large as their terms (Radford et al. 2019)
+        double sum = 1 / Math.sqrt(2.0 * config.layers);
+        draw(at + "qkv", random, first, queries + 2 * keys, config.dim);
+        draw(at + "output", random, sum / Math.sqrt(queries), config.dim, queries);
+        draw(at + "gate_proj.weight", random, first, config.inner, config.dim);
+        draw(at + "up_proj.weight", random, first, config.inner, config.dim);
+        draw(at + "down_proj.weight", random, sum / Math.sqrt(config.inner), config.dim, config.inner);
+        RotaryAttention attention = new RotaryAttention(
+                new RotaryAttention.Heads(config.heads, config.keyValueHeads, config.headDim()),
+                Rope.of(Rope.Config.of(config.headDim()).withTheta(THETA).withPairing(Rope.Pairing.INTERLEAVED)),
+                tensor(at + "qkv"),
+                tensor(at + "output"));
+        FeedForward feedForward =
+                FeedForward.gated(config.dim, config.inner, Activation.SILU, 0, name -> drawn.get(at + name));
+        RmsNorm before = norm(at + "norm1.weight");
+        RmsNorm between = norm(at + "norm2.weight");
+        norms.add(before);
+        attentions.add(attention);
+        blocks.add(Sequence.of(
+                residual(new Part("norm1.", before), new Part("attention.", attention)),
+                residual(new Part("norm2.", between), new Part("", feedForward))));
+    }
+
+    private static Part residual(Part norm, Part layer) {
+        return new Part("", Residual.of(Sequence.of(norm, layer)));
+    }
+
+    private RmsNorm norm(String name) {
+        Tensor ones = Tensor.allocate(Arena.ofAuto(), DType.F32, Shape.of(config.dim));
+        ones.fill(1);
+        drawn.put(name, ones);
+        return RmsNorm.of(Shape.of(config.dim), EPSILON, ones);
+    }
+
+    private Tensor draw(String name, SplittableRandom random, double deviation, long... dims) {
+        Tensor tensor = Tensor.allocate(Arena.ofAuto(), DType.F32, Shape.of(dims));
+        float[] values = new float[(int) tensor.shape().elements()];
+        for (int i = 0; i < values.length; i++) {
+            values[i] = (float) (deviation * random.nextGaussian());
+        }
+        Optimizer.write(values, tensor);
+        drawn.put(name, tensor);
+        return tensor;
+    }
+
+    /** Returns a parameter by the name that it was drawn by. */
+    Tensor tensor(String name) {
+        return drawn.get(name);
+    }
+
+    /** Sizes. */
+    public Config config() {
+        return config;
+    }
+
+    /** All parameters by name, trained in place; the embedding is the head's. */
+    public Map<String, Tensor> parameters() {
+        return whole.parameters();
+    }
+
+    /** Returns how many numbers are trained. */
+    public long size() {
+        return parameters().values().stream()
+                .mapToLong(tensor -> tensor.shape().elements())
+                .sum();
+    }
+
+    /** To be called when parameters have been changed. */
+    public void parametersChanged() {
+        whole.parametersChanged();
+    }
+
+    /** Rounds all parameters to bf16, in which published models are stored. */
+    void round() {
+        try (Arena arena = Arena.ofConfined()) {
+            parameters().values().forEach(tensor -> tensor.copy(arena, DType.BF16)
+                    .copyTo(tensor));
+        }
+        parametersChanged();
+    }
+
+    /** Fresh gradients of zeros. */
+    Map<String, Tensor> gradients() {
+        return Gradients.zeros(whole, Arena.ofAuto());
+    }
+
+    /**
+     * The mean loss of a batch's targets, in nats; its gradients are added to those given.
+     *
+     * @param tokens {@code [batch, length]}, row-major
+     * @param targets the token that follows each
+     */
+    double learn(Compute cpu, int[] tokens, int[] targets, int length, Map<String, Tensor> gradients) {
+        Tensor x = embed(cpu, tokens, length);
+        Tensor logits = room(x.dim(0), x.dim(1), config.vocabulary);
+        try (Pass pass = whole.record(cpu, x, logits)) {
+            Tensor upstream = room(logits.shape().toArray());
+            double value = loss.lossAndGradient(cpu, logits, targets, upstream);
+            Tensor down = room(x.shape().toArray());
+            pass.backward(upstream, down, gradients);
+            embedding.backward(cpu, tokens, down, gradients.get("head.weight"));
+            return value;
+        }
+    }
+
+    /** The same without gradients. */
+    double loss(Compute cpu, int[] tokens, int[] targets, int length) {
+        return loss.forward(cpu, logits(cpu, tokens, length), targets);
+    }
+
+    /** Logits {@code [batch, length, vocabulary]}. */
+    Tensor logits(Compute cpu, int[] tokens, int length) {
+        Tensor x = embed(cpu, tokens, length);
+        Tensor logits = room(x.dim(0), x.dim(1), config.vocabulary);
+        whole.forward(cpu, x, logits);
+        return logits;
+    }
+
+    /** Logits of the token that follows a text. */
+    public float[] nextLogits(Compute cpu, int[] tokens) {
+        Tensor logits = logits(cpu, tokens, tokens.length);
+        return logits.select(0, 0).select(0, tokens.length - 1L).toArray();
+    }
+
+    /** Attention weights {@code [heads, tokens, tokens]} of every layer for one text. */
+    public List<Tensor> weights(Compute cpu, int[] tokens) {
+        List<Tensor> result = new ArrayList<>();
+        Tensor x = embed(cpu, tokens, tokens.length);
+        for (int layer = 0; layer < config.layers; layer++) {
+            Tensor normed = room(x.shape().toArray());
+            norms.get(layer).forward(cpu, x, normed);
+            Tensor weights = room(1, config.heads, tokens.length, tokens.length);
+            attentions.get(layer).forward(cpu, normed, room(x.shape().toArray()), weights);
+            result.add(weights.select(0, 0));
+            Tensor next = room(x.shape().toArray());
+            blocks.get(layer).forward(cpu, x, next);
+            x = next;
+        }
+        return result;
+    }
+
+    private Tensor embed(Compute cpu, int[] tokens, int length) {
+        Tensor x = room(tokens.length / length, length, config.dim);
+        embedding.forward(cpu, tokens, x);
+        return x;
+    }
+
+    private static Tensor room(long... dims) {
+        return Tensor.of(new float[(int) Shape.of(dims).elements()], dims);
+    }
+}

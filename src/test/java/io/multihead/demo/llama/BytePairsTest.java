@@ -1,0 +1,52 @@
+package io.multihead.demo.llama;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.text.Tokenizer;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class BytePairsTest {
+    @Test
+    void theMostFrequentPairIsMergedFirst() {
+        // "ab" is there 4 times, "abc" then 3 times, " abc" twice; within a word alone
+        BytePairs pairs = BytePairs.learn("abc abc abc abd", 1000);
+        assertEquals(List.of("ab", "abc", "\u0120abc"), pairs.learned());
+        assertEquals(260, pairs.vocabulary());
+        assertArrayEquals(
+                new int[] {258, 259, 259, 32, 257, 'd'}, pairs.tokenizer().encode("abc abc abc abd"));
+    }
+
+    @Test
+    void aPairIsMergedFromTheLeftWhereverItIs() {
+        BytePairs pairs = BytePairs.learn("aaaaa", 258);
+        assertEquals(List.of("aa"), pairs.learned());
+        assertArrayEquals(new int[] {257, 257, 'a'}, pairs.tokenizer().encode("aaaaa"));
+    }
+
+    @Test
+    void learningStopsAtTheNumberOfTokens() {
+        String text = "The Lion and the Fox. The Fox and the Lion's cubs, and 12 crows!\n\nThe end.";
+        BytePairs pairs = BytePairs.learn(text, 270);
+        assertEquals(270, pairs.vocabulary());
+        Tokenizer tokenizer = pairs.tokenizer();
+        int[] ids = tokenizer.encode(text);
+        assertTrue(ids.length < text.length() * 3 / 4, ids.length + " tokens");
+        assertEquals(text, tokenizer.decode(ids));
+        String other = "Füchse \u4e16\u754c \ud83e\udd8a <|endoftext|>";
+        assertEquals(other, tokenizer.decode(tokenizer.encode(other)));
+        assertTrue(tokenizer.stops(256));
+    }
+
+    @Test
+    void bytesAreWrittenAsVocabulariesDo() {
+        assertEquals("!", BytePairs.character('!'));
+        assertEquals("\u0120", BytePairs.character(' '));
+        assertEquals("\u010a", BytePairs.character('\n'));
+        assertEquals("\u0100", BytePairs.character(0));
+        assertEquals("\u0143", BytePairs.character(0xad));
+        assertEquals("\u00ff", BytePairs.character(0xff));
+    }
+}
