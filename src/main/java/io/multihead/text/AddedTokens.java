@@ -30,6 +30,9 @@ final class AddedTokens {
             "<[|\uff5c].*[|\uff5c]>|</?(think|tool_call|tool_response|tools|mask|unused\\d+|start_of_turn|end_of_turn)>|\\[/?INST\\]",
             Pattern.DOTALL);
 
+    private static final int ZERO_WIDTH_NON_JOINER = 0x200c;
+    private static final int ZERO_WIDTH_JOINER = 0x200d;
+
     private final List<Token> tokens = new ArrayList<>();
     private final PieceTrie trie = new PieceTrie();
     private final BitSet firstChars = new BitSet();
@@ -124,12 +127,19 @@ final class AddedTokens {
         return true;
     }
 
-    private static boolean isWord(int codePoint) {
-        return Character.isLetterOrDigit(codePoint)
-                || Character.getType(codePoint) == Character.CONNECTOR_PUNCTUATION
-                || Character.getType(codePoint) == Character.NON_SPACING_MARK
-                || Character.getType(codePoint) == Character.ENCLOSING_MARK
-                || Character.getType(codePoint) == Character.COMBINING_SPACING_MARK;
+    /** What {@code \w} is by Unicode Technical Standard 18, annex C, as in the crate. */
+    static boolean isWord(int codePoint) {
+        return Character.isAlphabetic(codePoint)
+                || codePoint == ZERO_WIDTH_JOINER
+                || codePoint == ZERO_WIDTH_NON_JOINER
+                || switch (Character.getType(codePoint)) {
+                    case Character.DECIMAL_DIGIT_NUMBER,
+                            Character.CONNECTOR_PUNCTUATION,
+                            Character.NON_SPACING_MARK,
+                            Character.ENCLOSING_MARK,
+                            Character.COMBINING_SPACING_MARK -> true;
+                    default -> false;
+                };
     }
 
     private static boolean isSpace(char c) {

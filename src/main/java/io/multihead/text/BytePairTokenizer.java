@@ -16,7 +16,7 @@ import java.util.Map;
  *
  * <p>Immutable and thread-safe.
  */
-public final class BytePairTokenizer extends PieceTokenizer {
+public final class BytePairTokenizer extends WordTokenizer {
     /** Characters below are the same in every normal form. */
     private static final int FIRST_THAT_COMPOSES = 0x300;
 

@@ -1,6 +1,7 @@
 package io.multihead.text;
 
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
 /** What one call of a tokenizer works on: the text, its ids so far, and arrays for merging. Reused from call to call; not thread-safe. */
 final class EncodeBuffer {
@@ -23,10 +24,18 @@ final class EncodeBuffer {
     int matchStart;
     int matchEnd;
 
+    final UnigramBuffer unigram = new UnigramBuffer();
+    /** Whether control tokens are found in the text. */
+    boolean special;
+
+    private @Nullable TokenBuffer tokens;
     private int[] ids = new int[FEW];
     private int size;
 
-    void begin(String string) {
+    /** Takes a text whose ids are collected here or, with their places, elsewhere. */
+    void begin(String string, boolean withSpecial, @Nullable TokenBuffer to) {
+        special = withSpecial;
+        tokens = to;
         size = 0;
         end = START + string.length();
         if (end > text.length) {
@@ -46,6 +55,15 @@ final class EncodeBuffer {
         ids[size++] = id;
     }
 
+    /** Adds an id that comes from a part of the text, as its caller has it. */
+    void add(int id, int start, int stop, boolean continuesWord) {
+        if (tokens == null) {
+            add(id);
+        } else {
+            tokens.add(id, start, stop, continuesWord);
+        }
+    }
+
     void add(int[] more) {
         if (size + more.length > ids.length) {
             ids = Arrays.copyOf(ids, (int) Math.min(Integer.MAX_VALUE - 8, 2L * (size + more.length)));
@@ -60,6 +78,11 @@ final class EncodeBuffer {
         return size == 0 ? -1 : ids[size - 1];
     }
 
+    /** Forgets where ids go. */
+    void end() {
+        tokens = null;
+    }
+
     int[] ids() {
         return Arrays.copyOf(ids, size);
     }
@@ -69,6 +92,6 @@ final class EncodeBuffer {
     }
 
     boolean isKept() {
-        return text.length <= MOST_KEPT && ids.length <= MOST_KEPT;
+        return text.length <= MOST_KEPT && ids.length <= MOST_KEPT && unigram.isKept();
     }
 }

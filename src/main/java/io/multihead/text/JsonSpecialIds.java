@@ -22,14 +22,15 @@ final class JsonSpecialIds {
         this.config = config;
     }
 
-    static SpecialIds read(JsonObject file, @Nullable JsonObject config, Vocabulary vocabulary, Set<Integer> stops) {
-        return new JsonSpecialIds(vocabulary, config).read(file, stops);
+    /** Reads the ids beside that of the unknown token. */
+    static SpecialIds read(
+            JsonObject file, @Nullable JsonObject config, Vocabulary vocabulary, int unknown, Set<Integer> stops) {
+        return new JsonSpecialIds(vocabulary, config).read(file, unknown, stops);
     }
 
-    private SpecialIds read(JsonObject file, Set<Integer> stops) {
+    private SpecialIds read(JsonObject file, int unknown, Set<Integer> stops) {
         int begin = named("bos_token");
         int end = named("eos_token");
-        int unknown = find(file.object("model").find("unk_token"));
         Set<Integer> all = new LinkedHashSet<>(stops);
         all.addAll(StopTokens.of(vocabulary));
         if (end != SpecialIds.NONE) {
@@ -101,6 +102,11 @@ final class JsonSpecialIds {
     }
 
     private int find(@Nullable String token) {
+        return find(vocabulary, token);
+    }
+
+    /** Returns the id of the first token that is written so, or none. */
+    static int find(Vocabulary vocabulary, @Nullable String token) {
         for (int id = 0; id < vocabulary.size(); id++) {
             if (vocabulary.token(id).equals(token)) {
                 return id;

@@ -1,7 +1,6 @@
 package io.multihead.text;
 
 import io.multihead.internal.base.Checks;
-import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.text.SentencePieceTokenizer.SpacePrefix;
 import java.util.ArrayList;
@@ -37,9 +36,10 @@ final class MergesJson {
     }
 
     /** Reads a tokenizer; {@code config} is its {@code tokenizer_config.json}. */
-    static Tokenizer parse(byte[] utf8, @Nullable JsonObject config, Set<Integer> stops) {
-        MergesJson json = new MergesJson(new JsonObject("tokenizer", Json.object("tokenizer", utf8)));
-        SpecialIds special = JsonSpecialIds.read(json.file, config, json.vocabulary, stops);
+    static Tokenizer parse(JsonObject file, @Nullable JsonObject config, Set<Integer> stops) {
+        MergesJson json = new MergesJson(file);
+        int unknown = JsonSpecialIds.find(json.vocabulary, json.model.find("unk_token"));
+        SpecialIds special = JsonSpecialIds.read(json.file, config, json.vocabulary, unknown, stops);
         return json.overBytes ? json.bytePairs(special) : json.sentencePiece(special);
     }
 
@@ -52,9 +52,9 @@ final class MergesJson {
 
     private Vocabulary vocabulary() {
         JsonObject tokens = model.object("vocab");
-        List<?> addedTokens = file.has("added_tokens") ? file.array("added_tokens") : List.of();
+        int addedTokens = file.has("added_tokens") ? file.array("added_tokens").size() : 0;
         // a few ids without a token occur in files; ids far beyond would cost memory that the file does not
-        int most = (int) Math.min(2L * (tokens.names().size() + addedTokens.size()), MergeTable.MOST_SYMBOLS);
+        int most = (int) Math.min(2L * (tokens.names().size() + addedTokens), MergeTable.MOST_SYMBOLS);
         String[] texts = new String[most + 1];
         TokenType[] types = new TokenType[texts.length];
         String unknown = model.find("unk_token");
@@ -66,8 +66,8 @@ final class MergesJson {
             types[id] = token.equals(unknown) ? TokenType.UNKNOWN : isByte(token) ? TokenType.BYTE : TokenType.NORMAL;
             size = Math.max(size, id + 1);
         }
-        for (Object element : addedTokens) {
-            size = Math.max(size, addToken(JsonObject.of("tokenizer.added_tokens", element), texts, types));
+        for (JsonAddedTokens each : JsonAddedTokens.read(file, most)) {
+            size = Math.max(size, addToken(each, texts, types));
         }
         List<String> known = new ArrayList<>();
         List<TokenType> kinds = new ArrayList<>();
@@ -91,23 +91,18 @@ final class MergesJson {
     }
 
     /** Reads an added token and returns one more than its id. */
-    private int addToken(JsonObject token, @Nullable String[] texts, @Nullable TokenType[] types) {
-        String content = token.text("content");
-        int id = token.integer("id", 0, texts.length - 1);
-        place(texts, content, id);
-        boolean ascii = content.chars().allMatch(c -> c < 0x80);
-        if (token.flag("normalized", false) && file.has("normalizer") && !(overBytes && ascii)) {
-            throw token.fail("normalized", "false beside a normalizer");
+    private int addToken(JsonAddedTokens each, @Nullable String[] texts, @Nullable TokenType[] types) {
+        AddedTokens.Token token = each.token();
+        int id = token.id();
+        place(texts, token.text(), id);
+        boolean ascii = token.text().chars().allMatch(c -> c < 0x80);
+        if (each.normalized() && file.has("normalizer") && !(overBytes && ascii)) {
+            throw each.source().fail("normalized", "false beside a normalizer");
         }
         if (types[id] != TokenType.UNKNOWN) {
-            types[id] = token.flag("special", false) ? TokenType.CONTROL : TokenType.USER_DEFINED;
+            types[id] = each.special() ? TokenType.CONTROL : TokenType.USER_DEFINED;
         }
-        added.add(new AddedTokens.Token(
-                content,
-                id,
-                token.flag("single_word", false),
-                token.flag("lstrip", false),
-                token.flag("rstrip", false)));
+        added.add(token);
         return id + 1;
     }
 

@@ -7,7 +7,7 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
-/** What tokenizers of merged pieces share: tokens that are found first, words seen before, and the way back to text. */
+/** What tokenizers of pieces share: tokens that are found first, and the way back to text. */
 abstract class PieceTokenizer implements Tokenizer {
     final Vocabulary vocabulary;
     /** The bytes that each token adds to a text. */
@@ -19,7 +19,6 @@ abstract class PieceTokenizer implements Tokenizer {
     /** These and control tokens. */
     private final AddedTokens inSpecialText;
 
-    private final WordCache cache = new WordCache();
     private final Map<String, Integer> ids;
     private final AtomicReference<@Nullable EncodeBuffer> spare = new AtomicReference<>();
 
@@ -40,32 +39,40 @@ abstract class PieceTokenizer implements Tokenizer {
     /** Adds the ids of a part of the buffer's text that has no added token; may change this part and the character before it. */
     abstract void encodePart(EncodeBuffer buffer, int from, int end);
 
-    /** Adds the ids of a word, which depend on nothing around it. */
-    abstract void divide(EncodeBuffer buffer, int from, int end);
-
     /** Returns whether decoding drops the space that a text begins with. */
     abstract boolean beginsWithSpace();
 
-    /** Adds the ids of a word, from the cache where it has them. */
-    final void encodeWord(EncodeBuffer buffer, int from, int end) {
-        if (end - from > WordCache.LONGEST) {
-            divide(buffer, from, end);
-            return;
-        }
-        int[] known = cache.find(buffer.text, from, end);
-        if (known != null) {
-            buffer.add(known);
-            return;
-        }
-        int before = buffer.size();
-        divide(buffer, from, end);
-        cache.put(buffer.text, from, end, buffer.idsFrom(before));
+    /** Appends the tokens of a text with their places, where {@link #encodePart} adds them so. */
+    final void append(String text, boolean withSpecial, TokenBuffer to) {
+        EncodeBuffer buffer = take();
+        buffer.begin(text, withSpecial, to);
+        encode(buffer);
+        giveBack(buffer);
     }
 
-    private int[] encode(String text, AddedTokens added) {
+    private int[] encode(String text, boolean withSpecial) {
+        EncodeBuffer buffer = take();
+        buffer.begin(Checks.notNull(text, "text"), withSpecial, null);
+        encode(buffer);
+        int[] result = buffer.ids();
+        giveBack(buffer);
+        return result;
+    }
+
+    private EncodeBuffer take() {
         EncodeBuffer kept = spare.getAndSet(null);
-        EncodeBuffer buffer = kept == null ? new EncodeBuffer() : kept;
-        buffer.begin(Checks.notNull(text, "text"));
+        return kept == null ? new EncodeBuffer() : kept;
+    }
+
+    private void giveBack(EncodeBuffer buffer) {
+        buffer.end();
+        if (buffer.isKept()) {
+            spare.set(buffer);
+        }
+    }
+
+    private void encode(EncodeBuffer buffer) {
+        AddedTokens added = buffer.special ? inSpecialText : inText;
         int at = EncodeBuffer.START;
         while (at < buffer.end) {
             boolean found = added.find(buffer, at);
@@ -74,25 +81,21 @@ abstract class PieceTokenizer implements Tokenizer {
                 encodePart(buffer, at, end);
             }
             if (found) {
-                buffer.add(buffer.match);
+                int start = buffer.matchStart - EncodeBuffer.START;
+                buffer.add(buffer.match, start, buffer.matchEnd - EncodeBuffer.START, false);
             }
             at = found ? buffer.matchEnd : end;
         }
-        int[] result = buffer.ids();
-        if (buffer.isKept()) {
-            spare.set(buffer);
-        }
-        return result;
     }
 
     @Override
     public final int[] encode(String text) {
-        return encode(text, inText);
+        return encode(text, false);
     }
 
     @Override
     public final int[] encodeSpecial(String text) {
-        return encode(text, inSpecialText);
+        return encode(text, true);
     }
 
     @Override

@@ -13,8 +13,8 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Reads SentencePiece's {@code tokenizer.model}, a protocol buffer, if its model is BPE and text is not normalised. Anything else is an
- * error that names it.
+ * Reads SentencePiece's {@code tokenizer.model}, a protocol buffer, if its model is Unigram, or BPE whose text is not normalised. Anything
+ * else is an error that names it.
  */
 final class SentencePieceModel {
     private static final int PIECE = 1;
@@ -33,21 +33,34 @@ final class SentencePieceModel {
     private long modelType = UNIGRAM;
     private boolean prefixed = true;
     private boolean collapses = true;
-    /** Whether there is a map of characters that says how. */
-    private boolean normalizes;
+    /** A map of characters, or none. */
+    private byte[] map = {};
+
+    private boolean byteFallback;
 
     private SentencePieceModel(byte[] file) {
         in = new ProtoReader("tokenizer.model", new ByteArrayInputStream(file));
     }
 
     static Tokenizer parse(byte[] file, AddedEnds added, Set<Integer> moreStops) {
+        return read(file).tokenizer(added, moreStops);
+    }
+
+    private static SentencePieceModel read(byte[] file) {
         SentencePieceModel model = new SentencePieceModel(file);
         try {
             model.read();
         } catch (IOException impossible) {
             throw new UncheckedIOException(impossible);
         }
-        return model.tokenizer(added, moreStops);
+        return model;
+    }
+
+    /** Reads the {@code sentencepiece.bpe.model} of XLM-R, whose model is Unigram in spite of its name, with the ids of fairseq. */
+    static UnigramTokenizer parseFairseq(byte[] file) {
+        SentencePieceModel model = read(file);
+        require(model.modelType == UNIGRAM, "model_type", "UNIGRAM (1)");
+        return model.unigram().fairseq();
     }
 
     private void read() throws IOException {
@@ -82,8 +95,7 @@ final class SentencePieceModel {
             scores = Arrays.copyOf(scores, 2 * scores.length);
         }
         scores[tokens.size()] = score;
-        // a piece that is found before others is found in the text, where spaces are not replaced yet
-        tokens.add(type == TokenType.USER_DEFINED ? text.replace('\u2581', ' ') : text);
+        tokens.add(text);
         types.add(type);
     }
 
@@ -93,6 +105,7 @@ final class SentencePieceModel {
             switch (field) {
                 case 3 -> modelType = in.integer();
                 case 24 -> require(in.integer() == 0, "treat_whitespace_as_suffix", "false");
+                case 35 -> byteFallback = in.integer() != 0;
                 case 40, 41, 42, 43 -> ids[field - 40] = in.integer();
                 default -> in.skip();
             }
@@ -104,7 +117,7 @@ final class SentencePieceModel {
         long outer = in.enter();
         for (int field = in.field(); field != 0; field = in.field()) {
             switch (field) {
-                case 2 -> normalizes = in.skipBytes() > 0;
+                case 2 -> map = in.bytes();
                 case 3 -> prefixed = in.integer() != 0;
                 case 4 -> collapses = in.integer() != 0;
                 case 5 -> require(in.integer() != 0, "escape_whitespaces", "true");
@@ -120,10 +133,25 @@ final class SentencePieceModel {
         }
     }
 
+    private SentencePieceUnigram unigram() {
+        CharacterMap characters = CharacterMap.of(map, "tokenizer.model.precompiled_charsmap");
+        float[] all = Arrays.copyOf(scores, tokens.size());
+        return new SentencePieceUnigram(tokens, types, all, characters, prefixed, collapses, byteFallback);
+    }
+
     private Tokenizer tokenizer(AddedEnds added, Set<Integer> moreStops) {
-        require(modelType == BPE, "model_type", "BPE (2)");
-        require(!normalizes, "precompiled_charsmap", "none");
-        require(!collapses, "remove_extra_whitespaces", "false");
+        if (modelType == UNIGRAM) {
+            return unigram().tokenizer(special(Vocabulary.of(tokens, types), added, moreStops));
+        }
+        require(modelType == BPE, "model_type", "UNIGRAM (1) or BPE (2)");
+        require(map.length == 0, "precompiled_charsmap", "none beside BPE");
+        require(!collapses, "remove_extra_whitespaces", "false beside BPE");
+        // a piece that is found before others is found in the text, where spaces are not replaced yet
+        for (int id = 0; id < tokens.size(); id++) {
+            if (types.get(id) == TokenType.USER_DEFINED) {
+                tokens.set(id, tokens.get(id).replace('\u2581', ' '));
+            }
+        }
         for (int id = 0; prefixed && id < tokens.size(); id++) {
             if (types.get(id) == TokenType.USER_DEFINED && tokens.get(id).indexOf(' ') >= 0) {
                 throw Checks.fail(
@@ -131,6 +159,11 @@ final class SentencePieceModel {
             }
         }
         Vocabulary vocabulary = Vocabulary.of(tokens, types).withScores(Arrays.copyOf(scores, tokens.size()));
+        return SentencePieceTokenizer.of(
+                vocabulary, special(vocabulary, added, moreStops), prefixed ? SpacePrefix.FIRST : SpacePrefix.NONE);
+    }
+
+    private SpecialIds special(Vocabulary vocabulary, AddedEnds added, Set<Integer> moreStops) {
         int end = id(2, "eos_id");
         Set<Integer> stops = StopTokens.of(vocabulary);
         if (end != SpecialIds.NONE) {
@@ -138,10 +171,7 @@ final class SentencePieceModel {
         }
         SpecialIds special =
                 new SpecialIds(id(1, "bos_id"), end, id(0, "unk_id"), id(3, "pad_id"), stops, AddedEnds.NEITHER);
-        return SentencePieceTokenizer.of(
-                vocabulary,
-                special.withAdded(added).withStops(moreStops),
-                prefixed ? SpacePrefix.FIRST : SpacePrefix.NONE);
+        return special.withAdded(added).withStops(moreStops);
     }
 
     /** Returns an id; one that does not exist is -1, which is written as 2^64 - 1. */

@@ -1,9 +1,6 @@
 package io.multihead.text;
 
 import io.multihead.internal.base.Checks;
-import java.nio.charset.StandardCharsets;
-import java.util.Arrays;
-import java.util.BitSet;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -17,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Immutable and thread-safe.
  */
-public final class SentencePieceTokenizer extends PieceTokenizer {
+public final class SentencePieceTokenizer extends WordTokenizer {
     /** Where a space is put before text. */
     public enum SpacePrefix {
         /** Nowhere. */
@@ -47,7 +44,7 @@ public final class SentencePieceTokenizer extends PieceTokenizer {
             SpacePrefix prefix,
             AddedTokens inText,
             AddedTokens inSpecial) {
-        super(vocabulary, bytes(vocabulary), special, inText, inSpecial);
+        super(vocabulary, PieceBytes.of(vocabulary), special, inText, inSpecial);
         this.prefix = prefix;
         pieces = new ScoredPieces(vocabulary, merges);
         byteIds = byteIds(vocabulary);
@@ -162,45 +159,20 @@ public final class SentencePieceTokenizer extends PieceTokenizer {
         }
     }
 
-    private static byte[][] bytes(Vocabulary vocabulary) {
-        byte[][] bytes = new byte[vocabulary.size()][];
-        for (int id = 0; id < bytes.length; id++) {
-            String token = vocabulary.token(id);
-            bytes[id] = switch (vocabulary.type(id)) {
-                case BYTE -> new byte[] {(byte) byteOf(token)};
-                case CONTROL, UNKNOWN -> token.getBytes(StandardCharsets.UTF_8);
-                default -> token.replace(SPACE, ' ').getBytes(StandardCharsets.UTF_8);
-            };
-        }
-        return bytes;
-    }
-
     private static int[] byteIds(Vocabulary vocabulary) {
-        int[] ids = new int[256];
-        Arrays.fill(ids, -1);
-        BitSet found = new BitSet();
-        for (int id = 0; id < vocabulary.size(); id++) {
-            if (vocabulary.type(id) == TokenType.BYTE) {
-                ids[byteOf(vocabulary.token(id))] = id;
-                found.set(byteOf(vocabulary.token(id)));
-            }
+        int[] ids = PieceBytes.ids(vocabulary);
+        int missing = 0;
+        int first = 0;
+        for (int b = ids.length - 1; b >= 0; b--) {
+            missing += ids[b] < 0 ? 1 : 0;
+            first = ids[b] < 0 ? b : first;
         }
-        if (found.isEmpty()) {
-            return new int[0];
-        }
-        if (found.cardinality() < ids.length) {
+        if (missing > 0 && missing < ids.length) {
             throw Checks.fail(
                     "vocabulary",
-                    found.cardinality() + " byte tokens without that of " + found.nextClearBit(0),
+                    (ids.length - missing) + " byte tokens without that of " + first,
                     "expected all 256 or none");
         }
-        return ids;
-    }
-
-    private static int byteOf(String token) {
-        if (!token.matches("<0x[0-9A-Fa-f]{2}>")) {
-            throw Checks.fail("byte token", "\"" + token + "\"", "expected <0x00> to <0xFF>");
-        }
-        return Integer.parseInt(token, 3, 5, 16);
+        return missing == 0 ? ids : new int[0];
     }
 }

@@ -16,6 +16,9 @@ import org.jspecify.annotations.Nullable;
 public final class Tokenizers {
     private static final String ENDS = "eos_token_id";
 
+    /** Last tokens between two texts. */
+    private static final int FAIRSEQ_SEPARATORS = 2;
+
     private Tokenizers() {}
 
     /**
@@ -29,13 +32,13 @@ public final class Tokenizers {
     }
 
     /**
-     * {@return the tokenizer of a {@code tokenizer.json} whose model is BPE}
+     * {@return the tokenizer of a {@code tokenizer.json} whose model is BPE or Unigram}
      *
      * @param utf8 the whole file
      * @throws IllegalArgumentException if the file is malformed, or has a part that no supported model has; the message names it
      */
     public static Tokenizer ofTokenizerJson(byte[] utf8) {
-        return MergesJson.parse(Checks.notNull(utf8, "utf8"), null, Set.of());
+        return parse(json(Checks.notNull(utf8, "utf8")), null, Set.of());
     }
 
     /**
@@ -55,7 +58,70 @@ public final class Tokenizers {
         if (!Files.exists(json) && Files.exists(folder.resolve("tokenizer.model"))) {
             return sentencePiece(folder.resolve("tokenizer.model"), config, stops);
         }
-        return Checks.in(json, () -> MergesJson.parse(Files.readAllBytes(json), config, stops));
+        return Checks.in(json, () -> parse(json(Files.readAllBytes(json)), config, stops));
+    }
+
+    /**
+     * Reads the tokenizer of an encoder's folder, such as that of BERT or XLM-R: {@code tokenizer.json} of a model WordPiece or Unigram, or
+     * XLM-R's {@code sentencepiece.bpe.model} with the ids of fairseq, or {@code vocab.txt} ({@link WordPiece#load}).
+     *
+     * @param folder the folder
+     * @return the tokenizer
+     * @throws IOException if the files cannot be read
+     * @throws IllegalArgumentException if a file is malformed, or asks for what is not implemented; the message names the file
+     */
+    public static EncoderTokenizer loadEncoder(Path folder) throws IOException {
+        Path json = Checks.notNull(folder, "folder").resolve("tokenizer.json");
+        JsonObject config = object(folder, "tokenizer_config.json");
+        Path fairseq = folder.resolve("sentencepiece.bpe.model");
+        if (!Files.exists(json)) {
+            return Files.exists(fairseq) ? fairseq(fairseq, config) : WordPiece.load(folder);
+        }
+        JsonObject file = Checks.in(json, () -> json(Files.readAllBytes(json)));
+        return isUnigram(file) ? Checks.in(json, () -> encoder(file, config)) : WordPiece.load(folder);
+    }
+
+    /**
+     * {@return the tokenizer of an encoder's {@code tokenizer.json} whose model is WordPiece or Unigram}
+     *
+     * @param utf8 the whole file
+     * @throws IllegalArgumentException if the file is malformed, or asks for what is not implemented; the message names it
+     */
+    public static EncoderTokenizer ofEncoderJson(byte[] utf8) {
+        JsonObject file = json(Checks.notNull(utf8, "utf8"));
+        return isUnigram(file) ? encoder(file, null) : WordPiece.ofTokenizerJson(utf8);
+    }
+
+    private static boolean isUnigram(JsonObject file) {
+        return "Unigram".equals(file.object("model").find("type"));
+    }
+
+    /** Files of this name have other ids for other models, such as CamemBERT and mBART. */
+    private static EncoderTokenizer fairseq(Path file, @Nullable JsonObject config) throws IOException {
+        String type = config == null ? null : config.find("tokenizer_class");
+        if (config != null && type != null && !type.matches("XLMRobertaTokenizer(Fast)?")) {
+            throw config.fail("tokenizer_class", "XLMRobertaTokenizer beside sentencepiece.bpe.model");
+        }
+        return Checks.in(
+                file,
+                () -> new PieceEncoder(
+                        SentencePieceModel.parseFairseq(Files.readAllBytes(file)), FAIRSEQ_SEPARATORS, true));
+    }
+
+    private static EncoderTokenizer encoder(JsonObject file, @Nullable JsonObject config) {
+        return PieceEncoder.of(UnigramJson.parse(file, config, Set.of()), file);
+    }
+
+    private static JsonObject json(byte[] utf8) {
+        return new JsonObject("tokenizer", Json.object("tokenizer", utf8));
+    }
+
+    private static Tokenizer parse(JsonObject file, @Nullable JsonObject config, Set<Integer> stops) {
+        return switch (file.object("model").text("type")) {
+            case "BPE" -> MergesJson.parse(file, config, stops);
+            case "Unigram" -> UnigramJson.parse(file, config, stops);
+            default -> throw file.object("model").fail("type", "BPE or Unigram");
+        };
     }
 
     /** Returns the ends of {@code generation_config.json}, or where it has none, those of {@code config.json}, as transformers does. */
@@ -90,10 +156,10 @@ public final class Tokenizers {
     }
 
     /**
-     * {@return the tokenizer of SentencePiece's {@code tokenizer.model} whose model is BPE, which adds no tokens to a text}
+     * {@return the tokenizer of SentencePiece's {@code tokenizer.model} whose model is BPE or Unigram, which adds no tokens to a text}
      *
      * @param file the whole file, a protocol buffer
-     * @throws IllegalArgumentException if the file is malformed, has another model, or normalises text; the message names it
+     * @throws IllegalArgumentException if the file is malformed, has another model, or is BPE that normalises text; the message names it
      */
     public static Tokenizer ofSentencePieceModel(byte[] file) {
         return SentencePieceModel.parse(Checks.notNull(file, "file"), AddedEnds.NEITHER, Set.of());

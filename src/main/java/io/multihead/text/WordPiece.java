@@ -5,8 +5,6 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.OptionalInt;
-import java.util.concurrent.atomic.AtomicReference;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The WordPiece tokenizer of BERT models (Schuster and Nakajima 2012; Devlin et al. 2019), with the results of HuggingFace's
@@ -24,13 +22,12 @@ import org.jspecify.annotations.Nullable;
  * <p>Immutable and thread-safe. {@link #append} allocates nothing once the buffer has grown and the scripts in use were seen;
  * {@link #encode(String)} allocates its result.
  */
-public final class WordPiece implements EncoderTokenizer {
+public final class WordPiece extends EndedTokenizer {
     private final WordPieceModel model;
     private final PieceTrie pieces;
     private final CharacterTable characters;
     private final SpecialTokens special;
     private final boolean specialInText;
-    private final AtomicReference<@Nullable TokenBuffer> spare = new AtomicReference<>();
 
     /** A tokenizer of a vocabulary in the order of its ids, which has every special token. */
     WordPiece(WordPieceModel model) {
@@ -147,51 +144,7 @@ public final class WordPiece implements EncoderTokenizer {
     }
 
     @Override
-    public int[] encode(String text) {
-        return encode(text, Integer.MAX_VALUE);
-    }
-
-    @Override
-    public int[] encode(String text, int mostTokens) {
-        Checks.atLeast(mostTokens, 2, "mostTokens");
-        TokenBuffer buffer = take();
-        append(text, buffer);
-        int[] ids = new int[Math.min(buffer.size(), mostTokens - 2) + 2];
-        ids[0] = model.first();
-        for (int i = 1; i < ids.length - 1; i++) {
-            ids[i] = buffer.id(i - 1);
-        }
-        ids[ids.length - 1] = model.last();
-        giveBack(buffer);
-        return ids;
-    }
-
-    @Override
-    public int count(String text) {
-        TokenBuffer buffer = take();
-        append(text, buffer);
-        int count = buffer.size() + 2;
-        giveBack(buffer);
-        return count;
-    }
-
-    @Override
-    public void append(int[] ids, TokenBuffer to) {
-        Checks.notNull(to, "to");
-        int inner = Checks.notNull(ids, "ids").length - 1;
-        if (inner < 1 || ids[0] != firstToken() || ids[inner] != lastToken()) {
-            throw Checks.fail(
-                    "ids", ids.length + " of them", "expected " + firstToken() + " first and " + lastToken() + " last");
-        }
-        for (int i = 1; i < inner; i++) {
-            Checks.index(ids[i], vocabularySize(), "ids");
-        }
-        for (int i = 1; i < inner; i++) {
-            to.add(ids[i], i, i + 1, i > 1 && continuesWord(ids[i]));
-        }
-    }
-
-    private boolean continuesWord(int id) {
+    boolean continuesWord(int id) {
         return PieceTrie.continues(model.vocabulary().get(id), model.prefix())
                 && !model.added().contains(id);
     }
@@ -289,20 +242,6 @@ public final class WordPiece implements EncoderTokenizer {
             at = end;
         }
         return true;
-    }
-
-    private TokenBuffer take() {
-        TokenBuffer buffer = spare.getAndSet(null);
-        if (buffer == null) {
-            return new TokenBuffer();
-        }
-        buffer.clear();
-        return buffer;
-    }
-
-    private void giveBack(TokenBuffer buffer) {
-        buffer.clear();
-        spare.set(buffer);
     }
 
     @Override

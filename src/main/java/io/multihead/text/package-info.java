@@ -1,4 +1,7 @@
-/** Text as token ids: the WordPiece tokenizer of BERT models, and tokenizers of language models ({@link io.multihead.text.Tokenizer}). */
+/**
+ * Text as token ids: tokenizers of encoders such as BERT and XLM-R ({@link io.multihead.text.EncoderTokenizer}), and of language models
+ * ({@link io.multihead.text.Tokenizer}).
+ */
 @NullMarked
 package io.multihead.text;
 

@@ -91,10 +91,12 @@ class SentencePieceModelTest {
     @Test
     void otherModelsAreNamed() {
         String value = ": another value; expected ";
-        assertMessage("tokenizer.model.model_type" + value + "BPE (2)", join(pieces(), PLAIN));
-        assertMessage("tokenizer.model.remove_extra_whitespaces" + value + "false", join(pieces(), BPE));
         assertMessage(
-                "tokenizer.model.precompiled_charsmap" + value + "none",
+                "tokenizer.model.model_type" + value + "UNIGRAM (1) or BPE (2)",
+                join(pieces(), message(2, integer(3, 4)), PLAIN));
+        assertMessage("tokenizer.model.remove_extra_whitespaces" + value + "false beside BPE", join(pieces(), BPE));
+        assertMessage(
+                "tokenizer.model.precompiled_charsmap" + value + "none beside BPE",
                 join(pieces(), BPE, message(3, bytes(2, new byte[] {1}))));
         assertMessage(
                 "tokenizer.model: unused piece \"u\"; expected none", join(pieces(), piece("u", 0, 5), BPE, PLAIN));
@@ -104,7 +106,7 @@ class SentencePieceModelTest {
         assertMessage(
                 "tokenizer.model.eos_id: 9; expected 0 to 5",
                 join(pieces(), message(2, join(integer(3, 2), integer(42, 9))), PLAIN));
-        byte[] whole = join(pieces(), BPE, PLAIN);
+        byte[] whole = join(BPE, pieces(), PLAIN);
         for (int length = 1; length < whole.length; length++) {
             byte[] cut = Arrays.copyOf(whole, length);
             String message = assertThrows(IllegalArgumentException.class, () -> Tokenizers.ofSentencePieceModel(cut))
@@ -113,12 +115,82 @@ class SentencePieceModelTest {
         }
     }
 
+    /** The ids of SentencePiece itself (its build for WebAssembly in the package @agnai/sentencepiece-js 1.1.1 of npm). */
     @Test
-    void theModelOfAnotherKindIsNamed() throws IOException {
+    void aUnigramModelHasTheIdsOfSentencePiece() throws IOException {
         byte[] file = Files.readAllBytes(SharedModels.file("sentencepiece/test_model.model"));
-        String message = assertThrows(IllegalArgumentException.class, () -> Tokenizers.ofSentencePieceModel(file))
+        Tokenizer tokenizer = Tokenizers.ofSentencePieceModel(file);
+        assertArrayEquals(
+                new int[] {151, 88, 21, 887, 6, 74, 21, 21, 4, 357, 80, 48},
+                tokenizer.encode("Hello world.  \uff46\uff4f\uff4f\u3000\u2460 bar "));
+        assertArrayEquals(
+                new int[] {9, 459, 11, 939, 44, 11, 4, 142, 82, 8, 28, 21, 132, 6},
+                tokenizer.encode("I saw a girl with a telescope."));
+        assertArrayEquals(
+                new int[] {4, 0, 4, 0, 4, 0, 4, 0, 4, 357, 0, 596}, tokenizer.encode("\ufdfa\u0301e\u0301 \u00bd"));
+        assertArrayEquals(new int[] {4, 4, 4, 11}, tokenizer.encode("\u2581 \u2581a\u2581"));
+        assertArrayEquals(new int[] {4, 0, 4, 0, 4, 297}, tokenizer.encode("\u4f60\u597d \ud83d\ude42\ud83d\ude42 x"));
+        assertArrayEquals(
+                new int[] {20, 190, 24, 149, 73, 25, 997, 149, 3, 0, 14, 4, 0},
+                tokenizer.encode("internationalization\r\n of \uff76\uff9e\u1100\u1161"));
+        assertArrayEquals(new int[] {}, tokenizer.encode(""));
+    }
+
+    @Test
+    void userDefinedPiecesOfAUnigramModelWin() {
+        byte[] trainer = message(2, integer(35, 0));
+        byte[] file = join(pieces(), piece("aa", -9, 4), piece("b", -3, 1), trainer);
+        Tokenizer tokenizer = Tokenizers.ofSentencePieceModel(file);
+        assertArrayEquals(new int[] {5, 7}, tokenizer.encode("  ab "));
+        assertArrayEquals(new int[] {5, 6}, tokenizer.encode("aaa"), "the mark and a, then what is not normalised");
+        assertArrayEquals(new int[] {5, 0, 4}, tokenizer.encode("aX\u4e2da"), "one unknown token");
+        assertArrayEquals(new int[] {5, 0, 4}, tokenizer.encode("a<s>a"));
+        assertArrayEquals(new int[] {5, 1, 5}, tokenizer.encodeSpecial("a<s> a"));
+        assertArrayEquals(new int[] {}, tokenizer.encode(" \u2581 "));
+    }
+
+    @Test
+    void unknownCodePointsOfAUnigramModelBecomeBytes() {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        for (int b = 0; b < 256; b++) {
+            bytes.writeBytes(piece(String.format("<0x%02X>", b), 0, 6));
+        }
+        byte[] file = join(pieces(), bytes.toByteArray(), message(2, integer(35, 1)));
+        Tokenizer tokenizer = Tokenizers.ofSentencePieceModel(file);
+        assertArrayEquals(new int[] {5, 6 + 0xc3, 6 + 0xa9, 6 + 'x'}, tokenizer.encode("a\u00e9x"));
+        assertEquals("a\u00e9x", tokenizer.decode(tokenizer.encode("a\u00e9x")));
+    }
+
+    @Test
+    void xlmRHasTheIdsOfFairseq() throws IOException {
+        byte[] pieces = join(
+                piece("<unk>", 0, 2),
+                piece("<s>", 0, 3),
+                piece("</s>", 0, 3),
+                piece("\u2581a", -1, 1),
+                piece("b", -2, 1));
+        Files.write(folder.resolve("sentencepiece.bpe.model"), pieces);
+        EncoderTokenizer tokenizer = Tokenizers.loadEncoder(folder);
+        assertEquals(7, tokenizer.vocabularySize());
+        assertArrayEquals(new int[] {0, 4, 5, 3, 2}, tokenizer.encode("abx"));
+        assertArrayEquals(new int[] {0, 4, 6, 4, 2}, tokenizer.encode("a <mask> a"));
+        assertArrayEquals(new int[] {0, 1, 2, 2}, tokenizer.encode("<pad></s>"));
+        assertEquals(2, tokenizer.separators());
+        Files.writeString(folder.resolve("tokenizer_config.json"), "{\"tokenizer_class\": \"CamembertTokenizer\"}");
+        String message = assertThrows(IllegalArgumentException.class, () -> Tokenizers.loadEncoder(folder))
                 .getMessage();
-        assertEquals("tokenizer.model.model_type: another value; expected BPE (2)", message);
+        assertTrue(
+                message.endsWith("CamembertTokenizer; expected XLMRobertaTokenizer beside sentencepiece.bpe.model"),
+                message);
+        Files.delete(folder.resolve("tokenizer_config.json"));
+        Files.write(folder.resolve("sentencepiece.bpe.model"), join(pieces(), BPE));
+        message = assertThrows(IllegalArgumentException.class, () -> Tokenizers.loadEncoder(folder))
+                .getMessage();
+        assertTrue(message.endsWith("model_type: another value; expected UNIGRAM (1)"), message);
+        Files.write(folder.resolve("sentencepiece.bpe.model"), piece("<s>", 0, 3));
+        message = assertThrows(IllegalArgumentException.class, () -> Tokenizers.loadEncoder(folder))
+                .getMessage();
+        assertTrue(message.endsWith("pieces [<s>]; expected [<unk>, <s>, </s>] first"), message);
     }
 
     private static void assertMessage(String message, byte[] file) {

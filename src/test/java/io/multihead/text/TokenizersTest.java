@@ -98,6 +98,26 @@ class TokenizersTest {
         assertEquals("ab<|end|>", tokenizer.decode(tokenizer.encode("ab<|end|>")));
     }
 
+    /** Found beside the crate: joiners, and letters that are symbols or numbers by category, were taken for other characters. */
+    @Test
+    void whatTouchesASingleWordIsAWordAsInTheCrate() {
+        Tokenizer tokenizer = read(BYTES);
+        for (String touching : List.of("\u200d", "\u200c", "\u24b6", "\u2160", "\u0301", "1", "x")) {
+            assertEquals(-1, indexOf(tokenizer.encode(touching + "word"), WORD), touching);
+            assertEquals(-1, indexOf(tokenizer.encode("word" + touching), WORD), touching);
+        }
+        for (String apart : List.of("\u00bd", "\u200b", "'", "\u0000")) {
+            assertEquals(0, indexOf(tokenizer.encode("word" + apart), WORD), apart);
+        }
+    }
+
+    private static int indexOf(int[] ids, int id) {
+        return IntStream.range(0, ids.length)
+                .filter(i -> ids[i] == id)
+                .findFirst()
+                .orElse(-1);
+    }
+
     @Test
     void piecesMergeInTheOrderOfTheFile() {
         Tokenizer tokenizer = read(PIECES);
@@ -122,7 +142,7 @@ class TokenizersTest {
     @CsvSource(
             delimiter = '|',
             value = {
-                "\"BPE\"|\"Unigram\"|tokenizer.model.type: Unigram; expected BPE",
+                "\"BPE\"|\"WordPiece\"|tokenizer.model.type: WordPiece; expected BPE or Unigram",
                 "\"dropout\": null|\"dropout\": 0.1|tokenizer.model.dropout: 0.1; expected null",
                 "\"NFC\"|\"NFKC\"|tokenizer.normalizer.type: NFKC; expected NFC",
                 "\"Isolated\"|\"Removed\"|tokenizer.pre_tokenizer.pretokenizers.behavior: Removed; expected Isolated",

@@ -169,11 +169,22 @@ public final class ProtoReader {
         }
     }
 
-    /** Reads past a field of bytes and returns their number. */
-    public long skipBytes() throws IOException {
+    /** Returns a field of bytes, in an array that grows with the bytes that arrive. */
+    public byte[] bytes() throws IOException {
         long length = length();
-        skip(length);
-        return length;
+        byte[] bytes = new byte[(int) Math.min(length, BUFFER)];
+        for (long at = 0; at < length; ) {
+            if (!fill(1)) {
+                throw ended();
+            }
+            if (at == bytes.length) {
+                bytes = Arrays.copyOf(bytes, (int) Math.min(length, Math.min(2L * at, Checks.MAX_ARRAY_LENGTH)));
+            }
+            int now = Math.min(bytes.length - (int) at, buffer.remaining());
+            buffer.get(bytes, (int) at, now);
+            at += now;
+        }
+        return bytes;
     }
 
     /** Reads past a field. */

@@ -127,11 +127,11 @@ public final class CompareTokenizers {
         }
     }
 
-    private static boolean isEqual(long[] expected, int[] actual) {
+    static boolean isEqual(long[] expected, int[] actual) {
         return Arrays.equals(expected, Arrays.stream(actual).asLongStream().toArray());
     }
 
-    private static String text(Random random, BitSet others) {
+    static String text(Random random, BitSet others) {
         StringBuilder text = new StringBuilder();
         for (int i = random.nextInt(24); i > 0; i--) {
             if (random.nextInt(6) > 0) {
@@ -145,7 +145,7 @@ public final class CompareTokenizers {
         return text.toString();
     }
 
-    private static List<String> corpus(Path folder) throws IOException {
+    static List<String> corpus(Path folder) throws IOException {
         List<String> texts = new ArrayList<>();
         try (Stream<Path> files = Files.walk(folder)) {
             for (Path file : files.filter(f -> f.toString().matches(".*[.](md|java|inp)"))
@@ -158,7 +158,7 @@ public final class CompareTokenizers {
         return texts;
     }
 
-    private static String ranges(BitSet set) {
+    static String ranges(BitSet set) {
         List<String> ranges = new ArrayList<>();
         for (int from = set.nextSetBit(0); from >= 0; from = set.nextSetBit(set.nextClearBit(from))) {
             int last = set.nextClearBit(from) - 1;
@@ -167,7 +167,7 @@ public final class CompareTokenizers {
         return String.join(" ", ranges);
     }
 
-    private static String escaped(String text) {
+    static String escaped(String text) {
         return text.codePoints()
                 .mapToObj(c -> c >= ' ' && c < 0x7f ? Character.toString(c) : String.format("\\u{%x}", c))
                 .collect(Collectors.joining("", "\"", "\""));

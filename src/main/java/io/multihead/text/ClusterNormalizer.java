@@ -1,0 +1,140 @@
+package io.multihead.text;
+
+import java.util.List;
+
+/**
+ * The normaliser {@code Precompiled} of HuggingFace's crate, and what may follow it in a file. A user-perceived character of less than six
+ * bytes becomes what the map has for the shortest sequence that it begins with, if there is one; else each of its code points does so.
+ * SentencePiece itself takes the longest sequences of the whole text instead ({@link SentenceNormalizer}).
+ */
+final class ClusterNormalizer implements UnigramNormalizer {
+    private static final int LONGEST = 5;
+    private static final int ASCII = 0x80;
+
+    /** Changes text that is normalised already. */
+    enum Step {
+        /** White space at the end is removed. */
+        STRIP_RIGHT,
+        /** White space at the beginning is removed. */
+        STRIP_LEFT,
+        /** Several spaces become one. */
+        SPACES_TO_SPACE,
+        /** Several spaces become U+2581. */
+        SPACES_TO_MARK
+    }
+
+    private final CharacterMap map;
+    private final List<Step> steps;
+    private final Graphemes graphemes = new Graphemes();
+    /** By ASCII character: what it becomes on its own. */
+    private final long[] ascii = new long[ASCII];
+
+    ClusterNormalizer(CharacterMap map, List<Step> steps) {
+        this.map = map;
+        this.steps = steps;
+        for (byte c = 0; c >= 0; c++) {
+            ascii[c] = map.shortest(new byte[] {c}, 0, 1);
+        }
+    }
+
+    @Override
+    public void normalize(UnigramBuffer buffer, int origin) {
+        byte[] source = buffer.source;
+        int length = buffer.sourceEnd;
+        int index = origin;
+        for (int at = 0; at < length; ) {
+            byte first = source[at];
+            if (first >= 0 && first != '\r' && (at + 1 == length || source[at + 1] >= 0)) {
+                if (ascii[first] == CharacterMap.NONE) {
+                    buffer.put(first, index);
+                } else {
+                    replace(buffer, ascii[first], index);
+                }
+                index++;
+                at++;
+            } else {
+                int end = graphemes.end(source, at, length);
+                cluster(buffer, at, end, index);
+                index += UnigramNormalizer.chars(buffer, at, end);
+                at = end;
+            }
+        }
+        buffer.finish(index);
+        for (int i = 0; i < steps.size(); i++) {
+            apply(steps.get(i), buffer);
+        }
+    }
+
+    private void cluster(UnigramBuffer buffer, int from, int end, int origin) {
+        if (end - from <= LONGEST) {
+            long match = map.shortest(buffer.source, from, end);
+            if (match != CharacterMap.NONE) {
+                replace(buffer, match, origin);
+                return;
+            }
+        }
+        int index = origin;
+        for (int at = from; at < end; ) {
+            int next = at + Utf8.length(buffer.source[at]);
+            long match = map.shortest(buffer.source, at, next);
+            if (match == CharacterMap.NONE) {
+                UnigramNormalizer.copy(buffer, at, index);
+            } else {
+                replace(buffer, match, index);
+            }
+            index += Utf8.chars(buffer.source[at]);
+            at = next;
+        }
+    }
+
+    private void replace(UnigramBuffer buffer, long match, int origin) {
+        map.copyText(match, buffer, origin);
+    }
+
+    private static void apply(Step step, UnigramBuffer buffer) {
+        switch (step) {
+            case STRIP_RIGHT -> stripRight(buffer);
+            case STRIP_LEFT -> stripLeft(buffer);
+            case SPACES_TO_SPACE -> joinSpaces(buffer, (byte) ' ');
+            case SPACES_TO_MARK -> joinSpaces(buffer, UnigramBuffer.MARK);
+        }
+    }
+
+    private static void stripRight(UnigramBuffer buffer) {
+        while (buffer.end > UnigramBuffer.START) {
+            int last = buffer.before(buffer.end);
+            if (buffer.spaceLength(last) == 0) {
+                return;
+            }
+            buffer.end = last;
+        }
+    }
+
+    private static void stripLeft(UnigramBuffer buffer) {
+        int at = UnigramBuffer.START;
+        while (at < buffer.end && buffer.spaceLength(at) > 0) {
+            at += buffer.spaceLength(at);
+        }
+        int rest = buffer.end - at;
+        System.arraycopy(buffer.text, at, buffer.text, UnigramBuffer.START, rest);
+        System.arraycopy(buffer.origins, at, buffer.origins, UnigramBuffer.START, rest + 1);
+        buffer.end = UnigramBuffer.START + rest;
+    }
+
+    private static void joinSpaces(UnigramBuffer buffer, byte joined) {
+        byte[] text = buffer.text;
+        int[] origins = buffer.origins;
+        int size = UnigramBuffer.START;
+        for (int at = UnigramBuffer.START; at < buffer.end; ) {
+            int next = at + 1;
+            while (text[at] == ' ' && next < buffer.end && text[next] == ' ') {
+                next++;
+            }
+            origins[size] = origins[at];
+            text[size++] = next > at + 1 ? joined : text[at];
+            at = next;
+        }
+        origins[size] = origins[buffer.end];
+        buffer.end = size;
+    }
+}

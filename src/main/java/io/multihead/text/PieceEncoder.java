@@ -1,0 +1,78 @@
+package io.multihead.text;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.JsonObject;
+
+/** A tokenizer of pieces as that of an encoder: between the tokens that its file puts around a text. */
+final class PieceEncoder extends EndedTokenizer {
+    private final PieceTokenizer tokenizer;
+    private final int separators;
+    private final boolean specialInText;
+
+    PieceEncoder(PieceTokenizer tokenizer, int separators, boolean specialInText) {
+        this.tokenizer = tokenizer;
+        this.separators = separators;
+        this.specialInText = specialInText;
+    }
+
+    /** Returns the tokenizer that a {@code tokenizer.json} describes. */
+    static PieceEncoder of(PieceTokenizer tokenizer, JsonObject file) {
+        SpecialIds special = tokenizer.specialIds();
+        if (special.added() != SpecialIds.AddedEnds.BOTH) {
+            throw Checks.fail(
+                    "tokens around a text", String.valueOf(special.added()), "expected one before it and one after it");
+        }
+        return new PieceEncoder(tokenizer, PairTemplate.separators(file, special), true);
+    }
+
+    @Override
+    public EncoderTokenizer withSpecialTokensInText(boolean recognised) {
+        return new PieceEncoder(tokenizer, separators, recognised);
+    }
+
+    @Override
+    public int vocabularySize() {
+        return tokenizer.vocabularySize();
+    }
+
+    @Override
+    public int ownVocabularySize() {
+        return tokenizer.vocabularySize();
+    }
+
+    @Override
+    public String token(int id) {
+        return tokenizer.token(id);
+    }
+
+    @Override
+    public int firstToken() {
+        return tokenizer.specialIds().begin();
+    }
+
+    @Override
+    public int lastToken() {
+        return tokenizer.specialIds().end();
+    }
+
+    @Override
+    public int separators() {
+        return separators;
+    }
+
+    @Override
+    public void append(String text, TokenBuffer to) {
+        Checks.notNull(to, "to");
+        tokenizer.append(Checks.notNull(text, "text"), specialInText, to);
+    }
+
+    @Override
+    boolean continuesWord(int id) {
+        return tokenizer.type(id) == TokenType.NORMAL && !tokenizer.token(id).startsWith("\u2581");
+    }
+
+    @Override
+    public String toString() {
+        return "encoder's " + tokenizer;
+    }
+}

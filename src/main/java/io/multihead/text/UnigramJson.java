@@ -1,0 +1,225 @@
+package io.multihead.text;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.JsonObject;
+import io.multihead.text.UnigramTokenizer.Division;
+import io.multihead.text.UnigramTokenizer.Prefix;
+import io.multihead.text.UnigramTokenizer.Rules;
+import java.math.BigDecimal;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.List;
+import java.util.Set;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads a {@code tokenizer.json} whose model is Unigram, as XLM-R and multilingual E5 have it: a precompiled map of characters, Metaspace, and
+ * a template. Anything else in a file is an error that names it. Truncation, padding and the decoder are not read.
+ */
+final class UnigramJson {
+    private static final String MARK = "\u2581";
+    private static final String SPACES = " {2,}";
+
+    private final JsonObject file;
+    private final JsonObject model;
+    private final boolean byteFallback;
+    private final int unknown;
+    private final List<String> texts = new ArrayList<>();
+    private final List<TokenType> types = new ArrayList<>();
+    private final double[] scores;
+    private final List<JsonAddedTokens> added;
+
+    private UnigramJson(JsonObject file) {
+        this.file = file;
+        model = file.object("model");
+        JsonParts.requireType(model, "Unigram");
+        byteFallback = model.flag("byte_fallback", false);
+        List<?> vocabulary = model.array("vocab");
+        unknown = model.integer("unk_id", 0, vocabulary.size() - 1);
+        scores = new double[vocabulary.size()];
+        for (int id = 0; id < scores.length; id++) {
+            readPiece(id, vocabulary.get(id));
+        }
+        int most = scores.length
+                + (file.has("added_tokens") ? file.array("added_tokens").size() : 0);
+        added = JsonAddedTokens.read(file, most);
+        for (JsonAddedTokens token : added) {
+            addToken(token);
+        }
+    }
+
+    /** Reads a tokenizer; {@code config} is its {@code tokenizer_config.json}. */
+    static UnigramTokenizer parse(JsonObject file, @Nullable JsonObject config, Set<Integer> stops) {
+        return new UnigramJson(file).tokenizer(config, stops);
+    }
+
+    private void readPiece(int id, @Nullable Object element) {
+        if (!(element instanceof List<?> pair
+                && pair.size() == 2
+                && pair.get(0) instanceof String piece
+                && pair.get(1) instanceof Number score
+                && Double.isFinite(score.doubleValue()))) {
+            throw Checks.fail("tokenizer.model.vocab", String.valueOf(element), "expected a piece and its score");
+        }
+        texts.add(piece);
+        boolean isByte = byteFallback && piece.matches("<0x[0-9A-F]{2}>");
+        types.add(id == unknown ? TokenType.UNKNOWN : isByte ? TokenType.BYTE : TokenType.NORMAL);
+        scores[id] = crateScore(score.doubleValue());
+    }
+
+    /**
+     * Returns the number that the crate reads for the shortest decimal of a score: its digits as a double, divided by a power of ten, so
+     * that two roundings may miss the score by an ulp. Pieces in another order have sums that differ by such errors alone, as of
+     * {@code dd ddd} and {@code ddd dd}, and the largest counts.
+     */
+    private static double crateScore(double score) {
+        BigDecimal decimal = new BigDecimal(Double.toString(score));
+        double digits = decimal.unscaledValue().longValueExact();
+        double power = Double.parseDouble("1e" + Math.abs(decimal.scale()));
+        return decimal.scale() < 0 ? digits * power : digits / power;
+    }
+
+    /** Adds a token that is a piece already, or the next one, as the crate numbers them. */
+    private void addToken(JsonAddedTokens each) {
+        int id = each.token().id();
+        String text = each.token().text();
+        int expected = id < texts.size() ? id : texts.size();
+        if (id != expected || id < texts.size() && !texts.get(id).equals(text)) {
+            throw each.source().fail("id", "that of the piece \"" + text + "\", or else " + texts.size());
+        }
+        TokenType type = each.special() ? TokenType.CONTROL : TokenType.USER_DEFINED;
+        if (id == texts.size()) {
+            texts.add(text);
+            types.add(type);
+        } else if (types.get(id) != TokenType.UNKNOWN) {
+            types.set(id, type);
+        }
+    }
+
+    private UnigramTokenizer tokenizer(@Nullable JsonObject config, Set<Integer> stops) {
+        Vocabulary vocabulary = Vocabulary.of(texts, types);
+        SpecialIds special = JsonSpecialIds.read(file, config, vocabulary, unknown, stops);
+        double lowest = 0;
+        for (int id = 0; id < scores.length; id++) {
+            lowest = id == 0 ? scores[0] : Math.min(lowest, scores[id]);
+        }
+        UnigramNormalizer normalizer = normalizer();
+        Rules rules = new Rules(
+                normalizer,
+                new NormalizedTokens(tokens(each -> each.normalized() && isPlain(each)), normalizer),
+                new NormalizedTokens(tokens(JsonAddedTokens::normalized), normalizer),
+                division(),
+                prefix(),
+                byteFallback);
+        // the crate's model does not know what was added beside it
+        Vocabulary own = Vocabulary.of(texts.subList(0, scores.length), types.subList(0, scores.length));
+        return new UnigramTokenizer(
+                new UnigramPieces(new UnigramPieces.Model(own, scores, lowest, false), unknown, true),
+                vocabulary,
+                rules,
+                special,
+                new AddedTokens(tokens(each -> !each.normalized() && isPlain(each))),
+                new AddedTokens(tokens(each -> !each.normalized())));
+    }
+
+    private List<AddedTokens.Token> tokens(Predicate<JsonAddedTokens> which) {
+        return added.stream().filter(which).map(JsonAddedTokens::token).toList();
+    }
+
+    private boolean isPlain(JsonAddedTokens each) {
+        return types.get(each.token().id()) == TokenType.USER_DEFINED
+                && !AddedTokens.isMark(each.token().text());
+    }
+
+    private UnigramNormalizer normalizer() {
+        CharacterMap map = CharacterMap.EMPTY;
+        List<ClusterNormalizer.Step> steps = new ArrayList<>();
+        List<JsonObject> parts = JsonParts.list(file, "normalizer", "normalizers");
+        for (JsonObject part : parts) {
+            switch (part.text("type")) {
+                case "Precompiled" -> {
+                    if (part != parts.getFirst()) {
+                        throw part.fail("type", "Precompiled first");
+                    }
+                    map = map(part);
+                }
+                case "Strip" -> {
+                    if (part.flag("strip_left", true)) {
+                        steps.add(ClusterNormalizer.Step.STRIP_LEFT);
+                    }
+                    if (part.flag("strip_right", true)) {
+                        steps.add(ClusterNormalizer.Step.STRIP_RIGHT);
+                    }
+                }
+                case "Replace" -> steps.add(replacement(part));
+                default -> throw part.fail("type", "Precompiled, Strip or Replace");
+            }
+        }
+        return new ClusterNormalizer(map, List.copyOf(steps));
+    }
+
+    private static CharacterMap map(JsonObject part) {
+        String name = part.name() + ".precompiled_charsmap";
+        byte[] bytes;
+        try {
+            bytes = Base64.getDecoder().decode(part.text("precompiled_charsmap"));
+        } catch (IllegalArgumentException wrong) {
+            throw Checks.fail(name, String.valueOf(wrong.getMessage()), "expected base 64");
+        }
+        return CharacterMap.of(bytes, name);
+    }
+
+    private static ClusterNormalizer.Step replacement(JsonObject part) {
+        part.object("pattern").require("Regex", SPACES);
+        return switch (part.text("content")) {
+            case " " -> ClusterNormalizer.Step.SPACES_TO_SPACE;
+            case MARK -> ClusterNormalizer.Step.SPACES_TO_MARK;
+            default -> throw part.fail("content", "a space or U+2581");
+        };
+    }
+
+    private Division division() {
+        List<JsonObject> parts = JsonParts.list(file, "pre_tokenizer", "pretokenizers");
+        if (parts.isEmpty()) {
+            throw file.fail("pre_tokenizer", "Metaspace, perhaps after WhitespaceSplit");
+        }
+        JsonObject first = parts.getFirst();
+        boolean words = first.text("type").equals("WhitespaceSplit");
+        if (parts.size() != (words ? 2 : 1)) {
+            throw Checks.fail(
+                    "tokenizer.pre_tokenizer",
+                    parts.size() + " parts",
+                    "expected Metaspace, perhaps after WhitespaceSplit");
+        }
+        JsonObject metaspace = parts.getLast();
+        JsonParts.requireType(metaspace, "Metaspace");
+        metaspace.require("replacement", MARK);
+        boolean divides = metaspace.flag("split", true);
+        if (words && !divides) {
+            throw metaspace.fail("split", "true after WhitespaceSplit");
+        }
+        return words ? Division.WORDS : divides ? Division.MARKS : Division.NOWHERE;
+    }
+
+    private Prefix prefix() {
+        JsonObject metaspace =
+                JsonParts.list(file, "pre_tokenizer", "pretokenizers").getLast();
+        boolean added = metaspace.flag("add_prefix_space", true);
+        String scheme = metaspace.find("prepend_scheme");
+        Prefix prefix =
+                switch (scheme == null ? added ? "always" : "never" : scheme) {
+                    case "always" -> Prefix.ALWAYS;
+                    case "first" -> Prefix.FIRST;
+                    case "never" -> Prefix.NEVER;
+                    default -> throw metaspace.fail("prepend_scheme", "always, first or never");
+                };
+        if (!added && prefix != Prefix.NEVER) {
+            throw metaspace.fail("prepend_scheme", "never, as add_prefix_space is false");
+        }
+        if (prefix == Prefix.FIRST && division() == Division.WORDS) {
+            throw metaspace.fail("prepend_scheme", "always or never after WhitespaceSplit");
+        }
+        return prefix;
+    }
+}

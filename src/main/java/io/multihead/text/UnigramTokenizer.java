@@ -1,0 +1,204 @@
+package io.multihead.text;
+
+import io.multihead.internal.base.Checks;
+
+/**
+ * The Unigram model of SentencePiece (Kudo 2018; Kudo and Richardson 2018), as XLM-R, multilingual E5, BGE-M3, ALBERT and T5 have it, with the
+ * ids of HuggingFace's {@code tokenizers} for a {@code tokenizer.json} and of SentencePiece for its own files.
+ *
+ * <p>Text is normalised by the file's map of characters, spaces become U+2581, and each word becomes the pieces whose scores have the
+ * largest sum. Code points that no piece has become the unknown token, one for each run of them, or where the file says so the tokens of
+ * their bytes. {@link #encode} never makes control tokens, the unknown token's name or byte tokens of characters; {@link #encodeSpecial}
+ * does as the crate.
+ *
+ * <p>The time for a text is linear. Immutable and thread-safe. {@link #encode} allocates its result.
+ */
+public final class UnigramTokenizer extends PieceTokenizer {
+    /** Where normalised text is divided before pieces are looked for. */
+    enum Division {
+        /** At white space, which vanishes, and before U+2581. */
+        WORDS,
+        /** Before U+2581. */
+        MARKS,
+        /** Nowhere. */
+        NOWHERE
+    }
+
+    /** Where U+2581 is put before text that does not begin with it. */
+    enum Prefix {
+        /** Before each part that the division or an added token leaves. */
+        ALWAYS,
+        /** Before the text, if no added token begins it. */
+        FIRST,
+        /** Nowhere, or the normaliser has done it. */
+        NEVER
+    }
+
+    /**
+     * How a file's parts work together.
+     *
+     * @param normalizer of text between added tokens
+     * @param normalized added tokens that any normalised text may have
+     * @param normalizedSpecial these, and control tokens
+     * @param division of normalised text
+     * @param prefix before its parts
+     * @param byteFallback whether unknown code points become bytes
+     */
+    record Rules(
+            UnigramNormalizer normalizer,
+            NormalizedTokens normalized,
+            NormalizedTokens normalizedSpecial,
+            Division division,
+            Prefix prefix,
+            boolean byteFallback) {}
+
+    private final Rules rules;
+    private final UnigramPieces pieces;
+    /** By byte: the token's id, or -1. */
+    private final int[] byteIds;
+
+    UnigramTokenizer(
+            UnigramPieces pieces,
+            Vocabulary vocabulary,
+            Rules rules,
+            SpecialIds special,
+            AddedTokens inText,
+            AddedTokens inSpecialText) {
+        super(vocabulary, PieceBytes.of(vocabulary), special, inText, inSpecialText);
+        this.pieces = pieces;
+        this.rules = rules;
+        byteIds = rules.byteFallback ? PieceBytes.ids(vocabulary) : new int[0];
+        if (special.unknown() == SpecialIds.NONE) {
+            throw Checks.fail("vocabulary", "no unknown token", "expected one");
+        }
+    }
+
+    @Override
+    boolean beginsWithSpace() {
+        return true;
+    }
+
+    @Override
+    void encodePart(EncodeBuffer buffer, int from, int end) {
+        UnigramBuffer part = buffer.unigram;
+        part.read(buffer.text, from, end);
+        rules.normalizer.normalize(part, from - EncodeBuffer.START);
+        NormalizedTokens added = buffer.special ? rules.normalizedSpecial : rules.normalized;
+        int at = UnigramBuffer.START;
+        boolean first = from == EncodeBuffer.START;
+        while (at < part.end) {
+            boolean found = added.find(part, at);
+            int stop = found ? part.matchStart : part.end;
+            encodeWords(buffer, at, stop, first && at == UnigramBuffer.START);
+            if (found) {
+                int start = part.origins[part.matchStart];
+                buffer.add(part.match, start, part.originEnd(part.matchEnd), false);
+            }
+            at = found ? part.matchEnd : stop;
+        }
+    }
+
+    private void encodeWords(EncodeBuffer buffer, int from, int end, boolean first) {
+        if (rules.division != Division.WORDS) {
+            encodeMarked(buffer, from, end, first);
+            return;
+        }
+        UnigramBuffer part = buffer.unigram;
+        for (int at = from; at < end; ) {
+            int space = part.spaceLength(at);
+            if (space > 0) {
+                at += space;
+                continue;
+            }
+            int start = at;
+            while (at < end && part.spaceLength(at) == 0) {
+                at += part.length(at);
+            }
+            encodeMarked(buffer, start, at, first);
+        }
+    }
+
+    /** Encodes a part whose spaces become marks. The byte before it was read already. */
+    private void encodeMarked(EncodeBuffer buffer, int from, int end, boolean first) {
+        if (from == end) {
+            return;
+        }
+        UnigramBuffer part = buffer.unigram;
+        byte[] text = part.text;
+        for (int i = from; i < end; i++) {
+            text[i] = text[i] == ' ' ? UnigramBuffer.MARK : text[i];
+        }
+        int start = from;
+        boolean prefixed = rules.prefix == Prefix.ALWAYS || rules.prefix == Prefix.FIRST && first;
+        if (prefixed && text[from] != UnigramBuffer.MARK) {
+            start = from - 1;
+            text[start] = UnigramBuffer.MARK;
+            part.origins[start] = part.origins[from];
+        }
+        for (int i = start + 1; i < end && rules.division != Division.NOWHERE; i++) {
+            if (text[i] == UnigramBuffer.MARK) {
+                encodePieces(buffer, start, i);
+                start = i;
+            }
+        }
+        encodePieces(buffer, start, end);
+    }
+
+    /** Adds the pieces of a word, and one unknown token for each run of unknown code points. */
+    private void encodePieces(EncodeBuffer buffer, int from, int end) {
+        UnigramBuffer part = buffer.unigram;
+        pieces.divide(part, from, end, buffer.special);
+        int unknown = specialIds().unknown();
+        int length = end - from;
+        for (int at = 0; at < length; ) {
+            int next = part.starts[at];
+            int id = part.ids[next];
+            while (id == unknown && next < length && part.ids[part.starts[next]] == unknown) {
+                next = part.starts[next];
+            }
+            if (id == unknown && rules.byteFallback && hasBytes(part, from + at, from + next)) {
+                addBytes(buffer, from + at, from + next);
+            } else {
+                add(buffer, id, from + at, from + next, at == 0);
+            }
+            at = next;
+        }
+    }
+
+    private static void add(EncodeBuffer buffer, int id, int from, int end, boolean first) {
+        UnigramBuffer part = buffer.unigram;
+        boolean continues = !first && part.text[from] != UnigramBuffer.MARK;
+        buffer.add(id, part.origins[from], part.originEnd(end), continues);
+    }
+
+    private boolean hasBytes(UnigramBuffer part, int from, int end) {
+        for (int at = from; at < end; at++) {
+            boolean known = part.text[at] == UnigramBuffer.MARK ? hasMark() : byteIds[part.text[at] & 0xff] >= 0;
+            if (!known) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private boolean hasMark() {
+        return byteIds[0xe2] >= 0 && byteIds[0x96] >= 0 && byteIds[0x81] >= 0;
+    }
+
+    private void addBytes(EncodeBuffer buffer, int from, int end) {
+        UnigramBuffer part = buffer.unigram;
+        int start = part.origins[from];
+        int stop = part.originEnd(end);
+        boolean continues = false;
+        for (int at = from; at < end; at++) {
+            if (part.text[at] == UnigramBuffer.MARK) {
+                buffer.add(byteIds[0xe2], start, stop, continues);
+                buffer.add(byteIds[0x96], start, stop, true);
+                buffer.add(byteIds[0x81], start, stop, true);
+            } else {
+                buffer.add(byteIds[part.text[at] & 0xff], start, stop, continues);
+            }
+            continues = true;
+        }
+    }
+}

@@ -1,0 +1,30 @@
+package io.multihead.text;
+
+/** A tokenizer that divides words one by one, whatever is around them, and remembers those that it saw. */
+abstract class WordTokenizer extends PieceTokenizer {
+    private final WordCache cache = new WordCache();
+
+    WordTokenizer(
+            Vocabulary vocabulary, byte[][] bytes, SpecialIds special, AddedTokens inText, AddedTokens inSpecialText) {
+        super(vocabulary, bytes, special, inText, inSpecialText);
+    }
+
+    /** Adds the ids of a word, which depend on nothing around it. */
+    abstract void divide(EncodeBuffer buffer, int from, int end);
+
+    /** Adds the ids of a word, from the cache where it has them. */
+    final void encodeWord(EncodeBuffer buffer, int from, int end) {
+        if (end - from > WordCache.LONGEST) {
+            divide(buffer, from, end);
+            return;
+        }
+        int[] known = cache.find(buffer.text, from, end);
+        if (known != null) {
+            buffer.add(known);
+            return;
+        }
+        int before = buffer.size();
+        divide(buffer, from, end);
+        cache.put(buffer.text, from, end, buffer.idsFrom(before));
+    }
+}
