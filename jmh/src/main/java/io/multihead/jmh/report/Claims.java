@@ -24,6 +24,7 @@ final class Claims {
             Map.entry("Embeddings", "all-MiniLM-L6-v2, text to vectors"),
             Map.entry("FewRows", "a few rows by a matrix that is not packed"),
             Map.entry("Linear", "rows by packed f32 weights"),
+            Map.entry("MaxSim", "late interaction"),
             Map.entry("MultiHeadAttentionLayer", "a layer: projections and attention"),
             Map.entry("Rerank", "a cross-encoder's scores of passages"),
             Map.entry("Sgemm", "products of square matrices"),

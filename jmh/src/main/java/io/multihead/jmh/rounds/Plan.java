@@ -9,6 +9,7 @@ import io.multihead.jmh.bench.EmbeddingsBench;
 import io.multihead.jmh.bench.ExponentialBench;
 import io.multihead.jmh.bench.FewRowsBench;
 import io.multihead.jmh.bench.LinearBench;
+import io.multihead.jmh.bench.MaxSimBench;
 import io.multihead.jmh.bench.MixedBench;
 import io.multihead.jmh.bench.MultiHeadAttentionLayerBench;
 import io.multihead.jmh.bench.PrefillOptionsBench;
@@ -126,6 +127,7 @@ public final class Plan {
         add(EmbeddingsBench.class, "threads=1", "impl=multihead,multiheadids,onnxpadded,onnxsingle,onnxint8");
         add(EmbeddingsBench.class, "texts=1x128,32x128,32xragged", "threads=2");
         add(RerankBench.class);
+        add(MaxSimBench.class);
         add(TokenizerBench.class);
         sample(AttentionDecodeBench.class, "keys=4096", "keyValueHeads=8", "threads=1", "impl=multihead,onnxruntime");
     }

@@ -1,0 +1,117 @@
+package io.multihead.jmh.bench;
+
+import io.multihead.compute.Compute;
+import io.multihead.gemm.Gemm;
+import io.multihead.gemm.GemmOptions;
+import io.multihead.gemm.MaxSim;
+import io.multihead.gemm.PackedWeights;
+import io.multihead.jmh.data.Data;
+import io.multihead.jmh.peer.Peer;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.nio.FloatBuffer;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Setup;
+
+/** Late interaction of a query of 32 tokens with passages of 300, vectors of 128 elements, beside the products that it is made of. */
+public class MaxSimBench extends Comparison {
+    private static final int QUERY = 32;
+    private static final int TOKENS = 300;
+    private static final int DIM = 128;
+
+    /** {@code packed} is the matrix product alone, with a packed query; {@code scalar} plain loops over arrays. */
+    @Param({"multihead", "packed", "scalar"})
+    public String impl;
+
+    @Param({"1", "100"})
+    public int passages;
+
+    @Param({"1", "2"})
+    public int threads;
+
+    @Override
+    public Work work() {
+        return Work.operations(2.0 * QUERY * TOKENS * DIM * passages);
+    }
+
+    @Setup(Level.Trial)
+    public void open() {
+        FloatBuffer query = Data.gaussian(QUERY * DIM, 1);
+        FloatBuffer tokens = Data.gaussian(passages * TOKENS * DIM, 2);
+        FloatBuffer expected = Data.zeros(passages);
+        FloatBuffer scores = Data.zeros(passages);
+        cpu = Compute.threads(threads);
+        ours(query, tokens, expected).run();
+        load(impl, () -> make(query, tokens, scores));
+        if (!impl.equals("packed")) {
+            // 128 roundings of 2^-24 each in products of up to 50, of which random signs leave about the square root
+            Data.requireClose(impl, expected, scores, 1e-5);
+        }
+    }
+
+    @Benchmark
+    public void score() {
+        call.run();
+    }
+
+    private Runnable make(FloatBuffer query, FloatBuffer tokens, FloatBuffer scores) {
+        return switch (impl) {
+            case "multihead" -> ours(query, tokens, scores);
+            case "packed" -> {
+                Tensor rows = view(tokens, passages * TOKENS, DIM);
+                Tensor products = view(Data.zeros(passages * TOKENS * QUERY), passages * TOKENS, QUERY);
+                PackedWeights packed = PackedWeights.of(view(query, QUERY, DIM).permute(1, 0));
+                yield () -> Gemm.multiply(cpu, rows, packed, products, GemmOptions.DEFAULT);
+            }
+            case "scalar" -> {
+                float[] left = array(query);
+                float[] right = array(tokens);
+                yield () -> loops(left, right, scores);
+            }
+            default -> throw Peer.unknown(impl);
+        };
+    }
+
+    private Runnable ours(FloatBuffer query, FloatBuffer tokens, FloatBuffer scores) {
+        long[] offsets = new long[passages + 1];
+        for (int i = 1; i < offsets.length; i++) {
+            offsets[i] = offsets[i - 1] + TOKENS;
+        }
+        Tensor left = view(query, QUERY, DIM);
+        Tensor right = view(tokens, passages * TOKENS, DIM);
+        Tensor to = Tensor.view(MemorySegment.ofBuffer(scores), DType.F32, Shape.of(passages));
+        return () -> MaxSim.scores(cpu, left, right, offsets, to);
+    }
+
+    private void loops(float[] query, float[] tokens, FloatBuffer scores) {
+        for (int passage = 0; passage < passages; passage++) {
+            float score = 0;
+            for (int i = 0; i < QUERY; i++) {
+                float best = Float.NEGATIVE_INFINITY;
+                for (int token = passage * TOKENS; token < (passage + 1) * TOKENS; token++) {
+                    float sum = 0;
+                    for (int d = 0; d < DIM; d++) {
+                        sum += query[i * DIM + d] * tokens[token * DIM + d];
+                    }
+                    best = Math.max(best, sum);
+                }
+                score += best;
+            }
+            scores.put(passage, score);
+        }
+    }
+
+    private static float[] array(FloatBuffer buffer) {
+        float[] array = new float[buffer.capacity()];
+        buffer.get(0, array);
+        return array;
+    }
+
+    private static Tensor view(FloatBuffer buffer, int rows, int columns) {
+        return Tensor.view(MemorySegment.ofBuffer(buffer), DType.F32, Shape.of(rows, columns));
+    }
+}
