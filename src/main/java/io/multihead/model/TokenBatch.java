@@ -34,12 +34,16 @@ public final class TokenBatch {
     private int sequences;
     private long[] starts = new long[FIRST_SEQUENCES];
     private int[] numbers = new int[FIRST_SEQUENCES];
+    /** Tokens of each sequence that others see; -1 for all of them. */
+    private int[] keys = new int[FIRST_SEQUENCES];
+
     /** One for each number of sequences, since attention needs arrays of the exact length. */
     private @Nullable Boundaries[] boundaries = new Boundaries[FIRST_SEQUENCES];
 
     /** What calls need of a number of sequences; all of it is changed by a later batch, and never leaves this package. */
     private static final class Boundaries {
         final long[] offsets;
+        final long[] keys;
         final int[] numbers;
         final int[] firstRows;
         final int[] lastRows;
@@ -50,11 +54,12 @@ public final class TokenBatch {
 
         Boundaries(int sequences, int layers) {
             offsets = new long[sequences + 1];
+            keys = new long[sequences];
             numbers = new int[sequences];
             firstRows = new int[sequences];
             lastRows = new int[sequences];
             packed = KeyValueAccess.sequences(offsets, PackedSequences.class);
-            source = TensorKeyValues.packed(offsets);
+            source = TensorKeyValues.packed(offsets, keys);
             keyValues = KeyValueAccess.view(source, KeyValueView.class);
             cached = new KeyValueView[layers];
         }
@@ -127,8 +132,10 @@ public final class TokenBatch {
             int longer = Checks.fitsInt(2L * sequences, argument);
             starts = Arrays.copyOf(starts, longer);
             numbers = Arrays.copyOf(numbers, longer);
+            keys = Arrays.copyOf(keys, longer);
         }
         starts[sequences] = tokens;
+        keys[sequences] = -1;
         numbers[sequences++] = number;
     }
 
@@ -164,6 +171,22 @@ public final class TokenBatch {
         }
         types[tokens] = type;
         ids[tokens++] = id;
+    }
+
+    /**
+     * Ends the tokens that others see in the sequence that began last: those that are added to it after this call see the ones before it, and
+     * nobody sees them, themselves neither, as ColBERT's masks behind a query. For models without causal masks.
+     *
+     * @throws IllegalStateException if this batch has a cache, or the sequence has no tokens
+     */
+    public void endKeys() {
+        if (cache != null) {
+            throw new IllegalStateException("batch: one with a cache; expected complete sequences");
+        }
+        if (sequences == 0 || tokens == starts[sequences - 1]) {
+            throw new IllegalStateException("batch: no tokens in the last sequence; expected at least one");
+        }
+        keys[sequences - 1] = tokens - (int) starts[sequences - 1];
     }
 
     /**
@@ -300,6 +323,9 @@ public final class TokenBatch {
         }
         System.arraycopy(starts, 0, exact.offsets, 0, sequences);
         exact.offsets[sequences] = tokens;
+        for (int sequence = 0; sequence < sequences; sequence++) {
+            exact.keys[sequence] = keys[sequence] < 0 ? start(sequence + 1) - start(sequence) : keys[sequence];
+        }
         if (!Arrays.equals(exact.numbers, 0, sequences, numbers, 0, sequences)) {
             System.arraycopy(numbers, 0, exact.numbers, 0, sequences);
             Arrays.fill(exact.cached, null);

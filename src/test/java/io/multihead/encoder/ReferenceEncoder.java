@@ -40,15 +40,20 @@ final class ReferenceEncoder {
     }
 
     double[][][][] attention(int[] ids) {
-        return run(ids, new int[ids.length]).attention;
+        return run(ids, new int[ids.length], ids.length).attention;
     }
 
     /** Returns the states of the last layer by token. */
     double[][] states(int[] ids, int[] types) {
-        return run(ids, types).states;
+        return run(ids, types, ids.length).states;
     }
 
-    private Run run(int[] ids, int[] tokenTypes) {
+    /** Returns the same where only the first {@code keys} tokens are seen, by all. */
+    double[][] states(int[] ids, int keys) {
+        return run(ids, new int[ids.length], keys).states;
+    }
+
+    private Run run(int[] ids, int[] tokenTypes, int keys) {
         double[][][][] attention = new double[TinyModel.LAYERS][TinyModel.HEADS][ids.length][];
         double[] words = values("embeddings.word_embeddings.weight");
         double[] positions = values("embeddings.position_embeddings.weight");
@@ -62,13 +67,13 @@ final class ReferenceEncoder {
             states[t] = norm("embeddings.LayerNorm", states[t]);
         }
         for (int layer = 0; layer < TinyModel.LAYERS; layer++) {
-            states = block("encoder.layer." + layer + ".", states, attention[layer]);
+            states = block("encoder.layer." + layer + ".", states, keys, attention[layer]);
         }
         return new Run(states, attention);
     }
 
-    private double[][] block(String layer, double[][] x, double[][][] to) {
-        double[][] context = attention(layer + "attention.self.", x, to);
+    private double[][] block(String layer, double[][] x, int seen, double[][][] to) {
+        double[][] context = attention(layer + "attention.self.", x, seen, to);
         double[][] y = new double[x.length][];
         for (int t = 0; t < x.length; t++) {
             double[] attended = linear(layer + "attention.output.dense", context[t]);
@@ -82,7 +87,7 @@ final class ReferenceEncoder {
         return y;
     }
 
-    private double[][] attention(String layer, double[][] x, double[][][] to) {
+    private double[][] attention(String layer, double[][] x, int seen, double[][][] to) {
         int headDim = TinyModel.DIM / TinyModel.HEADS;
         double[][] context = new double[x.length][TinyModel.DIM];
         double[][] queries = linear(layer + "query", x);
@@ -90,15 +95,15 @@ final class ReferenceEncoder {
         double[][] values = linear(layer + "value", x);
         for (int head = 0; head < TinyModel.HEADS; head++) {
             for (int t = 0; t < x.length; t++) {
-                double[] scores = new double[x.length];
-                for (int key = 0; key < x.length; key++) {
+                double[] scores = new double[seen];
+                for (int key = 0; key < seen; key++) {
                     for (int i = head * headDim; i < (head + 1) * headDim; i++) {
                         scores[key] += queries[t][i] * keys[key][i] / Math.sqrt(headDim);
                     }
                 }
                 double[] probabilities = ReferenceSoftmax.row(scores);
                 to[head][t] = probabilities;
-                for (int key = 0; key < x.length; key++) {
+                for (int key = 0; key < seen; key++) {
                     for (int i = head * headDim; i < (head + 1) * headDim; i++) {
                         context[t][i] += probabilities[key] * values[key][i];
                     }

@@ -19,7 +19,7 @@ public final class TensorKeyValues implements KeyValueSource {
     private @Nullable Tensor value;
     /** Where packed sequences start; empty when every batch is one. */
     private final long[] offsets;
-    /** Keys of each sequence; empty when packed, or when every batch has all keys. */
+    /** Keys of each sequence; empty when every batch, or every packed sequence, has all keys. */
     private final long[] lengths;
 
     /** Creates a source that is bound before each use. */
@@ -45,9 +45,12 @@ public final class TensorKeyValues implements KeyValueSource {
         return new TensorKeyValues(key, value, offsets, NONE);
     }
 
-    /** Returns a source of packed sequences that is bound before each use; shares the offsets, which may change between uses. */
-    public static TensorKeyValues packed(long[] offsets) {
-        return new TensorKeyValues(null, null, offsets, NONE);
+    /**
+     * Returns a source of the first keys of packed sequences that is bound before each use; shares the offsets and the numbers of keys, which
+     * may change between uses.
+     */
+    public static TensorKeyValues packed(long[] offsets, long[] lengths) {
+        return new TensorKeyValues(null, null, offsets, lengths);
     }
 
     /** Returns a source of the first keys of each batch; takes checked tensors and lengths. */
