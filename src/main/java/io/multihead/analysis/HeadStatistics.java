@@ -103,7 +103,7 @@ public final class HeadStatistics {
 
     private static double cosine(double[] a, double[] b) {
         double lengths = Math.sqrt(dot(a, a)) * Math.sqrt(dot(b, b));
-        // rounded, the quotient of parallel vectors may exceed 1, of which there is no angle
+        // the quotient of parallel vectors is rounded, and may exceed 1, where a cosine ends
         return lengths == 0 ? 0 : Math.clamp(dot(a, b) / lengths, -1, 1);
     }
 

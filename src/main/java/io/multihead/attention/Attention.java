@@ -103,7 +103,7 @@ public final class Attention {
      * @param keyValues keys and values of as many sequences
      * @param outputs {@code [sequences, queryHeads, queries, ...]}, written
      * @param options mask and scale; where sequences differ, tensors of the mask and weights have {@link KeyValueView#maxKeys}
-     *     keys, of which each sequence uses the first
+     *     keys, and each sequence uses the first ones
      * @throws IllegalArgumentException if shapes do not fit, a mask does not broadcast, or an output overlaps an input or
      *     another output; nothing has been written then
      */

@@ -72,7 +72,7 @@ public final class AttentionSplits {
     /**
      * Computes the states of a shard's splits.
      *
-     * <p>Takes every option of {@link Attention#forward}. All shards need the same options, of which positions and indices of
+     * <p>Takes every option of {@link Attention#forward}. All shards need the same options. Their positions and indices of
      * keys are those of the whole sequence ({@link KeyValueView#shard}). Tensors of a mask end with the shard's last key: they are
      * slices from key 0 to {@link KeyValueView#maxKeys} of those of the one call. Key lengths are at most those of the shard.
      *

@@ -139,7 +139,7 @@ public final class KeyValueView {
     }
 
     /**
-     * Views a static cache: tensors of a fixed number of tokens, of which each sequence has used the first. What is beyond a
+     * Views a static cache: tensors of a fixed number of tokens. Each sequence has used the first ones. What is beyond a
      * length, even NaN, does not exist, and masks are aligned to the lengths. {@link #maxKeys} is {@code maxTokens}, so a mask
      * over keys, or weights, keep their shape from step to step. The caller owns the memory and may write tokens to it between
      * calls of attention; a new length takes a new view, which is cheap.

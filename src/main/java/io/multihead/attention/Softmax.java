@@ -70,7 +70,7 @@ public final class Softmax {
      * @param output {@code [..., keys]}: what forward wrote
      * @param outputGradient the same shape: the loss's gradient with respect to the output
      * @param scoresGradient the same shape, written; may be {@code outputGradient} or {@code output} itself
-     * @param options those of forward, of which the scale counts here
+     * @param options those of forward; only their scale counts here
      * @throws IllegalArgumentException if shapes do not fit, memory overlaps otherwise, or the options have dropout, score options or a
      *     mask of blocks; nothing has been written then
      */

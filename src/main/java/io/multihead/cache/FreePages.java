@@ -3,11 +3,13 @@ package io.multihead.cache;
 import java.util.BitSet;
 
 /**
- * Which pages of a pool are free, and which one a sequence gets. Attention reads pages that follow each other as one stream, so a
- * sequence gets the page after its last one; if that is taken, it begins a run of free pages, so that the next sequence that grows does
- * not get the page after it. Pages whose memory exists come first: without a free run among them, a sequence begins a new one in memory
- * that is allocated for it if at least half of the pages that exist are taken, and else half a run, a quarter, or any page. So a
- * sequence that slides stays within the memory that it has, and a pool has at most twice the memory of its pages and a slab.
+ * Which pages of a pool are free, and which one a sequence gets.
+ *
+ * <p>Attention reads pages that follow each other as one stream, so a sequence gets the page after its last one. If that is taken, it
+ * begins a run of free pages, so that the next sequence that grows does not get the page after it. Pages whose memory exists come first.
+ * If they have no free run, and at least half of them are taken, memory for another run is allocated. If fewer are taken, the sequence
+ * gets half a run, a quarter, or any page. So a sequence that slides stays within the memory that it has, and a pool has at most twice
+ * the memory of its pages and a slab.
  */
 final class FreePages {
     private final int pages;

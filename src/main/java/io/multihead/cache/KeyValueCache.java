@@ -156,8 +156,8 @@ public final class KeyValueCache {
     }
 
     /**
-     * Creates a contiguous cache, as {@link #contiguous(Config, int, long)} does, in memory of an arena, of which the JVM's flags
-     * limit nothing. The cache must not be used once the arena is closed.
+     * Creates a contiguous cache, as {@link #contiguous(Config, int, long)} does, in memory of an arena. The JVM's flags do not
+     * limit it. The cache must not be used once the arena is closed.
      *
      * @param config sizes and element type
      * @param sequences number of sequences
@@ -199,7 +199,7 @@ public final class KeyValueCache {
     }
 
     /**
-     * Creates a cache of pages, as {@link #paged(Config, long)} does, in memory of an arena, of which the JVM's flags limit nothing.
+     * Creates a cache of pages, as {@link #paged(Config, long)} does, in memory of an arena. The JVM's flags do not limit it.
      * The cache must not be used once the arena is closed.
      *
      * @param config sizes and element type

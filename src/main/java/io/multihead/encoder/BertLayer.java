@@ -92,7 +92,7 @@ record BertLayer(
         }
     }
 
-    /** Returns the three weights one below another, stored in the order of their file: then whole rows are copied. */
+    /** Returns the three weights as one matrix, one below another. Its axes have the order of the file, so that whole rows are copied. */
     private static Tensor fuse(Arena arena, Tensor[] parts, int dim) {
         // allocated after the parts were found, which are no larger than their file
         if (parts[0].stride(1) == 1) {

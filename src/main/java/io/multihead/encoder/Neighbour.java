@@ -54,7 +54,7 @@ public record Neighbour(int index, double similarity) {
             squaresOfB += (double) b[i] * b[i];
         }
         double lengths = Math.sqrt(squaresOfA) * Math.sqrt(squaresOfB);
-        // rounded, the quotient of parallel vectors may exceed 1, of which there is no angle
+        // the quotient of parallel vectors is rounded, and may exceed 1, where a cosine ends
         return lengths == 0 ? 0 : Math.clamp(product / lengths, -1, 1);
     }
 }

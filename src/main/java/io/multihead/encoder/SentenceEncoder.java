@@ -204,8 +204,8 @@ public final class SentenceEncoder implements AutoCloseable {
     }
 
     /**
-     * Returns this encoder with the model's prompt for queries; where it has none, with its default prompt, which most models do not
-     * have either.
+     * Returns this encoder with the model's prompt for queries. A model without one has its default prompt there; most models have
+     * neither, and get no prompt.
      *
      * @return an encoder that shares the weights
      */
@@ -214,8 +214,8 @@ public final class SentenceEncoder implements AutoCloseable {
     }
 
     /**
-     * Returns this encoder with the model's prompt for documents, that of the name {@code document}, {@code passage} or {@code corpus};
-     * where it has none, with its default prompt, which most models do not have either.
+     * Returns this encoder with the model's prompt for documents, that of the name {@code document}, {@code passage} or {@code corpus}.
+     * A model without one has its default prompt there; most models have neither, and get no prompt.
      *
      * @return an encoder that shares the weights
      */

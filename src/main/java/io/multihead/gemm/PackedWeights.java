@@ -58,7 +58,7 @@ public final class PackedWeights {
     }
 
     /**
-     * Packs a matrix into memory of an arena, of which the JVM's flags limit nothing. The weights must not be used once the arena is
+     * Packs a matrix into memory of an arena. The JVM's flags do not limit it. The weights must not be used once the arena is
      * closed.
      *
      * @param matrix {@code [inputs, outputs]}, any element type and strides

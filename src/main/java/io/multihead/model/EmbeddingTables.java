@@ -87,7 +87,7 @@ public final class EmbeddingTables {
     }
 
     /**
-     * Returns these embeddings with a table of token types, of which the row of a token's type is added.
+     * Returns these embeddings with a table of token types: the row of a token's type is added.
      *
      * @param newTypes {@code [types, dim]}
      * @return the changed embeddings
@@ -98,7 +98,7 @@ public final class EmbeddingTables {
     }
 
     /**
-     * Returns these embeddings with a table of positions, of which the row of a token's index in its sequence is added.
+     * Returns these embeddings with a table of positions: the row of a token's index in its sequence is added.
      *
      * @param newPositions {@code [positions, dim]}
      * @return the changed embeddings

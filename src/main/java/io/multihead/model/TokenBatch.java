@@ -222,7 +222,7 @@ public final class TokenBatch {
     }
 
     /**
-     * Returns the row of each sequence's first token, of which a classifier reads the state.
+     * Returns the row of each sequence's first token, whose state a classifier reads.
      *
      * @return one row per sequence, in an array that belongs to this batch and that its next use changes
      * @throws IllegalStateException if a sequence has no tokens
@@ -237,7 +237,7 @@ public final class TokenBatch {
     }
 
     /**
-     * Returns the row of each sequence's last token, of which a decoder wants the logits.
+     * Returns the row of each sequence's last token, whose logits a decoder wants.
      *
      * @return one row per sequence, in an array that belongs to this batch and that its next use changes
      * @throws IllegalStateException if a sequence has no tokens

@@ -25,7 +25,7 @@ final class Merger {
 
     private int heapSize;
 
-    /** Makes room for symbols, of which those that are there stay. */
+    /** Makes room for symbols. Those that are there stay. */
     void reserve(int count) {
         if (count > symbols.length) {
             symbols =

@@ -57,7 +57,7 @@ final class PieceArray {
         }
     }
 
-    /** Makes the array of pieces, of which no two are equal and none is empty or has a byte of 0 or {@link #VALUE}. */
+    /** Makes the array of pieces. No two may be equal; none may be empty, or have a byte of 0 or {@link #VALUE}. */
     PieceArray(List<Entry> pieces) {
         Entry[] sorted = pieces.toArray(Entry[]::new);
         Arrays.sort(sorted, (a, b) -> Arrays.compareUnsigned(a.piece, b.piece));

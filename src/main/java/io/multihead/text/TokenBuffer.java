@@ -15,7 +15,7 @@ public final class TokenBuffer {
     final int[] wordEnds = new int[WordPieceModel.LONGEST_WORD];
 
     private static final int FEW = 64;
-    /** More tokens than this are those of a text like few others. */
+    /** Arrays that have grown beyond this are dropped, since few texts have as many tokens. */
     private static final int MOST_KEPT = 1 << 16;
 
     private int[] ids = new int[FEW];

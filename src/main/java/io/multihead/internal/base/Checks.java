@@ -97,7 +97,7 @@ public final class Checks {
         }
     }
 
-    /** Fails where a path is a folder: what the system says of one that is read or mapped does not name it. */
+    /** Fails where a path is a folder. The system's own message for a folder that is read or mapped does not name the path. */
     public static void notFolder(Path file) {
         if (Files.isDirectory(file)) {
             throw fail(file.toString(), "a folder", "expected a file");

@@ -77,7 +77,7 @@ public final class Blocking {
      */
     public static final int CHAIN = 64;
 
-    /** Least depth of panels of which one row of A reads two at a time: 32 KiB each. */
+    /** From this depth on, one row of A reads two panels at a time: 32 KiB each. */
     public static final int PAIR_DEPTH = 256;
 
     private Blocking() {}

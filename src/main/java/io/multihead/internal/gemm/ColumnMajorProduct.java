@@ -23,7 +23,7 @@ import java.util.function.BooleanSupplier;
  * of any strides, through a buffer in L1. Belongs to one thread.
  */
 final class ColumnMajorProduct {
-    /** Depth of which A is read at a time; columns are read so far before the next ones. */
+    /** A is read to this depth at a time: columns are read that far, then the next ones. */
     private static final int SPAN = 16 * KC;
 
     private final Scratch memory;

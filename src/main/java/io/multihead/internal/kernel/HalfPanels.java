@@ -33,7 +33,7 @@ public final class HalfPanels {
     /** Bytes of a row of a panel. */
     private static final long ROW_BYTES = HALF * WORD;
 
-    /** Panels of bf16. No exponent is special: the bit named so is one that the mask clears. */
+    /** Panels of bf16. Its infinity and NaN need no care: the bit given for them is one that the mask clears, so no element has it. */
     public static final HalfPanels BF16 = new HalfPanels(0, 0xffff0000, 1f, 1);
 
     /** Panels of f16. */

@@ -26,7 +26,7 @@ record LayerParameters(MultiHeadConfig config, Map<String, Tensor> byName) {
     static final String OUTPUT_WEIGHT = "out_proj.weight";
     static final String OUTPUT_BIAS = "out_proj.bias";
 
-    /** Collects and checks the parameters, of which the weight of the inputs may be fused. */
+    /** Collects and checks the parameters. The weight of the inputs may be fused. */
     static LayerParameters of(MultiHeadConfig config, Function<String, @Nullable Tensor> source) {
         boolean fused = fusable(config)
                 && (source.apply(FUSED_WEIGHT) != null || source.apply(Projection.QUERY.weightName()) == null);

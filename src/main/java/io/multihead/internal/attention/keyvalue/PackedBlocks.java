@@ -20,7 +20,7 @@ public final class PackedBlocks {
     private int rows;
     private int mostHeads;
     private boolean keepsAll;
-    /** The first block that the sequence still has: there are no more blocks however far it slides. */
+    /** The first block that the sequence still has. Blocks are counted from here, so their number does not grow as the sequence slides. */
     private long firstBlock;
 
     /** Creates an empty cache. */
