@@ -17,8 +17,10 @@ import io.multihead.model.PackedLinear;
 import io.multihead.model.SelfAttention;
 import io.multihead.model.Transformer;
 import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 /** Makes a model of a configuration and weights. Names are those of GGUF, shapes {@code [outputs, inputs]}. */
@@ -96,8 +98,12 @@ final class DecoderBuilder {
         AttentionRule rule = config.attention();
         int queries = sizes.heads() * sizes.headDim();
         int keys = sizes.keyValueHeads() * sizes.headDim();
-        LinearGroup projections = LinearGroup.of(
-                projection(at + "attn_q", queries), projection(at + "attn_k", keys), projection(at + "attn_v", keys));
+        LinearGroup projections = config.fused()
+                ? parts(at + "attn_qkv.weight", queries, keys, keys)
+                : LinearGroup.of(
+                        projection(at + "attn_q", queries),
+                        projection(at + "attn_k", keys),
+                        projection(at + "attn_v", keys));
         PackedLinear output = linear(at + "attn_output", sizes.dim(), queries);
         SelfAttention attention = SelfAttention.of(
                         sizes.heads(), sizes.keyValueHeads(), projections, output, options(layer, rule))
@@ -118,10 +124,25 @@ final class DecoderBuilder {
     }
 
     private FeedForward feedForward(String at) {
-        int inner = weights.rows(at + "ffn_gate.weight");
         int dim = config.sizes().dim();
-        LinearGroup gateAndUp = LinearGroup.of(linear(at + "ffn_gate", inner, dim), linear(at + "ffn_up", inner, dim));
+        String up = at + "ffn_up.weight";
+        int inner = config.fused() ? weights.rows(up) / 2 : weights.rows(at + "ffn_gate.weight");
+        LinearGroup gateAndUp = config.fused()
+                ? parts(up, inner, inner)
+                : LinearGroup.of(linear(at + "ffn_gate", inner, dim), linear(at + "ffn_up", inner, dim));
         return FeedForward.gated(config.activation(), gateAndUp, linear(at + "ffn_down", dim, inner));
+    }
+
+    /** Takes the parts of a matrix that is several in one, by their rows. */
+    private LinearGroup parts(String name, int... outputs) {
+        Shape whole = Shape.of(Arrays.stream(outputs).sum(), config.sizes().dim());
+        PackedLinear[] parts = new PackedLinear[outputs.length];
+        int from = 0;
+        for (int i = 0; i < parts.length; i++) {
+            parts[i] = PackedLinear.of(weights.rows(name, whole, from, from + outputs[i]));
+            from += outputs[i];
+        }
+        return LinearGroup.of(parts);
     }
 
     private PackedLinear projection(String name, int outputs) {

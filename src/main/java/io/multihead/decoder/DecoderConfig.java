@@ -17,6 +17,7 @@ import org.jspecify.annotations.Nullable;
  * @param layers what layers differ in, one for each
  * @param activation of the feed-forward layer's gate
  * @param ends what happens to embeddings and logits
+ * @param fused whether query, key and value are one matrix in files, one below the other, and gate and up another one
  */
 record DecoderConfig(
         String family,
@@ -25,9 +26,22 @@ record DecoderConfig(
         NormRule norms,
         List<LayerRule> layers,
         Activation activation,
-        Ends ends) {
+        Ends ends,
+        boolean fused) {
 
     private static final int MOST = 1 << 24;
+
+    /** A model whose matrices are apart in files. */
+    DecoderConfig(
+            String family,
+            Sizes sizes,
+            AttentionRule attention,
+            NormRule norms,
+            List<LayerRule> layers,
+            Activation activation,
+            Ends ends) {
+        this(family, sizes, attention, norms, layers, activation, ends, false);
+    }
 
     /**
      * Numbers.

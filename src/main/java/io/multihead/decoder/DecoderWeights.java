@@ -61,15 +61,21 @@ final class DecoderWeights {
 
     /** Takes a matrix and packs it in the format that it has. */
     PackedWeights matrix(String name, long outputs, long inputs) {
+        return rows(name, Shape.of(outputs, inputs), 0, outputs);
+    }
+
+    /** Takes some rows of a matrix that is several in one, and packs them in the format that it has. */
+    PackedWeights rows(String name, Shape whole, long from, long to) {
         String found = take(name);
         BlockTensor blocks = file.findBlocks(found);
         if (blocks != null) {
-            requireShape(found, blocks.shape(), Shape.of(outputs, inputs));
-            return counted(PackedWeights.of(cpu, blocks, arena));
+            requireShape(found, blocks.shape(), whole);
+            return counted(PackedWeights.of(cpu, blocks.slice(from, to), arena));
         }
         Tensor tensor = file.tensor(found);
-        requireShape(found, tensor.shape(), Shape.of(outputs, inputs));
-        return counted(PackedWeights.of(cpu, tensor.permute(1, 0), formatOf(found, tensor), arena));
+        requireShape(found, tensor.shape(), whole);
+        Tensor part = tensor.slice(0, from, to);
+        return counted(PackedWeights.of(cpu, part.permute(1, 0), formatOf(found, tensor), arena));
     }
 
     private PackedWeights counted(PackedWeights weights) {

@@ -7,7 +7,7 @@ import java.util.stream.Collectors;
 /** The families of models that are offered. */
 final class Families {
     private static final List<Family> ALL =
-            List.of(new LlamaFamily(), new QwenFamily(), new GemmaFamily(), new SmolLm3Family());
+            List.of(new LlamaFamily(), new QwenFamily(), new GemmaFamily(), new SmolLm3Family(), new PhiFamily());
 
     private Families() {}
 

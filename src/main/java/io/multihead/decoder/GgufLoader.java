@@ -9,6 +9,7 @@ import io.multihead.text.Tokenizers;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Path;
+import java.util.List;
 
 /** Loads a GGUF file: settings, tokenizer, and weights, which are packed from the mapped file. */
 final class GgufLoader {
@@ -35,7 +36,8 @@ final class GgufLoader {
         DecoderConfig config = family.configure(new GgufSettings(file));
         Tokenizer tokenizer = Tokenizers.of(new GgufMetadata(file));
         DecoderWeights weights = new DecoderWeights(cpu, new GgufModel(file), arena);
-        weights.ignore(GgufSettings.ROPE_FACTORS);
+        List.of(GgufSettings.ROPE_FACTORS, GgufSettings.LONG_FACTORS, GgufSettings.SHORT_FACTORS)
+                .forEach(weights::ignore);
         Transformer model = DecoderBuilder.build(config, weights, listener);
         requireRows(model, tokenizer);
         return new LoadedDecoder(

@@ -8,8 +8,10 @@ import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalDouble;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
 /** The settings of a GGUF file, whose keys begin with the architecture's name. */
@@ -28,6 +30,7 @@ final class GgufSettings implements Settings {
             Map.entry("rope_theta", "rope.freq_base"),
             Map.entry("rope_local_base_freq", "rope.freq_base_swa"),
             Map.entry("rotary_dims", "rope.dimension_count"),
+            Map.entry("original_max_position_embeddings", "rope.scaling.original_context_length"),
             Map.entry("sliding_window", "attention.sliding_window"),
             Map.entry("sliding_window_pattern", "attention.sliding_window_pattern"),
             Map.entry("attn_logit_softcapping", "attn_logit_softcapping"),
@@ -43,7 +46,13 @@ final class GgufSettings implements Settings {
             "scaling.original_context_length",
             "scaling.finetuned"));
 
+    /** Factors of LongRoPE for contexts beyond those of the first training, and within. */
+    static final String LONG_FACTORS = "rope_factors_long.weight";
+
+    static final String SHORT_FACTORS = "rope_factors_short.weight";
+
     private static final String SCALING = ".rope.scaling.";
+    private static final String ATTENTION_FACTOR = "scaling.attn_factor";
 
     private final Gguf file;
     private final String family;
@@ -121,12 +130,16 @@ final class GgufSettings implements Settings {
         return Rope.of(Rope.Config.of(dims)
                 .withTheta(theta)
                 .withPairing(request.gguf())
-                .withScaling(scaling(theta, dims)));
+                .withScaling(scaling(request, theta, dims)));
     }
 
-    private RopeScaling scaling(double theta, int rotaryDims) {
-        String type = file.findString(family + SCALING + "type").orElse("linear");
-        requireKnownRope();
+    private RopeScaling scaling(RopeRequest request, double theta, int rotaryDims) {
+        boolean isLong = file.contains(LONG_FACTORS) || file.contains(SHORT_FACTORS);
+        String type = file.findString(family + SCALING + "type").orElse(isLong ? "longrope" : "linear");
+        requireKnownRope(isLong);
+        if (isLong) {
+            return longRope(type, request.context(), rotaryDims);
+        }
         double older = file.findReal(family + ".rope.scale_linear").orElse(1);
         double factor = file.findReal(family + SCALING + "factor").orElse(older);
         boolean unscaled = type.equals("none") || factor == 1 && type.equals("linear");
@@ -147,20 +160,45 @@ final class GgufSettings implements Settings {
     }
 
     /** Fails for a key that would change positions and is not read. */
-    private void requireKnownRope() {
+    private void requireKnownRope(boolean isLong) {
         String begin = family + ".rope.";
         for (String key : file.keys()) {
-            if (key.startsWith(begin) && !ROPE_KEYS.contains(key.substring(begin.length()))) {
+            String end = key.startsWith(begin) ? key.substring(begin.length()) : "";
+            boolean known = end.isEmpty() || ROPE_KEYS.contains(end) || isLong && end.equals(ATTENTION_FACTOR);
+            if (!known) {
                 throw Checks.fail(key, String.valueOf(file.value(key)), "expected none but " + ROPE_KEYS);
             }
         }
     }
 
-    private RopeScaling divided(double theta, int rotaryDims) {
-        Tensor factors = file.tensor(ROPE_FACTORS);
-        if (factors.rank() != 1 || factors.dim(0) != rotaryDims / 2) {
-            throw Checks.fail(ROPE_FACTORS, "shape " + factors.shape(), "expected [" + rotaryDims / 2 + "]");
+    private RopeScaling longRope(String type, int context, int rotaryDims) {
+        if (!type.equals("longrope") || file.contains(ROPE_FACTORS)) {
+            throw Checks.fail(
+                    family + SCALING + "type",
+                    type,
+                    "expected longrope beside " + LONG_FACTORS + ", and no " + ROPE_FACTORS);
         }
+        int original = integer("original_max_position_embeddings", context);
+        RopeScaling.LongRope scaling = RopeScaling.LongRope.of(
+                list(factors(SHORT_FACTORS, rotaryDims)), list(factors(LONG_FACTORS, rotaryDims)), original, context);
+        OptionalDouble attention = file.findReal(family + ".rope." + ATTENTION_FACTOR);
+        return attention.isEmpty() ? scaling : scaling.withAttentionFactor(attention.getAsDouble());
+    }
+
+    private static List<Double> list(Tensor factors) {
+        return LongStream.range(0, factors.dim(0)).mapToObj(factors::get).toList();
+    }
+
+    private Tensor factors(String name, int rotaryDims) {
+        Tensor factors = file.tensor(name);
+        if (factors.rank() != 1 || factors.dim(0) != rotaryDims / 2) {
+            throw Checks.fail(name, "shape " + factors.shape(), "expected [" + rotaryDims / 2 + "]");
+        }
+        return factors;
+    }
+
+    private RopeScaling divided(double theta, int rotaryDims) {
+        Tensor factors = factors(ROPE_FACTORS, rotaryDims);
         double[] frequencies = new double[rotaryDims / 2];
         Arrays.setAll(frequencies, i -> Math.pow(theta, -2.0 * i / rotaryDims) / factors.get(i));
         return RopeScaling.Frequencies.of(frequencies);

@@ -18,6 +18,7 @@ final class HuggingFaceNames {
             Map.entry("attn_q", "self_attn.q_proj"),
             Map.entry("attn_k", "self_attn.k_proj"),
             Map.entry("attn_v", "self_attn.v_proj"),
+            Map.entry("attn_qkv", "self_attn.qkv_proj"),
             Map.entry("attn_output", "self_attn.o_proj"),
             Map.entry("attn_q_norm", "self_attn.q_norm"),
             Map.entry("attn_k_norm", "self_attn.k_norm"),

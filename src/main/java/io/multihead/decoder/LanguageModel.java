@@ -3,6 +3,7 @@ package io.multihead.decoder;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
+import io.multihead.model.Transformer;
 import io.multihead.tensor.DType;
 import io.multihead.text.Tokenizer;
 import java.io.IOException;
@@ -130,15 +131,18 @@ public final class LanguageModel implements AutoCloseable {
             throw Checks.fail(
                     "contextTokens", String.valueOf(tokens), "expected at most the model's " + contextTokens());
         }
-        KeyValueCache.Config config = loaded.model().cacheConfig().withDtype(options.cacheType());
+        Transformer fitting = loaded.model(tokens);
+        KeyValueCache.Config config = fitting.cacheConfig().withDtype(options.cacheType());
         long pages = Math.ceilDiv(tokens, PAGE) + SPARE_PAGES;
         Arena arena = Arena.ofShared();
         try {
             long bytes = config.bytesPerToken() * PAGE * pages * options.sessions();
             KeyValueCache cache = KeyValueCache.paged(config, bytes, arena);
-            SessionCache shared = new SessionCache(cpu, loaded.model(), cache, tokens, arena::close);
+            SessionCache shared = new SessionCache(cpu, fitting, cache, tokens, arena::close);
             Prompts prompts = new Prompts(tokenizer(), this::chatTemplate, vocabularySize());
-            return new Sessions(shared, identity, prompts, chunkTokens);
+            PrefixFile files =
+                    new PrefixFile(identity, ContextRopes.name(loaded.config().layers(), tokens));
+            return new Sessions(shared, files, prompts, chunkTokens);
         } catch (Throwable failed) {
             arena.close();
             throw failed;

@@ -20,6 +20,11 @@ record LoadedDecoder(
         DecoderWeights weights,
         FileTemplates templates,
         Arena arena) {
+    /** Returns the model for contexts of at most so many tokens. */
+    Transformer model(int contextTokens) {
+        return ContextRopes.of(model, config.layers(), contextTokens);
+    }
+
     /** Returns how many tokens the model may choose, or be given. */
     int vocabularySize() {
         return Math.min(tokenizer.vocabularySize(), model.logits());

@@ -5,15 +5,19 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** The notes of a saved session: of which model it is, and its tokens. What a file says is checked before anything is taken from it. */
-final class PrefixFile {
+/**
+ * The notes of a saved session: of which model it is, and its tokens. What a file says is checked before anything is taken from it.
+ *
+ * @param model whose keys and values they are
+ * @param frequencies by which keys are rotated, where that depends on the longest text of a session
+ */
+record PrefixFile(ModelIdentity model, String frequencies) {
     private static final String MODEL = "model";
     private static final String CHECKSUM = "checksum";
+    private static final String FREQUENCIES = "frequencies";
     private static final String TOKENS = "tokens";
 
-    private PrefixFile() {}
-
-    static Map<String, String> write(ModelIdentity model, TokenList tokens) {
+    Map<String, String> write(TokenList tokens) {
         StringBuilder ids = new StringBuilder();
         for (int i = 0; i < tokens.size(); i++) {
             ids.append(i == 0 ? "" : " ").append(tokens.get(i));
@@ -21,23 +25,30 @@ final class PrefixFile {
         Map<String, String> notes = new LinkedHashMap<>();
         notes.put(MODEL, model.name());
         notes.put(CHECKSUM, model.checksum());
+        notes.put(FREQUENCIES, frequencies);
         notes.put(TOKENS, ids.toString());
         return notes;
     }
 
     /**
-     * Reads the tokens of a file for a model.
+     * Reads the tokens of a file.
      *
      * @param mostTokens a session's context
      * @param to gets the tokens
      */
-    static void read(Map<String, String> notes, ModelIdentity model, int mostTokens, TokenList to) {
+    void read(Map<String, String> notes, int mostTokens, TokenList to) {
         String checksum = notes.get(CHECKSUM);
         if (!model.checksum().equals(checksum)) {
             throw Checks.fail(
                     MODEL,
                     notes.get(MODEL) + ", checksum " + checksum,
                     "expected that of these sessions, " + model.name() + ", checksum " + model.checksum());
+        }
+        if (!frequencies.equals(notes.get(FREQUENCIES))) {
+            throw Checks.fail(
+                    FREQUENCIES,
+                    String.valueOf(notes.get(FREQUENCIES)),
+                    "expected those of these sessions, " + frequencies);
         }
         readTokens(notes.get(TOKENS), model.vocabulary(), mostTokens, to);
     }

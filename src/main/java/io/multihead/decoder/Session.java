@@ -15,13 +15,13 @@ import java.util.List;
  */
 public final class Session implements AutoCloseable {
     final SessionState state;
-    private final ModelIdentity model;
+    private final PrefixFile files;
     private final Prompts prompts;
     private final int chunkTokens;
 
-    Session(SessionState state, ModelIdentity model, Prompts prompts, int chunkTokens) {
+    Session(SessionState state, PrefixFile files, Prompts prompts, int chunkTokens) {
         this.state = state;
-        this.model = model;
+        this.files = files;
         this.prompts = prompts;
         this.chunkTokens = chunkTokens;
     }
@@ -133,7 +133,7 @@ public final class Session implements AutoCloseable {
      * @throws IllegalStateException if the session is closed
      */
     public Session fork() {
-        return new Session(state.fork(prompts.vocabulary()), model, prompts, chunkTokens);
+        return new Session(state.fork(prompts.vocabulary()), files, prompts, chunkTokens);
     }
 
     /**
@@ -156,7 +156,7 @@ public final class Session implements AutoCloseable {
         if (state.computed < length()) {
             Generations.compute(state, chunkTokens);
         }
-        state.cache.save(state.step.sequence, length(), file, PrefixFile.write(model, state.tokens));
+        state.cache.save(state.step.sequence, length(), file, files.write(state.tokens));
     }
 
     /**

@@ -16,7 +16,7 @@ import java.util.List;
  */
 public final class Sessions implements AutoCloseable {
     private final SessionCache cache;
-    private final ModelIdentity model;
+    private final PrefixFile files;
     private final Prompts prompts;
     private final int chunkTokens;
 
@@ -25,9 +25,9 @@ public final class Sessions implements AutoCloseable {
      *
      * @param chunkTokens most tokens of one session in a batch
      */
-    Sessions(SessionCache cache, ModelIdentity model, Prompts prompts, int chunkTokens) {
+    Sessions(SessionCache cache, PrefixFile files, Prompts prompts, int chunkTokens) {
         this.cache = cache;
-        this.model = model;
+        this.files = files;
         this.prompts = prompts;
         this.chunkTokens = chunkTokens;
     }
@@ -43,7 +43,7 @@ public final class Sessions implements AutoCloseable {
     }
 
     private Session session(int sequence) {
-        return new Session(new SessionState(cache, sequence, prompts.vocabulary()), model, prompts, chunkTokens);
+        return new Session(new SessionState(cache, sequence, prompts.vocabulary()), files, prompts, chunkTokens);
     }
 
     /**
@@ -65,8 +65,7 @@ public final class Sessions implements AutoCloseable {
         Checks.notNull(file, "file");
         cache.requireOpen();
         TokenList tokens = new TokenList();
-        int sequence =
-                cache.load(file, notes -> PrefixFile.read(notes, model, cache.contextTokens, tokens), tokens::size);
+        int sequence = cache.load(file, notes -> files.read(notes, cache.contextTokens, tokens), tokens::size);
         Session session = session(sequence);
         session.state.restore(tokens);
         return session;

@@ -112,6 +112,17 @@ public final class Transformer {
     }
 
     /**
+     * Returns this stack with other blocks, such as its own with other rotary positions.
+     *
+     * @param newBlocks one after the other
+     * @return the changed stack
+     * @throws IllegalArgumentException if sizes differ
+     */
+    public Transformer withBlocks(List<Block> newBlocks) {
+        return new Transformer(embeddings, of(embeddings, newBlocks).blocks, finalNorm, head, logitCap);
+    }
+
+    /**
      * Returns this stack with logits {@code cap tanh(x / cap)}, as Gemma 2.
      *
      * @param cap above 0, a normal f32; 0 for none

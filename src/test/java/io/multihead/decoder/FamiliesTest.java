@@ -12,6 +12,7 @@ import io.multihead.internal.base.JsonObject;
 import io.multihead.position.Rope;
 import io.multihead.position.RopeScaling;
 import java.nio.charset.StandardCharsets;
+import java.util.Collections;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -56,6 +57,18 @@ class FamiliesTest {
              "num_key_value_heads": 4, "rms_norm_eps": 1e-06, "rope_theta": 5000000.0, "use_sliding_window": false,
              "no_rope_layers": [1, 1, 1, 0], "no_rope_layer_interval": 4, "attention_bias": false}
             """;
+
+    private static final String PHI_4_MINI = """
+            {"model_type": "phi3", "attention_bias": false, "attention_dropout": 0.0, "embd_pdrop": 0.0,
+             "full_attn_mod": 1, "hidden_act": "silu", "hidden_size": 3072, "intermediate_size": 8192,
+             "interpolate_factor": 1, "lm_head_bias": false, "max_position_embeddings": 131072, "mlp_bias": false,
+             "num_attention_heads": 24, "num_hidden_layers": 32, "num_key_value_heads": 8,
+             "original_max_position_embeddings": 4096, "partial_rotary_factor": 0.75, "resid_pdrop": 0.0,
+             "rms_norm_eps": 1e-05, "rope_scaling": {"long_factor": LONG, "short_factor": SHORT, "type": "longrope"},
+             "rope_theta": 10000.0, "sliding_window": 262144, "tie_word_embeddings": true, "vocab_size": 200064}
+            """.replace(
+                    "LONG", Collections.nCopies(48, 2.5).toString())
+            .replace("SHORT", Collections.nCopies(48, 1).toString());
 
     private static DecoderConfig config(String json) {
         byte[] utf8 = json.getBytes(StandardCharsets.UTF_8);
@@ -138,6 +151,26 @@ class FamiliesTest {
         assertEquals(
                 List.of(true, true, true, false),
                 byInterval.layers().stream().map(layer -> layer.rope() != null).toList());
+    }
+
+    @Test
+    void phi4RotatesAPartOfAHead() {
+        DecoderConfig config = config(PHI_4_MINI);
+        assertEquals(new Sizes(32, 3072, 24, 8, 128, 131072), config.sizes());
+        assertTrue(config.fused());
+        assertEquals(0, config.layers().get(0).window());
+        Rope.Config rope = config.layers().get(0).rope().config();
+        assertEquals(96, rope.rotaryDims());
+        assertEquals(Rope.Pairing.HALF_SPLIT, rope.pairing());
+        RopeScaling.LongRope scaling = (RopeScaling.LongRope) rope.scaling();
+        assertEquals(4096, scaling.originalContext());
+        // sqrt(1 + ln 32 / ln 4096)
+        assertEquals(Math.sqrt(1 + 5 / 12.0), scaling.attentionFactor(), 1e-15);
+        assertEquals(
+                2047,
+                config(PHI_4_MINI.replace("262144", "2047")).layers().get(0).window());
+        assertFails("config.json.mlp_bias: true", PHI_4_MINI.replace("\"mlp_bias\": false", "\"mlp_bias\": true"));
+        assertFails("config.json.rope_scaling.short_factor", PHI_4_MINI.replace("short_factor", "shorter"));
     }
 
     @Test

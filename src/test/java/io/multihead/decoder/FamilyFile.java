@@ -37,7 +37,11 @@ final class FamilyFile {
         QWEN_2("qwen2", 3),
         QWEN_3("qwen3", 3),
         GEMMA_3("gemma3", 7),
-        SMOLLM_3("smollm3", 5);
+        SMOLLM_3("smollm3", 5),
+        /** Whose context is longer than that of the first training. */
+        PHI_4("phi3", 3),
+        /** Whose context is not, nor is the one to which llama.cpp rounds it up, 256. */
+        PHI_4_SHORT("phi3", 2);
 
         final String architecture;
         final int layers;
@@ -51,6 +55,10 @@ final class FamilyFile {
             return this == GEMMA_3;
         }
 
+        boolean isPhi() {
+            return this == PHI_4 || this == PHI_4_SHORT;
+        }
+
         boolean hasHeadNorms() {
             return this == QWEN_3 || this == GEMMA_3;
         }
@@ -62,6 +70,11 @@ final class FamilyFile {
 
     static final int VOCABULARY = 261;
     static final int CONTEXT = 128;
+    /** Tokens of Phi's first training. */
+    static final int ORIGINAL = 32;
+    /** What cosine and sine are multiplied with where the short context is the whole one. */
+    private static final float SHORT_ATTENTION = 1.25F;
+
     private static final int HEADS = 4;
     private static final int KEY_HEADS = 2;
     private static final int WINDOW = 4;
@@ -77,6 +90,7 @@ final class FamilyFile {
     private final Map<String, float[]> weights = new LinkedHashMap<>();
     private final Map<String, long[]> shapes = new LinkedHashMap<>();
     private boolean halves;
+    private boolean shortContext;
 
     FamilyFile(Kind kind, long seed) {
         this.kind = kind;
@@ -95,6 +109,15 @@ final class FamilyFile {
         if (kind == Kind.LLAMA_3) {
             draw("rope_freqs.weight", 4, 1, headDim / 2);
         }
+        if (kind.isPhi()) {
+            draw("rope_factors_short.weight", 1.5, 0.2, rotaryDims() / 2);
+            draw("rope_factors_long.weight", 6, 1, rotaryDims() / 2);
+        }
+    }
+
+    /** Phi rotates three quarters of a head. */
+    private int rotaryDims() {
+        return kind.isPhi() ? headDim * 3 / 4 : headDim;
     }
 
     private void drawLayer(String at) {
@@ -102,9 +125,13 @@ final class FamilyFile {
         int keys = KEY_HEADS * headDim;
         draw(at + "attn_norm.weight", 1, 0.2, dim);
         // of a mean of their own, so that sums grow with the terms in them
-        draw(at + "attn_q.weight", 0.02, 0.12, queries, dim);
-        draw(at + "attn_k.weight", 0.02, 0.12, keys, dim);
-        draw(at + "attn_v.weight", 0.02, 0.12, keys, dim);
+        if (kind.isPhi()) {
+            draw(at + "attn_qkv.weight", 0.02, 0.12, queries + 2 * keys, dim);
+        } else {
+            draw(at + "attn_q.weight", 0.02, 0.12, queries, dim);
+            draw(at + "attn_k.weight", 0.02, 0.12, keys, dim);
+            draw(at + "attn_v.weight", 0.02, 0.12, keys, dim);
+        }
         draw(at + "attn_output.weight", 0.02, 0.1, dim, queries);
         if (kind == Kind.QWEN_2) {
             draw(at + "attn_q.bias", 0.1, 0.3, queries);
@@ -116,8 +143,12 @@ final class FamilyFile {
             draw(at + "attn_k_norm.weight", 1, 0.3, headDim);
         }
         draw(at + "ffn_norm.weight", 1, 0.2, dim);
-        draw(at + "ffn_gate.weight", 0.02, 0.12, inner, dim);
-        draw(at + "ffn_up.weight", 0.02, 0.12, inner, dim);
+        if (kind.isPhi()) {
+            draw(at + "ffn_up.weight", 0.02, 0.12, 2 * inner, dim);
+        } else {
+            draw(at + "ffn_gate.weight", 0.02, 0.12, inner, dim);
+            draw(at + "ffn_up.weight", 0.02, 0.12, inner, dim);
+        }
         draw(at + "ffn_down.weight", 0.02, 0.1, dim, inner);
         if (kind.isGemma()) {
             draw(at + "post_attention_norm.weight", 0.5, 0.2, dim);
@@ -182,16 +213,28 @@ final class FamilyFile {
                 .put(at + "feed_forward_length", number(inner))
                 .put(at + "attention.head_count", number(HEADS))
                 .put(at + "attention.head_count_kv", number(KEY_HEADS))
-                .put(at + "attention.key_length", number(headDim))
-                .put(at + "attention.value_length", number(headDim))
                 .put(at + "attention.layer_norm_rms_epsilon", GgufValue.ofF32((float) EPSILON))
                 .put(at + "rope.freq_base", GgufValue.ofF32((float) THETA))
-                .put(at + "rope.dimension_count", number(headDim))
+                .put(at + "rope.dimension_count", number(rotaryDims()))
                 .put(at + "vocab_size", number(VOCABULARY));
         if (kind.isGemma()) {
             writer.put(at + "attention.sliding_window", number(WINDOW));
         }
+        if (!kind.isPhi()) {
+            writer.put(at + "attention.key_length", number(headDim))
+                    .put(at + "attention.value_length", number(headDim));
+            return tokenizer(writer);
+        }
+        writer.put(at + "rope.scaling.original_context_length", number(kind == Kind.PHI_4 ? ORIGINAL : 2 * CONTEXT))
+                .put(at + "rope.scaling.attn_factor", GgufValue.ofF32((float) attentionFactor()))
+                .put(at + "attention.sliding_window", number(2 * CONTEXT));
         return tokenizer(writer);
+    }
+
+    /** As transformers computes it (Phi-3); files of GGUF say it. */
+    private double attentionFactor() {
+        double stretch = (double) CONTEXT / ORIGINAL;
+        return kind == Kind.PHI_4 ? Math.sqrt(1 + Math.log(stretch) / Math.log(ORIGINAL)) : SHORT_ATTENTION;
     }
 
     private static GgufValue number(long value) {
@@ -241,7 +284,9 @@ final class FamilyFile {
                 }
                 tensor = Tensor.of(values);
             }
-            tensors.put(huggingFaceName(name), tensor);
+            if (!name.startsWith("rope_")) {
+                tensors.put(huggingFaceName(name), tensor);
+            }
         }
         Safetensors.write(folder.resolve("model.safetensors"), tensors, Map.of());
     }
@@ -259,12 +304,13 @@ final class FamilyFile {
                 .replace("ffn_norm", gemmaNorm)
                 .replace("attn_q_norm", "self_attn.q_norm")
                 .replace("attn_k_norm", "self_attn.k_norm")
-                .replace("attn_q", "self_attn.q_proj")
+                .replace("attn_qkv", "self_attn.qkv_proj")
+                .replace("attn_q.", "self_attn.q_proj.")
                 .replace("attn_k", "self_attn.k_proj")
                 .replace("attn_v", "self_attn.v_proj")
                 .replace("attn_output", "self_attn.o_proj")
                 .replace("ffn_gate", "mlp.gate_proj")
-                .replace("ffn_up", "mlp.up_proj")
+                .replace("ffn_up", kind.isPhi() ? "mlp.gate_up_proj" : "mlp.up_proj")
                 .replace("ffn_down", "mlp.down_proj");
     }
 
@@ -273,12 +319,25 @@ final class FamilyFile {
         String more = kind.isGemma()
                 ? "\"hidden_activation\": \"gelu_pytorch_tanh\", \"sliding_window\": " + WINDOW
                         + ", \"query_pre_attn_scalar\": " + headDim
-                : "\"hidden_act\": \"silu\"";
+                : "\"hidden_act\": \"silu\"" + (kind.isPhi() ? longRope() : "");
         return "{\"model_type\": \"" + type + "\", \"hidden_size\": " + dim + ", \"num_hidden_layers\": " + kind.layers
                 + ", \"num_attention_heads\": " + HEADS + ", \"num_key_value_heads\": " + KEY_HEADS + ", \"head_dim\": "
                 + headDim + ", \"intermediate_size\": " + inner + ", \"max_position_embeddings\": " + CONTEXT
                 + ", \"rms_norm_eps\": " + EPSILON + ", \"rope_theta\": " + THETA + ", \"vocab_size\": " + VOCABULARY
                 + ", \"tie_word_embeddings\": " + !weights.containsKey("output.weight") + ", " + more + "}";
+    }
+
+    private String longRope() {
+        return ", \"partial_rotary_factor\": 0.75, \"sliding_window\": 262144, \"original_max_position_embeddings\": "
+                + ORIGINAL + ", \"rope_scaling\": {\"type\": \"longrope\", \"short_factor\": "
+                + Arrays.toString(weights.get("rope_factors_short.weight")) + ", \"long_factor\": "
+                + Arrays.toString(weights.get("rope_factors_long.weight")) + "}";
+    }
+
+    /** Lets the specification compute contexts that are not longer than those of the first training. */
+    FamilyFile withShortContext() {
+        shortContext = true;
+        return this;
     }
 
     /** Lets the specification rotate halves, as the models of Hugging Face do. */
@@ -311,8 +370,8 @@ final class FamilyFile {
                 attention(at, layer),
                 new Norms(norm(at + "attn_norm.weight"), gemma ? norm(at + "post_attention_norm.weight") : null, null),
                 new ReferenceTransformer.FeedForward(
-                        linear(at + "ffn_gate.weight"),
-                        linear(at + "ffn_up.weight"),
+                        kind.isPhi() ? rows(at + "ffn_up.weight", 0, inner) : linear(at + "ffn_gate.weight"),
+                        kind.isPhi() ? rows(at + "ffn_up.weight", inner, 2 * inner) : linear(at + "ffn_up.weight"),
                         linear(at + "ffn_down.weight"),
                         gate),
                 new Norms(norm(at + "ffn_norm.weight"), gemma ? norm(at + "post_ffw_norm.weight") : null, null),
@@ -323,16 +382,22 @@ final class FamilyFile {
         boolean local = kind.isGemma() && layer % 6 != 5;
         ScoreRule rule = ScoreRule.causalTopLeft();
         rule = local ? rule.and(ScoreRule.windowFrom(WINDOW - 1, 0, 0)) : rule;
-        ReferenceRope rope = ReferenceRope.of(headDim, local ? LOCAL_THETA : THETA, kind.isInterleaved() && !halves);
+        ReferenceRope rope =
+                ReferenceRope.of(rotaryDims(), local ? LOCAL_THETA : THETA, kind.isInterleaved() && !halves);
         if (kind == Kind.LLAMA_3) {
             rope = rope.perPair(wide("rope_freqs.weight"), 1);
+        }
+        if (kind.isPhi()) {
+            boolean isShort = shortContext || kind == Kind.PHI_4_SHORT;
+            String factors = isShort ? "rope_factors_short.weight" : "rope_factors_long.weight";
+            rope = rope.perPair(wide(factors), attentionFactor());
         }
         if (kind == Kind.SMOLLM_3 && layer % 4 == 3) {
             rope = null;
         }
         boolean normed = kind.hasHeadNorms();
         return new ReferenceTransformer.Attention(
-                List.of(linear(at + "attn_q.weight"), linear(at + "attn_k.weight"), linear(at + "attn_v.weight")),
+                projections(at),
                 linear(at + "attn_output.weight"),
                 HEADS,
                 KEY_HEADS,
@@ -343,6 +408,25 @@ final class FamilyFile {
                         rope,
                         normed ? norm(at + "attn_q_norm.weight") : null,
                         normed ? norm(at + "attn_k_norm.weight") : null));
+    }
+
+    private List<Linear> projections(String at) {
+        if (!kind.isPhi()) {
+            return List.of(linear(at + "attn_q.weight"), linear(at + "attn_k.weight"), linear(at + "attn_v.weight"));
+        }
+        String all = at + "attn_qkv.weight";
+        int queries = HEADS * headDim;
+        int keys = KEY_HEADS * headDim;
+        return List.of(
+                rows(all, 0, queries),
+                rows(all, queries, queries + keys),
+                rows(all, queries + keys, queries + 2 * keys));
+    }
+
+    /** Returns some rows of a matrix that is several in one. */
+    private Linear rows(String name, int from, int to) {
+        int columns = (int) shapes.get(name)[1];
+        return new Linear(Arrays.copyOfRange(wide(name), from * columns, to * columns), null, to - from, columns);
     }
 
     private Linear linear(String name) {

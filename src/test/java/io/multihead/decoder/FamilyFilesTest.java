@@ -1,5 +1,6 @@
 package io.multihead.decoder;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -75,7 +76,7 @@ class FamilyFilesTest {
     @ParameterizedTest
     @EnumSource(
             value = Kind.class,
-            names = {"LLAMA", "QWEN_2", "QWEN_3", "GEMMA_3", "SMOLLM_3"})
+            names = {"LLAMA", "QWEN_2", "QWEN_3", "GEMMA_3", "SMOLLM_3", "PHI_4"})
     void foldersMeanWhatHuggingFacesModelsCompute(Kind kind) throws IOException {
         FamilyFile file = new FamilyFile(kind, 8).withHalves();
         file.writeFolder(folder, tokenizerJson());
@@ -165,13 +166,49 @@ class FamilyFilesTest {
         }
     }
 
+    /** Sessions of few tokens have the frequencies of short contexts, in both forms of files, and may save and load each other's. */
+    @Test
+    void shortContextsHaveFrequenciesOfTheirOwn() throws IOException {
+        Path path = folder.resolve("model.gguf");
+        FamilyFile file = new FamilyFile(Kind.PHI_4, 5).withShortContext();
+        file.write(path);
+        SessionOptions few = SessionOptions.DEFAULT.withCacheType(DType.F32).withContextTokens(FamilyFile.ORIGINAL);
+        assertClose(file, path, few);
+        file.writeFolder(folder, tokenizerJson());
+        assertClose(file, folder, few);
+        Path saved = folder.resolve("saved");
+        int[] ids = {5, 60, 70, 80, 90};
+        try (Compute cpu = Compute.serial();
+                LanguageModel model = LanguageModel.load(cpu, path);
+                Sessions ofFew = model.sessions(few);
+                Sessions ofFewer = model.sessions(few.withContextTokens(20));
+                Sessions ofMany = model.sessions(few.withContextTokens(FamilyFile.ORIGINAL + 1));
+                Session session = ofFew.open().append(ids)) {
+            session.save(saved);
+            assertArrayEquals(session.nextLogits(), ofFewer.load(saved).nextLogits());
+            String message = assertThrows(IllegalArgumentException.class, () -> ofMany.load(saved))
+                    .getMessage();
+            assertEquals(
+                    saved
+                            + ": frequencies: of contexts up to 32 tokens; expected those of these sessions, of contexts beyond 32"
+                            + " tokens",
+                    message);
+            float[] others = ofMany.open().append(ids).nextLogits();
+            assertTrue(Math.abs(others[20] - session.nextLogits()[20]) > 1e-3, "the same logits");
+        }
+    }
+
     /** Compares the logarithms of probability of a text's tokens, which are drawn so that they differ. */
     private static void assertClose(FamilyFile file, Path path) throws IOException {
+        assertClose(file, path, SessionOptions.DEFAULT.withCacheType(DType.F32));
+    }
+
+    private static void assertClose(FamilyFile file, Path path, SessionOptions options) throws IOException {
         int[] prompt = new SplittableRandom(1).ints(9, 3, 259).toArray();
         ReferenceTransformer reference = file.reference();
         try (Compute cpu = Compute.serial();
                 LanguageModel model = LanguageModel.load(cpu, path);
-                Sessions sessions = model.sessions(SessionOptions.DEFAULT.withCacheType(DType.F32));
+                Sessions sessions = model.sessions(options);
                 Session session = sessions.open().append(prompt)) {
             assertEquals(FamilyFile.CONTEXT, model.contextTokens());
             GeneratedText text = session.generate(GenerationOptions.DEFAULT

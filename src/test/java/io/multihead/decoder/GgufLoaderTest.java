@@ -10,6 +10,7 @@ import io.multihead.decoder.FamilyFile.Kind;
 import io.multihead.format.GgufType;
 import io.multihead.format.GgufValue;
 import io.multihead.format.GgufWriter;
+import io.multihead.support.ChildJvm;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
@@ -32,7 +33,7 @@ class GgufLoaderTest {
     @TempDir
     private Path folder;
 
-    private final FamilyFile family = new FamilyFile(Kind.QWEN_2, 4);
+    private FamilyFile family = new FamilyFile(Kind.QWEN_2, 4);
 
     /** Writes the family's file with some tensors left out, and what a change adds. */
     private Path write(Predicate<String> kept, Consumer<GgufWriter> change) throws IOException {
@@ -140,6 +141,26 @@ class GgufLoaderTest {
     }
 
     @Test
+    void whatPhiNeedsIsNamed() throws IOException {
+        family = new FamilyFile(Kind.PHI_4, 4);
+        assertFails("blk.1.attn_qkv.weight: missing", name -> !name.equals("blk.1.attn_qkv.weight"), writer -> {});
+        assertFails(
+                "blk.0.ffn_up.weight: shape [191, 64]; expected [190, 64]",
+                name -> !name.equals("blk.0.ffn_up.weight"),
+                writer -> writer.tensor("blk.0.ffn_up.weight", Tensor.of(new float[191 * 64], 191, 64)));
+        assertFails(
+                "rope_factors_short.weight: shape [5]; expected [6]",
+                name -> !name.startsWith("rope_factors_short"),
+                writer -> writer.tensor("rope_factors_short.weight", Tensor.of(new float[5])));
+        String message = message(write(name -> !name.startsWith("rope_factors_long"), writer -> {}));
+        assertTrue(message.contains("rope_factors_long.weight"), message);
+        assertFails(
+                "phi3.rope.scaling.type: yarn; expected longrope beside rope_factors_long.weight",
+                name -> true,
+                writer -> writer.put("phi3.rope.scaling.type", GgufValue.ofString("yarn")));
+    }
+
+    @Test
     void ofSeveralChatTemplatesTheDefaultCounts() throws IOException {
         String chatml = "{%- if enable_thinking %}<|im_start|></think>{%- endif %}";
         GgufValue names = GgufValue.ofStrings(List.of("tool_use", "rag"));
@@ -237,26 +258,46 @@ class GgufLoaderTest {
         }
     }
 
-    /** A token leaves a string, an object for the listener and one for the list; nothing grows with the model. */
+    /**
+     * A token leaves a string, an object for the listener and one for the list; nothing grows with the model. In a JVM of its own: what C2
+     * inlines depends on what other tests have called.
+     */
     @Test
-    void aTokenLeavesItsTextAndNothingElse() throws IOException {
+    void aTokenLeavesItsTextAndNothingElse() throws IOException, InterruptedException {
         Path file = write(name -> true, writer -> {});
-        try (Compute cpu = Compute.serial();
-                LanguageModel model = LanguageModel.load(cpu, file);
-                Sessions sessions = model.sessions(SessionOptions.DEFAULT);
-                Session session = sessions.open().append(5, 6, 7)) {
-            GenerationOptions drawn =
-                    GenerationOptions.DEFAULT.withMaxTokens(60).withSampling(Sampling.of(1, 1));
-            ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-            long least = Long.MAX_VALUE;
-            // C2 takes its time until vectors are no objects any more
-            for (int call = 0; call < 400 && least > MOST_BYTES * 60; call++) {
-                session.truncate(3);
-                long before = threads.getCurrentThreadAllocatedBytes();
-                session.generate(drawn);
-                least = Math.min(least, threads.getCurrentThreadAllocatedBytes() - before);
+        List<String> lines = ChildJvm.run(Garbage.class, List.of(), file.toString());
+        double bytes = lines.stream()
+                .filter(line -> line.startsWith("bytes "))
+                .mapToDouble(line -> Double.parseDouble(line.substring(6)))
+                .findFirst()
+                .orElseThrow();
+        assertTrue(bytes <= MOST_BYTES, bytes + " bytes a token");
+    }
+
+    /** Prints the fewest bytes that a token left. */
+    public static final class Garbage {
+        private static final int TOKENS = 60;
+
+        private Garbage() {}
+
+        public static void main(String[] file) throws IOException {
+            try (Compute cpu = Compute.serial();
+                    LanguageModel model = LanguageModel.load(cpu, Path.of(file[0]));
+                    Sessions sessions = model.sessions(SessionOptions.DEFAULT);
+                    Session session = sessions.open().append(5, 6, 7)) {
+                GenerationOptions drawn =
+                        GenerationOptions.DEFAULT.withMaxTokens(TOKENS).withSampling(Sampling.of(1, 1));
+                ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+                long least = Long.MAX_VALUE;
+                // C2 takes its time until vectors are no objects any more
+                for (int call = 0; call < 400 && least > MOST_BYTES * TOKENS; call++) {
+                    session.truncate(3);
+                    long before = threads.getCurrentThreadAllocatedBytes();
+                    session.generate(drawn);
+                    least = Math.min(least, threads.getCurrentThreadAllocatedBytes() - before);
+                }
+                System.out.println("bytes " + (double) least / TOKENS);
             }
-            assertTrue(least <= MOST_BYTES * 60, least / 60 + " bytes a token");
         }
     }
 }

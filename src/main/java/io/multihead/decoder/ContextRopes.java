@@ -1,0 +1,56 @@
+package io.multihead.decoder;
+
+import io.multihead.decoder.DecoderConfig.LayerRule;
+import io.multihead.model.Block;
+import io.multihead.model.Transformer;
+import io.multihead.position.Rope;
+import io.multihead.position.RopeScaling;
+import java.util.ArrayList;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * LongRoPE has one list of factors for contexts as long as those of the first training, and one for longer ones. Keys of the one do not fit
+ * queries of the other, so it is chosen by the longest text that a session may have, before its first token.
+ */
+final class ContextRopes {
+    private ContextRopes() {}
+
+    /** Returns a model for contexts of so many tokens: this one, or one with the same weights and other frequencies. */
+    static Transformer of(Transformer model, List<LayerRule> layers, int tokens) {
+        Map<Rope, Rope> changed = new IdentityHashMap<>();
+        List<Block> blocks = new ArrayList<>();
+        boolean same = true;
+        for (int layer = 0; layer < layers.size(); layer++) {
+            Block block = model.blocks().get(layer);
+            Rope rope = layers.get(layer).rope();
+            Rope fitting = rope == null ? null : changed.computeIfAbsent(rope, of -> of(of, tokens));
+            same &= rope == fitting;
+            blocks.add(
+                    rope == fitting
+                            ? block
+                            : block.withAttention(block.attention().withRope(fitting)));
+        }
+        return same ? model : model.withBlocks(blocks);
+    }
+
+    private static Rope of(Rope rope, int tokens) {
+        return rope.config().scaling() instanceof RopeScaling.LongRope longRope
+                        && tokens <= longRope.originalContext()
+                        && longRope.context() > longRope.originalContext()
+                ? Rope.of(rope.config().withScaling(longRope.withContext(tokens)))
+                : rope;
+    }
+
+    /** Returns which frequencies contexts of so many tokens have: sessions with the same ones have the same keys. */
+    static String name(List<LayerRule> layers, int tokens) {
+        for (LayerRule layer : layers) {
+            if (layer.rope() != null && layer.rope().config().scaling() instanceof RopeScaling.LongRope longRope) {
+                long original = longRope.originalContext();
+                return "of contexts " + (tokens <= original ? "up to " : "beyond ") + original + " tokens";
+            }
+        }
+        return "of any context";
+    }
+}

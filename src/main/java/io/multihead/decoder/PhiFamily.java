@@ -1,0 +1,50 @@
+package io.multihead.decoder;
+
+import io.multihead.decoder.DecoderConfig.AttentionRule;
+import io.multihead.decoder.DecoderConfig.Ends;
+import io.multihead.decoder.DecoderConfig.LayerRule;
+import io.multihead.decoder.DecoderConfig.NormRule;
+import io.multihead.decoder.DecoderConfig.Sizes;
+import io.multihead.gemm.Activation;
+import io.multihead.position.Rope;
+import io.multihead.position.Rope.Pairing;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Phi-4-mini (Abouelenin et al. 2025), and Phi-3 (Abdin et al. 2024): a part of each head is rotated, by LongRoPE's factors for short or for
+ * long contexts, and query, key and value, and gate and up, are one matrix each.
+ */
+final class PhiFamily implements Family {
+    @Override
+    public List<String> names() {
+        return List.of("phi3");
+    }
+
+    @Override
+    public Map<String, String> renamed() {
+        return Map.of("ffn_up", "mlp.gate_up_proj");
+    }
+
+    @Override
+    public DecoderConfig configure(Settings settings) {
+        settings.requireOneOf("hidden_act", "silu");
+        settings.requireOneOf("attention_bias", false);
+        settings.requireOneOf("mlp_bias", false);
+        settings.requireOneOf("lm_head_bias", false);
+        Sizes sizes = Rules.sizes(settings);
+        Rope rope = Rules.rope(settings, sizes, Pairing.HALF_SPLIT);
+        int given = settings.integer("sliding_window", 0);
+        // that of Phi-4-mini is longer than its context, and hides nothing
+        int window = given < sizes.context() ? given : 0;
+        return new DecoderConfig(
+                settings.family(),
+                sizes,
+                new AttentionRule(Rules.scale(sizes), false, false, 0),
+                new NormRule(settings.number("rms_norm_eps"), false, false),
+                Rules.layers(sizes, layer -> new LayerRule(rope, window)),
+                Activation.SILU,
+                Ends.plain(settings),
+                true);
+    }
+}
