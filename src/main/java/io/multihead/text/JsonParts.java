@@ -116,7 +116,7 @@ final class JsonParts {
         }
     }
 
-    /** Whether a part divides at spaces, where texts have none any more: Gemma has it. */
+    /** Whether a part divides at spaces, where texts have none left: Gemma has it. */
     private static boolean isWithoutEffect(JsonObject part) {
         return part.text("type").equals("Split")
                 && part.has("pattern")

@@ -34,6 +34,14 @@ class PagesTest {
     /** A page that a comment, a script or a build file names. */
     private static final Pattern MENTION = Pattern.compile("(?<![\\w/])docs/[\\w/-]+\\.md\\b");
 
+    /** A script, a class of the demo, or a test that a page names. */
+    private static final Pattern SCRIPT = Pattern.compile("(?<![\\w/.-])(\\.ci/[a-z]+|jmh/run)\\b");
+
+    private static final Pattern DEMO = Pattern.compile("\\bio\\.multihead\\.demo\\.([A-Z]\\w*)");
+    private static final Pattern TEST = Pattern.compile("`(\\w*[a-z](?:Test|Properties))\\b");
+    /** Its names are those of the day that it states. */
+    private static final Path DATED = Path.of("docs/mutation.md");
+
     @Test
     void everyLinkAndAnchorLeadsSomewhere() throws Exception {
         List<String> problems = new ArrayList<>();
@@ -63,6 +71,24 @@ class PagesTest {
         missing(Path.of("pom.xml"), MENTION, text(Path.of("pom.xml")), problems);
         missing(Path.of("jmh/run"), MENTION, text(Path.of("jmh/run")), problems);
         assertEquals(List.of(), problems);
+    }
+
+    @Test
+    void everyNamedScriptAndClassExists() throws Exception {
+        Set<String> sources = new HashSet<>();
+        for (Path root : List.of(Path.of("src"), Path.of("jmh/src"))) {
+            files(root).forEach(file -> sources.add(file.getFileName().toString()));
+        }
+        List<String> problems = new ArrayList<>();
+        int tests = 0;
+        for (Path page : pages()) {
+            String text = Files.readString(page);
+            missing(page, SCRIPT, text, problems);
+            unknown(page, DEMO, text, sources, problems);
+            tests += page.equals(DATED) ? 0 : unknown(page, TEST, text, sources, problems);
+        }
+        assertEquals(List.of(), problems);
+        assertTrue(tests > 20, "found only " + tests + " tests");
     }
 
     @Test
@@ -100,6 +126,13 @@ class PagesTest {
         assertEquals(2, missing(page, NAMED, "`docs/no.md` `src/test/java`, `jmh/README.md`", problems));
         assertEquals(1, missing(page, MENTION, "of docs/none.md, master/docs/gguf.md", problems));
         assertEquals(List.of("docs/x.md names docs/no.md", "docs/x.md names docs/none.md"), problems);
+        problems.clear();
+        assertEquals(2, missing(page, SCRIPT, "    .ci/run 1\n    x/jmh/run .ci/never", problems));
+        Set<String> sources = Set.of("SomeTest.java");
+        assertEquals(2, unknown(page, TEST, "`SomeTest`, `NoProperties.c`", sources, problems));
+        assertEquals(1, unknown(page, DEMO, "-Dstudy.main=io.multihead.demo.None", sources, problems));
+        assertEquals(
+                List.of("docs/x.md names .ci/never", "docs/x.md names NoProperties", "docs/x.md names None"), problems);
     }
 
     @Test
@@ -134,6 +167,18 @@ class PagesTest {
             String path = match.group(match.groupCount());
             if (!Files.exists(Path.of(path))) {
                 problems.add(page + " names " + path);
+            }
+            named++;
+        }
+        return named;
+    }
+
+    /** Returns how many classes are named. */
+    private static int unknown(Path page, Pattern pattern, String text, Set<String> sources, List<String> problems) {
+        int named = 0;
+        for (var match : pattern.matcher(text).results().toList()) {
+            if (!sources.contains(match.group(1) + ".java")) {
+                problems.add(page + " names " + match.group(1));
             }
             named++;
         }
