@@ -16,7 +16,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A BERT encoder (Devlin et al. 2019): the sum of word, type and position embeddings, normalised; then blocks of self-attention and a
- * feed-forward layer with the erf form of GELU, each added to its input and normalised afterwards (Vaswani et al. 2017).
+ * feed-forward layer with the erf form of GELU, each added to its input and normalised afterwards (Vaswani et al. 2017). RoBERTa and XLM-R
+ * differ in the row of the first position.
  *
  * <p>Sequences are packed one after another, without padding. Tables of embeddings are read in place; all other weights are
  * packed. Immutable and thread-safe.
@@ -40,7 +41,8 @@ final class BertModel {
     private BertModel(BertConfig config, int labels, Weights weights, LayerReader reader) {
         this.config = config;
         words = weights.take(BertParts.WORDS, config.vocabulary(), config.dim());
-        positions = weights.take(BertParts.POSITIONS, config.positions(), config.dim());
+        int rows = config.firstPosition() + config.positions();
+        positions = weights.take(BertParts.POSITIONS, rows, config.dim());
         types = weights.take(BertParts.TYPES, config.types(), config.dim());
         embeddingNorm = BertParts.norm(weights, BertParts.EMBEDDING_NORM, config);
         List<BertLayer> all = new ArrayList<>();
@@ -48,11 +50,11 @@ final class BertModel {
             all.add(reader.take(weights, layer, config));
         }
         layers = List.copyOf(all);
-        head = labels == 0 ? null : ClassificationHead.take(weights, config.dim(), labels);
+        head = labels == 0 ? null : ClassificationHead.take(weights, config, labels);
         weights.requireAllUsed();
         EmbeddingTables tables = EmbeddingTables.of(words)
                 .withTypes(types)
-                .withPositions(positions)
+                .withPositions(positions.slice(0, config.firstPosition(), rows))
                 .withNorm(embeddingNorm);
         Transformer headless = Transformer.of(
                 tables, layers.stream().map(layer -> layer.block(config)).toList());

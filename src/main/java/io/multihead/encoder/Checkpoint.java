@@ -19,22 +19,24 @@ import java.util.stream.Collectors;
  */
 final class Checkpoint {
     /** What an encoder is called in a model of transformers, or of a framework around it. */
-    private static final List<String> PREFIXES = List.of("", "bert.", "model.");
+    private static final List<String> PREFIXES = List.of("", "bert.", "roberta.", "model.");
 
     /** Parts of an encoder that are ignored: the head that sentence embeddings do not use, and positions as numbers. */
     private static final Set<String> IGNORED =
             Set.of("pooler.dense.weight", "pooler.dense.bias", "embeddings.position_ids");
 
-    /** The same of a cross-encoder, which uses the head. */
+    /** The same of a cross-encoder of BERT, which uses the head. */
     private static final Set<String> IGNORED_BESIDE_HEAD = Set.of("embeddings.position_ids");
 
     private static final String CLASSIFIER = "classifier.";
+    /** A weight of RoBERTa's classifier, which has both layers of the head. */
+    private static final String WHOLE_CLASSIFIER = CLASSIFIER + "out_proj.weight";
 
     /** What the parts of an encoder's names begin with. */
     private static final List<String> PARTS = List.of("embeddings.", "encoder.", "pooler.");
 
     /** What names of the heads of transformers' BERT models begin with. */
-    private static final List<String> HEADS = List.of("cls.", CLASSIFIER, "qa_outputs.");
+    private static final List<String> HEADS = List.of("cls.", "lm_head.", CLASSIFIER, "qa_outputs.");
 
     /** How names were written before PyTorch. */
     private static final Map<String, String> OLDER =
@@ -111,7 +113,8 @@ final class Checkpoint {
         if (name.startsWith(CLASSIFIER)) {
             return classifies;
         }
-        Set<String> ignored = classifies ? IGNORED_BESIDE_HEAD : IGNORED;
+        boolean pools = classifies && !files.names().contains(WHOLE_CLASSIFIER);
+        Set<String> ignored = pools ? IGNORED_BESIDE_HEAD : IGNORED;
         if (prefix.isEmpty()) {
             return !ignored.contains(name) && HEADS.stream().noneMatch(name::startsWith);
         }

@@ -10,6 +10,8 @@ import io.multihead.tensor.Tensor;
 final class ClassificationHead {
     private static final String DENSE = "pooler.dense";
     private static final String OUTPUT = "classifier";
+    private static final String ROBERTA_DENSE = "classifier.dense";
+    private static final String ROBERTA_OUTPUT = "classifier.out_proj";
     static final String OUTPUT_BIAS = OUTPUT + ".bias";
 
     private final PackedLinear dense;
@@ -22,10 +24,13 @@ final class ClassificationHead {
         this.bias = bias;
     }
 
-    static ClassificationHead take(Weights weights, int dim, int labels) {
-        Tensor output = weights.take(OUTPUT + ".weight", labels, dim);
-        Tensor bias = weights.take(OUTPUT_BIAS, labels);
-        return new ClassificationHead(BertParts.linear(weights, DENSE, dim, dim), output.toArray(), bias.toArray());
+    static ClassificationHead take(Weights weights, BertConfig config, int labels) {
+        int dim = config.dim();
+        String name = config.isRoberta() ? ROBERTA_OUTPUT : OUTPUT;
+        Tensor output = weights.take(name + ".weight", labels, dim);
+        Tensor bias = weights.take(name + ".bias", labels);
+        PackedLinear dense = BertParts.linear(weights, config.isRoberta() ? ROBERTA_DENSE : DENSE, dim, dim);
+        return new ClassificationHead(dense, output.toArray(), bias.toArray());
     }
 
     /** Returns the first layer. */

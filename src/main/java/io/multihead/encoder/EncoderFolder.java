@@ -5,7 +5,7 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.text.EncoderTokenizer;
-import io.multihead.text.WordPiece;
+import io.multihead.text.Tokenizers;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
@@ -92,7 +92,7 @@ final class EncoderFolder {
 
     /** Reads the tokenizer of a transformer's folder. */
     static EncoderTokenizer tokenizer(Path folder, BertConfig config) throws IOException {
-        EncoderTokenizer tokenizer = WordPiece.load(folder);
+        EncoderTokenizer tokenizer = Tokenizers.loadEncoder(folder);
         return Checks.in(folder, () -> EncoderCore.requireRows(tokenizer, config));
     }
 

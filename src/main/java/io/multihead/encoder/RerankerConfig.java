@@ -33,9 +33,9 @@ record RerankerConfig(BertConfig model, int labels, ScoreActivation activation) 
         return new RerankerConfig(model, labels, named == null ? byDefault(labels) : named);
     }
 
-    /** Fails unless the tokens of the second text can have another type. */
+    /** Fails unless the tokens of the second text can have another type, which RoBERTa's have not. */
     static void requireTwoTypes(BertConfig model) {
-        if (model.types() < 2) {
+        if (model.types() < 2 && !model.isRoberta()) {
             throw Checks.fail("type_vocab_size", String.valueOf(model.types()), "expected 2, as of two texts");
         }
     }

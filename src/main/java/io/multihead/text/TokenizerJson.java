@@ -24,7 +24,10 @@ final class TokenizerJson {
     private TokenizerJson() {}
 
     static WordPieceModel parse(byte[] utf8) {
-        JsonObject file = new JsonObject("tokenizer", Json.object("tokenizer", utf8));
+        return parse(new JsonObject("tokenizer", Json.object("tokenizer", utf8)));
+    }
+
+    static WordPieceModel parse(JsonObject file) {
         requireType(file.object("pre_tokenizer"), "BertPreTokenizer");
         JsonObject model = file.object("model");
         model.require("type", "WordPiece");

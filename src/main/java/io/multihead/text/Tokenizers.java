@@ -78,7 +78,10 @@ public final class Tokenizers {
             return Files.exists(fairseq) ? fairseq(fairseq, config) : WordPiece.load(folder);
         }
         JsonObject file = Checks.in(json, () -> json(Files.readAllBytes(json)));
-        return isUnigram(file) ? Checks.in(json, () -> encoder(file, config)) : WordPiece.load(folder);
+        if (isUnigram(file)) {
+            return Checks.in(json, () -> encoder(file, config));
+        }
+        return new WordPiece(WordPieceFiles.load(folder, Checks.in(json, () -> TokenizerJson.parse(file))));
     }
 
     /**

@@ -16,12 +16,16 @@ final class WordPieceFiles {
     static WordPieceModel load(Path folder) throws IOException {
         Path json = folder.resolve("tokenizer.json");
         if (Files.exists(json)) {
-            WordPieceModel model = Checks.in(json, () -> TokenizerJson.parse(Files.readAllBytes(json)));
-            return TokenizerSettings.read(folder).apply(json, model);
+            return load(folder, Checks.in(json, () -> TokenizerJson.parse(Files.readAllBytes(json))));
         }
         Path text = folder.resolve("vocab.txt");
         List<String> tokens = Checks.in(text, () -> lines(text));
         return TokenizerSettings.read(folder).ofVocabulary(text, tokens);
+    }
+
+    /** Reads what other files say of a folder's {@code tokenizer.json}. */
+    static WordPieceModel load(Path folder, WordPieceModel json) throws IOException {
+        return TokenizerSettings.read(folder).apply(folder.resolve("tokenizer.json"), json);
     }
 
     /** One token per line; a line ends with a line feed alone, since tokens may be other separators of lines. */

@@ -77,7 +77,7 @@ class CheckpointTest extends TinyModelFolder {
         write("model.safetensors", renamed(name -> "distilbert." + name));
         assertFails(
                 "model.safetensors: weight \"distilbert.embeddings.word_embeddings.weight\": begins with distilbert.;"
-                        + " expected one of [, bert., model.]");
+                        + " expected one of [, bert., roberta., model.]");
         Map<String, Tensor> twice = TinyModel.weights(1);
         twice.put("embeddings.LayerNorm.gamma", Tensor.of(ONE));
         write("model.safetensors", twice);

@@ -12,7 +12,7 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 
 /** Small files of Unigram models, in the shape of XLM-R's. */
-final class UnigramFixture {
+public final class UnigramFixture {
     /** White space, a removed character, letters that are replaced alone and with a mark, and one that becomes several. */
     static final Map<String, String> CHARACTERS = new TreeMap<>(Map.of(
             "\n",
@@ -106,7 +106,7 @@ final class UnigramFixture {
     }
 
     /** Returns scores that are equal for some pieces and for the same pieces in another order. */
-    static double[] scores(int count) {
+    public static double[] scores(int count) {
         double[] scores = new double[count];
         for (int id = 4; id < count; id++) {
             scores[id] = -1.1 - id * 7 % 5 * 0.7;
@@ -115,7 +115,7 @@ final class UnigramFixture {
     }
 
     /** Returns a file: its normaliser and pre-tokenizer are given, and {@code <mask>} is found in normalised text if {@code normalized}. */
-    static String json(
+    public static String json(
             String normalizer, String preTokenizer, List<String> pieces, double[] scores, boolean normalized) {
         List<String> vocabulary = new ArrayList<>();
         for (int id = 0; id < pieces.size(); id++) {
@@ -141,7 +141,7 @@ final class UnigramFixture {
                 + Base64.getEncoder().encodeToString(map(CHARACTERS)) + "\"}";
     }
 
-    static String metaspace(String more) {
+    public static String metaspace(String more) {
         return "{\"type\": \"Metaspace\", \"replacement\": \"\u2581\"" + more + "}";
     }
 

@@ -1,0 +1,175 @@
+package io.multihead.encoder;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.compute.Compute;
+import io.multihead.reference.ReferenceLinear;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** XLM-R and RoBERTa: positions from two rows on, one token type, a Unigram tokenizer, and a classifier of its own. */
+class XlmRTest {
+    private static final List<String> TEXTS =
+            List.of("", "a", "abc de fgh", "<mask> a<s> b", "\u4e2d\u6587 x", "qwertyuiopasdfghjklzxcvbnm qwertyuiop");
+
+    @TempDir
+    Path folder;
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 0, 5})
+    void vectorsAreThoseOfTheReference(int padding) throws IOException {
+        for (int seed = 1; seed < 4; seed++) {
+            Map<String, Tensor> weights = TinyXlmR.weights(seed, padding + 1);
+            ReferenceEncoder reference = new ReferenceEncoder(TinyXlmR.shifted(weights, padding + 1));
+            TinyXlmR.write(folder, weights, padding);
+            try (SentenceEncoder encoder = SentenceEncoder.load(Compute.serial(), folder)) {
+                assertEquals(TinyModel.POSITIONS, encoder.maxTokens());
+                for (Pooling pooling : Pooling.values()) {
+                    float[][] actual = encoder.withPooling(pooling).embed(TEXTS);
+                    for (int i = 0; i < TEXTS.size(); i++) {
+                        int[] ids = encoder.tokenizer().encode(TEXTS.get(i), TinyModel.POSITIONS);
+                        double[] expected = reference.embed(ids, pooling, true);
+                        for (int j = 0; j < expected.length; j++) {
+                            assertEquals(expected[j], actual[i][j], SentenceEncoderTest.TOLERANCE, TEXTS.get(i));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    @Test
+    void aFolderMayBeThatOfRoberta() throws IOException {
+        TinyXlmR.write(folder, TinyXlmR.weights(1, 2), 1);
+        float[] expected = embed();
+        Files.writeString(
+                folder.resolve("config.json"),
+                TinyXlmR.config(1).replace("xlm-roberta", "roberta").replace("\"pad_token_id\": 1,", ""));
+        assertArrayEquals(expected, embed());
+    }
+
+    private float[] embed() throws IOException {
+        try (SentenceEncoder encoder = SentenceEncoder.load(Compute.serial(), folder)) {
+            return encoder.embed("abc d");
+        }
+    }
+
+    @Test
+    void lengthsAreThoseOfPositionsThatTokensHave() throws IOException {
+        TinyXlmR.write(folder, TinyXlmR.weights(1, 2), 1);
+        Files.writeString(folder.resolve("sentence_bert_config.json"), "{\"max_seq_length\": 25}");
+        assertTrue(message().contains("max_seq_length: 25; expected an integer from 3 to 24"), message());
+        Files.writeString(folder.resolve("sentence_bert_config.json"), "{\"max_seq_length\": 24}");
+        embed();
+        Files.writeString(
+                folder.resolve("config.json"), TinyXlmR.config(1).replace("embeddings\": 26", "embeddings\": 4"));
+        assertTrue(message().contains("max_position_embeddings: 4; expected an integer from 5"), message());
+        Files.writeString(folder.resolve("config.json"), TinyXlmR.config(1).replace("\": 60", "\": 57"));
+        assertTrue(message().contains("57"), message());
+    }
+
+    private String message() {
+        return assertThrows(IllegalArgumentException.class, this::embed).getMessage();
+    }
+
+    /** The first token's state passes a layer, tanh and the last layer; there is no pooler. */
+    @Test
+    void aClassifierHasBothItsLayers() throws IOException {
+        Map<String, Tensor> weights = TinyXlmR.weights(5, 2);
+        // the first token looks at all tokens, so that a wrong one changes its state
+        weights.replaceAll((name, weight) -> name.endsWith("query.weight") ? times(0.1f, weight) : weight);
+        weights.replaceAll((name, weight) -> name.endsWith("value.weight") ? times(6, weight) : weight);
+        SplittableRandom random = new SplittableRandom(7);
+        TinyModel.put(weights, random, "classifier.dense.weight", TinyModel.DIM, TinyModel.DIM);
+        TinyModel.put(weights, random, "classifier.dense.bias", TinyModel.DIM);
+        TinyModel.put(weights, random, "classifier.out_proj.weight", 1, TinyModel.DIM);
+        TinyModel.put(weights, random, "classifier.out_proj.bias", 1);
+        TinyXlmR.write(folder, weights, 1);
+        Files.delete(folder.resolve("modules.json"));
+        Files.writeString(
+                folder.resolve("config.json"),
+                "{\"architectures\": [\"XLMRobertaForSequenceClassification\"], \"id2label\": {\"0\": \"LABEL_0\"}, "
+                        + TinyXlmR.config(1).strip().substring(1));
+        ReferenceEncoder reference = new ReferenceEncoder(TinyXlmR.shifted(weights, 2));
+        try (Reranker reranker = Reranker.load(Compute.serial(), folder)) {
+            double[] scores = reranker.score("ab c", List.of("abc", "d e f", "xxx", "z"));
+            String query = "\u2581a b \u2581c";
+            int[][] pairs = {
+                ids(query, "\u2581a b c"),
+                ids(query, "\u2581d \u2581e \u2581f"),
+                ids(query, "\u2581x x x"),
+                ids(query, "\u2581z")
+            };
+            for (int i = 0; i < pairs.length; i++) {
+                double[] state = reference.states(pairs[i], new int[pairs[i].length])[0];
+                double[] dense = ReferenceLinear.forward(
+                        state,
+                        values(weights, "classifier.dense.weight"),
+                        values(weights, "classifier.dense.bias"),
+                        TinyModel.DIM,
+                        TinyModel.DIM);
+                double sum = values(weights, "classifier.out_proj.bias")[0];
+                for (int j = 0; j < dense.length; j++) {
+                    sum += Math.tanh(dense[j]) * values(weights, "classifier.out_proj.weight")[j];
+                }
+                // an error E of the state is 21 x 0.4 E after a layer, 21 x 0.4 times that in the sum, and a quarter of
+                // it at most
+                // after the logistic function: 18 E, for states of up to 5
+                assertEquals(1 / (1 + Math.exp(-sum)), scores[i], 100 * SentenceEncoderTest.TOLERANCE, "pair " + i);
+            }
+            double spread = Arrays.stream(scores).max().getAsDouble()
+                    - Arrays.stream(scores).min().getAsDouble();
+            assertTrue(spread > 0.03, Arrays.toString(scores));
+        }
+    }
+
+    private static Tensor times(float factor, Tensor weight) {
+        float[] values = weight.toArray();
+        for (int i = 0; i < values.length; i++) {
+            values[i] *= factor;
+        }
+        return Tensor.of(values, weight.shape().toArray());
+    }
+
+    private static int[] ids(String first, String second) {
+        String all = "<s> " + first + " </s> </s> " + second + " </s>";
+        List<String> start = List.of("<s>", "<pad>", "</s>");
+        return Arrays.stream(all.split(" "))
+                .mapToInt(piece -> start.contains(piece)
+                        ? start.indexOf(piece)
+                        : 5 + 2 * (piece.charAt(piece.length() - 1) - 'a') + piece.length() - 1)
+                .toArray();
+    }
+
+    private static double[] values(Map<String, Tensor> weights, String name) {
+        float[] values = weights.get(name).toArray();
+        double[] all = new double[values.length];
+        for (int i = 0; i < all.length; i++) {
+            all[i] = values[i];
+        }
+        return all;
+    }
+
+    @Test
+    void aPackedFileNeedsWordPiece() throws IOException {
+        TinyXlmR.write(folder, TinyXlmR.weights(1, 2), 1);
+        try (SentenceEncoder encoder = SentenceEncoder.load(Compute.serial(), folder)) {
+            String message = assertThrows(IllegalArgumentException.class, () -> encoder.write(folder.resolve("packed")))
+                    .getMessage();
+            assertTrue(message.endsWith("expected WordPiece, which alone is written"), message);
+        }
+    }
+}
