@@ -7,6 +7,7 @@ import io.multihead.model.PackedLinear;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /** How parts of a BERT encoder are named in files: in checkpoints, and in files of packed weights. */
 final class BertParts {
@@ -35,7 +36,7 @@ final class BertParts {
     }
 
     /** Packs a weight {@code [outputs, inputs]}. */
-    static PackedLinear linear(Tensor weight, Tensor bias) {
+    static PackedLinear linear(Tensor weight, @Nullable Tensor bias) {
         return PackedLinear.of(PackedWeights.of(weight.permute(1, 0)), bias);
     }
 

@@ -1,0 +1,143 @@
+package io.multihead.encoder;
+
+import io.multihead.compute.Compute;
+import io.multihead.gemm.MaxSim;
+import io.multihead.internal.base.Checks;
+import io.multihead.model.PackedLinear;
+import io.multihead.tensor.Tensor;
+import io.multihead.text.EncoderTokenizer;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+
+/**
+ * Vectors of the tokens of texts, for late interaction (Khattab and Zaharia 2020, "ColBERT"): a BERT model's states are projected to fewer elements
+ * and have length 1. A query is filled with masks to a length of its own, each with a vector; punctuation of documents has none.
+ *
+ * <p>Texts are packed into batches of about 512 tokens without padding. A vector has the same bits alone and in any batch, for any number of
+ * threads and at every lane width.
+ *
+ * <p>Immutable and thread-safe; virtual threads may call it. {@link #close} unmaps the weights; the {@link Compute} stays the caller's.
+ */
+public final class TokenEncoder implements AutoCloseable {
+    private final EncoderCore core;
+    private final PackedLinear projection;
+    private final TokenFormat queries;
+    private final TokenFormat documents;
+    private final Runnable unmap;
+
+    private TokenEncoder(TokenEncoderFolder.Loaded loaded) {
+        core = loaded.core();
+        projection = loaded.projection();
+        queries = TokenFormat.ofQueries(core.tokenizer, loaded.settings());
+        documents = TokenFormat.ofDocuments(core.tokenizer, loaded.settings());
+        unmap = loaded::close;
+    }
+
+    /**
+     * Loads a model from a folder as PyLate writes it ({@code modules.json} with a Transformer and a Dense module, and settings in
+     * {@code config_sentence_transformers.json}), or as ColBERT's authors do ({@code HF_ColBERT}, and settings in {@code artifact.metadata}).
+     * Settings that a file does not name have PyLate's defaults. Threads are used as by {@link SentenceEncoder#load}.
+     *
+     * @param cpu threads of this and every call; stays the caller's
+     * @param folder the model's folder
+     * @return the encoder
+     * @throws IOException if a file is missing or cannot be read
+     * @throws IllegalArgumentException if a file is malformed, or asks for what is not implemented; the message names the file and what is in
+     *     it
+     * @throws IllegalStateException if {@code cpu} is closed
+     */
+    public static TokenEncoder load(Compute cpu, Path folder) throws IOException {
+        Checks.notNull(cpu, "cpu");
+        TokenEncoderFolder.Loaded loaded = TokenEncoderFolder.load(cpu, Checks.notNull(folder, "folder"));
+        try {
+            return Checks.in(folder, () -> new TokenEncoder(loaded));
+        } catch (Throwable failed) {
+            loaded.close();
+            throw failed;
+        }
+    }
+
+    /**
+     * {@return the elements of a vector}
+     */
+    public int dimension() {
+        return projection.outputs();
+    }
+
+    /**
+     * {@return the tokens of a query, {@code [CLS]}, its prefix and {@code [SEP]} included: all of them where masks fill it, else the most}
+     */
+    public int queryTokens() {
+        return queries.most();
+    }
+
+    /**
+     * {@return the most tokens of a document, {@code [CLS]}, its prefix and {@code [SEP]} included; the rest is ignored}
+     */
+    public int documentTokens() {
+        return documents.most();
+    }
+
+    /**
+     * {@return the tokenizer}
+     */
+    public EncoderTokenizer tokenizer() {
+        return core.tokenizer;
+    }
+
+    /**
+     * Computes the vectors of queries.
+     *
+     * @param texts any texts
+     * @return their vectors, in their order
+     * @throws IllegalStateException if the encoder or its Compute is closed
+     */
+    public TokenVectors embedQueries(List<String> texts) {
+        return new TokenRun(core, projection, queries).run(Checks.notNull(texts, "texts"));
+    }
+
+    /**
+     * Computes the vectors of documents.
+     *
+     * @param texts any texts
+     * @return their vectors, in their order; at least two of each
+     * @throws IllegalStateException if the encoder or its Compute is closed
+     */
+    public TokenVectors embedDocuments(List<String> texts) {
+        return new TokenRun(core, projection, documents).run(Checks.notNull(texts, "texts"));
+    }
+
+    /**
+     * Computes the scores of documents for a query, by {@link MaxSim}.
+     *
+     * @param query any text
+     * @param documentVectors of this model
+     * @return a score for each document, in their order
+     * @throws IllegalArgumentException if the vectors have another dimension
+     * @throws IllegalStateException if the encoder or its Compute is closed
+     */
+    public float[] score(String query, TokenVectors documentVectors) {
+        Checks.notNull(documentVectors, "documentVectors");
+        float[] scores = new float[documentVectors.texts()];
+        Tensor queryVectors =
+                embedQueries(List.of(Checks.notNull(query, "query"))).tensor();
+        MaxSim.scores(
+                core.cpu,
+                queryVectors,
+                documentVectors.tensor(),
+                documentVectors.sharedOffsets(),
+                Tensor.of(scores, scores.length));
+        return scores;
+    }
+
+    /**
+     * Unmaps the weights. Later calls fail with {@link IllegalStateException}, and so may those that run meanwhile, between two batches or at
+     * once.
+     */
+    @Override
+    public void close() {
+        core.close();
+        unmap.run();
+    }
+}

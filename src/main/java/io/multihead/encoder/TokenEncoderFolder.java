@@ -1,0 +1,150 @@
+package io.multihead.encoder;
+
+import io.multihead.compute.Compute;
+import io.multihead.format.SafetensorsFolder;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Json;
+import io.multihead.internal.base.JsonObject;
+import io.multihead.model.PackedLinear;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads folders of encoders of tokens: those of PyLate, with a {@code modules.json}, and those of ColBERT's authors, whose projection is a weight
+ * beside the encoder's.
+ */
+final class TokenEncoderFolder {
+    private static final String WEIGHT = "linear.weight";
+    private static final String BIAS = "linear.bias";
+    private static final String IDENTITY = "torch.nn.modules.linear.Identity";
+    private static final String AUTHORS = "HF_ColBERT";
+    private static final int MOST = 1 << 24;
+
+    /** What a folder has. */
+    record Loaded(EncoderCore core, PackedLinear projection, TokenSettings settings, Arena arena) {
+        /** Unmaps the weights; another time it does nothing, whichever thread closes first. */
+        synchronized void close() {
+            if (arena.scope().isAlive()) {
+                arena.close();
+            }
+        }
+    }
+
+    /** The folders of the transformer and of the projection, which has a module of its own but in folders of ColBERT's authors. */
+    private record Modules(Path transformer, @Nullable Path dense) {}
+
+    private TokenEncoderFolder() {}
+
+    static Loaded load(Compute cpu, Path folder) throws IOException {
+        boolean modular = Files.exists(folder.resolve("modules.json"));
+        Modules modules = modular ? modules(folder) : new Modules(folder, null);
+        Path files = modules.transformer;
+        BertConfig config = EncoderFolder.read(files.resolve("config.json"), json -> config(json, modular));
+        EncoderFolder.maxTokens(files, modular, EncoderFolder.Task.EMBEDDING, config);
+        TokenSettings settings = modular
+                ? EncoderFolder.read(folder.resolve("config_sentence_transformers.json"), TokenSettings::ofPyLate)
+                : metadata(folder.resolve("artifact.metadata"));
+        requireLengths(settings, config, folder);
+        Arena arena = Arena.ofShared();
+        try {
+            EncoderCore core = ModelLoader.load(
+                    cpu,
+                    () -> Checkpoint.map(files, arena).model(config),
+                    () -> EncoderFolder.tokenizer(files, config));
+            return new Loaded(core, projection(modules, config), settings, arena);
+        } catch (Throwable failed) {
+            arena.close();
+            throw failed;
+        }
+    }
+
+    private static BertConfig config(JsonObject json, boolean modular) {
+        if (!modular
+                && !(json.has("architectures") && json.array("architectures").equals(List.of(AUTHORS)))) {
+            throw json.fail("architectures", "[" + AUTHORS + "], or a modules.json with a projection");
+        }
+        return BertConfig.of(json);
+    }
+
+    private static TokenSettings metadata(Path file) throws IOException {
+        return Files.exists(file)
+                ? EncoderFolder.read(file, TokenSettings::ofMetadata)
+                : TokenSettings.ofMetadata(new JsonObject("metadata", Map.of()));
+    }
+
+    private static void requireLengths(TokenSettings settings, BertConfig config, Path folder) {
+        Checks.in(folder, () -> {
+            requireLength(settings.queryTokens(), settings.queryPrefix(), config, "length of queries");
+            requireLength(settings.documentTokens(), settings.documentPrefix(), config, "length of documents");
+            return settings;
+        });
+    }
+
+    private static void requireLength(int tokens, String prefix, BertConfig config, String what) {
+        int least = prefix.isEmpty() ? 3 : 4;
+        if (tokens < least || tokens > config.positions()) {
+            throw Checks.fail(
+                    what, String.valueOf(tokens), "expected " + least + " to the model's " + config.positions());
+        }
+    }
+
+    private static Modules modules(Path folder) throws IOException {
+        Path file = folder.resolve("modules.json");
+        return Checks.in(file, () -> {
+            List<?> list = Json.array("modules", Files.readAllBytes(file));
+            if (list.size() != 2) {
+                throw Checks.fail("modules", list.size() + " modules", "expected a Transformer and a Dense module");
+            }
+            JsonObject transformer = JsonObject.of("modules", list.get(0));
+            JsonObject dense = JsonObject.of("modules", list.get(1));
+            if (!EncoderFolder.is(transformer.text("type"), "Transformer")) {
+                throw transformer.fail("type", "a Transformer module");
+            }
+            String type = dense.text("type");
+            if (!(type.startsWith("pylate.") && type.endsWith(".Dense")) && !EncoderFolder.is(type, "Dense")) {
+                throw dense.fail("type", "a Dense module");
+            }
+            return new Modules(EncoderFolder.within(folder, transformer), EncoderFolder.within(folder, dense));
+        });
+    }
+
+    private static PackedLinear projection(Modules modules, BertConfig config) throws IOException {
+        Path dense = modules.dense;
+        // packed, so that nothing refers to the file afterwards
+        try (Arena arena = Arena.ofShared()) {
+            if (dense == null) {
+                SafetensorsFolder file = SafetensorsFolder.map(modules.transformer, arena);
+                return Checks.in(file.path(), () -> pack(file, config, -1, false));
+            }
+            JsonObject settings = EncoderFolder.read(dense.resolve("config.json"), TokenEncoderFolder::plain);
+            int outputs = Checks.in(dense, () -> settings.integer("out_features", 1, MOST));
+            SafetensorsFolder file = SafetensorsFolder.map(dense, arena);
+            return Checks.in(file.path(), () -> pack(file, config, outputs, settings.flag("bias", true)));
+        }
+    }
+
+    /** Fails unless the module is a linear layer of the states of tokens, and nothing else. */
+    private static JsonObject plain(JsonObject dense) {
+        if (!IDENTITY.equals(dense.find("activation_function"))) {
+            throw dense.fail("activation_function", IDENTITY);
+        }
+        dense.require("use_residual", false);
+        dense.require("module_input_name", "token_embeddings");
+        dense.require("module_output_name", "token_embeddings");
+        return dense;
+    }
+
+    private static PackedLinear pack(SafetensorsFolder file, BertConfig config, int outputs, boolean hasBias) {
+        Tensor weight = file.get(WEIGHT);
+        long rows = outputs < 0 ? (weight.rank() == 2 ? weight.dim(0) : 0) : outputs;
+        Weights weights = new Weights(file.names(), file::get);
+        Tensor checked = weights.take(WEIGHT, Math.max(1, rows), config.dim());
+        return BertParts.linear(checked, hasBias ? weights.take(BIAS, rows) : null);
+    }
+}

@@ -1,0 +1,136 @@
+package io.multihead.encoder;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.model.TokenBatch;
+import io.multihead.text.EncoderTokenizer;
+import io.multihead.text.TokenBuffer;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * How a text becomes a sequence: {@code [CLS] prefix text [SEP]}, and masks behind it up to a length (Khattab and Zaharia 2020, section 3.2).
+ */
+final class TokenFormat {
+    private static final String MASK = "[MASK]";
+    private static final int NONE = -1;
+
+    private final EncoderTokenizer tokenizer;
+    private final int prefix;
+    private final int mask;
+    private final int most;
+    private final boolean masksAreSeen;
+    private final BitSet skipped;
+
+    private TokenFormat(
+            EncoderTokenizer tokenizer, int prefix, int mask, int most, boolean masksAreSeen, BitSet skipped) {
+        this.tokenizer = tokenizer;
+        this.prefix = prefix;
+        this.mask = mask;
+        this.most = most;
+        this.masksAreSeen = masksAreSeen;
+        this.skipped = skipped;
+    }
+
+    /** The ids of a vocabulary's tokens. */
+    private record Ids(Map<String, Integer> ids) {
+        static Ids of(EncoderTokenizer tokenizer) {
+            Map<String, Integer> ids = new HashMap<>();
+            for (int id = 0; id < tokenizer.vocabularySize(); id++) {
+                ids.put(tokenizer.token(id), id);
+            }
+            return new Ids(ids);
+        }
+
+        int require(String token, String setting) {
+            Integer id = ids.get(token);
+            if (id == null) {
+                throw Checks.fail(setting, "\"" + token + "\"", "expected a token of the vocabulary");
+            }
+            return id;
+        }
+    }
+
+    static TokenFormat ofQueries(EncoderTokenizer tokenizer, TokenSettings settings) {
+        Ids ids = Ids.of(tokenizer);
+        int mask = settings.expands() ? ids.require(MASK, "mask_token") : NONE;
+        return new TokenFormat(
+                tokenizer,
+                prefix(ids, settings.queryPrefix(), "query_prefix"),
+                mask,
+                settings.queryTokens(),
+                settings.masksAreSeen(),
+                new BitSet());
+    }
+
+    /** Skips what a word that is no token stands for, the unknown token, too, as PyLate does. */
+    static TokenFormat ofDocuments(EncoderTokenizer tokenizer, TokenSettings settings) {
+        Ids ids = Ids.of(tokenizer);
+        return new TokenFormat(
+                tokenizer,
+                prefix(ids, settings.documentPrefix(), "document_prefix"),
+                NONE,
+                settings.documentTokens(),
+                true,
+                skipped(ids, settings.skipped()));
+    }
+
+    private static int prefix(Ids ids, String token, String setting) {
+        return token.isEmpty() ? NONE : ids.require(token, setting);
+    }
+
+    private static BitSet skipped(Ids ids, List<String> words) {
+        BitSet skipped = new BitSet();
+        for (String word : words) {
+            Integer id = ids.ids.get(word);
+            skipped.set(id == null ? ids.require("[UNK]", "unk_token") : id);
+        }
+        return skipped;
+    }
+
+    /** Returns the most tokens of a sequence. */
+    int most() {
+        return most;
+    }
+
+    /** Returns how many tokens a text's sequence has. */
+    int length(TokenBuffer text) {
+        return mask == NONE ? kept(text) + around() : most;
+    }
+
+    private int kept(TokenBuffer text) {
+        return Math.min(text.size(), most - around());
+    }
+
+    private int around() {
+        return prefix == NONE ? 2 : 3;
+    }
+
+    /** Adds a text's sequence, and says which of its tokens have vectors. */
+    void add(TokenBatch batch, TokenBuffer text, boolean[] hasVector) {
+        int first = batch.tokens();
+        int kept = kept(text);
+        batch.begin();
+        batch.add(tokenizer.firstToken());
+        if (prefix != NONE) {
+            batch.add(prefix);
+        }
+        for (int token = 0; token < kept; token++) {
+            batch.add(text.id(token));
+        }
+        batch.add(tokenizer.lastToken());
+        if (!masksAreSeen) {
+            batch.endKeys();
+        }
+        for (int length = kept + around(); length < length(text); length++) {
+            batch.add(mask);
+        }
+        Arrays.fill(hasVector, first, batch.tokens(), true);
+        int textStart = first + around() - 1;
+        for (int token = 0; token < kept; token++) {
+            hasVector[textStart + token] = !skipped.get(text.id(token));
+        }
+    }
+}
