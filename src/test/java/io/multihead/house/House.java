@@ -50,6 +50,17 @@ final class House {
     /** Rooms beside the others: on tensors and the checks of arguments alone. */
     private static final Set<String> SIDE = Set.of("reference", "format", "text");
 
+    /** Returns what the table of docs/architecture.md says: each room and its floor, or "side". */
+    static Map<String, String> levels() {
+        Map<String, String> levels = new HashMap<>();
+        for (int floor = 0; floor < FLOORS.size(); floor++) {
+            for (String room : FLOORS.get(floor)) {
+                levels.put(room, SIDE.contains(room) ? "side" : String.valueOf(floor));
+            }
+        }
+        return levels;
+    }
+
     /** Libraries that a package may use beside the JDK: its users have them anyway. */
     private static final Map<String, String> OPTIONAL = Map.of("langchain4j", "dev.langchain4j.");
 

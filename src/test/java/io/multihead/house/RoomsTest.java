@@ -8,9 +8,11 @@ import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.lang.ArchRule;
+import java.io.IOException;
 import java.lang.module.ModuleDescriptor;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -36,6 +38,32 @@ class RoomsTest {
         assertEquals(
                 Set.of("Upward", "Neighbour", "Specification", "Unplaced", "Offences$Calls"),
                 offenders(BAD_HOUSE.dependenciesPointDown()));
+    }
+
+    @Test
+    void thePageHasTheFloors() throws IOException {
+        assertEquals(House.levels(), levels(Files.readAllLines(Path.of("docs/architecture.md"))));
+        assertEquals(
+                Map.of("a.b", "3", "a.c", "3"),
+                levels(List.of("| level | package |", "| 3 | `a.b`, `.c` | words |", "| x | `y` |")));
+    }
+
+    /** Reads rows that begin with a level; a name that begins with a point has the parent of the one before. */
+    private static Map<String, String> levels(List<String> lines) {
+        Map<String, String> levels = new HashMap<>();
+        for (String line : lines) {
+            String[] cells = line.split("\\|");
+            if (cells.length > 2 && cells[1].strip().matches("\\d+|side")) {
+                String before = "";
+                for (String quoted : cells[2].split(",")) {
+                    String name = quoted.strip().replace("`", "");
+                    name = name.startsWith(".") ? before.substring(0, before.lastIndexOf('.')) + name : name;
+                    levels.put(name, cells[1].strip());
+                    before = name;
+                }
+            }
+        }
+        return levels;
     }
 
     @Test
