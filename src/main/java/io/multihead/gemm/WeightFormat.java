@@ -64,6 +64,16 @@ public enum WeightFormat {
         };
     }
 
+    /**
+     * Returns whether products may round their inputs to 8 bits ({@link GemmOptions#withEightBitInputs}): formats of 4 bits alone, since
+     * others are read at the speed of memory without it.
+     *
+     * @return true for Q4_0 and Q4_K
+     */
+    public boolean allowsEightBitInputs() {
+        return this == Q4_0 || this == Q4_K;
+    }
+
     static WeightFormat ofCode(int code) {
         for (WeightFormat format : values()) {
             if (format.code == code) {

@@ -7,6 +7,9 @@ import io.multihead.tensor.Tensor;
 
 /** The product with quantised weights as plain loops in {@code double} over dequantised values. */
 public final class ReferenceBlockGemm {
+    /** Elements that are rounded with one scale. */
+    private static final int ROUNDED = 32;
+
     private ReferenceBlockGemm() {}
 
     /**
@@ -28,6 +31,58 @@ public final class ReferenceBlockGemm {
             Column column = Column.of(weights, right, n);
             for (int m = 0; m < rows; m++) {
                 column.multiply(left, m, result, m * columns + n);
+            }
+        }
+        return result;
+    }
+
+    /**
+     * Multiplies a matrix, rounded to 8 bits, by the transpose of quantised rows: the product of {@link #rounded} with dequantised values.
+     *
+     * @param a {@code [M, K]}
+     * @param weights {@code [N, K]}
+     * @return the product {@code [M, N]} and the bound of {@link Tolerance#roundedBlocks} for each element, as new arrays
+     * @throws IllegalArgumentException if the shapes do not fit
+     */
+    public static ReferenceGemm.Result multiplyRounded(Tensor a, BlockTensor weights) {
+        Values.requireShape(a, "a", -1, Checks.notNull(weights, "weights").columns());
+        double[] left = rounded(Values.of(a, "a"));
+        double[] right = ReferenceBlocks.dequantise(weights);
+        int depth = (int) weights.columns();
+        int rows = (int) a.dim(0);
+        int columns = (int) weights.shape().dim(0);
+        ReferenceGemm.Result result = new ReferenceGemm.Result(new double[rows * columns], new double[rows * columns]);
+        for (int m = 0; m < rows; m++) {
+            for (int n = 0; n < columns; n++) {
+                double sum = 0;
+                double product = 0;
+                for (int k = 0; k < depth; k++) {
+                    double value = right[n * depth + k];
+                    double minimum = Math.abs(ReferenceBlocks.minimum(weights, n * depth + k));
+                    sum += left[m * depth + k] * value;
+                    product += (Math.abs(value) + 2 * minimum) * Math.abs(left[m * depth + k]);
+                }
+                result.values()[m * columns + n] = sum;
+                result.errorScale()[m * columns + n] = Tolerance.roundedBlocks(depth, product);
+            }
+        }
+        return result;
+    }
+
+    /**
+     * Rounds each 32 elements to multiples of their scale, the largest magnitude divided by 127: the nearest integer, ties to even, to the
+     * element times 127 divided by the largest, each operation rounded to f32. Where the inverse of the scale is not finite all are 0.
+     */
+    private static double[] rounded(double[] a) {
+        double[] result = new double[a.length];
+        for (int block = 0; block < a.length; block += ROUNDED) {
+            float largest = 0f;
+            for (int k = block; k < block + ROUNDED; k++) {
+                largest = Math.max(largest, Math.abs((float) a[k]));
+            }
+            float inverse = 127f / largest;
+            for (int k = block; k < block + ROUNDED && Float.isFinite(inverse); k++) {
+                result[k] = (double) (largest / 127f) * Math.rint((float) a[k] * inverse);
             }
         }
         return result;

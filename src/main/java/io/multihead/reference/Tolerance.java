@@ -91,6 +91,22 @@ public final class Tolerance {
     }
 
     /**
+     * Returns the bound of one element of the product of quantised blocks with elements of A that are multiples of scales. The sum of a
+     * block's integers is exact; so is what scales are made of. Times the scale of A it is rounded once, and once more where it is added, times
+     * the scale of the block; so is a minimum times the scale and the sum of A. The sum of a block of 512 rows adds these one after another,
+     * and the sum of blocks adds that.
+     *
+     * @param depth K
+     * @param product {@code sum |scale q a| + sum |minimum a|}
+     * @return an absolute error
+     */
+    public static double roundedBlocks(long depth, double product) {
+        long deep = Math.min(depth, KC);
+        double roundings = 1 + 2 * (deep / 32.0) + Math.ceilDiv(depth, KC) + 1;
+        return U * roundings * product * (1 + 0x1p-10) + depth * 0x1p-149;
+    }
+
+    /**
      * Returns the bound of one rotated element {@code a cos - b sin}. Cosine and sine are rounded to f32, so are both products, and
      * so is their sum: three roundings of each product; a fourth is for elements that are f64 in memory. The angle is
      * computed in f64 from the position and a power of the base: with bases up to {@code 10^8} and factors up to

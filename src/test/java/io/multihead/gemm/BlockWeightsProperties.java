@@ -23,9 +23,11 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.SplittableRandom;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
+import net.jqwik.api.Assume;
 import net.jqwik.api.Combinators;
 import net.jqwik.api.EdgeCasesMode;
 import net.jqwik.api.ForAll;
@@ -39,6 +41,8 @@ import org.junit.jupiter.api.Test;
 class BlockWeightsProperties {
     private static final Compute SERIAL = Compute.serial();
     private static final Compute THREADS = Compute.threads(2);
+
+    private static final GemmOptions ROUNDED = GemmOptions.DEFAULT.withEightBitInputs(true);
 
     record Case(BlockType type, int m, int n, int blocks, double scale, double mean, long seed) {
         int k() {
@@ -75,6 +79,83 @@ class BlockWeightsProperties {
             double ratio = Tolerance.ratio(Numbers.of(result), expected.values(), expected.errorScale(), DType.F32);
             assertTrue(ratio <= 1, "R = " + ratio);
         }
+    }
+
+    @Property(tries = 200, edgeCases = EdgeCasesMode.NONE)
+    void roundedInputsStayWithinTheirBound(@ForAll("cases") Case c) {
+        Assume.that(WeightFormat.of(c.type).allowsEightBitInputs());
+        try (Arena arena = Arena.ofShared()) {
+            SplittableRandom random = new SplittableRandom(c.seed);
+            BlockTensor blocks = Blocks.random(c.type, c.n, c.k(), random);
+            Tensor a = Numbers.gaussian(Layout.DENSE.allocate(arena, DType.F32, c.m, c.k()), random, c.mean, c.scale);
+            if (c.k() >= 64) {
+                a.slice(1, 0, 32).fill(0);
+                a.slice(1, 32, 64).fill(1e-38);
+            }
+            PackedWeights packed = PackedWeights.of(blocks, arena);
+            Tensor result = Layout.DENSE.allocate(arena, DType.F32, c.m, c.n);
+            ReferenceGemm.Result expected = ReferenceBlockGemm.multiplyRounded(a, blocks);
+            Gemm.multiply(SERIAL, a, packed, result, ROUNDED);
+            double ratio = Tolerance.ratio(Numbers.of(result), expected.values(), expected.errorScale(), DType.F32);
+            assertTrue(ratio <= 1, "R = " + ratio);
+            Tensor row = Tensor.of(new float[c.n], 1, c.n);
+            for (int m = 0; m < c.m; m += 1 + c.m / 5) {
+                Gemm.multiply(THREADS, a.slice(0, m, m + 1), packed, row, ROUNDED);
+                assertArrayEquals(result.slice(0, m, m + 1).toArray(), row.toArray(), "row " + m);
+            }
+        }
+    }
+
+    /** The largest sums that 16 bits must hold: all fields and all elements at the ends of their ranges. */
+    @Test
+    void sumsOfRoundedInputsDoNotOverflow() {
+        for (BlockType type : new BlockType[] {BlockType.Q4_0, BlockType.Q4_K}) {
+            try (Arena arena = Arena.ofConfined()) {
+                for (int sign = -1; sign <= 1; sign += 2) {
+                    Tensor matrix = Tensor.of(new float[512 * 64], 512, 64);
+                    for (int column = 0; column < 64; column++) {
+                        // one element of each block is of the other sign, so that a scale, and no minimum alone, holds the others
+                        matrix.slice(1, column, column + 1).fill(sign * (column + 1.0));
+                    }
+                    for (int k = 0; k < 512; k += 32) {
+                        matrix.slice(0, k, k + 1).fill(-sign * 0.1);
+                    }
+                    BlockTensor blocks = BlockTensor.quantise(matrix.transpose(0, 1), type, arena);
+                    Tensor a = Tensor.of(new float[512], 1, 512);
+                    a.fill(-3);
+                    Tensor result = Tensor.of(new float[64], 1, 64);
+                    ReferenceGemm.Result expected = ReferenceBlockGemm.multiplyRounded(a, blocks);
+                    Gemm.multiply(SERIAL, a, PackedWeights.of(blocks, arena), result, ROUNDED);
+                    double ratio =
+                            Tolerance.ratio(Numbers.of(result), expected.values(), expected.errorScale(), DType.F32);
+                    assertTrue(ratio <= 1, type + " R = " + ratio);
+                }
+            }
+        }
+    }
+
+    @Test
+    void otherWeightsDoNotRoundInputs() {
+        Tensor a = Tensor.of(new float[2 * 256], 2, 256);
+        Tensor b = Tensor.of(new float[256 * 3], 256, 3);
+        Tensor c = Tensor.of(new float[2 * 3], 2, 3);
+        for (WeightFormat format : WeightFormat.values()) {
+            PackedWeights packed = PackedWeights.of(b, format, Arena.ofAuto());
+            if (format.allowsEightBitInputs()) {
+                Gemm.multiply(SERIAL, a, packed, c, ROUNDED);
+                continue;
+            }
+            assertEquals(
+                    "options: eightBitInputs with weights in " + format + "; expected weights in Q4_0 or Q4_K",
+                    assertThrows(
+                                    IllegalArgumentException.class,
+                                    () -> Gemm.multiply(SERIAL, a, packed, c, ROUNDED))
+                            .getMessage());
+        }
+        assertEquals(
+                "options: eightBitInputs with a matrix that is not packed; expected weights in Q4_0 or Q4_K",
+                assertThrows(IllegalArgumentException.class, () -> Gemm.multiply(SERIAL, a, b, c, ROUNDED))
+                        .getMessage());
     }
 
     /** A decode step has the bits of a prefill, on any threads, wherever A is. */
@@ -114,6 +195,20 @@ class BlockWeightsProperties {
             }
         }
         assertEquals(1366810949, hash);
+    }
+
+    @Test
+    void roundedResultsAreTheSameAtEveryLaneWidth() {
+        SplittableRandom random = new SplittableRandom(6);
+        int hash = 0;
+        for (BlockType type : new BlockType[] {BlockType.Q4_0, BlockType.Q4_K}) {
+            PackedWeights packed = PackedWeights.of(Blocks.random(type, 100, 1280, random), Arena.ofAuto());
+            Tensor a = Numbers.gaussian(Tensor.of(new float[30 * 1280], 30, 1280), random, 1, 1);
+            Tensor c = Tensor.of(new float[30 * 100], 30, 100);
+            Gemm.multiply(SERIAL, a, packed, c, ROUNDED);
+            hash = 31 * hash + Arrays.hashCode(c.toArray());
+        }
+        assertEquals(-2111718471, hash);
     }
 
     @Test

@@ -10,6 +10,8 @@ import io.multihead.internal.kernel.BlockTiles;
 import io.multihead.internal.kernel.Fields;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.MicroKernel;
+import io.multihead.internal.kernel.NibbleTiles;
+import io.multihead.internal.kernel.RoundedRows;
 import io.multihead.internal.kernel.TileSums;
 import io.multihead.internal.layout.BlockPanels;
 import io.multihead.internal.layout.PanelMemory;
@@ -36,6 +38,9 @@ final class BlockKernel {
     private float[] plain = {};
 
     private final Fields.Rows a = new Fields.Rows();
+    private final RoundedRows roundedA = new RoundedRows();
+    private int[] ints = {};
+    private boolean isRounded;
     private int m;
     private int k;
     private Panels b = none;
@@ -49,8 +54,12 @@ final class BlockKernel {
         this.memory = memory;
     }
 
-    /** Sets both operands, at most {@link Blocking#MC_NARROW} rows of A, and prepares A for the fields of B, in place. */
-    BlockKernel left(float[] rows, int count, int depth, Panels right) {
+    /**
+     * Sets both operands, at most {@link Blocking#MC_NARROW} rows of A, and prepares A for the fields of B, in place.
+     *
+     * @param rounded whether A is rounded to 8 bits, for fields of 4 bits alone
+     */
+    BlockKernel left(float[] rows, int count, int depth, Panels right, boolean rounded) {
         m = count;
         k = depth;
         b = right;
@@ -60,7 +69,14 @@ final class BlockKernel {
         sums = memory.atLeast(sums, Lanes.roundUp(count, ROW_STEP) * Fields.SUMS);
         tile = memory.atLeast(tile, SUM_ROWS * PANEL);
         a.set(rows, sums);
-        format.fields().prepare(a, count, depth, format.scales().hasMinima());
+        isRounded = rounded;
+        if (rounded) {
+            ints = memory.atLeast(ints, Lanes.roundUp(count, ROW_STEP) * RoundedRows.INTS);
+            roundedA.set(ints, sums);
+            roundedA.prepare(rows, count, depth, format.fields().offset());
+        } else {
+            format.fields().prepare(a, count, depth, format.scales().hasMinima());
+        }
         return this;
     }
 
@@ -74,7 +90,9 @@ final class BlockKernel {
     /** {@code C = A B}, or {@code C += A B} with {@code addToC}, for {@code n} columns of C, rows {@code ldc} floats apart. */
     void multiply(int n, float[] c, int c0, int ldc, boolean addToC) {
         int full = fullRows();
-        boolean isCompiled = BlockWarmUps.of(b.format()).isOver(full, m - full);
+        boolean isCompiled = isRounded
+                ? BlockWarmUps.isOverForRounded(m)
+                : BlockWarmUps.of(b.format()).isOver(full, m - full);
         for (int jr = 0; jr < n; jr += PANEL) {
             long at = b.panelOffset(jr / PANEL);
             if (!isCompiled) {
@@ -111,24 +129,36 @@ final class BlockKernel {
         plain = memory.atLeast(plain, MicroKernel.MAX_DEPTH * PANEL);
         readWords(at, k / format.rows() * format.bytes() / Integer.BYTES);
         format.scales().widen(words, k, scales);
-        format.fields().widen(words, format.scaleWords(k), k, plain);
-        boolean hasMinima = format.scales().hasMinima();
+        if (!isRounded) {
+            format.fields().widen(words, format.scaleWords(k), k, plain);
+        }
         for (int row = 0; row < m; row++) {
             int to = c0 + row * ldc;
             if (!addToC) {
-                format.fields().multiplyPlain(a, row, plain, scales, k, hasMinima, c, to);
+                multiplyPlain(row, c, to);
                 continue;
             }
-            format.fields().multiplyPlain(a, row, plain, scales, k, hasMinima, tile, 0);
+            multiplyPlain(row, tile, 0);
             for (int column = 0; column < PANEL; column++) {
                 c[to + column] += tile[column];
             }
         }
     }
 
-    /** Returns how many rows are in full tiles, whose panels are widened first. With 16 vector registers there are none. */
+    private void multiplyPlain(int row, float[] to, int t0) {
+        if (isRounded) {
+            NibbleTiles.multiplyPlain(roundedA, row, words, format.scaleWords(k), scales, k, to, t0);
+        } else {
+            format.fields().multiplyPlain(a, row, plain, scales, k, to, t0);
+        }
+        if (format.scales().hasMinima()) {
+            Fields.addMinimaPlain(a, row, scales, k, to, t0);
+        }
+    }
+
+    /** Returns how many rows are in full tiles, whose panels are widened first. With 16 vector registers there are none, nor of rounded rows. */
     private int fullRows() {
-        if (m <= Blocking.ROWS_IN_REGISTERS || Lanes.FEW_REGISTERS) {
+        if (isRounded || m <= Blocking.ROWS_IN_REGISTERS || Lanes.FEW_REGISTERS) {
             return 0;
         }
         int full = 0;
@@ -172,11 +202,23 @@ final class BlockKernel {
     }
 
     private void fewTile(int row, int column, float[] to, int t0, int stride) {
+        if (isRounded) {
+            roundedTile(row, column, to, t0, stride);
+            return;
+        }
         Fields kernel = format.fields();
         if (row + 1 == m) {
             kernel.tile1(a, row, panels, fields, scales, column, k, to, t0);
         } else {
             kernel.tile4(a, row, panels, fields, scales, column, k, to, t0, stride);
+        }
+    }
+
+    private void roundedTile(int row, int column, float[] to, int t0, int stride) {
+        if (row + 1 == m) {
+            NibbleTiles.tile1(roundedA, row, panels, fields, scales, column, k, to, t0);
+        } else {
+            NibbleTiles.tile4(roundedA, row, panels, fields, scales, column, k, to, t0, stride);
         }
     }
 

@@ -12,6 +12,8 @@ import io.multihead.internal.kernel.BlockScales;
 import io.multihead.internal.kernel.BlockTiles;
 import io.multihead.internal.kernel.Fields;
 import io.multihead.internal.kernel.MicroKernel;
+import io.multihead.internal.kernel.NibbleTiles;
+import io.multihead.internal.kernel.RoundedRows;
 import io.multihead.internal.layout.BlockPanels;
 import io.multihead.internal.layout.PanelFormat;
 import io.multihead.internal.layout.PanelMemory;
@@ -31,6 +33,9 @@ final class BlockWarmUps {
             }
         }
     }
+
+    private static final WarmUp ROUNDED_ROW = new WarmUp(new RoundedTrial(false));
+    private static final WarmUp ROUNDED_ROWS = new WarmUp(new RoundedTrial(true));
 
     private final WarmUp oneRow;
     private final WarmUp fourRows;
@@ -56,6 +61,13 @@ final class BlockWarmUps {
         boolean hasOne = few % MicroKernel.MR_SMALL == 1;
         boolean hasFour = few > 1;
         return (full == 0 || fullTiles.isOver()) && (!hasOne || oneRow.isOver()) && (!hasFour || fourRows.isOver());
+    }
+
+    /** Returns whether the tiles of so many rounded rows are compiled. */
+    static boolean isOverForRounded(int count) {
+        boolean hasOne = count % MicroKernel.MR_SMALL == 1;
+        boolean hasFour = count > 1;
+        return (!hasOne || ROUNDED_ROW.isOver()) && (!hasFour || ROUNDED_ROWS.isOver());
     }
 
     /** Operands of a trial. */
@@ -138,6 +150,36 @@ final class BlockWarmUps {
                 format.fields().widen(panels, 0, lengthFactor * DEPTH, wide);
                 BlockTiles.tiles6(lengthFactor, rows, wide, scales, 0, chain, DEPTH, c, 0, PANEL);
                 minima(lengthFactor, BlockTiles.ROWS, COUNT);
+            }
+        }
+    }
+
+    private static final class RoundedTrial implements WarmUp.Trial {
+        private static final int DEPTH = 2 * Fields.ROWS;
+        private final boolean hasFour;
+        private final RoundedRows rows = new RoundedRows();
+        private final float[] scales = new float[BlockScales.FLOATS_OF_PANEL];
+        private final float[] c = new float[ROW_STEP * PANEL];
+        private final MemorySegment panels = PanelMemory.segment(Arena.ofAuto(), DEPTH * PANEL / 2L);
+
+        RoundedTrial(boolean hasFour) {
+            this.hasFour = hasFour;
+            rows.set(new int[ROW_STEP * RoundedRows.INTS], new float[ROW_STEP * Fields.SUMS]);
+        }
+
+        @Override
+        public int operations() {
+            return (hasFour ? 9 : 3) * DEPTH;
+        }
+
+        @Override
+        public void run(int lengthFactor, int calls) {
+            for (int call = 0; call < calls; call++) {
+                if (hasFour) {
+                    NibbleTiles.tile4(rows, 0, panels, 0, scales, 0, lengthFactor * DEPTH, c, 0, PANEL);
+                } else {
+                    NibbleTiles.tile1(rows, 0, panels, 0, scales, 0, lengthFactor * DEPTH, c, 0);
+                }
             }
         }
     }

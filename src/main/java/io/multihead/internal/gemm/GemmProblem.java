@@ -21,6 +21,9 @@ public final class GemmProblem {
     long k;
     float alpha;
     float beta;
+    /** Whether A is rounded to 8 bits, block by block. */
+    boolean roundsA;
+
     private @Nullable Tensor a;
     private @Nullable Tensor b;
     private @Nullable PackedMatrix packed;
@@ -50,6 +53,11 @@ public final class GemmProblem {
         beta = newBeta;
         bias = newBias;
         function = newFunction;
+    }
+
+    /** Sets whether A is rounded to 8 bits, for packed blocks of 4 bits alone. */
+    public void roundA(boolean rounded) {
+        roundsA = rounded;
     }
 
     /** Releases the caller's tensors. */

@@ -20,6 +20,7 @@ final class WeightKernel {
 
     private Panels right = widened;
     private float[] left = {};
+    private boolean isRounded;
     private float[] c = left;
     private int c0;
     private int ldc;
@@ -30,9 +31,14 @@ final class WeightKernel {
         blockKernel = new BlockKernel(memory);
     }
 
-    /** Sets A, which quantised B changes, rows {@link io.multihead.internal.kernel.Lanes#ROW} floats apart. */
-    WeightKernel left(float[] rows) {
+    /**
+     * Sets A, which quantised B changes, rows {@link io.multihead.internal.kernel.Lanes#ROW} floats apart.
+     *
+     * @param rounded whether it is rounded to 8 bits first, for blocks of 4 bits alone
+     */
+    WeightKernel left(float[] rows, boolean rounded) {
         left = rows;
+        isRounded = rounded;
         return this;
     }
 
@@ -67,7 +73,7 @@ final class WeightKernel {
      */
     void multiply(int m, int n, int k, boolean addToC) {
         if (right.format().isQuantised()) {
-            blockKernel.left(left, m, k, right).multiply(n, c, c0, ldc, addToC);
+            blockKernel.left(left, m, k, right, isRounded).multiply(n, c, c0, ldc, addToC);
             return;
         }
         macroKernel.left(left, 0);

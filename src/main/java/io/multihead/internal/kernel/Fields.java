@@ -75,6 +75,11 @@ public abstract class Fields {
         return ROWS / layout.rows() * layout.words;
     }
 
+    /** Returns what is added to the elements of all rows but those of the highest fields. */
+    public final int offset() {
+        return offsets[0];
+    }
+
     /** Adds to the elements of 32 rows what each has added before it is stored. */
     public final void addOffsets(int[] elements, int first) {
         int[] added = offsets;
@@ -238,7 +243,7 @@ public abstract class Fields {
      * @param wide rows of fields that were widened
      */
     public final void multiplyPlain(
-            Rows rows, int row, float[] wide, float[] scales, int depth, boolean hasMinima, float[] c, int c0) {
+            Rows rows, int row, float[] wide, float[] scales, int depth, float[] c, int c0) {
         Arrays.fill(c, c0, c0 + PANEL, 0f);
         float[] v = rows.panel;
         for (int block = 0; block < depth / chain; block++) {
@@ -248,7 +253,11 @@ public abstract class Fields {
             }
             addProducts(scales, block * PANEL, v, c, c0);
         }
-        for (int block = 0; hasMinima && block < depth / ROWS; block++) {
+    }
+
+    /** Adds minima to all columns of a row without vectors, as {@link #addMinima} does. */
+    public static void addMinimaPlain(Rows rows, int row, float[] scales, int depth, float[] c, int c0) {
+        for (int block = 0; block < depth / ROWS; block++) {
             float sum = rows.sums[row * SUMS + SUMS_OF_MINIMA + block];
             addProducts(sum, scales, BlockScales.FIRST_MINIMUM + block * PANEL, c, c0);
         }

@@ -7,6 +7,8 @@ import io.multihead.internal.kernel.BlockTiles;
 import io.multihead.internal.kernel.Fields;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.MicroKernel;
+import io.multihead.internal.kernel.NibbleTiles;
+import io.multihead.internal.kernel.RoundedRows;
 import io.multihead.internal.layout.BlockPanels;
 import io.multihead.internal.layout.PanelFormat;
 import io.multihead.support.Blocks;
@@ -54,7 +56,10 @@ class PlainBlocksProperties {
             format.fields().widen(words, format.scaleWords(depth), depth, wide);
             float[] plain = before();
             for (int row = 0; row < ROWS; row++) {
-                format.fields().multiplyPlain(rows, row, wide, scales, depth, hasMinima, plain, row * PANEL);
+                format.fields().multiplyPlain(rows, row, wide, scales, depth, plain, row * PANEL);
+                if (hasMinima) {
+                    Fields.addMinimaPlain(rows, row, scales, depth, plain, row * PANEL);
+                }
             }
 
             float[] vectorScales = new float[BlockScales.FLOATS_OF_PANEL];
@@ -65,6 +70,34 @@ class PlainBlocksProperties {
             assertArrayEquals(few(format, rows, panel, scales, depth), plain);
             assertArrayEquals(full(format, rows, panel, scales, depth, wide, arena), plain);
         }
+    }
+
+    @Property(tries = 200, edgeCases = EdgeCasesMode.NONE)
+    void plainLoopsOfRoundedRowsHaveTheBitsOfTheTiles(
+            @ForAll boolean isSigned, @ForAll @IntRange(min = 1, max = 16) int blocks, @ForAll long seed) {
+        SplittableRandom random = new SplittableRandom(seed);
+        int depth = 32 * blocks;
+        float[] scales = Floats.random(random, BlockScales.FLOATS_OF_PANEL, 1f, 1e-3f);
+        int[] words = random.ints((long) blocks * 4 * PANEL).toArray();
+        RoundedRows rows = new RoundedRows();
+        rows.set(new int[2 * ROWS * RoundedRows.INTS], new float[2 * ROWS * Fields.SUMS]);
+        rows.prepare(Floats.random(random, 2 * ROWS * Lanes.ROW, 10f, 1e-3f), ROWS, depth, isSigned ? 8 : 0);
+        float[] plain = before();
+        float[] tiles = before();
+        for (int row = 0; row < ROWS; row++) {
+            NibbleTiles.multiplyPlain(rows, row, words, 0, scales, depth, plain, row * PANEL);
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment panel = arena.allocate((long) words.length * Integer.BYTES, 64);
+            MemorySegment.copy(words, 0, panel, ValueLayout.JAVA_INT, 0, words.length);
+            for (int column = 0; column < PANEL; column = Lanes.nextTile(column, Lanes.HALF)) {
+                NibbleTiles.tile4(rows, 0, panel, 0, scales, column, depth, tiles, column, PANEL);
+                for (int row = MicroKernel.MR_SMALL; row < ROWS; row++) {
+                    NibbleTiles.tile1(rows, row, panel, 0, scales, column, depth, tiles, row * PANEL + column);
+                }
+            }
+        }
+        assertArrayEquals(tiles, plain);
     }
 
     private static float[] before() {
