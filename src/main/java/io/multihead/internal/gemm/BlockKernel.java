@@ -191,7 +191,7 @@ final class BlockKernel {
             float[] to = addToC ? tile : c;
             int t0 = addToC ? 0 : at;
             int stride = addToC ? PANEL : ldc;
-            for (int row = 0; row < rows; row += MicroKernel.MR_SMALL) {
+            for (int row = 0; row < rows; row += isRounded ? 2 : MicroKernel.MR_SMALL) {
                 fewTile(first + row, column, to, t0 + row * stride, stride);
             }
             finish(first, rows, column, HALF, to, t0, stride);
@@ -218,7 +218,7 @@ final class BlockKernel {
         if (row + 1 == m) {
             NibbleTiles.tile1(roundedA, row, panels, fields, scales, column, k, to, t0);
         } else {
-            NibbleTiles.tile4(roundedA, row, panels, fields, scales, column, k, to, t0, stride);
+            NibbleTiles.tile2(roundedA, row, panels, fields, scales, column, k, to, t0, stride);
         }
     }
 

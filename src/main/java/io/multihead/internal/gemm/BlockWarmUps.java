@@ -35,7 +35,7 @@ final class BlockWarmUps {
     }
 
     private static final WarmUp ROUNDED_ROW = new WarmUp(new RoundedTrial(false));
-    private static final WarmUp ROUNDED_ROWS = new WarmUp(new RoundedTrial(true));
+    private static final WarmUp TWO_ROUNDED_ROWS = new WarmUp(new RoundedTrial(true));
 
     private final WarmUp oneRow;
     private final WarmUp fourRows;
@@ -65,9 +65,7 @@ final class BlockWarmUps {
 
     /** Returns whether the tiles of so many rounded rows are compiled. */
     static boolean isOverForRounded(int count) {
-        boolean hasOne = count % MicroKernel.MR_SMALL == 1;
-        boolean hasFour = count > 1;
-        return (!hasOne || ROUNDED_ROW.isOver()) && (!hasFour || ROUNDED_ROWS.isOver());
+        return (count % 2 == 0 || ROUNDED_ROW.isOver()) && (count == 1 || TWO_ROUNDED_ROWS.isOver());
     }
 
     /** Operands of a trial. */
@@ -156,27 +154,27 @@ final class BlockWarmUps {
 
     private static final class RoundedTrial implements WarmUp.Trial {
         private static final int DEPTH = 2 * Fields.ROWS;
-        private final boolean hasFour;
+        private final boolean hasTwo;
         private final RoundedRows rows = new RoundedRows();
         private final float[] scales = new float[BlockScales.FLOATS_OF_PANEL];
         private final float[] c = new float[ROW_STEP * PANEL];
         private final MemorySegment panels = PanelMemory.segment(Arena.ofAuto(), DEPTH * PANEL / 2L);
 
-        RoundedTrial(boolean hasFour) {
-            this.hasFour = hasFour;
+        RoundedTrial(boolean hasTwo) {
+            this.hasTwo = hasTwo;
             rows.set(new int[ROW_STEP * RoundedRows.INTS], new float[ROW_STEP * Fields.SUMS]);
         }
 
         @Override
         public int operations() {
-            return (hasFour ? 9 : 3) * DEPTH;
+            return (hasTwo ? 7 : 4) * DEPTH;
         }
 
         @Override
         public void run(int lengthFactor, int calls) {
             for (int call = 0; call < calls; call++) {
-                if (hasFour) {
-                    NibbleTiles.tile4(rows, 0, panels, 0, scales, 0, lengthFactor * DEPTH, c, 0, PANEL);
+                if (hasTwo) {
+                    NibbleTiles.tile2(rows, 0, panels, 0, scales, 0, lengthFactor * DEPTH, c, 0, PANEL);
                 } else {
                     NibbleTiles.tile1(rows, 0, panels, 0, scales, 0, lengthFactor * DEPTH, c, 0);
                 }

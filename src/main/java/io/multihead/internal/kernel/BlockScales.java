@@ -129,8 +129,7 @@ public final class BlockScales {
                 for (int i = 0; i < 4; i++) {
                     IntVector one =
                             four.lanewise(VectorOperators.LSHL, 24 - 8 * i).lanewise(VectorOperators.ASHR, 24);
-                    ((FloatVector) one.convertShape(VectorOperators.I2F, FLOATS, 0))
-                            .mul(d)
+                    d.mul((FloatVector) one.convertShape(VectorOperators.I2F, FLOATS, 0))
                             .intoArray(to, t0 + (word * 4 + i) * PANEL + column);
                 }
             }

@@ -18,10 +18,14 @@ import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.ShortVector;
 import jdk.incubator.vector.VectorOperators;
+import jdk.incubator.vector.VectorSpecies;
 
 /**
  * Tiles of {@link RoundedRows} by {@link Fields4}, by integer products as llama.cpp makes them. The sum of a block, of at most 16 products of
  * 4 and 8 bits in each half of a word, fits 16 bits; it is exact, so its order changes nothing.
+ *
+ * <p>Methods of vectors are called on what an operation has made in the same turn of a loop, whose class C2 knows; so what a loop leaves is
+ * added to zero first. No method of this class is called in a loop: where trials mostly end at once, C2 does not inline it.
  */
 public final class NibbleTiles {
     private static final int GROUPS = 4;
@@ -29,15 +33,9 @@ public final class NibbleTiles {
     /** Gives the highest field of a word, a signed number, the offset of the others. */
     private static final int SIGN = 0x80000000;
 
-    private NibbleTiles() {}
+    private static final VectorSpecies<Short> SHORTS = VectorSpecies.of(short.class, INTS.vectorShape());
 
-    /** Adds the sums of both halves of words. */
-    private static FloatVector sum(ShortVector halves) {
-        IntVector words = halves.reinterpretAsInts();
-        IntVector low = words.lanewise(VectorOperators.LSHL, 16).lanewise(VectorOperators.ASHR, 16);
-        IntVector sum = words.lanewise(VectorOperators.ASHR, 16).add(low);
-        return (FloatVector) sum.convertShape(VectorOperators.I2F, FLOATS, 0);
-    }
+    private NibbleTiles() {}
 
     /** Multiplies one row by two vectors, half a panel apart, of one panel, as {@link Fields#tile1} does. */
     public static void tile1(
@@ -52,15 +50,16 @@ public final class NibbleTiles {
             int c0) {
         MemorySegment b = NativeMemory.known(panels);
         int[] a = rows.ints;
+        float[] sums = rows.sums;
         int a0 = row * RoundedRows.INTS;
         int s0 = row * SUMS;
         long from = b0 + column * WORD;
+        ShortVector none = ShortVector.zero(SHORTS);
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector c00 = zero, c01 = zero;
         for (int block = 0; block < depth / ROWS; block++) {
-            ShortVector v0 =
-                    IntVector.broadcast(INTS, a[a0 + RoundedRows.STARTS + block]).reinterpretAsShorts();
-            ShortVector v1 = v0;
+            int start = a0 + RoundedRows.STARTS + block;
+            ShortVector v00 = IntVector.broadcast(INTS, a[start]).reinterpretAsShorts(), v01 = v00;
             for (int group = 0; group < GROUPS; group++) {
                 long at = from + (block * GROUPS + group) * WORDS;
                 int k = a0 + (block * GROUPS + group) * STEPS;
@@ -71,25 +70,33 @@ public final class NibbleTiles {
                         .lanewise(VectorOperators.XOR, SIGN)
                         .reinterpretAsShorts();
                 for (int step = 0; step < STEPS; step++) {
-                    ShortVector x = IntVector.broadcast(INTS, a[k + step]).reinterpretAsShorts();
-                    v0 = left.mul(x).add(v0);
-                    v1 = right.mul(x).add(v1);
-                    left = left.lanewise(VectorOperators.LSHR, 4);
-                    right = right.lanewise(VectorOperators.LSHR, 4);
+                    ShortVector l = left.lanewise(VectorOperators.LSHR, 4 * step);
+                    ShortVector r = right.lanewise(VectorOperators.LSHR, 4 * step);
+                    ShortVector x0 = IntVector.broadcast(INTS, a[k + step]).reinterpretAsShorts();
+                    v00 = x0.mul(l).add(v00);
+                    v01 = x0.mul(r).add(v01);
                 }
             }
-            FloatVector d = FloatVector.broadcast(FLOATS, rows.sums[s0 + block]);
-            c00 = FloatVector.fromArray(FLOATS, scales, column + block * PANEL)
-                    .fma(sum(v0).mul(d), c00);
-            c01 = FloatVector.fromArray(FLOATS, scales, column + HALF + block * PANEL)
-                    .fma(sum(v1).mul(d), c01);
+            FloatVector d0k = FloatVector.fromArray(FLOATS, scales, column + block * PANEL);
+            FloatVector d1k = FloatVector.fromArray(FLOATS, scales, column + HALF + block * PANEL);
+            FloatVector d0 = FloatVector.broadcast(FLOATS, sums[s0 + block]);
+            IntVector w00 = none.add(v00).reinterpretAsInts();
+            IntVector i00 = w00.lanewise(VectorOperators.LSHL, 16)
+                    .lanewise(VectorOperators.ASHR, 16)
+                    .add(w00.lanewise(VectorOperators.ASHR, 16));
+            c00 = d0k.fma(d0.mul((FloatVector) i00.convertShape(VectorOperators.I2F, FLOATS, 0)), c00);
+            IntVector w01 = none.add(v01).reinterpretAsInts();
+            IntVector i01 = w01.lanewise(VectorOperators.LSHL, 16)
+                    .lanewise(VectorOperators.ASHR, 16)
+                    .add(w01.lanewise(VectorOperators.ASHR, 16));
+            c01 = d1k.fma(d0.mul((FloatVector) i01.convertShape(VectorOperators.I2F, FLOATS, 0)), c01);
         }
         c00.intoArray(c, c0);
         c01.intoArray(c, c0 + HALF);
     }
 
-    /** The same for four rows. */
-    public static void tile4(
+    /** The same for two rows. */
+    public static void tile2(
             RoundedRows rows,
             int row,
             MemorySegment panels,
@@ -106,21 +113,14 @@ public final class NibbleTiles {
         int a0 = row * RoundedRows.INTS;
         int s0 = row * SUMS;
         long from = b0 + column * WORD;
+        ShortVector none = ShortVector.zero(SHORTS);
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector c00 = zero, c01 = zero;
         FloatVector c10 = zero, c11 = zero;
-        FloatVector c20 = zero, c21 = zero;
-        FloatVector c30 = zero, c31 = zero;
         for (int block = 0; block < depth / ROWS; block++) {
             int start = a0 + RoundedRows.STARTS + block;
-            ShortVector v00 = IntVector.broadcast(INTS, a[start]).reinterpretAsShorts();
-            ShortVector v01 = v00;
-            ShortVector v10 = IntVector.broadcast(INTS, a[start + RoundedRows.INTS]).reinterpretAsShorts();
-            ShortVector v11 = v10;
-            ShortVector v20 = IntVector.broadcast(INTS, a[start + 2 * RoundedRows.INTS]).reinterpretAsShorts();
-            ShortVector v21 = v20;
-            ShortVector v30 = IntVector.broadcast(INTS, a[start + 3 * RoundedRows.INTS]).reinterpretAsShorts();
-            ShortVector v31 = v30;
+            ShortVector v00 = IntVector.broadcast(INTS, a[start]).reinterpretAsShorts(), v01 = v00;
+            ShortVector v10 = IntVector.broadcast(INTS, a[start + RoundedRows.INTS]).reinterpretAsShorts(), v11 = v10;
             for (int group = 0; group < GROUPS; group++) {
                 long at = from + (block * GROUPS + group) * WORDS;
                 int k = a0 + (block * GROUPS + group) * STEPS;
@@ -131,45 +131,45 @@ public final class NibbleTiles {
                         .lanewise(VectorOperators.XOR, SIGN)
                         .reinterpretAsShorts();
                 for (int step = 0; step < STEPS; step++) {
+                    ShortVector l = left.lanewise(VectorOperators.LSHR, 4 * step);
+                    ShortVector r = right.lanewise(VectorOperators.LSHR, 4 * step);
                     ShortVector x0 = IntVector.broadcast(INTS, a[k + step]).reinterpretAsShorts();
-                    v00 = left.mul(x0).add(v00);
-                    v01 = right.mul(x0).add(v01);
+                    v00 = x0.mul(l).add(v00);
+                    v01 = x0.mul(r).add(v01);
                     ShortVector x1 = IntVector.broadcast(INTS, a[k + step + RoundedRows.INTS]).reinterpretAsShorts();
-                    v10 = left.mul(x1).add(v10);
-                    v11 = right.mul(x1).add(v11);
-                    ShortVector x2 = IntVector.broadcast(INTS, a[k + step + 2 * RoundedRows.INTS]).reinterpretAsShorts();
-                    v20 = left.mul(x2).add(v20);
-                    v21 = right.mul(x2).add(v21);
-                    ShortVector x3 = IntVector.broadcast(INTS, a[k + step + 3 * RoundedRows.INTS]).reinterpretAsShorts();
-                    v30 = left.mul(x3).add(v30);
-                    v31 = right.mul(x3).add(v31);
-                    left = left.lanewise(VectorOperators.LSHR, 4);
-                    right = right.lanewise(VectorOperators.LSHR, 4);
+                    v10 = x1.mul(l).add(v10);
+                    v11 = x1.mul(r).add(v11);
                 }
             }
-            FloatVector left = FloatVector.fromArray(FLOATS, scales, column + block * PANEL);
-            FloatVector right = FloatVector.fromArray(FLOATS, scales, column + HALF + block * PANEL);
+            FloatVector d0k = FloatVector.fromArray(FLOATS, scales, column + block * PANEL);
+            FloatVector d1k = FloatVector.fromArray(FLOATS, scales, column + HALF + block * PANEL);
             FloatVector d0 = FloatVector.broadcast(FLOATS, sums[s0 + block]);
-            c00 = left.fma(sum(v00).mul(d0), c00);
-            c01 = right.fma(sum(v01).mul(d0), c01);
+            IntVector w00 = none.add(v00).reinterpretAsInts();
+            IntVector i00 = w00.lanewise(VectorOperators.LSHL, 16)
+                    .lanewise(VectorOperators.ASHR, 16)
+                    .add(w00.lanewise(VectorOperators.ASHR, 16));
+            c00 = d0k.fma(d0.mul((FloatVector) i00.convertShape(VectorOperators.I2F, FLOATS, 0)), c00);
+            IntVector w01 = none.add(v01).reinterpretAsInts();
+            IntVector i01 = w01.lanewise(VectorOperators.LSHL, 16)
+                    .lanewise(VectorOperators.ASHR, 16)
+                    .add(w01.lanewise(VectorOperators.ASHR, 16));
+            c01 = d1k.fma(d0.mul((FloatVector) i01.convertShape(VectorOperators.I2F, FLOATS, 0)), c01);
             FloatVector d1 = FloatVector.broadcast(FLOATS, sums[s0 + block + SUMS]);
-            c10 = left.fma(sum(v10).mul(d1), c10);
-            c11 = right.fma(sum(v11).mul(d1), c11);
-            FloatVector d2 = FloatVector.broadcast(FLOATS, sums[s0 + block + 2 * SUMS]);
-            c20 = left.fma(sum(v20).mul(d2), c20);
-            c21 = right.fma(sum(v21).mul(d2), c21);
-            FloatVector d3 = FloatVector.broadcast(FLOATS, sums[s0 + block + 3 * SUMS]);
-            c30 = left.fma(sum(v30).mul(d3), c30);
-            c31 = right.fma(sum(v31).mul(d3), c31);
+            IntVector w10 = none.add(v10).reinterpretAsInts();
+            IntVector i10 = w10.lanewise(VectorOperators.LSHL, 16)
+                    .lanewise(VectorOperators.ASHR, 16)
+                    .add(w10.lanewise(VectorOperators.ASHR, 16));
+            c10 = d0k.fma(d1.mul((FloatVector) i10.convertShape(VectorOperators.I2F, FLOATS, 0)), c10);
+            IntVector w11 = none.add(v11).reinterpretAsInts();
+            IntVector i11 = w11.lanewise(VectorOperators.LSHL, 16)
+                    .lanewise(VectorOperators.ASHR, 16)
+                    .add(w11.lanewise(VectorOperators.ASHR, 16));
+            c11 = d1k.fma(d1.mul((FloatVector) i11.convertShape(VectorOperators.I2F, FLOATS, 0)), c11);
         }
         c00.intoArray(c, c0);
         c01.intoArray(c, c0 + HALF);
         c10.intoArray(c, c0 + ldc);
         c11.intoArray(c, c0 + ldc + HALF);
-        c20.intoArray(c, c0 + 2 * ldc);
-        c21.intoArray(c, c0 + 2 * ldc + HALF);
-        c30.intoArray(c, c0 + 3 * ldc);
-        c31.intoArray(c, c0 + 3 * ldc + HALF);
     }
 
     /** Multiplies a row by all columns of one panel without vectors, with the bits of the tiles ({@link Fields#multiplyPlain}). */

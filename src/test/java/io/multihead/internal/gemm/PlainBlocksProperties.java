@@ -91,8 +91,8 @@ class PlainBlocksProperties {
             MemorySegment panel = arena.allocate((long) words.length * Integer.BYTES, 64);
             MemorySegment.copy(words, 0, panel, ValueLayout.JAVA_INT, 0, words.length);
             for (int column = 0; column < PANEL; column = Lanes.nextTile(column, Lanes.HALF)) {
-                NibbleTiles.tile4(rows, 0, panel, 0, scales, column, depth, tiles, column, PANEL);
-                for (int row = MicroKernel.MR_SMALL; row < ROWS; row++) {
+                NibbleTiles.tile2(rows, 0, panel, 0, scales, column, depth, tiles, column, PANEL);
+                for (int row = 2; row < ROWS; row++) {
                     NibbleTiles.tile1(rows, row, panel, 0, scales, column, depth, tiles, row * PANEL + column);
                 }
             }
