@@ -5,6 +5,8 @@ import io.multihead.decoder.ChatMessage;
 import io.multihead.decoder.GeneratedText;
 import io.multihead.decoder.GenerationOptions;
 import io.multihead.decoder.LanguageModel;
+import io.multihead.decoder.LoadListener;
+import io.multihead.decoder.LoadOptions;
 import io.multihead.decoder.Penalties;
 import io.multihead.decoder.Sampling;
 import io.multihead.decoder.Session;
@@ -74,6 +76,11 @@ public final class Generate implements Callable<Integer> {
             description = "type of keys and values: F32, F16, BF16 or I8 (default: ${DEFAULT-VALUE})",
             defaultValue = "F16")
     private DType cache;
+
+    @Option(
+            names = "--8-bit-inputs",
+            description = "round inputs of weights in Q4_0 and Q4_K to 8 bits, as llama.cpp does: faster, less exact")
+    private boolean eightBitInputs;
 
     @Mixin
     private final SamplingArguments sampling = new SamplingArguments();
@@ -208,11 +215,13 @@ public final class Generate implements Callable<Integer> {
         try (Progress progress = new Progress(
                 "load", 100, Progress.isTerminal(), spec.commandLine().getErr())) {
             int[] shown = new int[1];
-            LanguageModel loaded = LanguageModel.load(cpu, model, (done, all) -> {
+            LoadListener listener = (done, all) -> {
                 for (int percent = 100 * done / all; shown[0] < percent; shown[0]++) {
                     progress.step("");
                 }
-            });
+            };
+            LoadOptions options = LoadOptions.DEFAULT.withListener(listener).withEightBitInputs(eightBitInputs);
+            LanguageModel loaded = LanguageModel.load(cpu, model, options);
             progress.finish(String.format(
                     "%s in %.1f s: %.0f MiB packed, %.0f MiB mapped",
                     loaded,

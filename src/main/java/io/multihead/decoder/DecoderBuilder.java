@@ -58,6 +58,7 @@ final class DecoderBuilder {
                 .withHead(head)
                 .withLogitCap(config.ends().softCap());
         weights.requireAllUsed();
+        weights.requireRounded();
         listener.onPart(all, all);
         return model;
     }
@@ -74,8 +75,8 @@ final class DecoderBuilder {
         Head rule = config.ends().head();
         boolean own = rule == Head.OWN || rule == Head.ANY && weights.has(HEAD);
         weights.ignore(HEAD);
-        return PackedLinear.of(weights.matrix(
-                own ? HEAD : EMBEDDINGS, vocabulary, config.sizes().dim()));
+        String name = own ? HEAD : EMBEDDINGS;
+        return PackedLinear.of(weights.matrix(name, vocabulary, config.sizes().dim()));
     }
 
     private Block block(int layer) {

@@ -20,8 +20,10 @@ final class DecoderWeights {
     private final Compute cpu;
     private final ModelFile file;
     private final Arena arena;
+    private final boolean eightBitInputs;
     private final Set<String> used = new HashSet<>();
     private long packedBytes;
+    private int roundedMatrices;
     private long tableBytes;
 
     /**
@@ -29,11 +31,13 @@ final class DecoderWeights {
      *
      * @param cpu packs
      * @param arena owns packed weights
+     * @param eightBitInputs whether products with weights of 4 bits round their inputs
      */
-    DecoderWeights(Compute cpu, ModelFile file, Arena arena) {
+    DecoderWeights(Compute cpu, ModelFile file, Arena arena, boolean eightBitInputs) {
         this.cpu = cpu;
         this.file = file;
         this.arena = arena;
+        this.eightBitInputs = eightBitInputs;
     }
 
     /** Returns where the weights are from. */
@@ -80,7 +84,23 @@ final class DecoderWeights {
 
     private PackedWeights counted(PackedWeights weights) {
         packedBytes += weights.bytes();
-        return weights;
+        if (!eightBitInputs || !weights.format().allowsEightBitInputs()) {
+            return weights;
+        }
+        roundedMatrices++;
+        return weights.withEightBitInputs();
+    }
+
+    /** Returns whether products with weights of 4 bits round their inputs. */
+    boolean eightBitInputs() {
+        return eightBitInputs;
+    }
+
+    /** Fails if inputs are to be rounded, and no matrix has them so. */
+    void requireRounded() {
+        if (eightBitInputs && roundedMatrices == 0) {
+            throw Checks.fail("eightBitInputs", "no weights in Q4_0 or Q4_K", "expected some");
+        }
     }
 
     /** Returns the bytes of the matrices that were packed. */

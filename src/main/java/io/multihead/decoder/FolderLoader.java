@@ -22,15 +22,16 @@ final class FolderLoader {
 
     private FolderLoader() {}
 
-    static LoadedDecoder load(Compute cpu, Path folder, Arena arena, LoadListener listener) throws IOException {
+    static LoadedDecoder load(Compute cpu, Path folder, Arena arena, LoadOptions options) throws IOException {
         JsonSettings settings = new JsonSettings(object(folder, CONFIG));
         Family family = Families.of(settings.family(), CONFIG + ".model_type");
         DecoderConfig config = Checks.in(folder, () -> family.configure(settings));
         Tokenizer tokenizer = Tokenizers.load(folder);
         SafetensorsFolder files = SafetensorsFolder.map(folder, arena);
-        DecoderWeights weights = new DecoderWeights(cpu, new FolderModel(files, family), arena);
+        DecoderWeights weights =
+                new DecoderWeights(cpu, new FolderModel(files, family), arena, options.eightBitInputs());
         Transformer model = Checks.in(files.path(), () -> {
-            Transformer built = DecoderBuilder.build(config, weights, listener);
+            Transformer built = DecoderBuilder.build(config, weights, options.listener());
             GgufLoader.requireRows(built, tokenizer);
             return built;
         });

@@ -15,10 +15,10 @@ import java.util.List;
 final class GgufLoader {
     private GgufLoader() {}
 
-    static LoadedDecoder load(Compute cpu, Path path, Arena arena, LoadListener listener) throws IOException {
+    static LoadedDecoder load(Compute cpu, Path path, Arena arena, LoadOptions options) throws IOException {
         Gguf file = Gguf.map(path, arena);
         try {
-            return load(cpu, file, arena, listener);
+            return load(cpu, file, arena, options);
         } catch (IllegalArgumentException wrong) {
             throw named(path, wrong);
         }
@@ -30,15 +30,15 @@ final class GgufLoader {
         return message.startsWith(path + ": ") ? wrong : new IllegalArgumentException(path + ": " + message, wrong);
     }
 
-    private static LoadedDecoder load(Compute cpu, Gguf file, Arena arena, LoadListener listener) {
+    private static LoadedDecoder load(Compute cpu, Gguf file, Arena arena, LoadOptions options) {
         String architecture = file.string("general.architecture");
         Family family = Families.of(architecture, "general.architecture");
         DecoderConfig config = family.configure(new GgufSettings(file));
         Tokenizer tokenizer = Tokenizers.of(new GgufMetadata(file));
-        DecoderWeights weights = new DecoderWeights(cpu, new GgufModel(file), arena);
+        DecoderWeights weights = new DecoderWeights(cpu, new GgufModel(file), arena, options.eightBitInputs());
         List.of(GgufSettings.ROPE_FACTORS, GgufSettings.LONG_FACTORS, GgufSettings.SHORT_FACTORS)
                 .forEach(weights::ignore);
-        Transformer model = DecoderBuilder.build(config, weights, listener);
+        Transformer model = DecoderBuilder.build(config, weights, options.listener());
         requireRows(model, tokenizer);
         return new LoadedDecoder(
                 file.findString("general.name").orElse(architecture),

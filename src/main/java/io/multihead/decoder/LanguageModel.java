@@ -48,7 +48,7 @@ public final class LanguageModel implements AutoCloseable {
                 new ModelIdentity(
                         loaded.description(),
                         loaded.vocabularySize(),
-                        loaded.config(),
+                        loaded.config() + (loaded.weights().eightBitInputs() ? " eightBitInputs" : ""),
                         loaded.weights().file()),
                 Optional.empty());
     }
@@ -72,30 +72,29 @@ public final class LanguageModel implements AutoCloseable {
      *     scaling of positions, a type of weights, or a tensor of no use; the message names the file and what is in it
      */
     public static LanguageModel load(Compute cpu, Path path) throws IOException {
-        return load(cpu, path, LoadListener.NONE);
+        return load(cpu, path, LoadOptions.DEFAULT);
     }
 
     /**
-     * Loads a model, and tells how far it is.
+     * Loads a model as options say.
      *
      * @param cpu threads of this and every call; stays the caller's
      * @param path a GGUF file, or the first part of a split one; or a folder of Hugging Face's: {@code config.json}, tokenizer, and
      *     {@code model.safetensors} or its parts
-     * @param listener is told of each part
+     * @param options how
      * @return the model
      * @throws IOException if a file is missing or cannot be read
      * @throws IllegalArgumentException if a file is malformed, or asks for what is not implemented; the message names the file and what is
-     *     in it
+     *     in it; or if inputs of 4-bit weights are to be in 8 bits, and there are no such weights
      */
-    public static LanguageModel load(Compute cpu, Path path, LoadListener listener) throws IOException {
+    public static LanguageModel load(Compute cpu, Path path, LoadOptions options) throws IOException {
         Checks.notNull(cpu, "cpu");
-        Checks.notNull(listener, "listener");
+        Checks.notNull(options, "options");
         Arena arena = Arena.ofShared();
         try {
             boolean folder = Files.isDirectory(Checks.notNull(path, "path"));
-            LoadedDecoder loaded = folder
-                    ? FolderLoader.load(cpu, path, arena, listener)
-                    : GgufLoader.load(cpu, path, arena, listener);
+            LoadedDecoder loaded =
+                    folder ? FolderLoader.load(cpu, path, arena, options) : GgufLoader.load(cpu, path, arena, options);
             return new LanguageModel(cpu, loaded);
         } catch (Throwable failed) {
             arena.close();

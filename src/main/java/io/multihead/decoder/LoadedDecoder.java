@@ -34,6 +34,7 @@ record LoadedDecoder(
     String description() {
         DecoderConfig.Sizes sizes = config.sizes();
         return name + " (" + config.family() + ", " + sizes.layers() + " layers of " + sizes.dim() + ", "
-                + sizes.heads() + " heads on " + sizes.keyValueHeads() + ")";
+                + sizes.heads() + " heads on " + sizes.keyValueHeads() + ")"
+                + (weights.eightBitInputs() ? ", inputs of 4-bit weights in 8 bits" : "");
     }
 }

@@ -26,14 +26,14 @@ final class ModelIdentity {
 
     private final String name;
     private final int vocabulary;
-    private final DecoderConfig config;
+    private final String settings;
     private final ModelFile file;
     private @Nullable String checksum;
 
-    ModelIdentity(String name, int vocabulary, DecoderConfig config, ModelFile file) {
+    ModelIdentity(String name, int vocabulary, String settings, ModelFile file) {
         this.name = name;
         this.vocabulary = vocabulary;
-        this.config = config;
+        this.settings = settings;
         this.file = file;
     }
 
@@ -55,7 +55,7 @@ final class ModelIdentity {
 
     private String compute() {
         MessageDigest digest = sha256();
-        add(digest, config.toString());
+        add(digest, settings);
         byte[] room = new byte[CHUNK];
         for (String tensor : new TreeSet<>(file.names())) {
             BlockTensor blocks = file.findBlocks(tensor);

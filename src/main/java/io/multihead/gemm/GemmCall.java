@@ -23,7 +23,6 @@ final class GemmCall extends Operation implements LoopBody {
     void bind(Tensor a, @Nullable Tensor b, @Nullable PackedWeights packed, Tensor c, GemmOptions options) {
         problem.bind(a, b, packed == null ? null : packed.matrix(), c);
         problem.bindFactors(options.alpha(), options.beta(), options.bias(), options.activation().function);
-        problem.roundA(options.eightBitInputs());
     }
 
     /** Runs everything, and records it if a recording asks for it. */

@@ -30,13 +30,11 @@ final class GemmChecks {
                     "a", given(a, options.transposeA()), "expected " + c.dim(-2) + " rows, as in c " + c.shape());
         }
         if (b != null) {
-            requireRounding(options, null);
             requireBatch(b, options.transposeB(), c, "b");
             requireRight(b.dim(-2), b.dim(-1), depth, c, b, options.transposeB());
             requireApart(cpu, b, c, "b");
         } else if (packed != null) {
             requireRight(packed.inputs(), packed.outputs(), depth, c, null, false);
-            requireRounding(options, packed.format());
             Operation.execution(cpu).requireAccess(packed.matrix().segment(), "b");
         }
         requireApart(cpu, a, c, "a");
@@ -47,15 +45,6 @@ final class GemmChecks {
     /** Returns A as the options say. */
     static Tensor left(Tensor a, GemmOptions options) {
         return options.transposeA() ? a.transpose(-2, -1) : a;
-    }
-
-    private static void requireRounding(GemmOptions options, @Nullable WeightFormat format) {
-        if (options.eightBitInputs() && (format == null || !format.allowsEightBitInputs())) {
-            throw Checks.fail(
-                    "options",
-                    "eightBitInputs with " + (format == null ? "a matrix that is not packed" : "weights in " + format),
-                    "expected weights in Q4_0 or Q4_K");
-        }
     }
 
     static void requirePackedOptions(GemmOptions options) {

@@ -14,7 +14,6 @@ import org.jspecify.annotations.Nullable;
  * @param bias {@code [columns]}, added to every row; null for none
  * @param activation the function f of every element, in f32 and before C is rounded: the bits of the layer applied to a C of f32,
  *     without its pass over C
- * @param eightBitInputs whether rows of A are rounded to 8 bits, which {@link #withEightBitInputs} explains
  */
 public record GemmOptions(
         boolean transposeA,
@@ -22,10 +21,9 @@ public record GemmOptions(
         float alpha,
         float beta,
         @Nullable Tensor bias,
-        Activation activation,
-        boolean eightBitInputs) {
+        Activation activation) {
     /** {@code C = A * B}. */
-    public static final GemmOptions DEFAULT = new GemmOptions(false, false, 1f, 0f, null, Activation.NONE, false);
+    public static final GemmOptions DEFAULT = new GemmOptions(false, false, 1f, 0f, null, Activation.NONE);
 
     /** Checks the bias and the activation. */
     public GemmOptions {
@@ -41,7 +39,7 @@ public record GemmOptions(
      * @param transposed whether to swap
      */
     public GemmOptions withTransposeA(boolean transposed) {
-        return new GemmOptions(transposed, transposeB, alpha, beta, bias, activation, eightBitInputs);
+        return new GemmOptions(transposed, transposeB, alpha, beta, bias, activation);
     }
 
     /**
@@ -50,7 +48,7 @@ public record GemmOptions(
      * @param transposed whether to swap
      */
     public GemmOptions withTransposeB(boolean transposed) {
-        return new GemmOptions(transposeA, transposed, alpha, beta, bias, activation, eightBitInputs);
+        return new GemmOptions(transposeA, transposed, alpha, beta, bias, activation);
     }
 
     /**
@@ -60,7 +58,7 @@ public record GemmOptions(
      * @param newBeta factor of what C held before
      */
     public GemmOptions withFactors(float newAlpha, float newBeta) {
-        return new GemmOptions(transposeA, transposeB, newAlpha, newBeta, bias, activation, eightBitInputs);
+        return new GemmOptions(transposeA, transposeB, newAlpha, newBeta, bias, activation);
     }
 
     /**
@@ -69,7 +67,7 @@ public record GemmOptions(
      * @param newBias {@code [columns]}, or null for none
      */
     public GemmOptions withBias(@Nullable Tensor newBias) {
-        return new GemmOptions(transposeA, transposeB, alpha, beta, newBias, activation, eightBitInputs);
+        return new GemmOptions(transposeA, transposeB, alpha, beta, newBias, activation);
     }
 
     /**
@@ -78,20 +76,6 @@ public record GemmOptions(
      * @param newActivation the function
      */
     public GemmOptions withActivation(Activation newActivation) {
-        return new GemmOptions(transposeA, transposeB, alpha, beta, bias, newActivation, eightBitInputs);
-    }
-
-    /**
-     * {@return these options with A rounded to 8 bits first, or not}
-     *
-     * <p>For weights of {@link WeightFormat#allowsEightBitInputs} alone, by which a row is then multiplied in two thirds of the time. Of each
-     * 32 elements of a row the largest magnitude becomes 127, others the nearest integer, ties to even (as activations of llama.cpp's Q8_0):
-     * each is off by up to 1/254 of the largest, and a sum by about 1 % of its spread. Products of the integers are exact, so the bits of
-     * results are the same for any rows, threads and lane width.
-     *
-     * @param rounded whether to round
-     */
-    public GemmOptions withEightBitInputs(boolean rounded) {
-        return new GemmOptions(transposeA, transposeB, alpha, beta, bias, activation, rounded);
+        return new GemmOptions(transposeA, transposeB, alpha, beta, bias, newActivation);
     }
 }

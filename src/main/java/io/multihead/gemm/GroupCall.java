@@ -32,7 +32,6 @@ final class GroupCall extends Operation implements LoopBody {
         GemmProblem problem = parts.get(count).problem;
         problem.bind(a, null, b.matrix(), c);
         problem.bindFactors(options.alpha(), options.beta(), options.bias(), options.activation().function);
-        problem.roundA(options.eightBitInputs());
         count++;
     }
 

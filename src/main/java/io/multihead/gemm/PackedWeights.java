@@ -170,6 +170,24 @@ public final class PackedWeights {
     }
 
     /**
+     * Returns these weights for products that round their inputs to 8 bits, as llama.cpp's do: a row takes four fifths of the time.
+     *
+     * <p>Of each 32 elements of a row of A the largest magnitude becomes 127, others the nearest integer, ties to even: each is off by up to
+     * 1/254 of the largest, and of random numbers a product by half a percent of its spread. Products of integers are exact, so results have
+     * the same bits for any rows, threads and lane width ({@link io.multihead.reference.Tolerance#roundedBlocks} has the bound of what is
+     * computed of them).
+     *
+     * @return weights that share this memory; {@link #write} writes these panels, and not that inputs are rounded
+     * @throws IllegalArgumentException unless {@link WeightFormat#allowsEightBitInputs}
+     */
+    public PackedWeights withEightBitInputs() {
+        if (!format().allowsEightBitInputs()) {
+            throw Checks.fail("weights", "format " + format(), "expected Q4_0 or Q4_K for inputs in 8 bits");
+        }
+        return new PackedWeights(matrix.ofRoundedInputs());
+    }
+
+    /**
      * Writes the panels to a file that {@link #map} maps: to a temporary file beside it first, which then replaces it at once, so
      * that a crash leaves either the old file or the new one.
      *

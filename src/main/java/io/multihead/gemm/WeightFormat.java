@@ -65,7 +65,7 @@ public enum WeightFormat {
     }
 
     /**
-     * Returns whether products may round their inputs to 8 bits ({@link GemmOptions#withEightBitInputs}): formats of 4 bits alone, since
+     * Returns whether products may round their inputs to 8 bits ({@link PackedWeights#withEightBitInputs}): formats of 4 bits alone, since
      * others are read at the speed of memory without it.
      *
      * @return true for Q4_0 and Q4_K

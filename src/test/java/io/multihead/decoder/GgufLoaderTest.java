@@ -247,10 +247,10 @@ class GgufLoaderTest {
         List<Integer> heard = new ArrayList<>();
         Path file = write(name -> true, writer -> {});
         try (Compute cpu = Compute.serial();
-                LanguageModel model = LanguageModel.load(cpu, file, (done, all) -> {
+                LanguageModel model = LanguageModel.load(cpu, file, LoadOptions.DEFAULT.withListener((done, all) -> {
                     assertEquals(5, all);
                     heard.add(done);
-                })) {
+                }))) {
             assertEquals(List.of(1, 2, 3, 4, 5), heard);
             assertTrue(model.ownBytes() > 100_000);
             assertEquals(261 * 64 * 4, model.mappedBytes());

@@ -143,7 +143,7 @@ final class TinyDecoder {
 
     private static LanguageModel model(Compute cpu, Map<String, Tensor> tensors, Set<Integer> stops) {
         Arena arena = Arena.ofShared();
-        DecoderWeights weights = new DecoderWeights(cpu, new Weights(tensors), arena);
+        DecoderWeights weights = new DecoderWeights(cpu, new Weights(tensors), arena, false);
         Transformer model = DecoderBuilder.build(config(), weights, LoadListener.NONE);
         return new LanguageModel(
                 cpu, new LoadedDecoder("tiny", config(), model, tokenizer(stops), weights, FileTemplates.NONE, arena));

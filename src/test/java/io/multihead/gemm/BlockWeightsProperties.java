@@ -42,8 +42,6 @@ class BlockWeightsProperties {
     private static final Compute SERIAL = Compute.serial();
     private static final Compute THREADS = Compute.threads(2);
 
-    private static final GemmOptions ROUNDED = GemmOptions.DEFAULT.withEightBitInputs(true);
-
     record Case(BlockType type, int m, int n, int blocks, double scale, double mean, long seed) {
         int k() {
             return blocks * type.elements();
@@ -92,15 +90,15 @@ class BlockWeightsProperties {
                 a.slice(1, 0, 32).fill(0);
                 a.slice(1, 32, 64).fill(1e-38);
             }
-            PackedWeights packed = PackedWeights.of(blocks, arena);
+            PackedWeights packed = PackedWeights.of(blocks, arena).withEightBitInputs();
             Tensor result = Layout.DENSE.allocate(arena, DType.F32, c.m, c.n);
             ReferenceGemm.Result expected = ReferenceBlockGemm.multiplyRounded(a, blocks);
-            Gemm.multiply(SERIAL, a, packed, result, ROUNDED);
+            Gemm.multiply(SERIAL, a, packed, result, GemmOptions.DEFAULT);
             double ratio = Tolerance.ratio(Numbers.of(result), expected.values(), expected.errorScale(), DType.F32);
             assertTrue(ratio <= 1, "R = " + ratio);
             Tensor row = Tensor.of(new float[c.n], 1, c.n);
             for (int m = 0; m < c.m; m += 1 + c.m / 5) {
-                Gemm.multiply(THREADS, a.slice(0, m, m + 1), packed, row, ROUNDED);
+                Gemm.multiply(THREADS, a.slice(0, m, m + 1), packed, row, GemmOptions.DEFAULT);
                 assertArrayEquals(result.slice(0, m, m + 1).toArray(), row.toArray(), "row " + m);
             }
         }
@@ -114,7 +112,8 @@ class BlockWeightsProperties {
                 for (int sign = -1; sign <= 1; sign += 2) {
                     Tensor matrix = Tensor.of(new float[512 * 64], 512, 64);
                     for (int column = 0; column < 64; column++) {
-                        // one element of each block is of the other sign, so that a scale, and no minimum alone, holds the others
+                        // one element of each block is of the other sign, so that a scale, and no minimum alone, holds
+                        // the others
                         matrix.slice(1, column, column + 1).fill(sign * (column + 1.0));
                     }
                     for (int k = 0; k < 512; k += 32) {
@@ -125,7 +124,8 @@ class BlockWeightsProperties {
                     a.fill(-3);
                     Tensor result = Tensor.of(new float[64], 1, 64);
                     ReferenceGemm.Result expected = ReferenceBlockGemm.multiplyRounded(a, blocks);
-                    Gemm.multiply(SERIAL, a, PackedWeights.of(blocks, arena), result, ROUNDED);
+                    PackedWeights packed = PackedWeights.of(blocks, arena).withEightBitInputs();
+                    Gemm.multiply(SERIAL, a, packed, result, GemmOptions.DEFAULT);
                     double ratio =
                             Tolerance.ratio(Numbers.of(result), expected.values(), expected.errorScale(), DType.F32);
                     assertTrue(ratio <= 1, type + " R = " + ratio);
@@ -136,26 +136,17 @@ class BlockWeightsProperties {
 
     @Test
     void otherWeightsDoNotRoundInputs() {
-        Tensor a = Tensor.of(new float[2 * 256], 2, 256);
-        Tensor b = Tensor.of(new float[256 * 3], 256, 3);
-        Tensor c = Tensor.of(new float[2 * 3], 2, 3);
         for (WeightFormat format : WeightFormat.values()) {
-            PackedWeights packed = PackedWeights.of(b, format, Arena.ofAuto());
+            PackedWeights packed = PackedWeights.of(Tensor.of(new float[256 * 3], 256, 3), format, Arena.ofAuto());
             if (format.allowsEightBitInputs()) {
-                Gemm.multiply(SERIAL, a, packed, c, ROUNDED);
+                assertEquals(format, packed.withEightBitInputs().format());
                 continue;
             }
             assertEquals(
-                    "options: eightBitInputs with weights in " + format + "; expected weights in Q4_0 or Q4_K",
-                    assertThrows(
-                                    IllegalArgumentException.class,
-                                    () -> Gemm.multiply(SERIAL, a, packed, c, ROUNDED))
+                    "weights: format " + format + "; expected Q4_0 or Q4_K for inputs in 8 bits",
+                    assertThrows(IllegalArgumentException.class, packed::withEightBitInputs)
                             .getMessage());
         }
-        assertEquals(
-                "options: eightBitInputs with a matrix that is not packed; expected weights in Q4_0 or Q4_K",
-                assertThrows(IllegalArgumentException.class, () -> Gemm.multiply(SERIAL, a, b, c, ROUNDED))
-                        .getMessage());
     }
 
     /** A decode step has the bits of a prefill, on any threads, wherever A is. */
@@ -205,7 +196,7 @@ class BlockWeightsProperties {
             PackedWeights packed = PackedWeights.of(Blocks.random(type, 100, 1280, random), Arena.ofAuto());
             Tensor a = Numbers.gaussian(Tensor.of(new float[30 * 1280], 30, 1280), random, 1, 1);
             Tensor c = Tensor.of(new float[30 * 100], 30, 100);
-            Gemm.multiply(SERIAL, a, packed, c, ROUNDED);
+            Gemm.multiply(SERIAL, a, packed.withEightBitInputs(), c, GemmOptions.DEFAULT);
             hash = 31 * hash + Arrays.hashCode(c.toArray());
         }
         assertEquals(-2111718471, hash);

@@ -160,6 +160,6 @@ class GemmProperties {
                 a,
                 b,
                 result,
-                new GemmOptions(f.transposeA, f.transposeB, f.alpha, f.beta, f.bias ? bias : null, Activation.NONE, false));
+                new GemmOptions(f.transposeA, f.transposeB, f.alpha, f.beta, f.bias ? bias : null, Activation.NONE));
     }
 }

@@ -11,14 +11,12 @@ import io.multihead.internal.kernel.Fields;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.MicroKernel;
 import io.multihead.internal.kernel.NibbleTiles;
-import io.multihead.internal.kernel.RoundedRows;
 import io.multihead.internal.kernel.TileSums;
 import io.multihead.internal.layout.BlockPanels;
 import io.multihead.internal.layout.PanelMemory;
 import io.multihead.internal.layout.Panels;
 import io.multihead.internal.layout.Scratch;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 
 /**
  * Loops 2 and 1 where B is quantised blocks: a panel's scales are widened, and its fields too where full tiles of many rows read them;
@@ -29,16 +27,15 @@ final class BlockKernel {
     private static final int SUM_ROWS = Lanes.roundUp(Blocking.MC_NARROW, ROW_STEP);
 
     private final Scratch memory;
+    private final PlainBlocks plain;
     private final Panels none = new Panels();
     private float[] tile = {};
     private float[] scales = {};
     private float[] sums = {};
     private PanelMemory wide = PanelMemory.NONE;
-    private int[] words = {};
-    private float[] plain = {};
 
     private final Fields.Rows a = new Fields.Rows();
-    private final RoundedRows roundedA = new RoundedRows();
+    private final NibbleTiles.Rows roundedA = new NibbleTiles.Rows();
     private int[] ints = {};
     private boolean isRounded;
     private int m;
@@ -52,6 +49,7 @@ final class BlockKernel {
 
     BlockKernel(Scratch memory) {
         this.memory = memory;
+        plain = new PlainBlocks(memory);
     }
 
     /**
@@ -71,7 +69,7 @@ final class BlockKernel {
         a.set(rows, sums);
         isRounded = rounded;
         if (rounded) {
-            ints = memory.atLeast(ints, Lanes.roundUp(count, ROW_STEP) * RoundedRows.INTS);
+            ints = memory.atLeast(ints, Lanes.roundUp(count, ROW_STEP) * NibbleTiles.Rows.INTS);
             roundedA.set(ints, sums);
             roundedA.prepare(rows, count, depth, format.fields().offset());
         } else {
@@ -114,24 +112,13 @@ final class BlockKernel {
         if (BlockScales.isCompiled()) {
             format.scales().widen(panels, at, k, scales);
         } else {
-            readWords(at, format.scaleWords(k));
-            format.scales().widen(words, k, scales);
+            plain.widenScales(format, panels, at, k, scales);
         }
-    }
-
-    private void readWords(long at, int count) {
-        words = memory.atLeast(words, count);
-        MemorySegment.copy(panels, ValueLayout.JAVA_INT, at, words, 0, count);
     }
 
     /** Multiplies by one panel without vectors. */
     private void multiplyPlain(long at, float[] c, int c0, int ldc, boolean addToC) {
-        plain = memory.atLeast(plain, MicroKernel.MAX_DEPTH * PANEL);
-        readWords(at, k / format.rows() * format.bytes() / Integer.BYTES);
-        format.scales().widen(words, k, scales);
-        if (!isRounded) {
-            format.fields().widen(words, format.scaleWords(k), k, plain);
-        }
+        plain.read(format, panels, at, k, isRounded, scales);
         for (int row = 0; row < m; row++) {
             int to = c0 + row * ldc;
             if (!addToC) {
@@ -147,12 +134,9 @@ final class BlockKernel {
 
     private void multiplyPlain(int row, float[] to, int t0) {
         if (isRounded) {
-            NibbleTiles.multiplyPlain(roundedA, row, words, format.scaleWords(k), scales, k, to, t0);
+            plain.multiply(roundedA, a, row, to, t0);
         } else {
-            format.fields().multiplyPlain(a, row, plain, scales, k, to, t0);
-        }
-        if (format.scales().hasMinima()) {
-            Fields.addMinimaPlain(a, row, scales, k, to, t0);
+            plain.multiply(a, row, to, t0);
         }
     }
 

@@ -13,7 +13,6 @@ import io.multihead.internal.kernel.BlockTiles;
 import io.multihead.internal.kernel.Fields;
 import io.multihead.internal.kernel.MicroKernel;
 import io.multihead.internal.kernel.NibbleTiles;
-import io.multihead.internal.kernel.RoundedRows;
 import io.multihead.internal.layout.BlockPanels;
 import io.multihead.internal.layout.PanelFormat;
 import io.multihead.internal.layout.PanelMemory;
@@ -155,14 +154,14 @@ final class BlockWarmUps {
     private static final class RoundedTrial implements WarmUp.Trial {
         private static final int DEPTH = 2 * Fields.ROWS;
         private final boolean hasTwo;
-        private final RoundedRows rows = new RoundedRows();
+        private final NibbleTiles.Rows rows = new NibbleTiles.Rows();
         private final float[] scales = new float[BlockScales.FLOATS_OF_PANEL];
         private final float[] c = new float[ROW_STEP * PANEL];
         private final MemorySegment panels = PanelMemory.segment(Arena.ofAuto(), DEPTH * PANEL / 2L);
 
         RoundedTrial(boolean hasTwo) {
             this.hasTwo = hasTwo;
-            rows.set(new int[ROW_STEP * RoundedRows.INTS], new float[ROW_STEP * Fields.SUMS]);
+            rows.set(new int[ROW_STEP * NibbleTiles.Rows.INTS], new float[ROW_STEP * Fields.SUMS]);
         }
 
         @Override

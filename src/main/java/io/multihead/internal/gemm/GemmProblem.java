@@ -21,9 +21,6 @@ public final class GemmProblem {
     long k;
     float alpha;
     float beta;
-    /** Whether A is rounded to 8 bits, block by block. */
-    boolean roundsA;
-
     private @Nullable Tensor a;
     private @Nullable Tensor b;
     private @Nullable PackedMatrix packed;
@@ -53,11 +50,6 @@ public final class GemmProblem {
         beta = newBeta;
         bias = newBias;
         function = newFunction;
-    }
-
-    /** Sets whether A is rounded to 8 bits, for packed blocks of 4 bits alone. */
-    public void roundA(boolean rounded) {
-        roundsA = rounded;
     }
 
     /** Releases the caller's tensors. */
@@ -112,6 +104,11 @@ public final class GemmProblem {
     /** Returns whether B was packed in a format narrower than f32. */
     boolean isNarrow() {
         return packed != null && packed.format() != PanelFormat.F32;
+    }
+
+    /** Returns whether rows of A are rounded to 8 bits. */
+    boolean roundsInputs() {
+        return packed != null && packed.roundsInputs();
     }
 
     Tensor a() {

@@ -106,7 +106,7 @@ public final class LoopNest {
             for (int ir = 0; ir < m; ir += rowStep) { // loop 3
                 int mc = Math.min(rowStep, m - ir);
                 packer.read(block.matrix(p.a(), a, ic + ir, pc), mc, kc, packedA, 0, ROW);
-                kernel.left(packedA, p.roundsA).right(right).into(sums, ir * ldc, ldc);
+                kernel.left(packedA, p.roundsInputs()).right(right).into(sums, ir * ldc, ldc);
                 kernel.multiply(mc, n, kc, pc > 0); // loops 2 and 1
                 if (pc + kc == p.k) {
                     finish(p, packer, batch, ic, jc, ir, mc, n);

@@ -37,9 +37,15 @@ public final class PackedMatrix {
     private final long k;
     private final int n;
     private final MemorySegment memory;
+    private final boolean roundsInputs;
     private final PanelMemory[] blocks;
 
     private PackedMatrix(PanelFormat format, long k, int n, MemorySegment memory) {
+        this(format, k, n, memory, false);
+    }
+
+    private PackedMatrix(PanelFormat format, long k, int n, MemorySegment memory, boolean roundsInputs) {
+        this.roundsInputs = roundsInputs;
         this.format = format;
         this.k = k;
         this.n = n;
@@ -147,6 +153,16 @@ public final class PackedMatrix {
     /** Returns the matrix whose panels, all blocks in order, are in memory of the caller's, which must have their size. */
     public static PackedMatrix in(PanelFormat format, MemorySegment panels, long k, int n) {
         return new PackedMatrix(format, k, n, panels);
+    }
+
+    /** Returns the same matrix, by which rows that are rounded to 8 bits are multiplied; of a format of 4 bits. */
+    public PackedMatrix ofRoundedInputs() {
+        return new PackedMatrix(format, k, n, memory, true);
+    }
+
+    /** Returns whether rows are rounded to 8 bits before they are multiplied. */
+    boolean roundsInputs() {
+        return roundsInputs;
     }
 
     /** Returns the number of depth blocks: none without columns, whose rows take no memory and may be as many as a file says. */

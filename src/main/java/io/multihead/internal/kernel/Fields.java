@@ -242,8 +242,7 @@ public abstract class Fields {
      * @param row the row among the prepared ones
      * @param wide rows of fields that were widened
      */
-    public final void multiplyPlain(
-            Rows rows, int row, float[] wide, float[] scales, int depth, float[] c, int c0) {
+    public final void multiplyPlain(Rows rows, int row, float[] wide, float[] scales, int depth, float[] c, int c0) {
         Arrays.fill(c, c0, c0 + PANEL, 0f);
         float[] v = rows.panel;
         for (int block = 0; block < depth / chain; block++) {

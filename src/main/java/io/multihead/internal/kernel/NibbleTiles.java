@@ -10,6 +10,7 @@ import static io.multihead.internal.kernel.Lanes.FLOATS;
 import static io.multihead.internal.kernel.Lanes.HALF;
 import static io.multihead.internal.kernel.Lanes.INTS;
 import static io.multihead.internal.kernel.Lanes.PANEL;
+import static io.multihead.internal.kernel.Lanes.ROW;
 
 import io.multihead.internal.base.NativeMemory;
 import java.lang.foreign.MemorySegment;
@@ -21,7 +22,7 @@ import jdk.incubator.vector.VectorOperators;
 import jdk.incubator.vector.VectorSpecies;
 
 /**
- * Tiles of {@link RoundedRows} by {@link Fields4}, by integer products as llama.cpp makes them. The sum of a block, of at most 16 products of
+ * Tiles of {@link Rows} by {@link Fields4}, by integer products as llama.cpp makes them. The sum of a block, of at most 16 products of
  * 4 and 8 bits in each half of a word, fits 16 bits; it is exact, so its order changes nothing.
  *
  * <p>Methods of vectors are called on what an operation has made in the same turn of a loop, whose class C2 knows; so what a loop leaves is
@@ -39,7 +40,7 @@ public final class NibbleTiles {
 
     /** Multiplies one row by two vectors, half a panel apart, of one panel, as {@link Fields#tile1} does. */
     public static void tile1(
-            RoundedRows rows,
+            Rows rows,
             int row,
             MemorySegment panels,
             long b0,
@@ -51,14 +52,14 @@ public final class NibbleTiles {
         MemorySegment b = NativeMemory.known(panels);
         int[] a = rows.ints;
         float[] sums = rows.sums;
-        int a0 = row * RoundedRows.INTS;
+        int a0 = row * Rows.INTS;
         int s0 = row * SUMS;
         long from = b0 + column * WORD;
         ShortVector none = ShortVector.zero(SHORTS);
         FloatVector zero = FloatVector.zero(FLOATS);
         FloatVector c00 = zero, c01 = zero;
         for (int block = 0; block < depth / ROWS; block++) {
-            int start = a0 + RoundedRows.STARTS + block;
+            int start = a0 + Rows.STARTS + block;
             ShortVector v00 = IntVector.broadcast(INTS, a[start]).reinterpretAsShorts(), v01 = v00;
             for (int group = 0; group < GROUPS; group++) {
                 long at = from + (block * GROUPS + group) * WORDS;
@@ -97,7 +98,7 @@ public final class NibbleTiles {
 
     /** The same for two rows. */
     public static void tile2(
-            RoundedRows rows,
+            Rows rows,
             int row,
             MemorySegment panels,
             long b0,
@@ -110,7 +111,7 @@ public final class NibbleTiles {
         MemorySegment b = NativeMemory.known(panels);
         int[] a = rows.ints;
         float[] sums = rows.sums;
-        int a0 = row * RoundedRows.INTS;
+        int a0 = row * Rows.INTS;
         int s0 = row * SUMS;
         long from = b0 + column * WORD;
         ShortVector none = ShortVector.zero(SHORTS);
@@ -118,9 +119,9 @@ public final class NibbleTiles {
         FloatVector c00 = zero, c01 = zero;
         FloatVector c10 = zero, c11 = zero;
         for (int block = 0; block < depth / ROWS; block++) {
-            int start = a0 + RoundedRows.STARTS + block;
+            int start = a0 + Rows.STARTS + block;
             ShortVector v00 = IntVector.broadcast(INTS, a[start]).reinterpretAsShorts(), v01 = v00;
-            ShortVector v10 = IntVector.broadcast(INTS, a[start + RoundedRows.INTS]).reinterpretAsShorts(), v11 = v10;
+            ShortVector v10 = IntVector.broadcast(INTS, a[start + Rows.INTS]).reinterpretAsShorts(), v11 = v10;
             for (int group = 0; group < GROUPS; group++) {
                 long at = from + (block * GROUPS + group) * WORDS;
                 int k = a0 + (block * GROUPS + group) * STEPS;
@@ -136,7 +137,8 @@ public final class NibbleTiles {
                     ShortVector x0 = IntVector.broadcast(INTS, a[k + step]).reinterpretAsShorts();
                     v00 = x0.mul(l).add(v00);
                     v01 = x0.mul(r).add(v01);
-                    ShortVector x1 = IntVector.broadcast(INTS, a[k + step + RoundedRows.INTS]).reinterpretAsShorts();
+                    ShortVector x1 =
+                            IntVector.broadcast(INTS, a[k + step + Rows.INTS]).reinterpretAsShorts();
                     v10 = x1.mul(l).add(v10);
                     v11 = x1.mul(r).add(v11);
                 }
@@ -174,11 +176,11 @@ public final class NibbleTiles {
 
     /** Multiplies a row by all columns of one panel without vectors, with the bits of the tiles ({@link Fields#multiplyPlain}). */
     public static void multiplyPlain(
-            RoundedRows rows, int row, int[] words, int w0, float[] scales, int depth, float[] c, int c0) {
-        int a0 = row * RoundedRows.INTS;
+            Rows rows, int row, int[] words, int w0, float[] scales, int depth, float[] c, int c0) {
+        int a0 = row * Rows.INTS;
         Arrays.fill(c, c0, c0 + PANEL, 0f);
         for (int block = 0; block < depth / ROWS; block++) {
-            int start = rows.ints[a0 + RoundedRows.STARTS + block];
+            int start = rows.ints[a0 + Rows.STARTS + block];
             Arrays.fill(rows.low, (short) start);
             Arrays.fill(rows.high, start >> 16);
             for (int step = 0; step < GROUPS * STEPS; step++) {
@@ -195,13 +197,121 @@ public final class NibbleTiles {
     }
 
     /** Adds, modulo 2^16, the halves of words, moved down by some bits, times those of {@code x}. */
-    private static void addProducts(RoundedRows rows, int x, int[] words, int w0, int down) {
+    private static void addProducts(Rows rows, int x, int[] words, int w0, int down) {
         short xLow = (short) x;
         int xHigh = x >> 16;
         for (int column = 0; column < PANEL; column++) {
             int word = words[w0 + column] ^ SIGN;
             rows.low[column] += ((word & 0xffff) >> down) * xLow;
             rows.high[column] += (word >>> 16 + down) * xHigh;
+        }
+    }
+
+    /**
+     * Rows of A that are rounded to 8 bits: of each block of 32 elements a scale, the largest magnitude
+     * divided by 127, and the integers {@code round(a / scale)}, ties to even. Belongs to one thread.
+     *
+     * <p>A tile multiplies a word of fields by them without a mask. With {@code v_i} a half of the word moved down by i fields, field i is
+     * {@code v_i - 16 v_(i + 1)}, so the sum of {@code q_i} times field i is that of {@code v_i (q_i - 16 q_(i - 1))}. These differences are
+     * stored, modulo 2^16, for both halves of a word in one int.
+     */
+    public static final class Rows {
+        /** Ints of a row: a difference for each two elements, and what the sums of a block begin at. */
+        public static final int INTS = MicroKernel.MAX_DEPTH / 2 + MicroKernel.MAX_DEPTH / Fields.ROWS;
+
+        /** Index in the ints of a row of the first of those that sums begin at. */
+        static final int STARTS = MicroKernel.MAX_DEPTH / 2;
+
+        /** Elements of half a word. */
+        private static final int FOUR = 4;
+
+        /** Added to a float below 2^22, it makes its lowest bits those of the nearest integer, ties to even. */
+        private static final float TO_INTEGER = 0x1.8p23f;
+
+        private static final int INTEGER_BITS = Float.floatToRawIntBits(TO_INTEGER);
+        private static final int MOST = 127;
+        private static final int[] NONE = {};
+
+        int[] ints = NONE;
+        float[] sums = {};
+        /** Room for the plain loops of {@link NibbleTiles}. */
+        final int[] low = new int[Lanes.PANEL];
+
+        final int[] high = new int[Lanes.PANEL];
+
+        /** The sums of the integers of a block that are multiplied by the lower and the upper halves of words. */
+        private int sumOfLow;
+
+        private int sumOfHigh;
+
+        /** Creates no rows. */
+        public Rows() {}
+
+        /**
+         * Sets the memory that {@link #prepare} fills.
+         *
+         * @param newInts {@link #INTS} for each row of a tile
+         * @param newSums {@link Fields#SUMS} for each row of a tile: scales, then those times the sums of the integers
+         */
+        public void set(int[] newInts, float[] newSums) {
+            ints = newInts;
+            sums = newSums;
+        }
+
+        /**
+         * Rounds rows of A, {@link Lanes#ROW} floats apart.
+         *
+         * @param depth a multiple of 32
+         * @param offset what the fields have added to their elements
+         */
+        public void prepare(float[] a, int count, int depth, int offset) {
+            for (int row = 0; row < count; row++) {
+                for (int block = 0; block < depth / Fields.ROWS; block++) {
+                    int from = row * ROW + block * Fields.ROWS;
+                    float largest = largest(a, from);
+                    float inverse = MOST / largest;
+                    // all integers are 0 where the inverse is not finite
+                    boolean isZero = Float.isInfinite(inverse);
+                    float scale = isZero ? 0f : largest / MOST;
+                    round(a, from, isZero ? 0f : inverse, row * INTS + block * Fields.ROWS / 2);
+                    ints[row * INTS + STARTS + block] = -offset * sumOfHigh << 16 | -offset * sumOfLow & 0xffff;
+                    sums[row * Fields.SUMS + block] = scale;
+                    sums[row * Fields.SUMS + Fields.SUMS_OF_MINIMA + block] = scale * (sumOfLow + sumOfHigh);
+                }
+            }
+        }
+
+        /** Compares bits, which costs half of what {@code Math.max} of floats does; NaN is larger than all numbers. */
+        private static float largest(float[] a, int at) {
+            int first = 0;
+            int second = 0;
+            for (int k = at; k < at + Fields.ROWS; k += 2) {
+                first = Math.max(first, Float.floatToRawIntBits(a[k]) & Integer.MAX_VALUE);
+                second = Math.max(second, Float.floatToRawIntBits(a[k + 1]) & Integer.MAX_VALUE);
+            }
+            return Float.intBitsToFloat(Math.max(first, second));
+        }
+
+        /** Rounds a block and stores its differences; all in one loop, since one for each step takes three times as long. */
+        private void round(float[] a, int from, float inverse, int at) {
+            int lows = 0;
+            int highs = 0;
+            for (int word = 0; word < Fields.ROWS / (2 * FOUR); word++) {
+                int lowBefore = 0;
+                int highBefore = 0;
+                for (int i = 0; i < FOUR; i++) {
+                    int k = from + word * 2 * FOUR + i;
+                    int lowNow = Float.floatToRawIntBits(a[k] * inverse + TO_INTEGER) - INTEGER_BITS;
+                    int highNow = Float.floatToRawIntBits(a[k + FOUR] * inverse + TO_INTEGER) - INTEGER_BITS;
+                    ints[at + word * FOUR + i] = highNow - 16 * highBefore << 16 | lowNow - 16 * lowBefore & 0xffff;
+                    lows += lowNow;
+                    highs += highNow;
+                    lowBefore = lowNow;
+                    highBefore = highNow;
+                }
+            }
+            sumOfLow = lows;
+            sumOfHigh = highs;
         }
     }
 }

@@ -8,7 +8,6 @@ import io.multihead.internal.kernel.Fields;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.MicroKernel;
 import io.multihead.internal.kernel.NibbleTiles;
-import io.multihead.internal.kernel.RoundedRows;
 import io.multihead.internal.layout.BlockPanels;
 import io.multihead.internal.layout.PanelFormat;
 import io.multihead.support.Blocks;
@@ -79,8 +78,8 @@ class PlainBlocksProperties {
         int depth = 32 * blocks;
         float[] scales = Floats.random(random, BlockScales.FLOATS_OF_PANEL, 1f, 1e-3f);
         int[] words = random.ints((long) blocks * 4 * PANEL).toArray();
-        RoundedRows rows = new RoundedRows();
-        rows.set(new int[2 * ROWS * RoundedRows.INTS], new float[2 * ROWS * Fields.SUMS]);
+        NibbleTiles.Rows rows = new NibbleTiles.Rows();
+        rows.set(new int[2 * ROWS * NibbleTiles.Rows.INTS], new float[2 * ROWS * Fields.SUMS]);
         rows.prepare(Floats.random(random, 2 * ROWS * Lanes.ROW, 10f, 1e-3f), ROWS, depth, isSigned ? 8 : 0);
         float[] plain = before();
         float[] tiles = before();

@@ -3,6 +3,7 @@ package io.multihead.jmh.bench;
 import io.multihead.compute.Compute;
 import io.multihead.decoder.GenerationOptions;
 import io.multihead.decoder.LanguageModel;
+import io.multihead.decoder.LoadOptions;
 import io.multihead.decoder.Session;
 import io.multihead.decoder.SessionOptions;
 import io.multihead.decoder.Sessions;
@@ -24,7 +25,7 @@ import org.openjdk.jmh.annotations.TearDown;
 
 /**
  * One decode step of a language model with random weights, from the token before to the next one's id: products, attention over {@code depth}
- * tokens in an f16 cache, and the choice of the largest logit. {@code batch8} is a step of eight sessions. llama.cpp's sequence grows by
+ * tokens in an f16 cache, and the choice of the largest logit. {@code batch8} is a step of eight sessions, {@code in8bits} one with inputs of 4-bit weights in 8 bits. llama.cpp's sequence grows by
  * a token a call, ours has the same depth in all of them.
  */
 public class DecoderBench extends Comparison {
@@ -35,7 +36,7 @@ public class DecoderBench extends Comparison {
     private static final int MOST_STEPS = 4096;
     private static final int BATCH = 8;
 
-    @Param({"multihead", "batch8", "llamacpp"})
+    @Param({"multihead", "in8bits", "batch8", "llamacpp"})
     public String impl;
 
     @Param({"SMOLLM2_135M", "LLAMA3_1B"})
@@ -74,18 +75,26 @@ public class DecoderBench extends Comparison {
         Path file = RandomDecoder.file(FILES, RandomDecoder.Model.valueOf(model), format);
         int[] ids = new SplittableRandom(1).ints(depth, 300, 31_000).toArray();
         return switch (impl) {
-            case "multihead" -> own(file, ids, 1);
-            case "batch8" -> own(file, ids, BATCH);
+            case "multihead" -> own(file, ids, 1, LoadOptions.DEFAULT);
+            case "in8bits" -> own(file, ids, 1, rounded());
+            case "batch8" -> own(file, ids, BATCH, LoadOptions.DEFAULT);
             case "llamacpp" -> llamaCpp(file, ids);
             default -> throw Peer.unknown(impl);
         };
     }
 
-    private Runnable own(Path file, int[] ids, int count) throws IOException {
-        LanguageModel loaded = kept(LanguageModel.load(cpu, file));
-        SessionOptions options =
+    private LoadOptions rounded() {
+        if (!format.startsWith("Q4")) {
+            throw Peer.absent("in8bits", "is for weights of 4 bits");
+        }
+        return LoadOptions.DEFAULT.withEightBitInputs(true);
+    }
+
+    private Runnable own(Path file, int[] ids, int count, LoadOptions options) throws IOException {
+        LanguageModel loaded = kept(LanguageModel.load(cpu, file, options));
+        SessionOptions room =
                 SessionOptions.DEFAULT.withContextTokens(depth + 64).withSessions(count);
-        Sessions sessions = kept(loaded.sessions(options));
+        Sessions sessions = kept(loaded.sessions(room));
         List<Session> all = new ArrayList<>();
         List<GenerationOptions> one = new ArrayList<>();
         for (int i = 0; i < count; i++) {

@@ -1,0 +1,76 @@
+package io.multihead.internal.gemm;
+
+import static io.multihead.internal.kernel.Lanes.PANEL;
+
+import io.multihead.internal.kernel.Fields;
+import io.multihead.internal.kernel.MicroKernel;
+import io.multihead.internal.kernel.NibbleTiles;
+import io.multihead.internal.layout.BlockPanels;
+import io.multihead.internal.layout.Scratch;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+
+/** Products with a panel of quantised blocks without vectors, with the bits of the tiles, until C2 has compiled those. Belongs to one thread. */
+final class PlainBlocks {
+    private final Scratch memory;
+    private int[] words = {};
+    private float[] wide = {};
+    private float[] scales = {};
+    private BlockPanels format = BlockPanels.Q8_0;
+    private int depth;
+
+    PlainBlocks(Scratch memory) {
+        this.memory = memory;
+    }
+
+    /** Widens the scales of a panel that begins at a byte. */
+    void widenScales(BlockPanels of, MemorySegment panels, long at, int rows, float[] to) {
+        readWords(panels, at, of.scaleWords(rows));
+        of.scales().widen(words, rows, to);
+    }
+
+    /**
+     * Reads a panel that begins at a byte, for the next products.
+     *
+     * @param rounded whether these are of rounded rows, which take fields as they are
+     * @param newScales memory for its scales
+     */
+    void read(BlockPanels of, MemorySegment panels, long at, int rows, boolean rounded, float[] newScales) {
+        format = of;
+        depth = rows;
+        scales = newScales;
+        readWords(panels, at, rows / of.rows() * of.bytes() / Integer.BYTES);
+        of.scales().widen(words, rows, scales);
+        if (!rounded) {
+            wide = memory.atLeast(wide, MicroKernel.MAX_DEPTH * PANEL);
+            of.fields().widen(words, of.scaleWords(rows), rows, wide);
+        }
+    }
+
+    private void readWords(MemorySegment panels, long at, int count) {
+        words = memory.atLeast(words, count);
+        MemorySegment.copy(panels, ValueLayout.JAVA_INT, at, words, 0, count);
+    }
+
+    /** Multiplies one row by the panel. */
+    void multiply(Fields.Rows a, int row, float[] to, int t0) {
+        format.fields().multiplyPlain(a, row, wide, scales, depth, to, t0);
+        addMinima(a, row, to, t0);
+    }
+
+    /**
+     * Multiplies one rounded row by the panel.
+     *
+     * @param a has the sums of the row
+     */
+    void multiply(NibbleTiles.Rows rounded, Fields.Rows a, int row, float[] to, int t0) {
+        NibbleTiles.multiplyPlain(rounded, row, words, format.scaleWords(depth), scales, depth, to, t0);
+        addMinima(a, row, to, t0);
+    }
+
+    private void addMinima(Fields.Rows a, int row, float[] to, int t0) {
+        if (format.scales().hasMinima()) {
+            Fields.addMinimaPlain(a, row, scales, depth, to, t0);
+        }
+    }
+}
