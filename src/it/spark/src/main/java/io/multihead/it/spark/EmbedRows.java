@@ -6,7 +6,6 @@ import java.util.Iterator;
 import java.util.Queue;
 import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.sql.Row;
-import org.apache.spark.sql.RowFactory;
 
 /** Appends the embedding of one column to the rows of a partition, of which it holds no more than a batch. */
 final class EmbedRows implements MapPartitionsFunction<Row, Row> {
@@ -34,18 +33,9 @@ final class EmbedRows implements MapPartitionsFunction<Row, Row> {
             public Row next() {
                 float[] vector = vectors.next().vector();
                 Row row = texts.read.remove();
-                return append(row, row.isNullAt(column) ? null : vector);
+                return RowValues.append(row, row.isNullAt(column) ? null : vector);
             }
         };
-    }
-
-    private static Row append(Row row, float[] vector) {
-        Object[] values = new Object[row.length() + 1];
-        for (int i = 0; i < row.length(); i++) {
-            values[i] = row.get(i);
-        }
-        values[row.length()] = vector;
-        return RowFactory.create(values);
     }
 
     /** The texts of rows that are kept until their vectors are there. */

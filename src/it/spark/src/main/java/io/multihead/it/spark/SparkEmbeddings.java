@@ -1,6 +1,5 @@
 package io.multihead.it.spark;
 
-import java.util.List;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.Row;
@@ -32,19 +31,7 @@ public final class SparkEmbeddings {
      */
     public static Dataset<Row> withEmbeddings(Dataset<Row> rows, String text, String vector, String folder) {
         StructType schema = rows.schema();
-        List<String> columns = List.of(schema.fieldNames());
-        if (!columns.contains(text)) {
-            throw new IllegalArgumentException("text: " + text + "; expected one of the columns " + columns);
-        }
-        if (columns.contains(vector)) {
-            throw new IllegalArgumentException("vector: " + vector + "; expected none of the columns " + columns);
-        }
-        int column = schema.fieldIndex(text);
-        DataType type = schema.apply(column).dataType();
-        if (!type.equals(DataTypes.StringType)) {
-            throw new IllegalArgumentException(
-                    "text: column " + text + " of type " + type.simpleString() + "; expected string");
-        }
+        int column = RowValues.textColumn(schema, text, vector, "vector");
         return rows.mapPartitions(new EmbedRows(folder, column), Encoders.row(schema.add(vector, VECTOR, true)));
     }
 

@@ -11,7 +11,7 @@ import org.apache.spark.sql.Row;
 import org.junit.jupiter.api.Test;
 
 /** Further properties of clusters whose executors are processes of their own. */
-abstract class ClusterContract extends AttentionContract {
+abstract class ClusterContract extends GenerationContract {
     @Test
     void workOfAKilledExecutorIsDoneAgainAndNothingIsLostOrDoubled() {
         Path marker = temporary.resolve("killed");
@@ -24,6 +24,18 @@ abstract class ClusterContract extends AttentionContract {
         vectors.write().parquet(out);
         assertTrue(Files.exists(marker), "no executor was killed");
         assertBits(expected, spark.read().parquet(out).collectAsList());
+    }
+
+    @Test
+    void textsOfAKilledExecutorAreGeneratedAgain() {
+        Path marker = temporary.resolve("killed-generation");
+        Dataset<Row> rows = generated(prompts().repartition(4), Generation.DEFAULT.withTokens(12, 100));
+        Dataset<Row> texts =
+                rows.mapPartitions(ExecutorProbe.halting(marker.toString(), 5), Encoders.row(rows.schema()));
+        String out = path("texts-killed");
+        texts.write().parquet(out);
+        assertTrue(Files.exists(marker), "no executor was killed");
+        assertTexts(Generation.DEFAULT.withTokens(12, 100), spark.read().parquet(out));
     }
 
     @Test

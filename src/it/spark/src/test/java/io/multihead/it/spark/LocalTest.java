@@ -8,7 +8,7 @@ import org.apache.spark.sql.SparkSession;
 import org.junit.jupiter.api.Test;
 
 /** Two threads of the driver's JVM. */
-class LocalTest extends AttentionContract {
+class LocalTest extends GenerationContract {
     @Override
     SparkSession start(SparkSession.Builder session) {
         return session.master("local[2]").getOrCreate();

@@ -50,6 +50,7 @@ public final class Check {
             same(expected[2], stored.get(1), "second document of a store");
             System.out.println("Spring AI: " + TEXTS.size() + " texts, the encoder's vectors");
             CheckReranker.run(cpu, TEXTS);
+            CheckChat.run(cpu);
         }
     }
 

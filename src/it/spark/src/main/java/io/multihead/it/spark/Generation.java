@@ -1,0 +1,61 @@
+package io.multihead.it.spark;
+
+import io.multihead.decoder.GenerationOptions;
+import io.multihead.decoder.Sampling;
+import io.multihead.decoder.SessionOptions;
+import java.io.Serializable;
+
+/**
+ * How the texts of a column are generated; sent to executors. Immutable.
+ *
+ * @param maxTokens most tokens of one text
+ * @param contextTokens most tokens of a prompt and its text together; a task has memory for a batch of them
+ * @param batch prompts that a task computes together
+ * @param temperature 0 takes the most likely token
+ * @param seed what is drawn: the same prompt has the same text in each row
+ * @param chat whether a prompt is a question to the model's chat template, and not the beginning of a text
+ */
+public record Generation(int maxTokens, int contextTokens, int batch, double temperature, long seed, boolean chat)
+        implements Serializable {
+    /** Greedy texts of at most 100 tokens after prompts of at most 924, 16 at a time. */
+    public static final Generation DEFAULT = new Generation(100, 1024, 16, 0, 1, false);
+
+    /**
+     * {@return the same with other lengths}
+     *
+     * @param newMaxTokens most tokens of one text
+     * @param newContextTokens most tokens of a prompt and its text
+     */
+    public Generation withTokens(int newMaxTokens, int newContextTokens) {
+        return new Generation(newMaxTokens, newContextTokens, batch, temperature, seed, chat);
+    }
+
+    /**
+     * {@return the same with tokens that are drawn}
+     *
+     * @param newTemperature 0 takes the most likely token
+     * @param newSeed what is drawn
+     */
+    public Generation withTemperature(double newTemperature, long newSeed) {
+        return new Generation(maxTokens, contextTokens, batch, newTemperature, newSeed, chat);
+    }
+
+    /**
+     * {@return the same with prompts as questions of a chat}
+     *
+     * @param newChat whether they are
+     */
+    public Generation withChat(boolean newChat) {
+        return new Generation(maxTokens, contextTokens, batch, temperature, seed, newChat);
+    }
+
+    GenerationOptions options() {
+        return GenerationOptions.DEFAULT.withMaxTokens(maxTokens).withSampling(Sampling.of(temperature, seed));
+    }
+
+    SessionOptions sessions(int mostTokens) {
+        return SessionOptions.DEFAULT
+                .withContextTokens(Math.min(contextTokens, mostTokens))
+                .withSessions(batch);
+    }
+}

@@ -1,0 +1,51 @@
+package io.multihead.it.spark;
+
+import io.multihead.compute.Compute;
+import io.multihead.decoder.LanguageModel;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.SparkFiles;
+
+/**
+ * One language model for each file and JVM, whose packed weights all tasks of an executor share. A model is thread-safe; with
+ * {@link Compute#serial} each task computes on its own thread, so Spark's cores are the only threads. A model stays loaded until its JVM
+ * ends.
+ */
+public final class SharedModels {
+    private static final Map<Path, LanguageModel> LOADED = new ConcurrentHashMap<>();
+
+    private SharedModels() {}
+
+    /**
+     * Returns a model, which the first call in this JVM loads.
+     *
+     * @param model an absolute path of a GGUF file or a folder, the same on each executor, or the name of a file or an archive that Spark
+     *     distributes ({@code --files model.gguf} is {@code "model.gguf"})
+     * @return a shared model; not to be closed
+     * @throws IllegalStateException if this JVM is older than Java 25
+     * @throws IllegalArgumentException if there is no such file, or it is not one that can be computed; the message names it and the host
+     */
+    public static LanguageModel get(String model) {
+        ExecutorJava.require();
+        Path path = Path.of(model);
+        return LOADED.computeIfAbsent(path.isAbsolute() ? path : Path.of(SparkFiles.get(model)), SharedModels::load);
+    }
+
+    private static LanguageModel load(Path path) {
+        if (!Files.exists(path)) {
+            throw new IllegalArgumentException("model: " + path + " is not there on " + ExecutorJava.host()
+                    + "; expected a model, at the same path on each executor");
+        }
+        try {
+            return LanguageModel.load(Compute.serial(), path);
+        } catch (IOException | IllegalArgumentException e) {
+            throw new IllegalArgumentException(
+                    "model: " + path + " on " + ExecutorJava.host() + " cannot be loaded: " + e
+                            + "; expected a GGUF file, or a folder with config.json, tokenizer and model.safetensors",
+                    e);
+        }
+    }
+}

@@ -1,0 +1,36 @@
+package io.multihead.it.spark;
+
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Encoders;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * Texts by a language model as a column. A prompt has one text, which does not depend on the partitioning, on the batch, on how often a
+ * task was run, or on the vector width of the executor's processor; also where tokens are drawn.
+ */
+public final class SparkGeneration {
+    private SparkGeneration() {}
+
+    /**
+     * Adds a column of generated texts. Each task generates its prompts in batches, on its own thread, by weights that all tasks of an
+     * executor share.
+     *
+     * @param rows any rows
+     * @param text a column of prompts; null, and a prompt without a token, has the text null
+     * @param generated the new column, of strings
+     * @param model the model's file or folder, as of {@link SharedModels#get}
+     * @param generation how
+     * @return the rows with one more column, in their order
+     * @throws IllegalArgumentException if the first column does not exist or is no string, or the second exists
+     */
+    public static Dataset<Row> withTexts(
+            Dataset<Row> rows, String text, String generated, String model, Generation generation) {
+        StructType schema = rows.schema();
+        int column = RowValues.textColumn(schema, text, generated, "generated");
+        return rows.mapPartitions(
+                new GenerateRows(model, column, generation),
+                Encoders.row(schema.add(generated, DataTypes.StringType, true)));
+    }
+}

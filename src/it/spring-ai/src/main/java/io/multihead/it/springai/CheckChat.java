@@ -1,0 +1,99 @@
+package io.multihead.it.springai;
+
+import io.multihead.compute.Compute;
+import io.multihead.decoder.ChatTemplate;
+import io.multihead.decoder.FamilyModel;
+import io.multihead.decoder.GenerationOptions;
+import io.multihead.decoder.LanguageModel;
+import io.multihead.decoder.Session;
+import io.multihead.decoder.SessionOptions;
+import io.multihead.decoder.Sessions;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Collectors;
+import org.springframework.ai.chat.messages.AssistantMessage;
+import org.springframework.ai.chat.messages.SystemMessage;
+import org.springframework.ai.chat.messages.UserMessage;
+import org.springframework.ai.chat.model.ChatModel;
+import org.springframework.ai.chat.model.ChatResponse;
+import org.springframework.ai.chat.prompt.ChatOptions;
+import org.springframework.ai.chat.prompt.Prompt;
+
+/** Requires that Spring AI's calls give a session's text, with a small model of random weights. */
+final class CheckChat {
+    private static final GenerationOptions OPTIONS = GenerationOptions.DEFAULT.withMaxTokens(20);
+
+    private CheckChat() {}
+
+    static void run(Compute cpu) throws IOException {
+        Path file = Files.createTempFile("chat", ".gguf");
+        FamilyModel.write(file);
+        try (LanguageModel loaded = LanguageModel.load(cpu, file).withChatTemplate(ChatTemplate.CHATML);
+                Sessions sessions = loaded.sessions(SessionOptions.DEFAULT)) {
+            ChatModel model = new MultiheadChatModel("tiny", sessions, OPTIONS);
+            String expected = text(sessions, OPTIONS, "Hi");
+            ChatResponse response = model.call(new Prompt("Hi"));
+            require(response.getResult().getOutput().getText().equals(expected), "another text");
+            require(model.call("Hi").equals(expected), "another text of a string");
+            require(response.getMetadata().getUsage().getCompletionTokens() <= 20, "number of tokens");
+            require(response.getMetadata().getUsage().getPromptTokens() > 5, "tokens of the prompt");
+            List<ChatResponse> parts =
+                    model.stream(new Prompt("Hi")).collectList().block();
+            String streamed = parts.stream()
+                    .map(part -> part.getResult().getOutput().getText())
+                    .collect(Collectors.joining());
+            require(streamed.equals(expected), "another text of a stream: " + streamed);
+            String reason = response.getResult().getMetadata().getFinishReason();
+            require(parts.getLast().getResult().getMetadata().getFinishReason().equals(reason), "reason of a stream");
+            // cancelled after two parts: nothing more comes, and the model answers as before
+            require(model.stream(new Prompt("Hi")).take(2).count().block() == 2, "parts of a cancelled stream");
+            require(model.call("Hi").equals(expected), "another text after a cancelled stream");
+            options(model, expected);
+            String chat = model.call(new Prompt(new SystemMessage("Be brief."), new UserMessage("Hi")))
+                    .getResult()
+                    .getOutput()
+                    .getText();
+            require(!chat.equals(expected), "a message of the system has no effect");
+            model.call(new Prompt(new UserMessage("Hi"), new AssistantMessage("Hello."), new UserMessage("?")));
+            System.out.println("Spring AI: chats, a session's texts");
+        } finally {
+            Files.delete(file);
+        }
+    }
+
+    private static void options(ChatModel model, String expected) {
+        ChatOptions three =
+                ChatOptions.builder().maxTokens(3).topK(1).temperature(1.0).build();
+        ChatResponse few = model.call(new Prompt("Hi", three));
+        require(few.getMetadata().getUsage().getCompletionTokens() == 3, "maxTokens");
+        require(expected.startsWith(few.getResult().getOutput().getText().substring(0, 1)), "topK");
+        refused(model, ChatOptions.builder().frequencyPenalty(0.5).build(), "frequencyPenalty");
+        refused(model, ChatOptions.builder().model("another").build(), "model");
+    }
+
+    private static void refused(ChatModel model, ChatOptions options, String name) {
+        try {
+            model.call(new Prompt("Hi", options));
+        } catch (UnsupportedOperationException named) {
+            require(named.getMessage().startsWith(name + ": "), named.getMessage());
+            return;
+        }
+        throw new AssertionError(name + " is ignored");
+    }
+
+    private static String text(Sessions sessions, GenerationOptions options, String question) {
+        try (Session session = sessions.open()) {
+            return session.appendChat(List.of(io.multihead.decoder.ChatMessage.user(question)))
+                    .generate(options)
+                    .text();
+        }
+    }
+
+    private static void require(boolean condition, String message) {
+        if (!condition) {
+            throw new AssertionError(message);
+        }
+    }
+}
