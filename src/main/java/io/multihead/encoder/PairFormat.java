@@ -20,7 +20,9 @@ record PairFormat(int begin, int[] between, int end, int secondType) {
     static PairFormat of(EncoderTokenizer tokenizer, int types) {
         int[] between = new int[tokenizer.separators()];
         Arrays.fill(between, tokenizer.lastToken());
-        return new PairFormat(tokenizer.firstToken(), between, tokenizer.lastToken(), Math.min(1, types - 1));
+        // tokenizers of RoBERTa's kind give all tokens type 0, however many types a model has
+        int secondType = between.length > 1 ? 0 : Math.min(1, types - 1);
+        return new PairFormat(tokenizer.firstToken(), between, tokenizer.lastToken(), secondType);
     }
 
     /** Returns how many tokens there are beside those of the texts. */

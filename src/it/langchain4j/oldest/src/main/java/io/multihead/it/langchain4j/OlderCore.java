@@ -4,6 +4,7 @@ import dev.langchain4j.data.embedding.Embedding;
 import dev.langchain4j.data.segment.TextSegment;
 import dev.langchain4j.model.output.Response;
 import io.multihead.langchain4j.MultiheadEmbeddingModel;
+import java.io.IOException;
 import java.util.Arrays;
 import java.util.List;
 
@@ -11,7 +12,7 @@ import java.util.List;
 public final class OlderCore {
     private OlderCore() {}
 
-    public static void main(String[] arguments) {
+    public static void main(String[] arguments) throws IOException {
         List<String> texts = List.of("Hello, World!", "unaffable");
         try (MultiheadEmbeddingModel model =
                 MultiheadEmbeddingModel.allMiniLmL6V2().threads(2).build()) {
@@ -29,6 +30,7 @@ public final class OlderCore {
             }
         }
         System.out.println("older core: the encoder's vectors");
+        OlderScoring.run();
     }
 
     private static void require(float[] expected, Embedding actual) {
