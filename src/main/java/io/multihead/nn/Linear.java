@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * {@code bias [outputs]} or none. The input has one axis or more.
  *
  * <p>{@link #forward} multiplies with weights packed at the first call and again at the first one after
- * {@link #parametersChanged}; {@link #record} reads the weights as they are. Both give the same bits, for any number of
+ * {@link #parametersChanged}, or with packed weights that it was given; {@link #record} reads the weights as they are. Both give the same bits, for any number of
  * threads. Sums are f32. Thread-safe as {@link Layer} says; the parameters stay the caller's.
  */
 public final class Linear implements Layer {
@@ -31,16 +31,26 @@ public final class Linear implements Layer {
     private static final String BIAS = "bias";
     private static final Tensor ONE = Tensor.of(new float[] {1f}, 1, 1);
 
-    private final Tensor weight;
+    private final long inputs;
+    private final long outputs;
+    /** Null where the layer has packed weights alone. */
+    private final @Nullable Tensor weight;
+
     private final @Nullable Tensor bias;
     private final Map<String, Tensor> parameters;
     private volatile @Nullable PackedWeights packed;
 
-    private Linear(Tensor weight, @Nullable Tensor bias) {
+    private Linear(
+            long inputs, long outputs, @Nullable Tensor weight, @Nullable PackedWeights packed, @Nullable Tensor bias) {
+        this.inputs = inputs;
+        this.outputs = outputs;
         this.weight = weight;
+        this.packed = packed;
         this.bias = bias;
         Map<String, Tensor> named = new LinkedHashMap<>();
-        named.put(WEIGHT, weight);
+        if (weight != null) {
+            named.put(WEIGHT, weight);
+        }
         if (bias != null) {
             named.put(BIAS, bias);
         }
@@ -60,14 +70,41 @@ public final class Linear implements Layer {
         if (weight.rank() != 2) {
             throw Checks.fail(WEIGHT, "shape " + weight.shape(), "expected [outputs, inputs]");
         }
-        if (bias != null) {
-            TensorChecks.requireFloating(bias, BIAS);
-            if (bias.rank() != 1 || bias.dim(0) != weight.dim(0)) {
-                throw Checks.fail(
-                        BIAS, "shape " + bias.shape(), "expected [" + weight.dim(0) + "], as weight " + weight.shape());
-            }
+        requireBias(bias, weight.dim(0), "weight " + weight.shape());
+        return new Linear(weight.dim(1), weight.dim(0), weight, null, bias);
+    }
+
+    /**
+     * Returns a layer for inference, with packed weights of any format, as those of a file. It has no weight among its parameters, and
+     * {@link #record} is refused.
+     *
+     * @param weights of the layer's inputs and outputs
+     * @param bias {@code [outputs]}, or null for none
+     * @return the layer, which reads the weights and owns none
+     * @throws IllegalArgumentException if the bias does not fit
+     */
+    public static Linear of(PackedWeights weights, @Nullable Tensor bias) {
+        Checks.notNull(weights, "weights");
+        requireBias(bias, weights.outputs(), "weights of " + weights.outputs() + " outputs");
+        return new Linear(weights.inputs(), weights.outputs(), null, weights, bias);
+    }
+
+    private static void requireBias(@Nullable Tensor bias, long outputs, String weights) {
+        if (bias == null) {
+            return;
         }
-        return new Linear(weight, bias);
+        TensorChecks.requireFloating(bias, BIAS);
+        if (bias.rank() != 1 || bias.dim(0) != outputs) {
+            throw Checks.fail(BIAS, "shape " + bias.shape(), "expected [" + outputs + "], as " + weights);
+        }
+    }
+
+    private Tensor requireWeight() {
+        if (weight == null) {
+            throw Checks.fail(
+                    "weights", "packed ones alone", "expected a tensor where gradients are asked of the layer");
+        }
+        return weight;
     }
 
     /**
@@ -110,11 +147,11 @@ public final class Linear implements Layer {
 
     @Override
     public Shape outputShape(Shape input) {
-        if (Checks.notNull(input, "input").rank() < 1 || input.dim(-1) != weight.dim(1)) {
-            throw Checks.fail("x", "shape " + input, "expected [..., " + weight.dim(1) + "]");
+        if (Checks.notNull(input, "input").rank() < 1 || input.dim(-1) != inputs) {
+            throw Checks.fail("x", "shape " + input, "expected [..., " + inputs + "]");
         }
         long[] dims = input.toArray();
-        dims[dims.length - 1] = weight.dim(0);
+        dims[dims.length - 1] = outputs;
         return Shape.of(dims);
     }
 
@@ -133,7 +170,7 @@ public final class Linear implements Layer {
         LayerChecks.forward(cpu, this, x, y);
         PackedWeights weights = packed;
         if (weights == null) {
-            weights = PackedWeights.of(weight.permute(1, 0));
+            weights = PackedWeights.of(requireWeight().permute(1, 0));
             packed = weights;
         }
         boolean flat = Views.flattens(x) && Views.flattens(y);
@@ -143,16 +180,19 @@ public final class Linear implements Layer {
 
     @Override
     public Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
+        Tensor own = requireWeight();
         LayerChecks.forward(cpu, this, x, y);
         boolean flat = Views.flattens(x) && Views.flattens(y);
         GemmOptions options = GemmOptions.DEFAULT.withTransposeB(true).withBias(bias);
-        Gemm.multiply(cpu, matrices(x, flat), weight, matrices(y, flat), options);
+        Gemm.multiply(cpu, matrices(x, flat), own, matrices(y, flat), options);
         return new Recorded(cpu, x, y);
     }
 
     @Override
     public void parametersChanged() {
-        packed = null;
+        if (weight != null) {
+            packed = null;
+        }
     }
 
     /** Returns the tensor as one matrix {@code [rows, features]}, or as the batch of matrices that it is. */
@@ -169,7 +209,7 @@ public final class Linear implements Layer {
         void differentiate(Tensor dy, @Nullable Tensor dx, Map<String, Tensor> gradients) {
             if (dx != null) {
                 boolean flat = Views.flattens(dy) && Views.flattens(dx);
-                Gemm.multiply(cpu, matrices(dy, flat), weight, matrices(dx, flat), GemmOptions.DEFAULT);
+                Gemm.multiply(cpu, matrices(dy, flat), requireWeight(), matrices(dx, flat), GemmOptions.DEFAULT);
             }
             Tensor weightGradient = gradients.get(WEIGHT);
             Tensor biasGradient = bias == null ? null : gradients.get(BIAS);

@@ -6,11 +6,16 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.multihead.compute.Compute;
 import io.multihead.faults.Named;
+import io.multihead.gemm.Gemm;
+import io.multihead.gemm.GemmOptions;
+import io.multihead.gemm.PackedWeights;
+import io.multihead.gemm.WeightFormat;
 import io.multihead.reference.ReferenceLinear;
 import io.multihead.reference.Tolerance;
 import io.multihead.support.Golden;
 import io.multihead.support.Layout;
 import io.multihead.support.Numbers;
+import io.multihead.support.TestTensors;
 import io.multihead.support.Trained;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
@@ -18,6 +23,7 @@ import java.lang.foreign.Arena;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.SplittableRandom;
 import java.util.stream.Stream;
 import net.jqwik.api.EdgeCasesMode;
@@ -125,6 +131,36 @@ class LinearTest {
         layer.parametersChanged();
         layer.forward(SERIAL, Tensor.of(new float[] {3f}), Tensor.of(y));
         assertEquals(15f, y[0]);
+    }
+
+    /** Weights of a file serve for inference, with the bits of a product with them, and for nothing else. */
+    @Test
+    void packedWeightsOfAnyFormatAreMultiplied() {
+        Random random = new Random(3);
+        Tensor matrix = TestTensors.random(random, 256, 5);
+        Tensor bias = TestTensors.random(random, 5);
+        Tensor x = TestTensors.random(random, 2, 3, 256);
+        for (WeightFormat format : WeightFormat.values()) {
+            PackedWeights packed = PackedWeights.of(matrix, format, Arena.ofAuto());
+            Linear layer = Linear.of(packed, bias);
+            Tensor expected = Tensor.of(new float[30], 6, 5);
+            Gemm.multiply(SERIAL, x.reshape(6, 256), packed, expected, GemmOptions.DEFAULT.withBias(bias));
+            Tensor y = Tensor.of(new float[30], 2, 3, 5);
+            layer.forward(SERIAL, x, y);
+            layer.parametersChanged();
+            layer.forward(SERIAL, x, y);
+            assertArrayEquals(expected.toArray(), y.toArray());
+            assertEquals(List.of("bias"), List.copyOf(layer.parameters().keySet()));
+            String message = assertThrows(IllegalArgumentException.class, () -> layer.record(SERIAL, x, y))
+                    .getMessage();
+            assertEquals(
+                    "weights: packed ones alone; expected a tensor where gradients are asked of the layer", message);
+        }
+        PackedWeights packed = PackedWeights.of(matrix);
+        assertEquals(
+                "bias: shape [6]; expected [5], as weights of 5 outputs",
+                assertThrows(IllegalArgumentException.class, () -> Linear.of(packed, TestTensors.random(random, 6)))
+                        .getMessage());
     }
 
     @Test
