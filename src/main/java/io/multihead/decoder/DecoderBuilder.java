@@ -22,6 +22,7 @@ import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** Makes a model of a configuration and weights. Names are those of GGUF, shapes {@code [outputs, inputs]}. */
 final class DecoderBuilder {
@@ -53,10 +54,10 @@ final class DecoderBuilder {
             listener.onPart(2 + layer, all);
         }
         PackedLinear head = head(embeddings.vocabulary());
-        Transformer model = Transformer.of(embeddings, blocks)
+        Transformer stack = Transformer.of(embeddings, blocks)
                 .withFinalNorm(norm(FINAL_NORM, config.sizes().dim()))
-                .withHead(head)
                 .withLogitCap(config.ends().softCap());
+        Transformer model = head == null ? stack : stack.withHead(head);
         weights.requireAllUsed();
         weights.requireRounded();
         listener.onPart(all, all);
@@ -70,11 +71,17 @@ final class DecoderBuilder {
         return tables.withScale(config.ends().embeddingScale());
     }
 
-    /** Returns the head; the embeddings are one where the file has none, or stores both and says that they are tied. */
-    private PackedLinear head(int vocabulary) {
+    /**
+     * Returns the head; the embeddings are one where the file has none, or stores both and says that they are tied. Models for embeddings
+     * may have none, which is null.
+     */
+    private @Nullable PackedLinear head(int vocabulary) {
         Head rule = config.ends().head();
         boolean own = rule == Head.OWN || rule == Head.ANY && weights.has(HEAD);
         weights.ignore(HEAD);
+        if (own && !weights.has(HEAD) && weights.file().isForEmbeddings()) {
+            return null;
+        }
         String name = own ? HEAD : EMBEDDINGS;
         return PackedLinear.of(weights.matrix(name, vocabulary, config.sizes().dim()));
     }

@@ -17,6 +17,7 @@ final class FolderModel implements ModelFile {
     private final SafetensorsFolder weights;
     private final HuggingFaceNames translation;
     private final Set<String> names;
+    private final boolean prefixed;
 
     FolderModel(SafetensorsFolder weights, Family family) {
         this.weights = weights;
@@ -24,7 +25,7 @@ final class FolderModel implements ModelFile {
                 .filter(name -> !name.endsWith(FREQUENCIES))
                 .collect(Collectors.toUnmodifiableSet());
         // models for embeddings are stored without their head, and without this prefix
-        boolean prefixed = names.stream().anyMatch(name -> name.startsWith(PREFIX));
+        prefixed = names.stream().anyMatch(name -> name.startsWith(PREFIX));
         translation = new HuggingFaceNames(prefixed ? PREFIX : "", family.renamed());
     }
 
@@ -41,6 +42,11 @@ final class FolderModel implements ModelFile {
     @Override
     public Tensor tensor(String name) {
         return weights.get(name);
+    }
+
+    @Override
+    public boolean isForEmbeddings() {
+        return !prefixed;
     }
 
     @Override

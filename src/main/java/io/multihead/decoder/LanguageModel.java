@@ -118,6 +118,7 @@ public final class LanguageModel implements AutoCloseable {
      * @param options how much they may keep
      * @return the sessions
      * @throws IllegalArgumentException if the model has fewer positions than a session would have tokens
+     * @throws IllegalStateException if the model is one for embeddings, whose files have no output head
      */
     public Sessions sessions(SessionOptions options) {
         return sessions(options, Generations.CHUNK_TOKENS);
@@ -125,6 +126,10 @@ public final class LanguageModel implements AutoCloseable {
 
     Sessions sessions(SessionOptions options, int chunkTokens) {
         Checks.notNull(options, "options");
+        if (!loaded.hasHead()) {
+            throw new IllegalStateException(
+                    "model: no output head in its files; expected one, as embeddings alone need none");
+        }
         int tokens = options.contextTokens() == 0 ? contextTokens() : options.contextTokens();
         if (tokens > contextTokens()) {
             throw Checks.fail(

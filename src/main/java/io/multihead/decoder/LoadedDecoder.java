@@ -27,7 +27,13 @@ record LoadedDecoder(
 
     /** Returns how many tokens the model may choose, or be given. */
     int vocabularySize() {
-        return Math.min(tokenizer.vocabularySize(), model.logits());
+        int tokens = tokenizer.vocabularySize();
+        return hasHead() ? Math.min(tokens, model.logits()) : tokens;
+    }
+
+    /** Returns whether the model can say which token follows. */
+    boolean hasHead() {
+        return model.logits() > 0;
     }
 
     /** Returns the name, the family and the sizes. */

@@ -17,6 +17,11 @@ interface ModelFile {
     /** Returns a tensor with plain elements. */
     Tensor tensor(String name);
 
+    /** Returns whether these are the weights of a model for embeddings, which need no output head. */
+    default boolean isForEmbeddings() {
+        return false;
+    }
+
     /** Returns what the file calls a weight that GGUF calls so. */
     String nameOf(String ggufName);
 }

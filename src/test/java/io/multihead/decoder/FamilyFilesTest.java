@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.multihead.compute.Compute;
 import io.multihead.decoder.FamilyFile.Kind;
 import io.multihead.format.GgufWriter;
+import io.multihead.format.Safetensors;
 import io.multihead.reference.ReferenceTransformer;
 import io.multihead.tensor.BlockTensor;
 import io.multihead.tensor.BlockType;
@@ -18,8 +19,11 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Tag;
@@ -98,6 +102,37 @@ class FamilyFilesTest {
             assertTrue(message.endsWith("lm_head.weight: missing; expected among the 35 tensors"), message);
             Files.writeString(config, tied.replace("\"tie_word_embeddings\": true, ", ""));
             LanguageModel.load(cpu, folder).close();
+        }
+    }
+
+    /** As those of Qwen3-Embedding of 4 and 8 B: without head, though nothing is tied, and names without a prefix. */
+    @Test
+    void aModelForEmbeddingsNeedsNoHead() throws IOException {
+        FamilyFile file = new FamilyFile(Kind.QWEN_3, 8);
+        file.writeFolder(folder, tokenizerJson());
+        try (Compute cpu = Compute.serial();
+                Arena arena = Arena.ofConfined()) {
+            float[] expected;
+            try (LanguageModel model = LanguageModel.load(cpu, folder)) {
+                expected = model.embedder().embed("A text.");
+            }
+            Path weights = folder.resolve("model.safetensors");
+            Safetensors whole = Safetensors.map(weights, arena);
+            Map<String, Tensor> stack = new LinkedHashMap<>();
+            whole.names().forEach(name -> stack.put(name.substring("model.".length()), whole.get(name)));
+            Path written = folder.resolve("written");
+            Safetensors.write(written, stack, Map.of());
+            Files.move(written, weights, StandardCopyOption.REPLACE_EXISTING);
+            Path config = folder.resolve("config.json");
+            String tied = Files.readString(config);
+            Files.writeString(config, tied.replace("\"tie_word_embeddings\": true", "\"tie_word_embeddings\": false"));
+            try (LanguageModel model = LanguageModel.load(cpu, folder)) {
+                assertArrayEquals(expected, model.embedder().embed("A text."));
+                String message = assertThrows(IllegalStateException.class, () -> model.sessions(SessionOptions.DEFAULT))
+                        .getMessage();
+                assertEquals(
+                        "model: no output head in its files; expected one, as embeddings alone need none", message);
+            }
         }
     }
 
