@@ -164,7 +164,8 @@ class FamilyFilesTest {
     @ParameterizedTest
     @EnumSource(BlockType.class)
     void quantisedMatricesMeanWhatTheirBlocksSay(BlockType blocks) throws IOException {
-        Kind[] kinds = blocks.elements() == 256 ? new Kind[] {Kind.WIDE} : new Kind[] {Kind.LLAMA, Kind.QWEN_3};
+        Kind[] kinds =
+                blocks.elements() == 256 ? new Kind[] {Kind.WIDE} : new Kind[] {Kind.LLAMA, Kind.QWEN_3, Kind.PHI_4};
         for (Kind kind : kinds) {
             FamilyFile file = new FamilyFile(kind, 6);
             assertClose(file, quantised(file, blocks));
