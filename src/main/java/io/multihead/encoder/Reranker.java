@@ -3,7 +3,7 @@ package io.multihead.encoder;
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.text.EncoderTokenizer;
-import io.multihead.text.WordPiece;
+import io.multihead.text.Tokenizers;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Path;
@@ -130,7 +130,7 @@ public final class Reranker implements AutoCloseable {
         Checks.notNull(onnx, "onnx");
         byte[] json = Checks.notNull(tokenizerJson, "tokenizerJson").readAllBytes();
         EncoderCore core =
-                ModelLoader.load(cpu, () -> BertOnnx.loadClassifier(onnx), () -> WordPiece.ofTokenizerJson(json));
+                ModelLoader.load(cpu, () -> BertOnnx.loadClassifier(onnx), () -> Tokenizers.ofEncoderJson(json));
         RerankerConfig.requireTwoTypes(core.model.config);
         int labels = core.model.head().labels();
         return of(core, RerankerConfig.byDefault(labels), core.model.config.positions(), () -> {});

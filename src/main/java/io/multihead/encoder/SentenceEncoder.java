@@ -3,7 +3,7 @@ package io.multihead.encoder;
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.text.EncoderTokenizer;
-import io.multihead.text.WordPiece;
+import io.multihead.text.Tokenizers;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Path;
@@ -137,7 +137,7 @@ public final class SentenceEncoder implements AutoCloseable {
         Checks.notNull(pooling, "pooling");
         Checks.notNull(onnx, "onnx");
         byte[] json = Checks.notNull(tokenizerJson, "tokenizerJson").readAllBytes();
-        EncoderCore core = ModelLoader.load(cpu, () -> BertOnnx.load(onnx), () -> WordPiece.ofTokenizerJson(json));
+        EncoderCore core = ModelLoader.load(cpu, () -> BertOnnx.load(onnx), () -> Tokenizers.ofEncoderJson(json));
         EncoderOptions options =
                 new EncoderOptions(pooling, true, core.model.config.positions(), LongTexts.TRUNCATE, "");
         return of(core, options, Map.of(), "", () -> {});

@@ -112,6 +112,35 @@ public final class BytePairTokenizer extends WordTokenizer {
         return false;
     }
 
+    /** Returns whether text is changed before it is divided, so that tokens come from no place of it. */
+    boolean normalizes() {
+        return composes;
+    }
+
+    /** A token has as many bytes as the part of the text that it comes from; of a code point in several tokens, each comes from all of it. */
+    @Override
+    void place(EncodeBuffer buffer, int first, int from) {
+        int at = from;
+        int inside = 0;
+        for (int i = first; i < buffer.size(); i++) {
+            int start = at;
+            int codePoint = 0;
+            for (int rest = pieceLength(buffer.id(i)); rest > 0; ) {
+                codePoint = Character.codePointAt(buffer.text, at, buffer.end);
+                int taken = Math.min(rest, Utf8.length(codePoint) - inside);
+                rest -= taken;
+                inside += taken;
+                if (inside == Utf8.length(codePoint)) {
+                    at += Character.charCount(codePoint);
+                    inside = 0;
+                }
+            }
+            int stop = inside > 0 ? at + Character.charCount(codePoint) : at;
+            add(buffer, buffer.id(i), start - EncodeBuffer.START, stop - EncodeBuffer.START);
+        }
+        buffer.truncate(first);
+    }
+
     @Override
     void encodePart(EncodeBuffer buffer, int from, int end) {
         if (composes && mayCompose(buffer.text, from, end)) {

@@ -29,6 +29,7 @@ final class EncodeBuffer {
     boolean special;
 
     private @Nullable TokenBuffer tokens;
+    private int firstToken;
     private int[] ids = new int[FEW];
     private int size;
 
@@ -36,6 +37,7 @@ final class EncodeBuffer {
     void begin(String string, boolean withSpecial, @Nullable TokenBuffer to) {
         special = withSpecial;
         tokens = to;
+        firstToken = to == null ? 0 : to.size();
         size = 0;
         end = START + string.length();
         if (end > text.length) {
@@ -60,7 +62,7 @@ final class EncodeBuffer {
         if (tokens == null) {
             add(id);
         } else {
-            tokens.add(id, start, stop, continuesWord);
+            tokens.add(id, start, stop, continuesWord && tokens.size() > firstToken);
         }
     }
 
@@ -76,6 +78,21 @@ final class EncodeBuffer {
     /** Returns the id that was added last, or -1. */
     int last() {
         return size == 0 ? -1 : ids[size - 1];
+    }
+
+    /** Returns whether ids go with their places to another buffer. */
+    boolean placesTokens() {
+        return tokens != null;
+    }
+
+    /** Removes the ids from an index on. */
+    void truncate(int newSize) {
+        size = newSize;
+    }
+
+    /** Returns an id that was added. */
+    int id(int index) {
+        return ids[index];
     }
 
     /** Forgets where ids go. */

@@ -46,10 +46,25 @@ final class JsonSpecialIds {
                     end = ends[1] == SpecialIds.NONE ? end : ends[1];
                     added = AddedEnds.of(ends[0] != SpecialIds.NONE, ends[1] != SpecialIds.NONE);
                 }
-                default -> throw part.fail("type", "ByteLevel or TemplateProcessing");
+                case "RobertaProcessing" -> {
+                    begin = pair(part, "cls");
+                    end = pair(part, "sep");
+                    added = AddedEnds.BOTH;
+                }
+                default -> throw part.fail("type", "ByteLevel, TemplateProcessing or RobertaProcessing");
             }
         }
         return new SpecialIds(begin, end, unknown, named("pad_token"), all, added);
+    }
+
+    /** Returns the id of a token and its id, which must be the vocabulary's. */
+    private int pair(JsonObject part, String member) {
+        List<?> pair = part.array(member);
+        int id = pair.size() == 2 && pair.get(0) instanceof String name ? find(name) : SpecialIds.NONE;
+        if (id == SpecialIds.NONE || !pair.get(1).equals((long) id)) {
+            throw part.fail(member, "a token of the vocabulary and its id");
+        }
+        return id;
     }
 
     /** Returns the tokens that stand before and after a text. */

@@ -5,10 +5,18 @@ import java.util.List;
 
 /** The template of a {@code tokenizer.json} for two texts. */
 final class PairTemplate {
+    private static final int ROBERTA = 2;
+
     private PairTemplate() {}
 
     /** Returns how often the last token stands between two texts; the rest is around them as around one. */
     static int separators(JsonObject file, SpecialIds special) {
+        boolean roberta = JsonParts.list(file, "post_processor", "processors").stream()
+                .anyMatch(each -> "RobertaProcessing".equals(each.find("type")));
+        return roberta ? ROBERTA : template(file, special);
+    }
+
+    private static int template(JsonObject file, SpecialIds special) {
         JsonObject part = JsonParts.list(file, "post_processor", "processors").stream()
                 .filter(each -> "TemplateProcessing".equals(each.find("type")))
                 .findFirst()

@@ -4,6 +4,7 @@ import io.multihead.internal.base.Checks;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
+import java.util.Comparator;
 import java.util.List;
 
 /**
@@ -24,6 +25,10 @@ final class PieceArray {
     private static final int ENDS = 1 << 8;
     /** The label of values: no byte of UTF-8, nor that of {@link UnigramBuffer#MARK}. */
     private static final int VALUE = 0xfe;
+
+    private static final int INDEX_BITS = 24;
+    private static final int KEY_BYTES = (Long.SIZE - INDEX_BITS) / Byte.SIZE;
+    private static final Comparator<Entry> BY_BYTES = (a, b) -> Arrays.compareUnsigned(a.piece, b.piece);
 
     private static final int BLOCK = 256;
     /** Blocks that are searched for room before the array grows; earlier ones are nearly full. */
@@ -59,10 +64,38 @@ final class PieceArray {
 
     /** Makes the array of pieces. No two may be equal; none may be empty, or have a byte of 0 or {@link #VALUE}. */
     PieceArray(List<Entry> pieces) {
-        Entry[] sorted = pieces.toArray(Entry[]::new);
-        Arrays.sort(sorted, (a, b) -> Arrays.compareUnsigned(a.piece, b.piece));
+        Entry[] sorted = sorted(pieces);
         root = sorted.length == 0 ? 0 : place(sorted, 0, sorted.length, 0);
         units = Arrays.copyOf(units, size);
+    }
+
+    /**
+     * Returns pieces in the order of their bytes. Numbers of the first bytes are compared, and arrays only where these are equal, which is much
+     * faster than to compare all arrays.
+     */
+    private static Entry[] sorted(List<Entry> pieces) {
+        Checks.index(pieces.size(), 1L << INDEX_BITS, "number of pieces");
+        long[] keys = new long[pieces.size()];
+        for (int i = 0; i < keys.length; i++) {
+            byte[] piece = pieces.get(i).piece;
+            for (int b = 0; b < KEY_BYTES; b++) {
+                keys[i] = keys[i] << Byte.SIZE | (b < piece.length ? piece[b] & 0xff : 0);
+            }
+            // with the sign of bytes in place: keys are compared as signed numbers
+            keys[i] = (keys[i] << INDEX_BITS | i) ^ Long.MIN_VALUE;
+        }
+        Arrays.sort(keys);
+        Entry[] sorted = new Entry[keys.length];
+        int from = 0;
+        for (int i = 0; i < sorted.length; i++) {
+            sorted[i] = pieces.get((int) keys[i] & (1 << INDEX_BITS) - 1);
+            if (keys[i] >> INDEX_BITS != keys[from] >> INDEX_BITS) {
+                Arrays.sort(sorted, from, i, BY_BYTES);
+                from = i;
+            }
+        }
+        Arrays.sort(sorted, from, sorted.length, BY_BYTES);
+        return sorted;
     }
 
     /** Returns the unit of a byte below a state, or 0 where there is none. */

@@ -68,7 +68,7 @@ final class PieceEncoder extends EndedTokenizer {
 
     @Override
     boolean continuesWord(int id) {
-        return tokenizer.type(id) == TokenType.NORMAL && !tokenizer.token(id).startsWith("\u2581");
+        return tokenizer.continuesWord(id);
     }
 
     @Override

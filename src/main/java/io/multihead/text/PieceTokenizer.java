@@ -2,6 +2,7 @@ package io.multihead.text;
 
 import io.multihead.internal.base.Checks;
 import java.nio.charset.StandardCharsets;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
@@ -20,6 +21,9 @@ abstract class PieceTokenizer implements Tokenizer {
     private final AddedTokens inSpecialText;
 
     private final Map<String, Integer> ids;
+    /** Tokens that continue the word of the one before them: those of text that begin with no space. */
+    private final BitSet continuing = new BitSet();
+
     private final AtomicReference<@Nullable EncodeBuffer> spare = new AtomicReference<>();
 
     PieceTokenizer(
@@ -33,11 +37,22 @@ abstract class PieceTokenizer implements Tokenizer {
         ids = HashMap.newHashMap(vocabulary.size());
         for (int id = 0; id < vocabulary.size(); id++) {
             ids.put(vocabulary.token(id), id);
+            TokenType type = vocabulary.type(id);
+            boolean mark = type == TokenType.CONTROL || type == TokenType.USER_DEFINED;
+            continuing.set(id, !mark && !(bytes[id].length > 0 && bytes[id][0] == ' '));
         }
+    }
+
+    /** Returns whether a token continues the word of the one before it. */
+    final boolean continuesWord(int id) {
+        return continuing.get(id);
     }
 
     /** Adds the ids of a part of the buffer's text that has no added token; may change this part and the character before it. */
     abstract void encodePart(EncodeBuffer buffer, int from, int end);
+
+    /** Adds the ids from {@code first} on again, with the places that they come from, and removes them; none where they have places. */
+    void place(EncodeBuffer buffer, int first, int from) {}
 
     /** Returns whether decoding drops the space that a text begins with. */
     abstract boolean beginsWithSpace();
@@ -78,14 +93,23 @@ abstract class PieceTokenizer implements Tokenizer {
             boolean found = added.find(buffer, at);
             int end = found ? buffer.matchStart : buffer.end;
             if (end > at) {
+                int before = buffer.size();
                 encodePart(buffer, at, end);
+                if (buffer.placesTokens()) {
+                    place(buffer, before, at);
+                }
             }
             if (found) {
                 int start = buffer.matchStart - EncodeBuffer.START;
-                buffer.add(buffer.match, start, buffer.matchEnd - EncodeBuffer.START, false);
+                add(buffer, buffer.match, start, buffer.matchEnd - EncodeBuffer.START);
             }
             at = found ? buffer.matchEnd : end;
         }
+    }
+
+    /** Adds an id that comes from a part of the text, as its caller has it. */
+    final void add(EncodeBuffer buffer, int id, int start, int end) {
+        buffer.add(id, start, end, continuing.get(id));
     }
 
     @Override
@@ -121,6 +145,11 @@ abstract class PieceTokenizer implements Tokenizer {
     @Override
     public final int find(String token) {
         return ids.getOrDefault(Checks.notNull(token, "token"), SpecialIds.NONE);
+    }
+
+    /** Returns how many bytes a token adds to a text. */
+    final int pieceLength(int id) {
+        return bytes[id].length;
     }
 
     @Override

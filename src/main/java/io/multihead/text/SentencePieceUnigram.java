@@ -41,11 +41,15 @@ record SentencePieceUnigram(
                 .filter(id -> types.get(id) == TokenType.CONTROL || types.get(id) == TokenType.UNKNOWN)
                 .mapToObj(id -> new AddedTokens.Token(tokens.get(id), id, false, false, false))
                 .toList();
-        return tokenizer(Vocabulary.of(tokens, types), allScores(), special, found);
+        return tokenizer(tokens, types, allScores(), special, found);
     }
 
     private UnigramTokenizer tokenizer(
-            Vocabulary vocabulary, double[] all, SpecialIds special, List<AddedTokens.Token> found) {
+            List<String> names,
+            List<TokenType> kinds,
+            double[] all,
+            SpecialIds special,
+            List<AddedTokens.Token> found) {
         for (int id = 0; id < scores.length; id++) {
             if (!Float.isFinite(scores[id])) {
                 throw Checks.fail(
@@ -60,9 +64,14 @@ record SentencePieceUnigram(
                 .min()
                 .orElse(0);
         UnigramPieces pieces =
-                new UnigramPieces(new UnigramPieces.Model(vocabulary, all, lowest, true), special.unknown(), false);
+                new UnigramPieces(new UnigramPieces.Model(names, kinds, all, lowest, true), special.unknown(), false);
         return new UnigramTokenizer(
-                pieces, vocabulary, rules, special, new AddedTokens(List.of()), new AddedTokens(found));
+                pieces,
+                Vocabulary.of(names, kinds),
+                rules,
+                special,
+                new AddedTokens(List.of()),
+                new AddedTokens(found));
     }
 
     private SentenceNormalizer normalizer() {
@@ -118,6 +127,6 @@ record SentencePieceUnigram(
         }
         found.add(new AddedTokens.Token("<mask>", mask, false, true, false));
         SpecialIds special = new SpecialIds(0, 2, 3, 1, Set.of(2), AddedEnds.BOTH);
-        return tokenizer(Vocabulary.of(names, kinds), all, special, found);
+        return tokenizer(names, kinds, all, special, found);
     }
 }

@@ -62,7 +62,7 @@ public final class Tokenizers {
     }
 
     /**
-     * Reads the tokenizer of an encoder's folder, such as that of BERT or XLM-R: {@code tokenizer.json} of a model WordPiece or Unigram, or
+     * Reads the tokenizer of an encoder's folder, such as that of BERT, XLM-R or RoBERTa: {@code tokenizer.json} of a model WordPiece, Unigram or BPE over bytes, or
      * XLM-R's {@code sentencepiece.bpe.model} with the ids of fairseq, or {@code vocab.txt} ({@link WordPiece#load}).
      *
      * @param folder the folder
@@ -78,25 +78,22 @@ public final class Tokenizers {
             return Files.exists(fairseq) ? fairseq(fairseq, config) : WordPiece.load(folder);
         }
         JsonObject file = Checks.in(json, () -> json(Files.readAllBytes(json)));
-        if (isUnigram(file)) {
-            return Checks.in(json, () -> encoder(file, config));
-        }
-        return new WordPiece(WordPieceFiles.load(folder, Checks.in(json, () -> TokenizerJson.parse(file))));
+        return "WordPiece".equals(file.object("model").find("type"))
+                ? new WordPiece(WordPieceFiles.load(folder, Checks.in(json, () -> TokenizerJson.parse(file))))
+                : Checks.in(json, () -> encoder(file, config));
     }
 
     /**
-     * {@return the tokenizer of an encoder's {@code tokenizer.json} whose model is WordPiece or Unigram}
+     * {@return the tokenizer of an encoder's {@code tokenizer.json} whose model is WordPiece, Unigram or BPE over bytes}
      *
      * @param utf8 the whole file
      * @throws IllegalArgumentException if the file is malformed, or asks for what is not implemented; the message names it
      */
     public static EncoderTokenizer ofEncoderJson(byte[] utf8) {
         JsonObject file = json(Checks.notNull(utf8, "utf8"));
-        return isUnigram(file) ? encoder(file, null) : WordPiece.ofTokenizerJson(utf8);
-    }
-
-    private static boolean isUnigram(JsonObject file) {
-        return "Unigram".equals(file.object("model").find("type"));
+        return "WordPiece".equals(file.object("model").find("type"))
+                ? new WordPiece(TokenizerJson.parse(file))
+                : encoder(file, null);
     }
 
     /** Files of this name have other ids for other models, such as CamemBERT and mBART. */
@@ -112,7 +109,13 @@ public final class Tokenizers {
     }
 
     private static EncoderTokenizer encoder(JsonObject file, @Nullable JsonObject config) {
-        return PieceEncoder.of(UnigramJson.parse(file, config, Set.of()), file);
+        return switch (parse(file, config, Set.of())) {
+            case UnigramTokenizer unigram -> PieceEncoder.of(unigram, file);
+            case BytePairTokenizer bytes when !bytes.normalizes() -> PieceEncoder.of(bytes, file);
+            default ->
+                throw file.object("model")
+                        .fail("type", "WordPiece, Unigram, or BPE over bytes of text as it is, for an encoder");
+        };
     }
 
     private static JsonObject json(byte[] utf8) {

@@ -11,6 +11,7 @@ import java.util.Base64;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Predicate;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,6 +21,11 @@ import org.jspecify.annotations.Nullable;
 final class UnigramJson {
     private static final String MARK = "\u2581";
     private static final String SPACES = " {2,}";
+
+    /** Of ten. */
+    private static final double[] POWERS = IntStream.range(0, 40)
+            .mapToDouble(power -> Double.parseDouble("1e" + power))
+            .toArray();
 
     private final JsonObject file;
     private final JsonObject model;
@@ -76,8 +82,10 @@ final class UnigramJson {
     private static double crateScore(double score) {
         BigDecimal decimal = new BigDecimal(Double.toString(score));
         double digits = decimal.unscaledValue().longValueExact();
-        double power = Double.parseDouble("1e" + Math.abs(decimal.scale()));
-        return decimal.scale() < 0 ? digits * power : digits / power;
+        int scale = decimal.scale();
+        double power =
+                Math.abs(scale) < POWERS.length ? POWERS[Math.abs(scale)] : Double.parseDouble("1e" + Math.abs(scale));
+        return scale < 0 ? digits * power : digits / power;
     }
 
     /** Adds a token that is a piece already, or the next one, as the crate numbers them. */
@@ -113,9 +121,10 @@ final class UnigramJson {
                 prefix(),
                 byteFallback);
         // the crate's model does not know what was added beside it
-        Vocabulary own = Vocabulary.of(texts.subList(0, scores.length), types.subList(0, scores.length));
+        UnigramPieces.Model own = new UnigramPieces.Model(
+                texts.subList(0, scores.length), types.subList(0, scores.length), scores, lowest, false);
         return new UnigramTokenizer(
-                new UnigramPieces(new UnigramPieces.Model(own, scores, lowest, false), unknown, true),
+                new UnigramPieces(own, unknown, true),
                 vocabulary,
                 rules,
                 special,

@@ -29,30 +29,31 @@ final class UnigramPieces {
     /**
      * What a model's file has.
      *
-     * @param vocabulary the tokens
+     * @param tokens the pieces by id
+     * @param types of the pieces
      * @param scores by id; of unknown code points as well
      * @param lowest the lowest score that counts for that of unknown code points
      * @param rounded whether sums are rounded to f32
      */
-    record Model(Vocabulary vocabulary, double[] scores, double lowest, boolean rounded) {}
+    record Model(List<String> tokens, List<TokenType> types, double[] scores, double lowest, boolean rounded) {}
 
     /** Makes the pieces of a vocabulary; of equal ones, the last counts. Control tokens and their like are pieces only if {@code all}. */
     UnigramPieces(Model model, int unknown, boolean all) {
-        Vocabulary vocabulary = model.vocabulary;
-        Map<String, Integer> ids = HashMap.newHashMap(vocabulary.size());
-        for (int id = 0; id < vocabulary.size(); id++) {
-            if (all || !isReserved(vocabulary.type(id))) {
-                ids.put(vocabulary.token(id), id);
+        int count = model.tokens.size();
+        Checks.index(2L * count, PieceArray.MOST_VALUE, "twice the vocabulary size");
+        Map<String, Integer> ids = HashMap.newHashMap(count);
+        for (int id = 0; id < count; id++) {
+            if (all || !isReserved(model.types.get(id))) {
+                ids.put(model.tokens.get(id), id);
             }
         }
         List<PieceArray.Entry> entries = new ArrayList<>(ids.size());
         ids.forEach((piece, id) -> {
             // spaces are marks before a text is divided
             if (!piece.isEmpty() && piece.indexOf(' ') < 0) {
-                entries.add(new PieceArray.Entry(bytes(piece), id << 1 | (isReserved(vocabulary.type(id)) ? 1 : 0)));
+                entries.add(new PieceArray.Entry(bytes(piece), id << 1 | (isReserved(model.types.get(id)) ? 1 : 0)));
             }
         });
-        Checks.index(2L * vocabulary.size(), PieceArray.MOST_VALUE, "twice the vocabulary size");
         pieces = new PieceArray(entries);
         scores = model.scores;
         this.unknown = unknown;

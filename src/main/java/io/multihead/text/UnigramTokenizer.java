@@ -92,7 +92,7 @@ public final class UnigramTokenizer extends PieceTokenizer {
             encodeWords(buffer, at, stop, first && at == UnigramBuffer.START);
             if (found) {
                 int start = part.origins[part.matchStart];
-                buffer.add(part.match, start, part.originEnd(part.matchEnd), false);
+                add(buffer, part.match, start, part.originEnd(part.matchEnd));
             }
             at = found ? part.matchEnd : stop;
         }
@@ -159,16 +159,10 @@ public final class UnigramTokenizer extends PieceTokenizer {
             if (id == unknown && rules.byteFallback && hasBytes(part, from + at, from + next)) {
                 addBytes(buffer, from + at, from + next);
             } else {
-                add(buffer, id, from + at, from + next, at == 0);
+                add(buffer, id, part.origins[from + at], part.originEnd(from + next));
             }
             at = next;
         }
-    }
-
-    private static void add(EncodeBuffer buffer, int id, int from, int end, boolean first) {
-        UnigramBuffer part = buffer.unigram;
-        boolean continues = !first && part.text[from] != UnigramBuffer.MARK;
-        buffer.add(id, part.origins[from], part.originEnd(end), continues);
     }
 
     private boolean hasBytes(UnigramBuffer part, int from, int end) {
@@ -189,16 +183,14 @@ public final class UnigramTokenizer extends PieceTokenizer {
         UnigramBuffer part = buffer.unigram;
         int start = part.origins[from];
         int stop = part.originEnd(end);
-        boolean continues = false;
         for (int at = from; at < end; at++) {
             if (part.text[at] == UnigramBuffer.MARK) {
-                buffer.add(byteIds[0xe2], start, stop, continues);
-                buffer.add(byteIds[0x96], start, stop, true);
-                buffer.add(byteIds[0x81], start, stop, true);
+                add(buffer, byteIds[0xe2], start, stop);
+                add(buffer, byteIds[0x96], start, stop);
+                add(buffer, byteIds[0x81], start, stop);
             } else {
-                buffer.add(byteIds[part.text[at] & 0xff], start, stop, continues);
+                add(buffer, byteIds[part.text[at] & 0xff], start, stop);
             }
-            continues = true;
         }
     }
 }

@@ -13,6 +13,11 @@ final class Utf8 {
         return first >= 0 ? 1 : first < (byte) 0xe0 ? 2 : first < (byte) 0xf0 ? 3 : 4;
     }
 
+    /** Returns the bytes of a code point, where an unpaired surrogate has those of U+FFFD. */
+    static int length(int codePoint) {
+        return codePoint < 0x80 ? 1 : codePoint < 0x800 ? 2 : codePoint < 0x10000 ? 3 : 4;
+    }
+
     /** Returns the {@code char}s of the code point that begins with a byte. */
     static int chars(byte first) {
         return first < 0 && first >= (byte) 0xf0 ? 2 : 1;

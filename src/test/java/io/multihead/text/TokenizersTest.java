@@ -98,6 +98,37 @@ class TokenizersTest {
         assertEquals("ab<|end|>", tokenizer.decode(tokenizer.encode("ab<|end|>")));
     }
 
+    /** RoBERTa's file: bytes, and two separators between texts; {@code <mask>} takes the space before it. */
+    @Test
+    void bytesMayBeThoseOfAnEncoder() throws IOException {
+        String roberta = BYTES.replaceFirst("\\{\"normalizer\": \\{\"type\": \"NFC\"},", "{")
+                .replaceFirst("(?s)\"post_processor\": .*?\"added_tokens\"", """
+                        "post_processor": {"type": "RobertaProcessing", "sep": ["<|end|>", 257], "cls": ["<|end|>", 257],
+                          "trim_offsets": true, "add_prefix_space": false}, "added_tokens\"""");
+        Files.writeString(folder.resolve("tokenizer.json"), roberta);
+        EncoderTokenizer tokenizer = Tokenizers.loadEncoder(folder);
+        assertArrayEquals(new int[] {END, AB, ' ', AB, END}, tokenizer.encode("ab ab"));
+        assertArrayEquals(new int[] {END, 0xc3, 0xa9, 'x', END}, tokenizer.encode("\u00e9x"));
+        assertEquals(2, tokenizer.separators());
+        TokenBuffer buffer = new TokenBuffer();
+        tokenizer.append("ab \ud83d\ude00[s] ab<|end|>", buffer);
+        assertArrayEquals(new int[] {AB, ' ', 0xf0, 0x9f, 0x98, 0x80, STRIPPED, AB, END}, buffer.ids());
+        assertArrayEquals(
+                new int[] {0, 2, 3, 3, 3, 3, 5, 9, 11},
+                IntStream.range(0, 9).map(buffer::start).toArray());
+        assertArrayEquals(
+                new int[] {2, 3, 5, 5, 5, 5, 9, 11, 18},
+                IntStream.range(0, 9).map(buffer::end).toArray());
+        assertEquals(
+                List.of(2, 3, 4, 5, 7),
+                IntStream.range(0, 9).filter(buffer::continuesWord).boxed().toList());
+        String message = assertThrows(
+                        IllegalArgumentException.class,
+                        () -> Tokenizers.ofEncoderJson(BYTES.getBytes(StandardCharsets.UTF_8)))
+                .getMessage();
+        assertTrue(message.endsWith("BPE over bytes of text as it is, for an encoder"), message);
+    }
+
     /** Found beside the crate: joiners, and letters that are symbols or numbers by category, were taken for other characters. */
     @Test
     void whatTouchesASingleWordIsAWordAsInTheCrate() {
@@ -149,7 +180,7 @@ class TokenizersTest {
                 "+(?!|*(?!|tokenizer.pre_tokenizer.pretokenizers.pattern.Regex: ",
                 "\"add_prefix_space\": false|\"add_prefix_space\": true|tokenizer.pre_tokenizer.pretokenizers.add_prefix_space: true; expected false",
                 "[257]|[258]|tokenizer.post_processor.processors.special_tokens.<|end|>.ids: [258]; expected [257], the vocabulary's id of <|end|>",
-                "{\"type\": \"ByteLevel\"}|{\"type\": \"RobertaProcessing\"}|tokenizer.post_processor.processors.type: RobertaProcessing; expected ByteLevel or TemplateProcessing",
+                "{\"type\": \"ByteLevel\"}|{\"type\": \"BertProcessing\"}|tokenizer.post_processor.processors.type: BertProcessing; expected ByteLevel, TemplateProcessing or RobertaProcessing",
                 "\"ab\": 256|\"ab\": 255|token \"ab\": id 255; expected another than that of ",
                 "\"ab\": 256|\"ab\": 100000|tokenizer.model.vocab.ab: 100000; expected an integer from 0 to 520",
                 "\"ab\": 256|\"cd\": 256|merges[0]: \"ab\"; expected tokens of the vocabulary",

@@ -16,8 +16,8 @@ import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
 
 /**
- * The ids of a language model's tokenizer for the lines of {@code docs/architecture.md}, on one core. The files are those that
- * {@code .ci/tokenizers} fetches; run from the repository's root.
+ * The ids of a language model's or XLM-R's tokenizer for the lines of {@code docs/architecture.md}, on one core. The files are those that
+ * {@code .ci/tokenizers} fetches or makes; run from the repository's root.
  */
 public class MergesBench extends Comparison {
     private static final Path MODELS = Path.of("src", "it", "tokenizers", "target", "models");
@@ -26,7 +26,7 @@ public class MergesBench extends Comparison {
     @Param({"multihead", "crate"})
     public String impl;
 
-    @Param({"llama3", "qwen3", "gemma3"})
+    @Param({"llama3", "qwen3", "gemma3", "unigram-words"})
     public String model;
 
     private long[] last = {};
