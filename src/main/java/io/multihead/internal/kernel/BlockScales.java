@@ -25,20 +25,19 @@ import jdk.incubator.vector.VectorOperators;
  */
 public final class BlockScales {
     private static final WarmUp WARM_UP = new WarmUp(new WarmUp.Trial() {
-        private static final int SCALES = 16;
         private final float[] to = new float[FLOATS_OF_PANEL];
-        private final MemorySegment panels = Arena.ofAuto().allocate((HALF + SCALES / 4 * PANEL) * WORD, 64);
+        private final MemorySegment panels = Arena.ofAuto().allocate((HALF + EIGHT / 4 * PANEL) * WORD, 64);
 
         @Override
         public int operations() {
-            return (7 + SCALES * 6) * PANEL / COUNT;
+            return (14 + EIGHT * 5) * PANEL / COUNT;
         }
 
         @Override
         public void run(int lengthFactor, int calls) {
             for (int call = 0; call < calls; call++) {
-                HalfPanels.F16.widen(panels, 0, 0, lengthFactor, 1f, to, ROOM);
-                multiply(panels, HALF * WORD, lengthFactor * SCALES, to, 0);
+                HalfPanels.F16.widen(panels, 0, 0, lengthFactor, to, 0);
+                eight(panels, 0, 1f, HALF * WORD, lengthFactor * PANEL, to, 0);
             }
         }
     });
@@ -59,6 +58,8 @@ public final class BlockScales {
     static final int FIRST_MINIMUM = 32 * PANEL;
 
     private static final int ROOM = 48 * PANEL;
+    /** Small integers of two words. */
+    private static final int EIGHT = 8;
 
     private final int rows;
     /** Small integers of a column: scales, then minima. */
@@ -99,31 +100,44 @@ public final class BlockScales {
     /** Widens the scales of a panel of {@code depth} rows, which begin at an offset in bytes. */
     public void widen(MemorySegment panels, long at, int depth, float[] to) {
         if (small == 0) {
-            HalfPanels.F16.widen(panels, at, HALF * WORD, depth / rows, 1f, to, 0);
+            HalfPanels.F16.widen(panels, at, HALF * WORD, depth / rows, to, 0);
             return;
         }
-        int scales = hasMinima ? small / 2 : small;
         for (int block = 0; block < depth / rows; block++) {
-            long from = at + (long) block * words() * WORD;
-            long bytes = from + halfWords() * WORD;
-            HalfPanels.F16.widen(panels, from, 0, 1, 1f, to, ROOM);
-            multiply(panels, bytes, scales, to, block * scales * PANEL);
+            long d = at + (long) block * words() * WORD;
+            long bytes = d + halfWords() * WORD;
+            int first = block * (hasMinima ? EIGHT : 2 * EIGHT) * PANEL;
+            eight(panels, d, 1f, bytes, PANEL, to, first);
             if (hasMinima) {
-                HalfPanels.F16.widen(panels, from + HALF * WORD, 0, 1, -1f, to, ROOM);
-                multiply(panels, bytes + scales * PANEL, scales, to, FIRST_MINIMUM + block * scales * PANEL);
+                eight(panels, d + HALF * WORD, -1f, bytes + EIGHT * PANEL, PANEL, to, FIRST_MINIMUM + first);
+            } else {
+                eight(panels, d, 1f, bytes + EIGHT * PANEL, PANEL, to, first + EIGHT * PANEL);
             }
         }
     }
 
-    /** Multiplies signed bytes, {@code count} of each column, by the row at {@link #ROOM}. */
-    private static void multiply(MemorySegment panels, long bytes, int count, float[] to, int t0) {
-        if (count == 0) { // see WarmUp.Trial
+    /**
+     * Multiplies eight signed bytes of each column by the f16 of the column, times a sign. Their number is constant, so that C2 unrolls the
+     * loops: that takes half of the time.
+     *
+     * @param half offset of the f16 in bytes
+     * @param bytes offset of the two words of bytes
+     * @param columns all, or none ({@link WarmUp.Trial})
+     */
+    private static void eight(
+            MemorySegment panels, long half, float sign, long bytes, int columns, float[] to, int t0) {
+        if (columns == 0) {
             return;
         }
         MemorySegment b = NativeMemory.known(panels);
         for (int column = 0; column < PANEL; column += COUNT) {
-            FloatVector d = FloatVector.fromArray(FLOATS, to, ROOM + column);
-            for (int word = 0; word < count / 4; word++) {
+            FloatVector d = IntVector.fromMemorySegment(INTS, b, half + column % HALF * WORD, ORDER)
+                    .lanewise(VectorOperators.LSHL, column / HALF * 16)
+                    .lanewise(VectorOperators.ASHR, HalfPanels.F16_SHIFT)
+                    .and(HalfPanels.F16_MASK)
+                    .reinterpretAsFloats()
+                    .mul(sign * HalfPanels.F16_FACTOR);
+            for (int word = 0; word < EIGHT / 4; word++) {
                 long at = bytes + (word * PANEL + column) * WORD;
                 IntVector four = IntVector.fromMemorySegment(INTS, b, at, ORDER);
                 for (int i = 0; i < 4; i++) {

@@ -33,11 +33,15 @@ public final class HalfPanels {
     /** Bytes of a row of a panel. */
     private static final long ROW_BYTES = HALF * WORD;
 
+    static final int F16_SHIFT = 3;
+    static final int F16_MASK = 0x8fffe000;
+    static final float F16_FACTOR = 0x1p112f;
+
     /** Panels of bf16. Its infinity and NaN need no care: the bit given for them is one that the mask clears, so no element has it. */
     public static final HalfPanels BF16 = new HalfPanels(0, 0xffff0000, 1f, 1);
 
     /** Panels of f16. */
-    public static final HalfPanels F16 = new HalfPanels(3, 0x8fffe000, 0x1p112f, 0x0f800000);
+    public static final HalfPanels F16 = new HalfPanels(F16_SHIFT, F16_MASK, F16_FACTOR, 0x0f800000);
 
     private final int shift;
     private final int mask;
@@ -77,12 +81,12 @@ public final class HalfPanels {
     }
 
     /**
-     * Widens {@code count} rows of finite elements to an array, rows of 32 floats, times a factor.
+     * Widens {@code count} rows of finite elements to an array, rows of 32 floats.
      *
      * @param at offset of the first row in bytes
      * @param stride bytes from row to row
      */
-    void widen(MemorySegment words, long at, long stride, int count, float times, float[] to, int t0) {
+    void widen(MemorySegment words, long at, long stride, int count, float[] to, int t0) {
         MemorySegment source = NativeMemory.known(words);
         for (int row = 0; row < count; row++) {
             for (int column = 0; column < PANEL; column += COUNT) {
@@ -92,7 +96,6 @@ public final class HalfPanels {
                         .and(mask)
                         .reinterpretAsFloats()
                         .mul(factor)
-                        .mul(times)
                         .intoArray(to, t0 + row * PANEL + column);
             }
         }
