@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Test;
 class WeightFormatGarbageTest {
     private static final int SIZE = 2048;
 
-    /** Prints the bytes of 50 warm calls of a product by each format: of one row, and of twenty. */
+    /** Prints the bytes of 50 warm calls of a product by each format, and by those of 4 bits with rounded rows: of one row, and of twenty. */
     public static void main(String[] arguments) {
         try (Arena arena = Arena.ofShared();
                 Compute serial = Compute.serial();
@@ -41,11 +41,16 @@ class WeightFormatGarbageTest {
                         ? PackedWeights.of(
                                 Blocks.random(BlockType.valueOf(format.name()), 768, 768, new Random(1)), arena)
                         : PackedWeights.of(wide, format, arena);
-                long one = WarmCalls.allocatedBytes(
-                        () -> Gemm.multiply(threads, row, weights, product, GemmOptions.DEFAULT));
-                long many = WarmCalls.allocatedBytes(
-                        () -> Gemm.multiply(serial, rows, weights, products, GemmOptions.DEFAULT));
-                System.out.println(format + " " + one + " " + many);
+                List<PackedWeights> kinds = format.allowsEightBitInputs()
+                        ? List.of(weights, weights.withEightBitInputs())
+                        : List.of(weights);
+                for (PackedWeights kind : kinds) {
+                    long one = WarmCalls.allocatedBytes(
+                            () -> Gemm.multiply(threads, row, kind, product, GemmOptions.DEFAULT));
+                    long many = WarmCalls.allocatedBytes(
+                            () -> Gemm.multiply(serial, rows, kind, products, GemmOptions.DEFAULT));
+                    System.out.println(format + " " + one + " " + many);
+                }
             }
         }
     }
@@ -99,7 +104,7 @@ class WeightFormatGarbageTest {
         List<String> formats = ChildJvm.run(WeightFormatGarbageTest.class, List.of()).stream()
                 .filter(line -> line.matches("[A-Z0-9_]+ \\d+ \\d+"))
                 .toList();
-        assertEquals(WeightFormat.values().length, formats.size(), formats.toString());
+        assertEquals(WeightFormat.values().length + 2, formats.size(), formats.toString());
         return formats.stream().filter(line -> !line.endsWith(" 0 0")).toList();
     }
 }
