@@ -128,15 +128,16 @@ public final class Seeds {
     }
 
     private void encoder() throws IOException {
-        List<String> names = EncoderFilesFuzz.NAMES;
-        Map<String, byte[]> files = SmallModel.files();
+        folder("EncoderFilesFuzz", EncoderFilesFuzz.NAMES, SmallModel.files());
+        folder("RerankerFilesFuzz", RerankerFilesFuzz.NAMES, SmallModel.rerankerFiles());
+        folder("TokenEncoderFilesFuzz", TokenEncoderFilesFuzz.NAMES, SmallModel.tokenEncoderFiles());
+    }
+
+    private void folder(String target, List<String> names, Map<String, byte[]> files) throws IOException {
         for (int i = 0; i < names.size(); i++) {
             byte[] file = files.get(names.get(i));
             String name = names.get(i).replace('/', '-');
-            write(
-                    "EncoderFilesFuzz",
-                    name,
-                    join(String.valueOf(i), name.endsWith(".safetensors") ? Framed.input(file) : file));
+            write(target, name, join(String.valueOf(i), name.endsWith(".safetensors") ? Framed.input(file) : file));
         }
     }
 

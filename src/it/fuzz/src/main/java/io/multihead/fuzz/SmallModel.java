@@ -53,6 +53,58 @@ final class SmallModel {
         return files;
     }
 
+    /** The files of a cross-encoder's folder, as sentence-transformers writes it. */
+    static Map<String, byte[]> rerankerFiles() {
+        Map<String, byte[]> files = files();
+        files.remove("1_Pooling/config.json");
+        String config = new String(files.get("config.json"), StandardCharsets.UTF_8).strip();
+        put(
+                files,
+                "config.json",
+                "{\"architectures\": [\"BertForSequenceClassification\"], \"id2label\": {\"0\": \"a\"}, "
+                        + "\"sbert_ce_default_activation_function\": \"torch.nn.modules.linear.Identity\", "
+                        + config.substring(1));
+        put(files, "modules.json", """
+                [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]
+                """);
+        put(files, "sentence_bert_config.json", """
+                {"max_seq_length": 7, "transformer_task": "sequence-classification", "module_output_name": "scores"}
+                """);
+        put(files, "config_sentence_transformers.json", """
+                {"model_type": "CrossEncoder", "activation_fn": "torch.nn.modules.activation.Sigmoid", "prompts": {}}
+                """);
+        put(files, "tokenizer_config.json", "{\"model_max_length\": 8}");
+        Map<String, Tensor> weights = weights();
+        put(weights, "pooler.dense.weight", DIM, DIM);
+        put(weights, "pooler.dense.bias", DIM);
+        put(weights, "classifier.weight", 1, DIM);
+        put(weights, "classifier.bias", 1);
+        files.put("model.safetensors", safetensors(weights, Map.of("format", "pt")));
+        return files;
+    }
+
+    /** The files of a folder of PyLate. */
+    static Map<String, byte[]> tokenEncoderFiles() {
+        Map<String, byte[]> files = files();
+        files.remove("1_Pooling/config.json");
+        files.remove("sentence_bert_config.json");
+        put(files, "modules.json", """
+                [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+                 {"idx": 1, "name": "1", "path": "1_Dense", "type": "pylate.models.Dense.Dense"}]
+                """);
+        put(files, "1_Dense/config.json", """
+                {"in_features": 4, "out_features": 3, "bias": false, "activation_function": "torch.nn.modules.linear.Identity"}
+                """);
+        put(files, "config_sentence_transformers.json", """
+                {"query_prefix": "a", "document_prefix": "", "query_length": 7, "document_length": 8,
+                 "attend_to_expansion_tokens": false, "do_query_expansion": true, "skiplist_words": ["!", "#"]}
+                """);
+        Map<String, Tensor> weights = new LinkedHashMap<>();
+        put(weights, "linear.weight", 3, DIM);
+        files.put("1_Dense/model.safetensors", safetensors(weights, Map.of("format", "pt")));
+        return files;
+    }
+
     private static void put(Map<String, byte[]> files, String name, String text) {
         files.put(name, text.getBytes(StandardCharsets.UTF_8));
     }

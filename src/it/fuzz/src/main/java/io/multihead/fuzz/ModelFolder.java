@@ -1,0 +1,58 @@
+package io.multihead.fuzz;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/** A model's folder of which one file has any bytes: an input's first byte, from '0' on, says which one. */
+final class ModelFolder {
+    private static final String WEIGHTS = ".safetensors";
+
+    private final Path folder;
+    private final Map<String, byte[]> files;
+    /** In the order of the numbers. */
+    private final List<String> names;
+
+    /** Files after whose change of sizes, modules or tokens another file may be the one that does not fit. */
+    private final Set<String> shared;
+
+    private final Use use;
+
+    /** Loads the model of a folder and uses it. */
+    interface Use {
+        /** Does so; numbers that are not finite are no finding where the weights may have them. */
+        void run(Path folder, boolean finiteWeights) throws IOException;
+    }
+
+    ModelFolder(String name, Map<String, byte[]> files, List<String> names, Set<String> shared, Use use) {
+        folder = Scratch.folder(name);
+        this.files = files;
+        this.names = names;
+        this.shared = shared;
+        this.use = use;
+        files.forEach((file, bytes) -> Scratch.write(folder.resolve(file), bytes));
+    }
+
+    void check(byte[] input) {
+        if (input.length > 0) {
+            Oracle.check(input.length, () -> changed(input));
+        }
+    }
+
+    private void changed(byte[] input) {
+        String changed = names.get(Math.floorMod(input[0] - '0', names.size()));
+        byte[] content = Arrays.copyOfRange(input, 1, input.length);
+        byte[] bytes = changed.endsWith(WEIGHTS) ? Framed.file(content) : content;
+        Path file = folder.resolve(changed);
+        Scratch.write(file, bytes);
+        try {
+            Path named = shared.contains(changed) ? folder : file;
+            Oracle.accepts(named.toString(), () -> use.run(folder, !changed.endsWith(WEIGHTS)));
+        } finally {
+            Scratch.write(file, files.get(changed));
+        }
+    }
+}

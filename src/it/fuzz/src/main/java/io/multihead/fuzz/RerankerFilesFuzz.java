@@ -1,0 +1,42 @@
+package io.multihead.fuzz;
+
+import io.multihead.compute.Compute;
+import io.multihead.encoder.Reranker;
+import java.util.List;
+import java.util.Set;
+
+/** A cross-encoder's folder, of which one file has any bytes. */
+public final class RerankerFilesFuzz {
+    private static final Compute CPU = Compute.serial();
+    /** In the order of the numbers. */
+    static final List<String> NAMES = List.of(
+            "config.json",
+            "modules.json",
+            "sentence_bert_config.json",
+            "config_sentence_transformers.json",
+            "tokenizer_config.json",
+            "model.safetensors");
+
+    private static final ModelFolder FOLDER = new ModelFolder(
+            "reranker",
+            SmallModel.rerankerFiles(),
+            NAMES,
+            Set.of("config.json", "modules.json"),
+            (folder, finiteWeights) -> {
+                try (Reranker reranker = Reranker.load(CPU, folder)) {
+                    Oracle.uncounted(() -> {
+                        for (double[] scores : reranker.labelScores("ab c", List.of("", "ab, cab"))) {
+                            for (double score : scores) {
+                                Oracle.require(!finiteWeights || Double.isFinite(score), "score " + score);
+                            }
+                        }
+                    });
+                }
+            });
+
+    private RerankerFilesFuzz() {}
+
+    public static void fuzzerTestOneInput(byte[] input) {
+        FOLDER.check(input);
+    }
+}
