@@ -80,14 +80,12 @@ public record TrainedHeads(Compute cpu, Arena arena, Function<String, Tensor> we
 
     /** Returns the blocks, of which only some heads work. */
     Sequence masked(boolean[][] kept) {
-        return Sequence.of(
-                "",
-                IntStream.range(0, kept.length)
-                        .mapToObj(layer -> {
-                            Tensor flags = Tensor.of(kept[layer], 1, kept[layer].length);
-                            return blocks.get(layer).withHeadMask(flags.copy(arena, DType.F32));
-                        })
-                        .toList());
+        List<TransformerBlock> masked = new ArrayList<>();
+        for (int layer = 0; layer < kept.length; layer++) {
+            Tensor flags = Tensor.of(kept[layer], 1, kept[layer].length);
+            masked.add(blocks.get(layer).withHeadMask(flags.copy(arena, DType.F32)));
+        }
+        return Sequence.of("", masked);
     }
 
     /** Returns how similar a text is to a vector: the product of the vector and the mean of the text's last states. */
