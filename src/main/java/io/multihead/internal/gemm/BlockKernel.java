@@ -88,6 +88,7 @@ final class BlockKernel {
     /** {@code C = A B}, or {@code C += A B} with {@code addToC}, for {@code n} columns of C, rows {@code ldc} floats apart. */
     void multiply(int n, float[] c, int c0, int ldc, boolean addToC) {
         int full = fullRows();
+        boolean hasScales = BlockScales.isCompiled();
         boolean isCompiled = isRounded
                 ? BlockWarmUps.isOverForRounded(m)
                 : BlockWarmUps.of(b.format()).isOver(full, m - full);
@@ -97,7 +98,7 @@ final class BlockKernel {
                 multiplyPlain(at, c, c0 + jr, ldc, addToC);
                 continue;
             }
-            widenScales(at);
+            widenScales(at, hasScales);
             fields = at + (long) format.scaleWords(k) * Integer.BYTES;
             if (full > 0) {
                 wide = memory.atLeast(wide, MicroKernel.MAX_DEPTH * PANEL);
@@ -108,8 +109,8 @@ final class BlockKernel {
         }
     }
 
-    private void widenScales(long at) {
-        if (BlockScales.isCompiled()) {
+    private void widenScales(long at, boolean isCompiled) {
+        if (isCompiled) {
             format.scales().widen(panels, at, k, scales);
         } else {
             plain.widenScales(format, panels, at, k, scales);

@@ -51,20 +51,24 @@ final class BlockWarmUps {
     }
 
     /**
-     * Returns whether all tiles are compiled that some rows have.
+     * Returns whether all tiles are compiled that some rows have. Their warm-ups go on side by side: one after another they take as long as
+     * all together.
      *
      * @param full rows of full tiles
      * @param few rows of other tiles
      */
     boolean isOver(int full, int few) {
-        boolean hasOne = few % MicroKernel.MR_SMALL == 1;
-        boolean hasFour = few > 1;
-        return (full == 0 || fullTiles.isOver()) && (!hasOne || oneRow.isOver()) && (!hasFour || fourRows.isOver());
+        boolean one = few % MicroKernel.MR_SMALL != 1 || oneRow.isOver();
+        boolean four = few <= 1 || fourRows.isOver();
+        boolean whole = full == 0 || fullTiles.isOver();
+        return one && four && whole;
     }
 
     /** Returns whether the tiles of so many rounded rows are compiled. */
     static boolean isOverForRounded(int count) {
-        return (count % 2 == 0 || ROUNDED_ROW.isOver()) && (count == 1 || TWO_ROUNDED_ROWS.isOver());
+        boolean one = count % 2 == 0 || ROUNDED_ROW.isOver();
+        boolean two = count == 1 || TWO_ROUNDED_ROWS.isOver();
+        return one && two;
     }
 
     /** Operands of a trial. */
