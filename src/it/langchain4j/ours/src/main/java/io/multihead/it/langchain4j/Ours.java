@@ -38,6 +38,7 @@ public final class Ours {
         Map<String, List<Expected>> all = read(Path.of(args[0]));
         compare("all-minilm-l6-v2", MultiheadEmbeddingModel.allMiniLmL6V2().build(), MINILM_TOKENS, all);
         compare("bge-small-en-v1.5", MultiheadEmbeddingModel.bgeSmallEnV15().build(), MOST_TOKENS, all);
+        compare("bge-small-zh-v1.5", MultiheadEmbeddingModel.bgeSmallZhV15().build(), MOST_TOKENS, all);
         compare("e5-small-v2", MultiheadEmbeddingModel.e5SmallV2().threads(2).build(), MOST_TOKENS, all);
     }
 

@@ -4,6 +4,7 @@ import dev.langchain4j.data.embedding.Embedding;
 import dev.langchain4j.model.embedding.EmbeddingModel;
 import dev.langchain4j.model.embedding.onnx.allminilml6v2.AllMiniLmL6V2EmbeddingModel;
 import dev.langchain4j.model.embedding.onnx.bgesmallenv15.BgeSmallEnV15EmbeddingModel;
+import dev.langchain4j.model.embedding.onnx.bgesmallzhv15.BgeSmallZhV15EmbeddingModel;
 import dev.langchain4j.model.embedding.onnx.e5smallv2.E5SmallV2EmbeddingModel;
 import dev.langchain4j.model.output.Response;
 import java.io.BufferedOutputStream;
@@ -24,6 +25,13 @@ public final class Theirs {
             same time; their findings are joined and mixed. caf\u00e9, na\u00efve, Stra\u00dfe and \u4f60\u597d are words too, and so \
             is internationalization; 3.14 isn't, quite.""";
 
+    private static final String CHINESE = "bge-small-zh-v1.5";
+
+    /** Attention lets every position see every other one; a head learns one way to look; in Beijing are three universities, he said. */
+    private static final String IDEOGRAPHS =
+            "\u6ce8\u610f\u529b\u8ba9\u6bcf\u4e2a\u4f4d\u7f6e\u770b\u5230\u5176\u4ed6\u4f4d\u7f6e\uff0c\u4e00\u4e2a\u5934\u5b66\u4f1a\u4e00\u79cd\u770b\u7684\u65b9\u5f0f\u3002"
+                    + "\u4ed6\u8bf4\u5317\u4eac\u6709\u4e09\u6240\u5927\u5b66\uff01";
+
     private static final int[] LENGTHS = {1, 2, 3, 4, 6, 9, 12, 15, 16, 20, 25, 31, 40, 50, 60, 70, 80};
 
     /** Numbers of words of one token each. */
@@ -40,13 +48,17 @@ public final class Theirs {
         Map<String, EmbeddingModel> models = new LinkedHashMap<>();
         models.put("all-minilm-l6-v2", new AllMiniLmL6V2EmbeddingModel());
         models.put("bge-small-en-v1.5", new BgeSmallEnV15EmbeddingModel());
+        models.put(CHINESE, new BgeSmallZhV15EmbeddingModel());
         models.put("e5-small-v2", new E5SmallV2EmbeddingModel());
         Path file = Path.of(args[0]);
         Files.createDirectories(file.toAbsolutePath().getParent());
         try (DataOutputStream out = new DataOutputStream(new BufferedOutputStream(Files.newOutputStream(file)))) {
             for (Map.Entry<String, EmbeddingModel> model : models.entrySet()) {
                 List<String> texts = texts();
-                texts.addAll(longTexts(model.getKey().startsWith("all-minilm") ? MINILM_TOKENS : MOST_TOKENS));
+                texts.addAll(
+                        model.getKey().equals(CHINESE)
+                                ? chineseTexts()
+                                : longTexts(model.getKey().startsWith("all-minilm") ? MINILM_TOKENS : MOST_TOKENS));
                 for (String text : texts) {
                     write(out, model.getKey(), model.getValue(), text);
                 }
@@ -80,6 +92,21 @@ public final class Theirs {
                 text.append(words[(i * i + length) % words.length]).append(' ');
             }
             if (length <= mostTokens) {
+                texts.add(text.toString());
+            }
+        }
+        return texts;
+    }
+
+    /** Texts of as many tokens as ideographs and marks. */
+    private static List<String> chineseTexts() {
+        List<String> texts = new ArrayList<>();
+        for (int[] lengths : new int[][] {LENGTHS, LONG_LENGTHS}) {
+            for (int length : lengths) {
+                StringBuilder text = new StringBuilder();
+                for (int i = 0; i < length; i++) {
+                    text.append(IDEOGRAPHS.charAt((length * 7 + i) % IDEOGRAPHS.length()));
+                }
                 texts.add(text.toString());
             }
         }
