@@ -84,7 +84,7 @@ final class EncoderFile {
                 () -> BertModel.ofPacked(config, new Weights(names, file::get)),
                 () -> WordPiece.ofTokenizerJson(bytes(file)));
         String defaultPrompt = described.has("default_prompt") ? described.text("default_prompt") : options.prompt();
-        return new LoadedEncoder(core, options, prompts, defaultPrompt, arena);
+        return new LoadedEncoder(core, options, prompts, defaultPrompt, new Unmapping(arena));
     }
 
     private static void require(String key, @Nullable String actual, String expected) {

@@ -83,7 +83,7 @@ final class EncoderFolder {
                     cpu, () -> Checkpoint.map(files, arena).model(config), () -> tokenizer(files, config));
             EncoderOptions options =
                     new EncoderOptions(modules.pooling, modules.normalized, maxTokens, LongTexts.TRUNCATE, prompt);
-            return new LoadedEncoder(core, options, Map.copyOf(prompts), prompt, arena);
+            return new LoadedEncoder(core, options, Map.copyOf(prompts), prompt, new Unmapping(arena));
         } catch (Throwable failed) {
             arena.close();
             throw failed;

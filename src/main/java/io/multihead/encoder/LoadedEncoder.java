@@ -1,6 +1,5 @@
 package io.multihead.encoder;
 
-import java.lang.foreign.Arena;
 import java.util.Map;
 
 /**
@@ -10,14 +9,15 @@ import java.util.Map;
  * @param options pooling, lengths and the prompt
  * @param prompts by name
  * @param defaultPrompt the model's prompt where a name has none; that of the options may be another
- * @param arena of the mapped file; closed by the receiver
+ * @param unmapping of the mapped file; closed by the receiver
  */
 record LoadedEncoder(
-        EncoderCore core, EncoderOptions options, Map<String, String> prompts, String defaultPrompt, Arena arena) {
-    /** Unmaps the weights; another time it does nothing, whichever thread closes first. */
-    synchronized void close() {
-        if (arena.scope().isAlive()) {
-            arena.close();
-        }
+        EncoderCore core,
+        EncoderOptions options,
+        Map<String, String> prompts,
+        String defaultPrompt,
+        Unmapping unmapping) {
+    void close() {
+        unmapping.close();
     }
 }

@@ -36,7 +36,7 @@ final class RerankerFolder {
                     cpu,
                     () -> Checkpoint.mapClassifier(files, arena).classifier(config.model(), config.labels()),
                     () -> EncoderFolder.tokenizer(files, config.model()));
-            return new LoadedReranker(core, activation, maxTokens, arena);
+            return new LoadedReranker(core, activation, maxTokens, new Unmapping(arena));
         } catch (Throwable failed) {
             arena.close();
             throw failed;

@@ -27,12 +27,9 @@ final class TokenEncoderFolder {
     private static final int MOST = 1 << 24;
 
     /** What a folder has. */
-    record Loaded(EncoderCore core, PackedLinear projection, TokenSettings settings, Arena arena) {
-        /** Unmaps the weights; another time it does nothing, whichever thread closes first. */
-        synchronized void close() {
-            if (arena.scope().isAlive()) {
-                arena.close();
-            }
+    record Loaded(EncoderCore core, PackedLinear projection, TokenSettings settings, Unmapping unmapping) {
+        void close() {
+            unmapping.close();
         }
     }
 
@@ -57,7 +54,7 @@ final class TokenEncoderFolder {
                     cpu,
                     () -> Checkpoint.map(files, arena).model(config),
                     () -> EncoderFolder.tokenizer(files, config));
-            return new Loaded(core, projection(modules, config), settings, arena);
+            return new Loaded(core, projection(modules, config), settings, new Unmapping(arena));
         } catch (Throwable failed) {
             arena.close();
             throw failed;
