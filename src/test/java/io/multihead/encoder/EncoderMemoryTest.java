@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import com.sun.management.ThreadMXBean;
 import io.multihead.compute.Compute;
 import io.multihead.internal.gemm.MacroKernel;
+import io.multihead.internal.kernel.BlockScales;
 import io.multihead.internal.kernel.F32Panels;
 import io.multihead.support.ChildJvm;
 import io.multihead.support.NativeMemory;
@@ -124,6 +125,7 @@ class EncoderMemoryTest {
         // initialised, they keep 25 KB of native memory for trials
         Class.forName(MacroKernel.class.getPackageName() + ".TileWarmUps");
         Class.forName(F32Panels.class.getName());
+        Class.forName(BlockScales.class.getName());
         long before = NativeMemory.allocated();
         for (boolean closed : new boolean[] {true, false}) {
             embedOnce(model, file, closed);

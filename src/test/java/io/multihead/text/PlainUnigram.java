@@ -36,6 +36,8 @@ final class PlainUnigram {
                     continue;
                 }
                 double score = best[start] + (unknown ? unknownScore : scores[id]);
+                // in SentencePiece the score of a piece is a double, that of an unknown character a float
+                score = rounded && unknown ? (float) score : score;
                 if (starts[end] < 0 || score > best[end]) {
                     best[end] = rounded ? (float) score : score;
                     starts[end] = start;

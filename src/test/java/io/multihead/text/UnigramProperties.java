@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -14,6 +15,7 @@ import java.util.Map;
 import java.util.Set;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
+import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
@@ -119,6 +121,13 @@ class UnigramProperties {
         assertEquals(
                 expected, Arrays.stream(tokenizer.encodeSpecial(text)).boxed().toList());
         assertEquals(expected, Arrays.stream(tokenizer.encode(text)).boxed().toList());
+    }
+
+    /** Two ways of the same length, whose sums differ by roundings alone. */
+    @Example
+    void unknownCharactersRoundTheirSums() {
+        List<String> pieces = List.of("<s>", "<pad>", "</s>", "<unk>", "\u2581\u2581");
+        sentencesAreDividedAsDefined(pieces, Collections.nCopies(60, -0.1), "\u2581\ufe4f");
     }
 
     @Property(tries = 2000)
