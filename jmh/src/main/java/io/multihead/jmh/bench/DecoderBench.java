@@ -25,8 +25,9 @@ import org.openjdk.jmh.annotations.TearDown;
 
 /**
  * One decode step of a language model with random weights, from the token before to the next one's id: products, attention over {@code depth}
- * tokens in an f16 cache, and the choice of the largest logit. {@code batch8} is a step of eight sessions, {@code in8bits} one with inputs of 4-bit weights in 8 bits. llama.cpp's sequence grows by
- * a token a call, ours has the same depth in all of them.
+ * tokens in an f16 cache, and the choice of the largest logit. {@code multihead-batch8} is a step of eight sessions,
+ * {@code multihead-8bit} one with inputs of 4-bit weights in 8 bits. llama.cpp's sequence grows by a token a call, ours has the same depth in
+ * all of them.
  */
 public class DecoderBench extends Comparison {
     /** Where .ci/llamacpp puts llama.cpp's libraries. */
@@ -36,7 +37,7 @@ public class DecoderBench extends Comparison {
     private static final int MOST_STEPS = 4096;
     private static final int BATCH = 8;
 
-    @Param({"multihead", "in8bits", "batch8", "llamacpp"})
+    @Param({"multihead", "multihead-8bit", "multihead-batch8", "llamacpp"})
     public String impl;
 
     @Param({"SMOLLM2_135M", "LLAMA3_1B"})
@@ -76,8 +77,8 @@ public class DecoderBench extends Comparison {
         int[] ids = new SplittableRandom(1).ints(depth, 300, 31_000).toArray();
         return switch (impl) {
             case "multihead" -> own(file, ids, 1, LoadOptions.DEFAULT);
-            case "in8bits" -> own(file, ids, 1, rounded());
-            case "batch8" -> own(file, ids, BATCH, LoadOptions.DEFAULT);
+            case "multihead-8bit" -> own(file, ids, 1, rounded());
+            case "multihead-batch8" -> own(file, ids, BATCH, LoadOptions.DEFAULT);
             case "llamacpp" -> llamaCpp(file, ids);
             default -> throw Peer.unknown(impl);
         };
@@ -85,7 +86,7 @@ public class DecoderBench extends Comparison {
 
     private LoadOptions rounded() {
         if (!format.startsWith("Q4")) {
-            throw Peer.absent("in8bits", "is for weights of 4 bits");
+            throw Peer.absent("multihead-8bit", "is for weights of 4 bits");
         }
         return LoadOptions.DEFAULT.withEightBitInputs(true);
     }
