@@ -32,15 +32,15 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
     private final Sessions sessions;
     private final GenerationOptions options;
     private final String name;
-    private final @Nullable Compute own;
+    private final ModelThreads threads;
 
     private MultiheadChatModel(
-            LanguageModel model, Sessions sessions, GenerationOptions options, String name, @Nullable Compute own) {
+            LanguageModel model, Sessions sessions, GenerationOptions options, String name, ModelThreads threads) {
         this.model = model;
         this.sessions = sessions;
         this.options = options;
         this.name = name;
-        this.own = own;
+        this.threads = threads;
     }
 
     /**
@@ -73,9 +73,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
             sessions.close();
             model.close();
         } finally {
-            if (own != null) {
-                own.close();
-            }
+            threads.close();
         }
     }
 
@@ -83,8 +81,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
     public static final class Builder {
         private @Nullable Path path;
         private @Nullable ChatTemplate template;
-        private @Nullable Compute compute;
-        private int threads = 1;
+        private final ModelThreads.Choice threads = new ModelThreads.Choice();
         private GenerationOptions options = GenerationOptions.DEFAULT;
         private SessionOptions sessions = SessionOptions.DEFAULT;
         private @Nullable String name;
@@ -143,8 +140,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
          * @return this
          */
         public Builder threads(int newThreads) {
-            threads = (int) Checks.atLeast(newThreads, 1, "threads");
-            compute = null;
+            threads.own(newThreads);
             return this;
         }
 
@@ -155,7 +151,7 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
          * @return this
          */
         public Builder compute(Compute newCompute) {
-            compute = Checks.notNull(newCompute, "compute");
+            threads.of(newCompute);
             return this;
         }
 
@@ -183,33 +179,31 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
             if (path == null) {
                 throw Checks.fail("path", "absent", "expected a model's file");
             }
-            Compute own = compute == null ? Compute.threads(threads) : null;
+            ModelThreads open = threads.open();
             try {
-                return load(path, own);
+                return load(path, open);
             } catch (Throwable failed) {
-                if (own != null) {
-                    own.close();
-                }
+                open.close();
                 throw failed;
             }
         }
 
-        private MultiheadChatModel load(Path from, @Nullable Compute own) {
-            LanguageModel loaded = read(from, own);
+        private MultiheadChatModel load(Path from, ModelThreads open) {
+            LanguageModel loaded = read(from, open.cpu());
             try {
                 LanguageModel model = template == null ? loaded : loaded.withChatTemplate(template);
                 model.chatTemplate(); // fails now rather than at the first request
                 String known = name == null ? String.valueOf(from.getFileName()) : name;
-                return new MultiheadChatModel(model, model.sessions(sessions), options, known, own);
+                return new MultiheadChatModel(model, model.sessions(sessions), options, known, open);
             } catch (Throwable failed) {
                 loaded.close();
                 throw failed;
             }
         }
 
-        private LanguageModel read(Path from, @Nullable Compute own) {
+        private static LanguageModel read(Path from, Compute cpu) {
             try {
-                return LanguageModel.load(own == null ? Checks.notNull(compute, "compute") : own, from);
+                return LanguageModel.load(cpu, from);
             } catch (IOException e) {
                 throw new UncheckedIOException(e);
             }

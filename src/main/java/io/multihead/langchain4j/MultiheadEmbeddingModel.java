@@ -57,20 +57,20 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
     private final SentenceEncoder queries;
     private final SentenceEncoder documents;
     private final String name;
-    private final @Nullable Compute own;
+    private final ModelThreads threads;
 
-    /** A model of an encoder, and of the same encoder with prompts; closes {@code own} where there is one. */
+    /** A model of an encoder, and of the same encoder with prompts; closes threads of its own. */
     MultiheadEmbeddingModel(
             SentenceEncoder encoder,
             SentenceEncoder queries,
             SentenceEncoder documents,
             String name,
-            @Nullable Compute own) {
+            ModelThreads threads) {
         this.encoder = encoder;
         this.queries = queries;
         this.documents = documents;
         this.name = name;
-        this.own = own;
+        this.threads = threads;
     }
 
     /**
@@ -214,9 +214,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         try {
             encoder.close();
         } finally {
-            if (own != null) {
-                own.close();
-            }
+            threads.close();
         }
     }
 
@@ -232,8 +230,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         private int maxTokens;
         private @Nullable String queryPrefix;
         private @Nullable String documentPrefix;
-        private @Nullable Compute compute;
-        private int threads = 1;
+        private final ModelThreads.Choice threads = new ModelThreads.Choice();
         private @Nullable String name;
 
         /** Names of resources, how tokens become one vector, and how many count; 0 for as many as the model has positions. */
@@ -355,8 +352,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
          * @return this
          */
         public Builder threads(int newThreads) {
-            threads = (int) Checks.atLeast(newThreads, 1, "threads");
-            compute = null;
+            threads.own(newThreads);
             return this;
         }
 
@@ -367,7 +363,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
          * @return this
          */
         public Builder compute(Compute newCompute) {
-            compute = Checks.notNull(newCompute, "compute");
+            threads.of(newCompute);
             return this;
         }
 
@@ -393,14 +389,14 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
          */
         public MultiheadEmbeddingModel build() {
             requireCore();
-            Compute own = compute == null ? Compute.threads(threads) : null;
+            ModelThreads open = threads.open();
             try {
-                return of(load(own == null ? Checks.notNull(compute, "compute") : own), own);
+                return of(load(open.cpu()), open);
             } catch (IOException e) {
-                closeAfterFailure(own);
+                open.close();
                 throw new UncheckedIOException(e);
             } catch (Throwable failed) {
-                closeAfterFailure(own);
+                open.close();
                 throw failed;
             }
         }
@@ -415,7 +411,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
             }
         }
 
-        private MultiheadEmbeddingModel of(SentenceEncoder loaded, @Nullable Compute own) {
+        private MultiheadEmbeddingModel of(SentenceEncoder loaded, ModelThreads open) {
             try {
                 SentenceEncoder limited = maxTokens == 0 ? loaded : loaded.withMaxTokens(maxTokens);
                 SentenceEncoder encoder = longTexts == null ? limited : limited.withLongTexts(longTexts);
@@ -424,16 +420,10 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
                         queryPrefix == null ? encoder.forQueries() : encoder.withPrompt(queryPrefix),
                         documentPrefix == null ? encoder.forDocuments() : encoder.withPrompt(documentPrefix),
                         modelName(),
-                        own);
+                        open);
             } catch (Throwable failed) {
                 loaded.close();
                 throw failed;
-            }
-        }
-
-        private static void closeAfterFailure(@Nullable Compute own) {
-            if (own != null) {
-                own.close();
             }
         }
 

@@ -21,11 +21,11 @@ import org.jspecify.annotations.Nullable;
  */
 public final class MultiheadScoringModel implements ScoringModel, AutoCloseable {
     private final Reranker reranker;
-    private final @Nullable Compute own;
+    private final ModelThreads threads;
 
-    private MultiheadScoringModel(Reranker reranker, @Nullable Compute own) {
+    private MultiheadScoringModel(Reranker reranker, ModelThreads threads) {
         this.reranker = reranker;
-        this.own = own;
+        this.threads = threads;
     }
 
     /**
@@ -58,9 +58,7 @@ public final class MultiheadScoringModel implements ScoringModel, AutoCloseable 
         try {
             reranker.close();
         } finally {
-            if (own != null) {
-                own.close();
-            }
+            threads.close();
         }
     }
 
@@ -69,8 +67,7 @@ public final class MultiheadScoringModel implements ScoringModel, AutoCloseable 
         private @Nullable Path folder;
         private @Nullable ScoreActivation activation;
         private int maxTokens;
-        private @Nullable Compute compute;
-        private int threads = 1;
+        private final ModelThreads.Choice threads = new ModelThreads.Choice();
 
         Builder() {}
 
@@ -114,8 +111,7 @@ public final class MultiheadScoringModel implements ScoringModel, AutoCloseable 
          * @return this
          */
         public Builder threads(int newThreads) {
-            threads = (int) Checks.atLeast(newThreads, 1, "threads");
-            compute = null;
+            threads.own(newThreads);
             return this;
         }
 
@@ -126,7 +122,7 @@ public final class MultiheadScoringModel implements ScoringModel, AutoCloseable 
          * @return this
          */
         public Builder compute(Compute newCompute) {
-            compute = Checks.notNull(newCompute, "compute");
+            threads.of(newCompute);
             return this;
         }
 
@@ -143,15 +139,14 @@ public final class MultiheadScoringModel implements ScoringModel, AutoCloseable 
             if (from == null) {
                 throw Checks.fail("model", "no directory", "expected one");
             }
-            Compute own = compute == null ? Compute.threads(threads) : null;
+            ModelThreads open = threads.open();
             try {
-                return new MultiheadScoringModel(
-                        load(own == null ? Checks.notNull(compute, "compute") : own, from), own);
+                return new MultiheadScoringModel(load(open.cpu(), from), open);
             } catch (IOException e) {
-                closeAfterFailure(own);
+                open.close();
                 throw new UncheckedIOException(e);
             } catch (Throwable failed) {
-                closeAfterFailure(own);
+                open.close();
                 throw failed;
             }
         }
@@ -167,12 +162,6 @@ public final class MultiheadScoringModel implements ScoringModel, AutoCloseable 
             } catch (Throwable failed) {
                 loaded.close();
                 throw failed;
-            }
-        }
-
-        private static void closeAfterFailure(@Nullable Compute own) {
-            if (own != null) {
-                own.close();
             }
         }
     }
