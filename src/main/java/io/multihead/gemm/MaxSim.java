@@ -71,7 +71,7 @@ public final class MaxSim {
                     "shape " + tokens.shape(),
                     "expected vectors of " + query.dim(1) + " elements, as of query " + query.shape());
         }
-        requireOffsets(Checks.notNull(offsets, "offsets"), tokens);
+        Checks.requireOffsets(offsets, "offsets", tokens.dim(0), tokens.shape());
         TensorChecks.requireWritable(cpu, scores, "scores");
         if (scores.rank() != 1 || scores.dim(0) != offsets.length - 1) {
             throw Checks.fail(
@@ -90,26 +90,5 @@ public final class MaxSim {
             throw Checks.fail(argument, "shape " + tensor.shape(), "expected [tokens, dim]");
         }
         TensorChecks.requireAccess(cpu, tensor, argument);
-    }
-
-    private static void requireOffsets(long[] offsets, Tensor tokens) {
-        if (offsets.length == 0 || offsets[0] != 0) {
-            throw Checks.fail(
-                    "offsets", offsets.length == 0 ? "empty" : offsets[0] + " first", "expected 0 as the first");
-        }
-        for (int passage = 1; passage < offsets.length; passage++) {
-            if (offsets[passage] <= offsets[passage - 1]) {
-                throw Checks.fail(
-                        "offsets[" + passage + "]",
-                        String.valueOf(offsets[passage]),
-                        "expected more than " + offsets[passage - 1] + ", where passage " + (passage - 1) + " begins");
-            }
-        }
-        if (offsets[offsets.length - 1] != tokens.dim(0)) {
-            throw Checks.fail(
-                    "offsets",
-                    offsets[offsets.length - 1] + " last",
-                    "expected " + tokens.dim(0) + ", as of tokens " + tokens.shape());
-        }
     }
 }

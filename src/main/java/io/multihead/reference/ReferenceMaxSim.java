@@ -30,11 +30,16 @@ public final class ReferenceMaxSim {
      * @param tokens {@code [tokens, dim]}, the vectors of all passages one after another
      * @param offsets for each passage the index of its first token, and at the end the number of all tokens
      * @return the scores as new arrays
+     * @throws IllegalArgumentException if shapes do not fit, vectors are empty, or offsets do not ascend from 0 to the number of tokens
      */
     public static Result scores(Tensor query, Tensor tokens, long... offsets) {
         Values.requireShape(query, "query", -1, -1);
         Values.requireShape(tokens, "tokens", -1, query.dim(1));
-        int passages = Checks.notNull(offsets, "offsets").length - 1;
+        Checks.requireOffsets(offsets, "offsets", tokens.dim(0), tokens.shape());
+        if (query.dim(1) == 0) {
+            throw Checks.fail("query", "shape " + query.shape(), "expected vectors of at least one element");
+        }
+        int passages = offsets.length - 1;
         double[] left = Values.of(query, "query");
         double[] right = Values.of(tokens, "tokens");
         int dim = (int) query.dim(1);

@@ -10,6 +10,7 @@ import io.multihead.reference.Tolerance;
 import io.multihead.support.Layout;
 import io.multihead.support.Numbers;
 import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.util.SplittableRandom;
@@ -17,6 +18,7 @@ import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
 import net.jqwik.api.Combinators;
 import net.jqwik.api.EdgeCasesMode;
+import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
@@ -58,10 +60,11 @@ class MaxSimProperties {
             // products of like sign, and one passage whose products are all below 0: a maximum with 0 would be wrong
             // there
             Tensor query = Numbers.gaussian(s.left.allocate(arena, s.query, c.query, c.dim), random, 0.5, 1);
-            Tensor tokens =
-                    Numbers.gaussian(s.right.allocate(arena, s.tokens, offsets[c.passages], c.dim), random, 0.5, 1);
+            double size = s.scores == DType.F16 ? 0x1p-4 : 1; // sums of 128 products of 1025 elements stay below 65504
+            Tensor tokens = s.right.allocate(arena, s.tokens, offsets[c.passages], c.dim);
+            Numbers.gaussian(tokens, random, 0.5 * size, size);
             if (c.passages > 1) {
-                Numbers.gaussian(tokens.slice(0, offsets[1], offsets[2]), random, -3, 0.5);
+                Numbers.gaussian(tokens.slice(0, offsets[1], offsets[2]), random, -3 * size, 0.5 * size);
             }
             Tensor scores = s.right.allocate(arena, s.scores, c.passages);
             return new Operands(query, tokens, offsets, scores);
@@ -78,6 +81,18 @@ class MaxSimProperties {
                     Tolerance.ratio(Numbers.of(x.scores), expected.scores(), expected.errorScale(), c.storage.scores);
             assertTrue(ratio <= 1, "R = " + ratio + ": " + c);
             assertTrue(Layout.untouchedOutside(x.scores), "bytes around scores");
+        }
+    }
+
+    /** A score below the least of f16 is rounded to infinity, as every element that is written is. */
+    @Example
+    void aScoreThatF16DoesNotHoldIsInfinity() {
+        Tensor query = Tensor.of(new float[] {300}, 1, 1);
+        Tensor tokens = Tensor.of(new float[] {-300}, 1, 1);
+        try (Arena arena = Arena.ofConfined()) {
+            Tensor scores = Tensor.allocate(arena, DType.F16, Shape.of(1));
+            MaxSim.scores(SERIAL, query, tokens, new long[] {0, 1}, scores);
+            assertEquals(Double.NEGATIVE_INFINITY, scores.get(0));
         }
     }
 

@@ -195,6 +195,23 @@ final class House {
         });
     }
 
+    /**
+     * Kernels take their species from Lanes: where a JVM has seen vectors of one element type in two shapes, C2 may not know the shape that a
+     * conversion returns, and then makes an object for each vector for good.
+     */
+    ArchRule hasOneShape() {
+        return rule(
+                "take vectors of one shape from Lanes",
+                type -> type.getSimpleName().equals("Lanes")
+                        ? Stream.empty()
+                        : type.getAccessesFromSelf().stream()
+                                .filter(access ->
+                                        access.getTargetOwner().getName().startsWith("jdk.incubator.vector."))
+                                .filter(access -> access.getName().startsWith("SPECIES_")
+                                        || access.getName().matches("of|ofPreferred|ofLargestShape|withShape"))
+                                .map(access -> access.getTargetOwner().getSimpleName() + "." + access.getName()));
+    }
+
     /** Where C2 compiles much at once it leaves methods out, and a vector that is passed to one becomes an object. */
     ArchRule passesNoVectors() {
         return rule("keep each vector in one method", type -> type.getMethods().stream()

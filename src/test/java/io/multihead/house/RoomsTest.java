@@ -116,6 +116,12 @@ class RoomsTest {
         assertEquals(Set.of("Passes"), offenders(BAD_HOUSE.passesNoVectors()));
     }
 
+    @Test
+    void hasOneShape() {
+        HOUSE.hasOneShape().check(LIBRARY);
+        assertEquals(Set.of("Shapes"), offenders(BAD_HOUSE.hasOneShape()));
+    }
+
     /** The descriptor is compiled apart from the sources, so the compiler does not hold them to it. */
     @Test
     void needsNothingButJavaBase() {

@@ -119,6 +119,32 @@ public final class Checks {
         }
     }
 
+    /**
+     * Checks where sequences that lie one after another begin: the first at 0, each after the one before, and the last offset is their end.
+     *
+     * @param end how many tokens there are
+     * @param shape shape of the argument {@code tokens}, which says so
+     */
+    public static void requireOffsets(long[] offsets, String argument, long end, Object shape) {
+        notNull(offsets, argument);
+        if (offsets.length == 0 || offsets[0] != 0) {
+            throw fail(argument, offsets.length == 0 ? "empty" : offsets[0] + " first", "expected 0 as the first");
+        }
+        for (int passage = 1; passage < offsets.length; passage++) {
+            long before = offsets[passage - 1];
+            if (offsets[passage] <= before) {
+                throw fail(
+                        argument + "[" + passage + "]",
+                        String.valueOf(offsets[passage]),
+                        "expected more than " + before + ", where passage " + (passage - 1) + " begins");
+            }
+        }
+        long last = offsets[offsets.length - 1];
+        if (last != end) {
+            throw fail(argument, last + " last", "expected " + end + ", as of tokens " + shape);
+        }
+    }
+
     /** Multiplies sizes of at least 0, or fails naming them when the product does not fit a Java array. */
     public static int product(String argument, long... sizes) {
         long product = 1;

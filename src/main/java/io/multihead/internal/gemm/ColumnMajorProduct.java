@@ -1,6 +1,7 @@
 package io.multihead.internal.gemm;
 
 import static io.multihead.internal.gemm.Blocking.KC;
+import static io.multihead.internal.kernel.ColumnMajorB.CHAINS;
 import static io.multihead.internal.kernel.ColumnMajorB.COLUMNS;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
@@ -19,7 +20,7 @@ import java.util.Arrays;
 import java.util.function.BooleanSupplier;
 
 /**
- * The sums of one row of A or two by a B that is read column by column, eight at a time: columns of f32 in native memory in place, others,
+ * The sums of one row of A or two by a B that is read column by column, several at a time: columns of f32 in native memory in place, others,
  * of any strides, through a buffer in L1. Belongs to one thread.
  */
 final class ColumnMajorProduct {
@@ -47,21 +48,21 @@ final class ColumnMajorProduct {
     /** Computes the sums of {@code m} rows and {@code n} columns of a task, rows {@code ldc} apart; {@code ldc} is a panel more than needed. */
     void multiply(GemmProblem p, Packer packer, long batch, long ic, long jc, int m, int n, float[] sums, int ldc) {
         boolean isInPlace = isInPlace(p, n);
-        columns = memory.atLeast(columns, isInPlace ? 0 : COLUMNS * ROW);
+        columns = memory.atLeast(columns, isInPlace ? 0 : CHAINS * ROW);
         Arrays.fill(sums, 0, m * ldc, 0f);
         for (long from = 0; from < p.k; from += SPAN) {
             int span = (int) Math.min(SPAN, p.k - from);
             int lda = Lanes.roundUp(span, PANEL);
             left = memory.atLeast(left, m * lda);
             packer.read(block.matrix(p.a(), p.start(p.a(), batch), ic, from), m, span, left, 0, lda);
-            for (int column = 0; column < n; column += COLUMNS) {
-                // the last eight columns may overlap those before: their sums are moved at the end
+            for (int column = 0; column < n; column += isInPlace ? COLUMNS : CHAINS) {
+                // the last columns in place may overlap those before: their sums are moved at the end
                 int first = isInPlace ? Math.min(column, n - COLUMNS) : column;
                 block.matrix(p.b(), p.start(p.b(), batch), from, jc + first);
                 for (int pc = 0; pc < span; pc += KC) {
                     int kc = Math.min(KC, span - pc);
                     if (!isInPlace) {
-                        readColumns(packer, pc, Math.min(COLUMNS, n - column), kc);
+                        readColumns(packer, pc, Math.min(CHAINS, n - column), kc);
                     }
                     for (int row = 0; row < m; row++) {
                         addDepth(isInPlace, row * lda + pc, pc, kc, sums, row * ldc + column);
@@ -95,6 +96,7 @@ final class ColumnMajorProduct {
 
     /** Adds the products of one depth block, whose chains are added to each other first. */
     private void addDepth(boolean isInPlace, int a0, int pc, int kc, float[] sums, int to) {
+        int count = isInPlace ? COLUMNS : CHAINS;
         Arrays.fill(depthSums, 0f);
         for (int first = 0; first < kc; first += MAX_CHAIN) {
             int depth = Math.min(MAX_CHAIN, kc - first);
@@ -103,11 +105,11 @@ final class ColumnMajorProduct {
             } else {
                 ColumnMajorB.chainScalars(left, a0 + first, columns, first, depth, chain, 0);
             }
-            for (int i = 0; i < COLUMNS; i++) {
+            for (int i = 0; i < count; i++) {
                 depthSums[i] += chain[i];
             }
         }
-        for (int i = 0; i < COLUMNS; i++) {
+        for (int i = 0; i < count; i++) {
             sums[to + i] += depthSums[i];
         }
     }

@@ -1,6 +1,6 @@
 package io.multihead.internal.gemm;
 
-import static io.multihead.internal.kernel.ColumnMajorB.COLUMNS;
+import static io.multihead.internal.kernel.ColumnMajorB.CHAINS;
 
 import io.multihead.internal.kernel.ColumnMajorB;
 import io.multihead.internal.kernel.RowMajorB;
@@ -43,7 +43,7 @@ final class FewRows {
 
     private static boolean isByRows(GemmProblem p) {
         Tensor b = p.b();
-        return b.stride(-1) == 1 && p.n >= COLUMNS;
+        return b.stride(-1) == 1 && p.n >= CHAINS;
     }
 
     /** Computes the sums of {@code m} rows and {@code n} columns of a task, rows {@code ldc} apart; {@code ldc} is a panel more than needed. */

@@ -2,6 +2,9 @@ package io.multihead.internal.kernel;
 
 import static io.multihead.internal.base.NativeMemory.ORDER;
 import static io.multihead.internal.base.NativeMemory.WORD;
+import static io.multihead.internal.kernel.Lanes.COUNT;
+import static io.multihead.internal.kernel.Lanes.FLOATS;
+import static io.multihead.internal.kernel.Lanes.INTS;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
 import io.multihead.internal.base.NativeMemory;
@@ -10,32 +13,35 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
-import jdk.incubator.vector.VectorSpecies;
 
 /**
  * One row of A times columns of f32 of B as they lie in native memory, each column contiguous, as in weights {@code [outputs, inputs]}.
  *
- * <p>A dot product in lanes would add in another order than a tile of {@link MicroKernel}, whose lanes are columns of B. So blocks of eight
- * elements of eight columns are transposed in registers, in three steps, each of which interleaves pairs of vectors, and the rows are
- * multiplied at once. Vectors of eight lanes also where there are 16: such a processor shuffles two of them in the time of one of 16
- * (Zen 4), and each column is a stream that it prefetches: 8 or 16 are read at the speed of memory, 32 at half of it. One row by
- * 4096 x 4096 takes 3.5 ms; transposing into panels first, which stay in L2, 4.7; a loop of dot products 17 (Zen 4, one thread).
+ * <p>A dot product in lanes would add in another order than a tile of {@link MicroKernel}, whose lanes are columns of B. So square blocks, as
+ * many elements of as many columns as a vector has lanes, are transposed in registers, in steps that each interleave pairs of vectors, and the
+ * rows are multiplied at once. Each column is a stream that the processor prefetches: 8 or 16 are read at the speed of memory, 32 at half of
+ * it. One row by 1024 x 1024 takes 0.13 ms, by 4096 x 4096 3.4, as fast as memory is; transposing into panels first, which stay in L2, 4.7; a loop
+ * of dot products 17 (Zen 4, one thread).
+ *
+ * <p>Vectors have the shape that all kernels use. Where a JVM has seen vectors of floats of two shapes, C2 may not know which of them a
+ * conversion returns, and code with a conversion then makes an object for each vector for good: bf16 that was read after products of this
+ * class with vectors of eight lanes, in a JVM with lanes of 512 bits, did so in every third JVM.
  */
 public final class ColumnMajorB {
-    /** Columns that are multiplied at a time. */
-    public static final int COLUMNS = 8;
+    /** Columns that {@link #chainScalars} multiplies at a time. */
+    public static final int CHAINS = 8;
 
-    /** Whether there are vectors of eight lanes. */
-    private static final boolean HAS_VECTORS = Lanes.COUNT >= COLUMNS;
+    /** Columns that {@link #chain} multiplies at a time. */
+    public static final int COLUMNS = Math.max(CHAINS, COUNT);
 
-    private static final VectorSpecies<Integer> INTS = IntVector.SPECIES_256;
-    private static final VectorSpecies<Float> FLOATS = FloatVector.SPECIES_256;
+    /** Whether there are vectors of at least eight lanes. */
+    private static final boolean HAS_VECTORS = COUNT >= CHAINS;
 
-    /** Elements 0 to 3 of two vectors in turns. */
-    private static final int[] LOW = {0, 8, 1, 9, 2, 10, 3, 11};
+    /** The first halves of two vectors, their elements in turns. */
+    private static final int[] LOW = inTurns(0);
 
-    /** Elements 4 to 7 of two vectors in turns. */
-    private static final int[] HIGH = {4, 12, 5, 13, 6, 14, 7, 15};
+    /** The second halves of two vectors, their elements in turns. */
+    private static final int[] HIGH = inTurns(COUNT / 2);
 
     private static final WarmUp WARM_UP = new WarmUp(new WarmUp.Trial() {
         private static final int DEPTH = 16 * COLUMNS;
@@ -45,7 +51,7 @@ public final class ColumnMajorB {
 
         @Override
         public int operations() {
-            return DEPTH / COLUMNS * 56;
+            return DEPTH / COLUMNS * 7 * COLUMNS;
         }
 
         @Override
@@ -58,38 +64,56 @@ public final class ColumnMajorB {
 
     private ColumnMajorB() {}
 
-    /** Returns whether {@link #chain} is fast. */
+    private static int[] inTurns(int first) {
+        int[] lanes = new int[COUNT];
+        for (int i = 0; i < COUNT; i++) {
+            lanes[i] = first + i / 2 + i % 2 * COUNT;
+        }
+        return lanes;
+    }
+
+    /** Returns whether {@link #chain} is there and fast. */
     public static boolean isCompiled() {
         return HAS_VECTORS && WARM_UP.isOver();
     }
 
     /**
-     * Multiplies a part of a row of A by as long parts of eight columns of B, in one chain of multiply-adds each, in ascending order.
+     * Multiplies a part of a row of A by as long parts of {@link #COLUMNS} columns of B, in one chain of multiply-adds each, in ascending order;
+     * for vectors of 8 or 16 lanes.
      *
      * @param b0 offset in bytes of the first column
      * @param ld bytes from column to column
-     * @param depth elements, a multiple of eight
-     * @param c where the eight sums are stored
+     * @param depth elements, a multiple of {@link #COLUMNS}
+     * @param c where the sums are stored
      */
     public static void chain(float[] a, int a0, MemorySegment columns, long b0, long ld, int depth, float[] c, int c0) {
         MemorySegment b = NativeMemory.known(columns);
+        if (COUNT == 16) {
+            chain16(a, a0, b, b0, ld, depth, c, c0);
+        } else {
+            chain8(a, a0, b, b0, ld, depth, c, c0);
+        }
+    }
+
+    /** Eight columns; unrolled, since C2 keeps vectors in registers only as named locals. */
+    private static void chain8(float[] a, int a0, MemorySegment b, long b0, long ld, int depth, float[] c, int c0) {
         IntVector low = IntVector.fromArray(INTS, LOW, 0);
         IntVector high = IntVector.fromArray(INTS, HIGH, 0);
         FloatVector sum = FloatVector.zero(FLOATS);
-        for (int p = 0; p < depth; p += COLUMNS) {
+        for (int p = 0; p < depth; p += 8) {
             long from = b0 + p * WORD;
-            IntVector b0p = IntVector.fromMemorySegment(INTS, b, from, ORDER);
-            IntVector b1p = IntVector.fromMemorySegment(INTS, b, from + ld, ORDER);
-            IntVector b2p = IntVector.fromMemorySegment(INTS, b, from + 2 * ld, ORDER);
-            IntVector b3p = IntVector.fromMemorySegment(INTS, b, from + 3 * ld, ORDER);
-            IntVector b4p = IntVector.fromMemorySegment(INTS, b, from + 4 * ld, ORDER);
-            IntVector b5p = IntVector.fromMemorySegment(INTS, b, from + 5 * ld, ORDER);
-            IntVector b6p = IntVector.fromMemorySegment(INTS, b, from + 6 * ld, ORDER);
-            IntVector b7p = IntVector.fromMemorySegment(INTS, b, from + 7 * ld, ORDER);
-            IntVector u0 = low.selectFrom(b0p, b4p), u1 = high.selectFrom(b0p, b4p);
-            IntVector u2 = low.selectFrom(b1p, b5p), u3 = high.selectFrom(b1p, b5p);
-            IntVector u4 = low.selectFrom(b2p, b6p), u5 = high.selectFrom(b2p, b6p);
-            IntVector u6 = low.selectFrom(b3p, b7p), u7 = high.selectFrom(b3p, b7p);
+            IntVector t0 = IntVector.fromMemorySegment(INTS, b, from, ORDER);
+            IntVector t1 = IntVector.fromMemorySegment(INTS, b, from + ld, ORDER);
+            IntVector t2 = IntVector.fromMemorySegment(INTS, b, from + 2 * ld, ORDER);
+            IntVector t3 = IntVector.fromMemorySegment(INTS, b, from + 3 * ld, ORDER);
+            IntVector t4 = IntVector.fromMemorySegment(INTS, b, from + 4 * ld, ORDER);
+            IntVector t5 = IntVector.fromMemorySegment(INTS, b, from + 5 * ld, ORDER);
+            IntVector t6 = IntVector.fromMemorySegment(INTS, b, from + 6 * ld, ORDER);
+            IntVector t7 = IntVector.fromMemorySegment(INTS, b, from + 7 * ld, ORDER);
+            IntVector u0 = low.selectFrom(t0, t4), u1 = high.selectFrom(t0, t4);
+            IntVector u2 = low.selectFrom(t1, t5), u3 = high.selectFrom(t1, t5);
+            IntVector u4 = low.selectFrom(t2, t6), u5 = high.selectFrom(t2, t6);
+            IntVector u6 = low.selectFrom(t3, t7), u7 = high.selectFrom(t3, t7);
             IntVector v0 = low.selectFrom(u0, u4), v1 = high.selectFrom(u0, u4);
             IntVector v2 = low.selectFrom(u1, u5), v3 = high.selectFrom(u1, u5);
             IntVector v4 = low.selectFrom(u2, u6), v5 = high.selectFrom(u2, u6);
@@ -111,6 +135,90 @@ public final class ColumnMajorB {
                     .fma(low.selectFrom(v3, v7).reinterpretAsFloats(), sum);
             sum = FloatVector.broadcast(FLOATS, a[at + 7])
                     .fma(high.selectFrom(v3, v7).reinterpretAsFloats(), sum);
+        }
+        sum.intoArray(c, c0);
+    }
+
+    /** Sixteen columns. */
+    private static void chain16(float[] a, int a0, MemorySegment b, long b0, long ld, int depth, float[] c, int c0) {
+        IntVector low = IntVector.fromArray(INTS, LOW, 0);
+        IntVector high = IntVector.fromArray(INTS, HIGH, 0);
+        FloatVector sum = FloatVector.zero(FLOATS);
+        for (int p = 0; p < depth; p += 16) {
+            long from = b0 + p * WORD;
+            IntVector t0 = IntVector.fromMemorySegment(INTS, b, from, ORDER);
+            IntVector t1 = IntVector.fromMemorySegment(INTS, b, from + ld, ORDER);
+            IntVector t2 = IntVector.fromMemorySegment(INTS, b, from + 2 * ld, ORDER);
+            IntVector t3 = IntVector.fromMemorySegment(INTS, b, from + 3 * ld, ORDER);
+            IntVector t4 = IntVector.fromMemorySegment(INTS, b, from + 4 * ld, ORDER);
+            IntVector t5 = IntVector.fromMemorySegment(INTS, b, from + 5 * ld, ORDER);
+            IntVector t6 = IntVector.fromMemorySegment(INTS, b, from + 6 * ld, ORDER);
+            IntVector t7 = IntVector.fromMemorySegment(INTS, b, from + 7 * ld, ORDER);
+            IntVector t8 = IntVector.fromMemorySegment(INTS, b, from + 8 * ld, ORDER);
+            IntVector t9 = IntVector.fromMemorySegment(INTS, b, from + 9 * ld, ORDER);
+            IntVector t10 = IntVector.fromMemorySegment(INTS, b, from + 10 * ld, ORDER);
+            IntVector t11 = IntVector.fromMemorySegment(INTS, b, from + 11 * ld, ORDER);
+            IntVector t12 = IntVector.fromMemorySegment(INTS, b, from + 12 * ld, ORDER);
+            IntVector t13 = IntVector.fromMemorySegment(INTS, b, from + 13 * ld, ORDER);
+            IntVector t14 = IntVector.fromMemorySegment(INTS, b, from + 14 * ld, ORDER);
+            IntVector t15 = IntVector.fromMemorySegment(INTS, b, from + 15 * ld, ORDER);
+            IntVector u0 = low.selectFrom(t0, t8), u1 = high.selectFrom(t0, t8);
+            IntVector u2 = low.selectFrom(t1, t9), u3 = high.selectFrom(t1, t9);
+            IntVector u4 = low.selectFrom(t2, t10), u5 = high.selectFrom(t2, t10);
+            IntVector u6 = low.selectFrom(t3, t11), u7 = high.selectFrom(t3, t11);
+            IntVector u8 = low.selectFrom(t4, t12), u9 = high.selectFrom(t4, t12);
+            IntVector u10 = low.selectFrom(t5, t13), u11 = high.selectFrom(t5, t13);
+            IntVector u12 = low.selectFrom(t6, t14), u13 = high.selectFrom(t6, t14);
+            IntVector u14 = low.selectFrom(t7, t15), u15 = high.selectFrom(t7, t15);
+            IntVector v0 = low.selectFrom(u0, u8), v1 = high.selectFrom(u0, u8);
+            IntVector v2 = low.selectFrom(u1, u9), v3 = high.selectFrom(u1, u9);
+            IntVector v4 = low.selectFrom(u2, u10), v5 = high.selectFrom(u2, u10);
+            IntVector v6 = low.selectFrom(u3, u11), v7 = high.selectFrom(u3, u11);
+            IntVector v8 = low.selectFrom(u4, u12), v9 = high.selectFrom(u4, u12);
+            IntVector v10 = low.selectFrom(u5, u13), v11 = high.selectFrom(u5, u13);
+            IntVector v12 = low.selectFrom(u6, u14), v13 = high.selectFrom(u6, u14);
+            IntVector v14 = low.selectFrom(u7, u15), v15 = high.selectFrom(u7, u15);
+            IntVector w0 = low.selectFrom(v0, v8), w1 = high.selectFrom(v0, v8);
+            IntVector w2 = low.selectFrom(v1, v9), w3 = high.selectFrom(v1, v9);
+            IntVector w4 = low.selectFrom(v2, v10), w5 = high.selectFrom(v2, v10);
+            IntVector w6 = low.selectFrom(v3, v11), w7 = high.selectFrom(v3, v11);
+            IntVector w8 = low.selectFrom(v4, v12), w9 = high.selectFrom(v4, v12);
+            IntVector w10 = low.selectFrom(v5, v13), w11 = high.selectFrom(v5, v13);
+            IntVector w12 = low.selectFrom(v6, v14), w13 = high.selectFrom(v6, v14);
+            IntVector w14 = low.selectFrom(v7, v15), w15 = high.selectFrom(v7, v15);
+            int at = a0 + p;
+            sum = FloatVector.broadcast(FLOATS, a[at])
+                    .fma(low.selectFrom(w0, w8).reinterpretAsFloats(), sum);
+            sum = FloatVector.broadcast(FLOATS, a[at + 1])
+                    .fma(high.selectFrom(w0, w8).reinterpretAsFloats(), sum);
+            sum = FloatVector.broadcast(FLOATS, a[at + 2])
+                    .fma(low.selectFrom(w1, w9).reinterpretAsFloats(), sum);
+            sum = FloatVector.broadcast(FLOATS, a[at + 3])
+                    .fma(high.selectFrom(w1, w9).reinterpretAsFloats(), sum);
+            sum = FloatVector.broadcast(FLOATS, a[at + 4])
+                    .fma(low.selectFrom(w2, w10).reinterpretAsFloats(), sum);
+            sum = FloatVector.broadcast(FLOATS, a[at + 5])
+                    .fma(high.selectFrom(w2, w10).reinterpretAsFloats(), sum);
+            sum = FloatVector.broadcast(FLOATS, a[at + 6])
+                    .fma(low.selectFrom(w3, w11).reinterpretAsFloats(), sum);
+            sum = FloatVector.broadcast(FLOATS, a[at + 7])
+                    .fma(high.selectFrom(w3, w11).reinterpretAsFloats(), sum);
+            sum = FloatVector.broadcast(FLOATS, a[at + 8])
+                    .fma(low.selectFrom(w4, w12).reinterpretAsFloats(), sum);
+            sum = FloatVector.broadcast(FLOATS, a[at + 9])
+                    .fma(high.selectFrom(w4, w12).reinterpretAsFloats(), sum);
+            sum = FloatVector.broadcast(FLOATS, a[at + 10])
+                    .fma(low.selectFrom(w5, w13).reinterpretAsFloats(), sum);
+            sum = FloatVector.broadcast(FLOATS, a[at + 11])
+                    .fma(high.selectFrom(w5, w13).reinterpretAsFloats(), sum);
+            sum = FloatVector.broadcast(FLOATS, a[at + 12])
+                    .fma(low.selectFrom(w6, w14).reinterpretAsFloats(), sum);
+            sum = FloatVector.broadcast(FLOATS, a[at + 13])
+                    .fma(high.selectFrom(w6, w14).reinterpretAsFloats(), sum);
+            sum = FloatVector.broadcast(FLOATS, a[at + 14])
+                    .fma(low.selectFrom(w7, w15).reinterpretAsFloats(), sum);
+            sum = FloatVector.broadcast(FLOATS, a[at + 15])
+                    .fma(high.selectFrom(w7, w15).reinterpretAsFloats(), sum);
         }
         sum.intoArray(c, c0);
     }

@@ -34,7 +34,7 @@ public final class NibbleTiles {
     /** Gives the highest field of a word, a signed number, the offset of the others. */
     private static final int SIGN = 0x80000000;
 
-    private static final VectorSpecies<Short> SHORTS = VectorSpecies.of(short.class, INTS.vectorShape());
+    private static final VectorSpecies<Short> SHORTS = INTS.withLanes(short.class);
 
     private NibbleTiles() {}
 

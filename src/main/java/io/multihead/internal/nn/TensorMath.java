@@ -1,6 +1,7 @@
 package io.multihead.internal.nn;
 
 import io.multihead.compute.Compute;
+import io.multihead.internal.base.WideRows;
 import io.multihead.internal.call.RowLoop;
 import io.multihead.internal.call.SingleCall;
 import io.multihead.internal.exec.FloatsKey;
@@ -8,7 +9,6 @@ import io.multihead.internal.exec.ScratchKey;
 import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.kernel.ScoreGradient;
-import io.multihead.internal.kernel.WideRows;
 import io.multihead.internal.layout.Scratch;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;

@@ -2,13 +2,13 @@ package io.multihead.internal.attention.forward;
 
 import io.multihead.internal.attention.QueryTensors;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.WideRows;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.ScratchKey;
 import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.kernel.Lanes;
-import io.multihead.internal.kernel.WideRows;
 import io.multihead.internal.layout.Positions;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
