@@ -15,6 +15,7 @@ import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Base64;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -114,22 +115,32 @@ final class Svg {
 
     /** Replaces rectangles of one size that fill a grid by an image, which stands where the first of them stood. */
     static String cells(String svg) {
-        Map<String, List<MatchResult>> bySize = CELL.matcher(svg)
-                .results()
-                .collect(Collectors.groupingBy(
-                        cell -> cell.group(1) + " " + cell.group(5), LinkedHashMap::new, Collectors.toList()));
-        String smaller = svg;
-        for (List<MatchResult> cells : bySize.values()) {
+        List<MatchResult> all = CELL.matcher(svg).results().toList();
+        Map<String, List<MatchResult>> bySize =
+                all.stream().collect(Collectors.groupingBy(Svg::size, LinkedHashMap::new, Collectors.toList()));
+        Map<String, String> images = new HashMap<>();
+        bySize.forEach((size, cells) -> {
             String image = cells.size() < MANY ? null : image(cells);
             if (image != null) {
-                String first = cells.getFirst().group();
-                smaller = smaller.replace(first, image + first);
-                for (MatchResult cell : cells) {
-                    smaller = smaller.replace(cell.group(), "");
-                }
+                images.put(size, image);
+            }
+        });
+        // one pass: a chart has 100,000 cells, and a search for each of them would read all of it again
+        StringBuilder smaller = new StringBuilder();
+        int copied = 0;
+        for (MatchResult cell : all) {
+            String image = images.get(size(cell));
+            if (image != null) {
+                smaller.append(svg, copied, cell.start());
+                smaller.append(cell == bySize.get(size(cell)).getFirst() ? image : "");
+                copied = cell.end();
             }
         }
-        return smaller;
+        return smaller.append(svg, copied, svg.length()).toString();
+    }
+
+    private static String size(MatchResult cell) {
+        return cell.group(1) + " " + cell.group(5);
     }
 
     private static @Nullable String image(List<MatchResult> cells) {

@@ -2,6 +2,7 @@ package io.multihead.reference;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
+import java.util.Arrays;
 
 /**
  * Scaled dot-product attention (Vaswani et al. 2017, equation 1) as plain loops in {@code double}.
@@ -234,8 +235,10 @@ public final class ReferenceAttention {
         for (int j = 0; j < keys; j++) {
             result.weights[row * keys + j] = score[j] == Double.NEGATIVE_INFINITY ? 0 : Math.exp(score[j] - max) / sum;
         }
+        double[] factor = new double[keys];
+        Arrays.setAll(factor, j -> dropout.factor(row / queries, row % queries, j));
         for (int d = 0; d < valueDim; d++) {
-            element((b * kvHeads + kvHead(h)) * keys, row, d, score, kappa, result);
+            element((b * kvHeads + kvHead(h)) * keys, row, d, score, kappa, factor, result);
         }
         return largest;
     }
@@ -265,11 +268,11 @@ public final class ReferenceAttention {
     }
 
     /** One output element and its error bound; {@code v} is the first of the head's values. */
-    private void element(int v, int row, int d, double[] score, double[] kappa, Result result) {
+    private void element(int v, int row, int d, double[] score, double[] kappa, double[] factor, Result result) {
         double output = 0;
         for (int j = 0; j < keys; j++) {
             if (score[j] != Double.NEGATIVE_INFINITY) {
-                output += result.weights[row * keys + j] * factor(row, j) * value[(v + j) * valueDim + d];
+                output += result.weights[row * keys + j] * factor[j] * value[(v + j) * valueDim + d];
             }
         }
         double bound = 0;
@@ -277,7 +280,7 @@ public final class ReferenceAttention {
         for (int j = 0; j < keys; j++) {
             if (score[j] != Double.NEGATIVE_INFINITY) {
                 double p = result.weights[row * keys + j];
-                double counted = factor(row, j) * value[(v + j) * valueDim + d];
+                double counted = factor[j] * value[(v + j) * valueDim + d];
                 double size = Math.abs(counted);
                 double apart = Math.abs(counted - output);
                 bound += U * p * ((1 + kappa[j]) * apart + size);
@@ -286,10 +289,6 @@ public final class ReferenceAttention {
         }
         result.output[row * valueDim + d] = output;
         result.errorScale[row * valueDim + d] = bound + Tolerance.underflow(keys, visible);
-    }
-
-    private double factor(int row, int j) {
-        return dropout.factor(row / queries, row % queries, j);
     }
 
     private int kvHead(int head) {

@@ -74,7 +74,7 @@ class CachedAttentionTest {
         Numbers.fill(spoiltValue, () -> Double.NEGATIVE_INFINITY);
         double[][] results = new double[2][];
         for (int i = 0; i < 2; i++) {
-            KeyValueCache cache = KeyValueCache.paged(config(dtype), 1L << 26);
+            KeyValueCache cache = KeyValueCache.paged(config(dtype), 1L << 23);
             int sequence = cache.open();
             cache.append(SERIAL, 0, sequence, tokens(key, 0, 300), tokens(value, 0, 300));
             if (i == 1) {
@@ -188,7 +188,7 @@ class CachedAttentionTest {
             value = DType.class,
             names = {"F32", "BF16", "F16", "I8"})
     void equalValuesComeOutUnchanged(DType dtype) {
-        KeyValueCache cache = KeyValueCache.paged(config(dtype), 1L << 26);
+        KeyValueCache cache = KeyValueCache.paged(config(dtype), 1L << 23);
         int sequence = cache.open();
         Tensor same = Numbers.fill(zeros(1, KV_HEADS, KEYS, DIM), () -> 1.2345f);
         cache.append(SERIAL, 0, sequence, key, same);
@@ -204,7 +204,7 @@ class CachedAttentionTest {
     /** NaN in a visible value reaches the rows that see it, and no others. */
     @Test
     void nanReachesExactlyTheRowsThatSeeIt() {
-        KeyValueCache cache = KeyValueCache.paged(config(DType.BF16), 1L << 26);
+        KeyValueCache cache = KeyValueCache.paged(config(DType.BF16), 1L << 23);
         int sequence = cache.open();
         Tensor spoilt = zeros(1, KV_HEADS, 200, DIM);
         tokens(value, 0, 200).copyTo(spoilt);
@@ -228,7 +228,7 @@ class CachedAttentionTest {
             names = {"BF16", "F16"})
     void infiniteKeysReachExactlyTheRowsThatSeeThem(DType dtype) {
         for (double spoiler : new double[] {Double.NaN, Double.POSITIVE_INFINITY, 1e6}) {
-            KeyValueCache cache = KeyValueCache.paged(config(dtype), 1L << 26);
+            KeyValueCache cache = KeyValueCache.paged(config(dtype), 1L << 23);
             int sequence = cache.open();
             Tensor spoilt = zeros(1, KV_HEADS, 200, DIM);
             tokens(key, 0, 200).copyTo(spoilt);

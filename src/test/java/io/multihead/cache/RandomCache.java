@@ -18,8 +18,13 @@ import java.util.TreeMap;
 
 /** A cache after random operations, and the tokens that it must hold. */
 final class RandomCache {
-    /** Enough for every test here, in either kind of cache. */
     private static final int MOST_TOKENS = 700;
+
+    /**
+     * Pages of 256 tokens for each of 8 sequences: 12 changes make at most 13 sequences of 3 pages, of which a test writes at most 2 more.
+     * Memory is zeroed when it is taken, so that room for more costs most of a try.
+     */
+    private static final int PAGES = 9;
 
     final Config config;
     final KeyValueCache cache;
@@ -44,9 +49,10 @@ final class RandomCache {
     }
 
     static KeyValueCache empty(Config config, boolean contiguous) {
+        int tokens = PAGES * 256;
         return contiguous
-                ? KeyValueCache.contiguous(config, 8, 4 * MOST_TOKENS)
-                : KeyValueCache.paged(config, 64L << 20);
+                ? KeyValueCache.contiguous(config, 8, tokens)
+                : KeyValueCache.paged(config, 4L * tokens * config.bytesPerToken());
     }
 
     /** Any sizes: keys of more than one chunk, values of more than one panel. */

@@ -49,8 +49,8 @@ class RotatedCacheTest {
             names = {"F32", "BF16", "F16", "I8"})
     void rotationOnTheWayInHasTheBitsOfAPassBefore(DType dtype) {
         Config plain = Config.of(2, KV_HEADS, DIM).withDtype(dtype);
-        KeyValueCache expected = KeyValueCache.paged(plain, 1L << 26);
-        KeyValueCache actual = KeyValueCache.paged(plain.withRopes(PARTIAL, WHOLE), 1L << 26);
+        KeyValueCache expected = KeyValueCache.paged(plain, 1L << 23);
+        KeyValueCache actual = KeyValueCache.paged(plain.withRopes(PARTIAL, WHOLE), 1L << 23);
         expected.open();
         actual.open();
         for (int layer = 0; layer < 2; layer++) {

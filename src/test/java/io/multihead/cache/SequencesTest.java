@@ -66,7 +66,7 @@ class SequencesTest {
         double[] expected = attend(SERIAL, query, KeyValueView.of(key, value), options);
         for (int[] chunks : new int[][] {{KEYS}, {1000, 24, 1, 1, 300, 1174}, {1, 63, 64, 1900, 1, 471}}) {
             for (Compute cpu : List.of(SERIAL, THREADS)) {
-                KeyValueCache cache = KeyValueCache.paged(config(DType.F32), 1L << 26);
+                KeyValueCache cache = KeyValueCache.paged(config(DType.F32), 1L << 23);
                 int sequence = cache.open();
                 double[] actual = new double[expected.length];
                 int first = 0;
@@ -92,7 +92,7 @@ class SequencesTest {
         for (int i = 0; i < 4; i++) {
             KeyValueCache cache = i < 2
                     ? KeyValueCache.contiguous(config(dtype), 1, KEYS)
-                    : KeyValueCache.paged(config(dtype), 1L << 26);
+                    : KeyValueCache.paged(config(dtype), 1L << 23);
             int sequence = i < 2 ? 0 : cache.open();
             cache.append(SERIAL, 0, sequence, key, value);
             Tensor last = tokens(query, KEYS - 1, 1);
@@ -118,7 +118,7 @@ class SequencesTest {
     @ValueSource(ints = {1, 60})
     void alignedInTheMiddleTheBitsAreThoseOfACacheThatEndsThere(int queries) {
         int end = 2077;
-        KeyValueCache cache = KeyValueCache.paged(config(DType.F32), 1L << 26);
+        KeyValueCache cache = KeyValueCache.paged(config(DType.F32), 1L << 23);
         int[] pair = {cache.open(), cache.open()};
         cache.append(SERIAL, 0, pair[0], key, value);
         cache.append(SERIAL, 0, pair[1], tokens(key, 0, end), tokens(value, 0, end));
@@ -139,7 +139,7 @@ class SequencesTest {
     void aBatchOfAnyLengthsHasTheBitsOfEachAlone() {
         int[] lengths = {1, 300, 0, 1700, 256, 64};
         int[] fresh = {1, 5, 0, 1, 256, 2};
-        KeyValueCache cache = KeyValueCache.paged(config(DType.BF16), 1L << 26);
+        KeyValueCache cache = KeyValueCache.paged(config(DType.BF16), 1L << 23);
         int[] all = new int[lengths.length];
         long[] offsets = new long[lengths.length + 1];
         long[] keyOffsets = new long[lengths.length + 1];
