@@ -60,12 +60,14 @@ final class Generation {
     @Nullable
     Step next(int mostTokens) {
         TokenList tokens = session.tokens;
+        // a text that stops needs room for the token that is chosen; one that slides makes it afterwards
+        int least = options.whenFull() == WhenFull.STOP ? 1 : 0;
+        if (session.room() < least && !makeRoom()) {
+            return null;
+        }
         if (session.computed == tokens.size()) {
             // the logits of the last token are wanted once more
             session.forget(tokens.size() - 1);
-        }
-        if (session.room() < 0 && !makeRoom()) {
-            return null;
         }
         int waiting = tokens.size() - session.computed;
         if (waiting > mostTokens) {

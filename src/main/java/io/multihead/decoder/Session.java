@@ -122,6 +122,9 @@ public final class Session implements AutoCloseable {
         if (length() == 0) {
             throw new IllegalStateException("session: no tokens; expected a prompt");
         }
+        if (state.room() < 0) {
+            state.slide(); // the last token of a text that slides has no room yet
+        }
         Generations.compute(state, chunkTokens);
         return Arrays.copyOf(state.step.logits(0, prompts.vocabulary()), prompts.vocabulary());
     }
@@ -152,6 +155,10 @@ public final class Session implements AutoCloseable {
         if (length() == 0 || state.first > 0) {
             String actual = length() == 0 ? "no tokens" : "tokens from " + state.first + " on";
             throw new IllegalStateException("session: " + actual + "; expected tokens from the first one on");
+        }
+        if (state.room() < 0) {
+            throw new IllegalStateException("session: " + length() + " tokens; expected at most its context, "
+                    + state.cache.contextTokens + ", as it has before it slides");
         }
         if (state.computed < length()) {
             Generations.compute(state, chunkTokens);

@@ -322,6 +322,15 @@ class SavedSessionTest {
             Session slid = small.open().append(prompt(15));
             slid.generate(DRAWN.withWhenFull(WhenFull.SLIDE));
             assertState("session: tokens from 24 on; expected tokens from the first one on", slid);
+            Session full = small.open().append(prompt(20));
+            full.generate(DRAWN.withWhenFull(WhenFull.SLIDE).withMaxTokens(1));
+            assertState("session: 21 tokens; expected at most its context, 20, as it has before it slides", full);
+            Session whole = small.open().append(prompt(15));
+            whole.generate(DRAWN);
+            whole.generate(DRAWN);
+            whole.save(file());
+            assertArrayEquals(whole.tokens(), small.load(file()).tokens());
+            Files.delete(file());
         }
         empty.append(5);
         empty.close();

@@ -251,8 +251,37 @@ class SessionTest {
             assertEquals(20, session.length());
             GeneratedText more = session.generate(DRAWN);
             assertEquals(FinishReason.CONTEXT_FULL, more.finish());
-            assertEquals(1, more.tokens().size());
-            assertEquals(0, session.generate(DRAWN).tokens().size());
+            assertEquals(0, more.tokens().size());
+            assertEquals(20, session.length());
+        }
+    }
+
+    /** The last token of a text that slides has no room yet; what is asked of the session then drops the oldest one. */
+    @Test
+    void logitsAfterASlideAreThoseOfTheTextThatGoesOn() {
+        GenerationOptions sliding = GenerationOptions.DEFAULT.withWhenFull(WhenFull.SLIDE);
+        try (LanguageModel endless = TinyDecoder.endless(cpu, 1);
+                Sessions small = endless.sessions(SessionOptions.DEFAULT.withContextTokens(20))) {
+            for (int tokens = 5; tokens < 90; tokens += 7) {
+                Session session = small.open().append(prompt(15));
+                session.generate(sliding.withMaxTokens(tokens));
+                float[] logits = session.nextLogits();
+                int best = 0;
+                for (int id = 1; id < logits.length; id++) {
+                    best = logits[id] > logits[best] ? id : best;
+                }
+                GeneratedToken next = session.generate(sliding.withMaxTokens(1).withLogProbabilities(true))
+                        .tokens()
+                        .getFirst();
+                double sum = 0;
+                for (float logit : logits) {
+                    sum += Math.exp(logit - logits[best]);
+                }
+                assertEquals(best, next.id(), tokens + " tokens");
+                // the sum of exponentials is in f32
+                assertEquals(-Math.log(sum), next.logProbability(), 1e-5, tokens + " tokens");
+                session.close();
+            }
         }
     }
 
