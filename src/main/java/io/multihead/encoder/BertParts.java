@@ -6,7 +6,6 @@ import io.multihead.model.Norm;
 import io.multihead.model.PackedLinear;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** How parts of a BERT encoder are named in files: in checkpoints, and in files of packed weights. */
@@ -29,8 +28,13 @@ final class BertParts {
 
     /** Takes a weight of its usual shape, and packs it. */
     static PackedLinear linear(Weights weights, String name, int outputs, int inputs) {
+        return linear(weights, name, outputs, inputs, true);
+    }
+
+    /** Does the same for a layer that may have no bias. */
+    static PackedLinear linear(Weights weights, String name, int outputs, int inputs, boolean hasBias) {
         Tensor weight = weights.take(name + WEIGHT, outputs, inputs);
-        PackedLinear packed = linear(weight, weights.take(name + BIAS, outputs));
+        PackedLinear packed = linear(weight, hasBias ? weights.take(name + BIAS, outputs) : null);
         weights.release(weight);
         return packed;
     }
@@ -42,11 +46,17 @@ final class BertParts {
 
     /** Takes panels that {@link #put(PackedLinear, String, Map, Map)} named, and reads them in place. */
     static PackedLinear packedLinear(Weights weights, String name, int outputs, int inputs) {
+        return packedLinear(weights, name, outputs, inputs, true);
+    }
+
+    /** Does the same for a layer that may have no bias. */
+    static PackedLinear packedLinear(Weights weights, String name, int outputs, int inputs, boolean hasBias) {
         Tensor panels = weights.take(name + PANELS, PackedWeights.panelElements(inputs, outputs));
         return Checks.in(
                 name,
                 () -> PackedLinear.of(
-                        PackedWeights.ofPanels(panels, inputs, outputs), weights.take(name + BIAS, outputs)));
+                        PackedWeights.ofPanels(panels, inputs, outputs),
+                        hasBias ? weights.take(name + BIAS, outputs) : null));
     }
 
     static Norm norm(Weights weights, String name, BertConfig config) {
@@ -57,7 +67,10 @@ final class BertParts {
     /** Adds what {@link #packedLinear} takes. */
     static void put(PackedLinear linear, String name, Map<String, Tensor> panels, Map<String, Tensor> others) {
         panels.put(name + PANELS, linear.weights().panels());
-        others.put(name + BIAS, bias(linear));
+        Tensor bias = linear.bias();
+        if (bias != null) {
+            others.put(name + BIAS, bias);
+        }
     }
 
     /** Adds what {@link #norm} takes. */
@@ -66,13 +79,15 @@ final class BertParts {
         to.put(name + BIAS, Tensor.of(norm.bias()));
     }
 
-    /** Returns the bytes of the bias. */
+    /** Returns the bytes of the bias, an array, and 0 where there is none. */
     static long biasBytes(PackedLinear linear) {
-        return bytes(bias(linear));
+        Tensor bias = linear.bias();
+        return bias == null ? 0 : bytes(bias);
     }
 
-    private static Tensor bias(PackedLinear linear) {
-        return Objects.requireNonNull(linear.bias());
+    /** Returns the bytes of a layer that are mapped, or those that are not. */
+    static long bytes(PackedLinear linear, boolean mapped) {
+        return bytes(linear.weights().panels(), mapped) + (mapped ? 0 : biasBytes(linear));
     }
 
     /** Returns the bytes of a tensor, if {@code mapped} says where it is, else 0. */

@@ -18,6 +18,10 @@ final class EmbeddingRun {
     private final EncoderCore core;
     private final TokenBuffer tokens = new TokenBuffer();
     private final Pooler pooler;
+    private final DenseRun dense;
+    /** A row of the last dense layer. */
+    private final double[] row;
+
     private TokenBatch batch = TokenBatch.of(BertConfig.BATCH_TOKENS);
     /** For each sequence: the tokens of its part of a text. */
     private int[] partTokens = new int[8];
@@ -39,8 +43,10 @@ final class EmbeddingRun {
     private int from;
     private int end;
 
-    EmbeddingRun(EncoderCore core) {
+    EmbeddingRun(EncoderCore core, DenseLayers dense) {
         this.core = core;
+        this.dense = new DenseRun(dense);
+        this.row = new double[dense.outputs()];
         this.pooler = new Pooler(core.model.config.dim());
     }
 
@@ -73,7 +79,7 @@ final class EmbeddingRun {
     }
 
     /** Forgets the texts. */
-    void finish() {
+    void forget() {
         tokens.clear();
         options = null;
         texts = null;
@@ -89,19 +95,58 @@ final class EmbeddingRun {
         if (batch.sequences() == 0) {
             return false;
         }
+        int waiting;
         Buffers buffers = core.take(batch.tokens());
         try {
             core.model.forward(core.cpu, batch, buffers);
-            for (int i = 0; i < batch.sequences(); i++) {
-                pooler.add(how.pooling(), buffers, batch.start(i), batch.start(i + 1), partTokens[i]);
-                if (lastPart[i]) {
-                    sink.accept(pooler.result(how.normalized()), textTokens[i], ignoredTokens[i]);
-                }
+            if (dense.isEmpty()) {
+                pool(how, buffers, sink);
+                return true;
             }
+            waiting = poolForDense(how, buffers);
         } finally {
             core.giveBack(buffers);
         }
+        finish(how, waiting, sink);
         return true;
+    }
+
+    private void pool(EncoderOptions how, Buffers buffers, VectorSink sink) {
+        for (int i = 0; i < batch.sequences(); i++) {
+            pooler.add(how.pooling(), buffers, batch.start(i), batch.start(i + 1), partTokens[i]);
+            if (lastPart[i]) {
+                sink.accept(pooler.result(how), textTokens[i], ignoredTokens[i]);
+            }
+        }
+    }
+
+    /** Returns how many texts the batch ends, whose vectors wait for the dense layers. */
+    private int poolForDense(EncoderOptions how, Buffers buffers) {
+        float[] input = dense.input(batch.sequences());
+        int texts = 0;
+        for (int i = 0; i < batch.sequences(); i++) {
+            pooler.add(how.pooling(), buffers, batch.start(i), batch.start(i + 1), partTokens[i]);
+            if (lastPart[i]) {
+                pooler.write(input, texts * dense.inputs());
+                texts++;
+            }
+        }
+        return texts;
+    }
+
+    /** Computes the dense layers for the texts that a batch ends, all at once. */
+    private void finish(EncoderOptions how, int texts, VectorSink sink) {
+        float[] rows = dense.forward(core.cpu, texts);
+        int text = 0;
+        for (int i = 0; i < batch.sequences(); i++) {
+            if (lastPart[i]) {
+                for (int k = 0; k < row.length; k++) {
+                    row[k] = rows[text * row.length + k];
+                }
+                sink.accept(how.normalization().apply(row, how.dimension()), textTokens[i], ignoredTokens[i]);
+                text++;
+            }
+        }
     }
 
     private void fill(EncoderOptions how, Iterator<?> source) {

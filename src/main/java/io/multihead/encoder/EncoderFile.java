@@ -24,6 +24,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,22 +32,28 @@ import org.jspecify.annotations.Nullable;
  * sizes as {@code config.json} and the options. The tokenizer is a tensor of the bytes of a {@code tokenizer.json}.
  */
 final class EncoderFile {
-    private static final String FORMAT = "multihead sentence encoder 1";
+    private static final String FORMAT = "multihead sentence encoder 2";
     private static final String TOKENIZER = "tokenizer.json";
 
     private EncoderFile() {}
 
     static void write(
-            Path file, EncoderCore core, EncoderOptions options, Map<String, String> prompts, String defaultPrompt)
+            Path file, EmbeddingRuns runs, EncoderOptions options, Map<String, String> prompts, String defaultPrompt)
             throws IOException {
+        EncoderCore core = runs.core();
+        DenseLayers dense = runs.dense();
         byte[] tokenizer = json(core.tokenizer);
-        Map<String, Tensor> tensors = core.model.packed();
+        Map<String, Tensor> tensors = new LinkedHashMap<>();
+        Map<String, Tensor> others = new LinkedHashMap<>();
+        dense.put(tensors, others); // panels come first, as in the model
+        tensors.putAll(core.model.packed());
+        tensors.putAll(others);
         tensors.put(TOKENIZER, Tensor.view(MemorySegment.ofArray(tokenizer), DType.I8, Shape.of(tokenizer.length)));
         Map<String, String> metadata = new LinkedHashMap<>();
         metadata.put("format", FORMAT);
         metadata.put("panels", PackedWeights.layout());
         metadata.put("config", JsonWriter.write("config", core.model.config.toJson()));
-        metadata.put("options", JsonWriter.write("options", toJson(options, prompts, defaultPrompt)));
+        metadata.put("options", JsonWriter.write("options", toJson(options, dense, prompts, defaultPrompt)));
         Safetensors.write(file, tensors, metadata);
     }
 
@@ -79,12 +86,22 @@ final class EncoderFile {
         Map<String, String> prompts = Map.copyOf(described.object("prompts").texts());
         Set<String> names = new HashSet<>(file.names());
         names.remove(TOKENIZER);
+        DenseLayers dense = dense(file, described, config);
+        names.removeIf(DenseLayers::isNamed);
         EncoderCore core = ModelLoader.load(
                 cpu,
                 () -> BertModel.ofPacked(config, new Weights(names, file::get)),
                 () -> WordPiece.ofTokenizerJson(bytes(file)));
         String defaultPrompt = described.has("default_prompt") ? described.text("default_prompt") : options.prompt();
-        return new LoadedEncoder(core, options, prompts, defaultPrompt, new Unmapping(arena));
+        return new LoadedEncoder(core, dense, options, prompts, defaultPrompt, new Unmapping(arena));
+    }
+
+    private static DenseLayers dense(Safetensors file, JsonObject described, BertConfig config) {
+        Set<String> names = file.names().stream().filter(DenseLayers::isNamed).collect(Collectors.toSet());
+        Weights weights = new Weights(names, file::get);
+        DenseLayers dense = DenseLayers.takePacked(described.array("dense"), config.dim(), weights);
+        weights.requireAllUsed("dense layers");
+        return dense;
     }
 
     private static void require(String key, @Nullable String actual, String expected) {
@@ -108,10 +125,12 @@ final class EncoderFile {
     }
 
     private static Map<String, Object> toJson(
-            EncoderOptions options, Map<String, String> prompts, String defaultPrompt) {
+            EncoderOptions options, DenseLayers dense, Map<String, String> prompts, String defaultPrompt) {
         Map<String, Object> json = new LinkedHashMap<>();
         json.put("pooling", options.pooling().name());
-        json.put("normalized", options.normalized());
+        json.put("normalization", options.normalization().name());
+        json.put("dimension", options.dimension());
+        json.put("dense", dense.toJson());
         json.put("max_tokens", options.maxTokens());
         json.put("long_texts", options.longTexts().name());
         json.put("prompt", options.prompt());
@@ -123,7 +142,8 @@ final class EncoderFile {
     private static EncoderOptions options(JsonObject json, BertConfig config) {
         return new EncoderOptions(
                 choice(json, "pooling", Pooling.values()),
-                json.flag("normalized"),
+                choice(json, "normalization", Normalization.values()),
+                json.integer("dimension", 1, Integer.MAX_VALUE),
                 json.integer("max_tokens", 3, config.positions()),
                 choice(json, "long_texts", LongTexts.values()),
                 json.text("prompt"));

@@ -12,7 +12,6 @@ import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
@@ -40,14 +39,23 @@ final class EncoderFolder {
             .toList();
 
     /**
-     * The contents of {@code modules.json}: the transformer's folder, how tokens are pooled, and whether vectors are normalised. Without
-     * that file, sentence-transformers reads none of its other files either.
+     * The contents of {@code modules.json}: the transformer's folder, how tokens are pooled, the folders of dense layers, and whether vectors
+     * are normalised. Without that file, sentence-transformers reads none of its other files either.
      */
-    private record Modules(boolean exist, Path transformer, Pooling pooling, boolean normalized) {}
+    private record Modules(
+            boolean exist, Path transformer, Pooling pooling, List<Path> dense, Normalization normalization) {}
 
     /** The modules by their folders. */
     private record Paths(
-            Path transformer, Path pooling, @Nullable Path normalize) {}
+            Path transformer,
+            Path pooling,
+            List<Path> dense,
+            @Nullable Path normalize) {}
+
+    /** What {@code config_sentence_transformers.json} says: prompts by name, the one that is used by default, and elements of a vector. */
+    private record Framework(Map<String, String> prompts, String prompt, int dimension) {
+        static final Framework NONE = new Framework(Map.of(), "", EncoderOptions.WHOLE);
+    }
 
     /** What a transformer's states are for, by what its settings say then. */
     enum Task {
@@ -75,15 +83,23 @@ final class EncoderFolder {
         Path files = modules.transformer;
         BertConfig config = read(files.resolve("config.json"), BertConfig::of);
         int maxTokens = maxTokens(files, modules.exist, Task.EMBEDDING, config);
-        Map<String, String> prompts = new LinkedHashMap<>();
-        String prompt = modules.exist ? prompts(folder.resolve("config_sentence_transformers.json"), prompts) : "";
+        Path frameworkFile = folder.resolve("config_sentence_transformers.json");
+        Framework framework = modules.exist && Files.exists(frameworkFile)
+                ? read(frameworkFile, EncoderFolder::framework)
+                : Framework.NONE;
+        DenseLayers dense = DenseLayers.load(modules.dense, config.dim());
         Arena arena = Arena.ofShared();
         try {
             EncoderCore core = ModelLoader.load(
                     cpu, () -> Checkpoint.map(files, arena).model(config), () -> tokenizer(files, config));
-            EncoderOptions options =
-                    new EncoderOptions(modules.pooling, modules.normalized, maxTokens, LongTexts.TRUNCATE, prompt);
-            return new LoadedEncoder(core, options, Map.copyOf(prompts), prompt, new Unmapping(arena));
+            EncoderOptions options = new EncoderOptions(
+                    modules.pooling,
+                    modules.normalization,
+                    framework.dimension,
+                    maxTokens,
+                    LongTexts.TRUNCATE,
+                    framework.prompt);
+            return new LoadedEncoder(core, dense, options, framework.prompts, framework.prompt, new Unmapping(arena));
         } catch (Throwable failed) {
             arena.close();
             throw failed;
@@ -99,7 +115,7 @@ final class EncoderFolder {
     private static Modules modules(Path folder) throws IOException {
         Path file = folder.resolve("modules.json");
         if (!Files.exists(file)) {
-            return new Modules(false, folder, Pooling.MEAN, false);
+            return new Modules(false, folder, Pooling.MEAN, List.of(), Normalization.NONE);
         }
         Paths paths = Checks.in(file, () -> paths(folder, Json.array("modules", Files.readAllBytes(file))));
         Pooling pooling = read(paths.pooling.resolve("config.json"), EncoderFolder::pooling);
@@ -107,7 +123,8 @@ final class EncoderFolder {
         if (normalize != null && Files.exists(normalize.resolve("config.json"))) {
             read(normalize.resolve("config.json"), EncoderFolder::requireVectors);
         }
-        return new Modules(true, paths.transformer, pooling, normalize != null);
+        Normalization normalization = normalize == null ? Normalization.NONE : Normalization.WHOLE;
+        return new Modules(true, paths.transformer, pooling, paths.dense, normalization);
     }
 
     /** A Normalize module may be told to work on the vectors of tokens instead. */
@@ -120,6 +137,7 @@ final class EncoderFolder {
     private static Paths paths(Path folder, List<?> list) {
         Path transformer = null;
         Path pooling = null;
+        List<Path> dense = new ArrayList<>();
         Path normalize = null;
         for (Object element : list) {
             JsonObject module = JsonObject.of("modules", element);
@@ -129,16 +147,18 @@ final class EncoderFolder {
                 transformer = path;
             } else if (is(type, "Pooling") && transformer != null && pooling == null) {
                 pooling = path;
+            } else if (is(type, "Dense") && pooling != null && normalize == null) {
+                dense.add(path);
             } else if (is(type, "Normalize") && pooling != null && normalize == null) {
                 normalize = path;
             } else {
-                throw module.fail("type", "a Transformer, a Pooling and perhaps a Normalize module");
+                throw module.fail("type", "a Transformer, a Pooling, perhaps Dense and then a Normalize module");
             }
         }
         if (transformer == null || pooling == null) {
             throw Checks.fail("modules", list.size() + " modules", "expected a Transformer and a Pooling module");
         }
-        return new Paths(transformer, pooling, normalize);
+        return new Paths(transformer, pooling, dense, normalize);
     }
 
     /** Returns whether a module's type is a class of this name. */
@@ -259,32 +279,22 @@ final class EncoderFolder {
         return tokenizer.integer(member, 3, config.positions());
     }
 
-    /** Reads prompts by name, and returns the one that is used unless another is asked for. */
-    private static String prompts(Path file, Map<String, String> prompts) throws IOException {
-        if (!Files.exists(file)) {
-            return "";
+    private static Framework framework(JsonObject config) {
+        config.require("model_type", "SentenceTransformer");
+        Map<String, String> prompts =
+                config.has("prompts") ? config.object("prompts").texts() : Map.of();
+        String name = config.find("default_prompt_name");
+        if (name != null && !prompts.containsKey(name)) {
+            throw config.fail("default_prompt_name", "one of " + prompts.keySet());
         }
-        return read(file, config -> {
-            config.require("model_type", "SentenceTransformer");
-            if (config.has("truncate_dim")) {
-                throw config.fail("truncate_dim", "null: vectors are not cut");
-            }
-            if (config.has("prompts")) {
-                prompts.putAll(config.object("prompts").texts());
-            }
-            String name = config.find("default_prompt_name");
-            if (name != null && !prompts.containsKey(name)) {
-                throw config.fail("default_prompt_name", "one of " + prompts.keySet());
-            }
-            return name == null ? "" : prompts.getOrDefault(name, "");
-        });
+        return new Framework(
+                Map.copyOf(prompts),
+                name == null ? "" : prompts.getOrDefault(name, ""),
+                config.integer("truncate_dim", 1, Integer.MAX_VALUE, EncoderOptions.WHOLE));
     }
 
     /** Reads a file of an object; messages begin with its path. */
     static <T> T read(Path file, Function<JsonObject, T> reader) throws IOException {
-        String name = String.valueOf(file.getFileName());
-        String source = name.endsWith(".json") ? name.substring(0, name.length() - ".json".length()) : name;
-        return Checks.in(
-                file, () -> reader.apply(new JsonObject(source, Json.object(source, Files.readAllBytes(file)))));
+        return SettingsFile.read(file, reader);
     }
 }

@@ -5,9 +5,6 @@ import java.util.Arrays;
 
 /** Makes one vector of the states of a text's tokens, or of those of its parts. Sums are in double. */
 final class Pooler {
-    /** As PyTorch's {@code normalize}: shorter vectors keep their direction and stay short. */
-    private static final double LEAST_NORM = 1e-12;
-
     private final double[] part;
     private final double[] sum;
     private double weight;
@@ -35,19 +32,26 @@ final class Pooler {
     }
 
     /** Returns the mean of the parts since the last result. */
-    float[] result(boolean normalized) {
-        double squares = 0;
-        for (int i = 0; i < sum.length; i++) {
-            sum[i] /= weight;
-            squares += sum[i] * sum[i];
-        }
-        double divisor = normalized ? Math.max(Math.sqrt(squares), LEAST_NORM) : 1;
-        float[] result = new float[sum.length];
-        for (int i = 0; i < result.length; i++) {
-            result[i] = (float) (sum[i] / divisor);
-        }
+    float[] result(EncoderOptions how) {
+        divide();
+        float[] result = how.normalization().apply(sum, how.dimension());
         clear();
         return result;
+    }
+
+    /** Writes the mean of the parts since the last result, with all elements and as it is. */
+    void write(float[] to, int at) {
+        divide();
+        for (int i = 0; i < sum.length; i++) {
+            to[at + i] = (float) sum[i];
+        }
+        clear();
+    }
+
+    private void divide() {
+        for (int i = 0; i < sum.length; i++) {
+            sum[i] /= weight;
+        }
     }
 
     void clear() {

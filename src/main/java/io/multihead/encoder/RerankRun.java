@@ -3,11 +3,7 @@ package io.multihead.encoder;
 import io.multihead.internal.base.Checks;
 import io.multihead.model.Buffers;
 import io.multihead.model.TokenBatch;
-import io.multihead.tensor.DType;
-import io.multihead.tensor.Shape;
-import io.multihead.tensor.Tensor;
 import io.multihead.text.TokenBuffer;
-import java.lang.foreign.MemorySegment;
 import java.util.Iterator;
 import java.util.List;
 import java.util.RandomAccess;
@@ -26,10 +22,8 @@ final class RerankRun {
     private final ListTexts listTexts = new ListTexts();
     private final double[] room;
     private TokenBatch batch = TokenBatch.of(BertConfig.BATCH_TOKENS);
-    /** Rows of the head's first layer, and views of as many as a batch has sequences. */
-    private float[] rows = {};
-
-    private @Nullable Tensor[] views = {};
+    /** Of the head's first layer, as many as a batch has sequences. */
+    private final RowViews rows;
 
     private @Nullable Iterator<?> passages;
     private int index;
@@ -40,6 +34,7 @@ final class RerankRun {
         this.core = core;
         this.format = format;
         room = new double[core.model.config.dim()];
+        rows = new RowViews(room.length);
     }
 
     /** Writes the outputs of all labels for each passage, row by row. */
@@ -117,27 +112,12 @@ final class RerankRun {
         Buffers buffers = core.take(batch.tokens());
         try {
             core.model.forward(core.cpu, batch, buffers);
-            core.model.dense(core.cpu, batch.firstRows(), rows(sequences), buffers);
+            core.model.dense(core.cpu, batch.firstRows(), rows.get(sequences), buffers);
         } finally {
             core.giveBack(buffers);
         }
         for (int i = 0; i < sequences; i++) {
-            core.model.head().logits(rows, i * room.length, room, outputs, at + i * labels);
+            core.model.head().logits(rows.array(), i * room.length, room, outputs, at + i * labels);
         }
-    }
-
-    /** Returns rows for the head's first layer: the same tensor for the same number of them. */
-    private Tensor rows(int count) {
-        if (count >= views.length) {
-            rows = new float[Checks.product("sequences x dim", 2L * count, room.length)];
-            views = new Tensor[2 * count + 1];
-        }
-        Tensor view = views[count];
-        if (view == null) {
-            MemorySegment memory = MemorySegment.ofArray(rows).asSlice(0, (long) Float.BYTES * count * room.length);
-            view = Tensor.view(memory, DType.F32, Shape.of(count, room.length));
-            views[count] = view;
-        }
-        return view;
     }
 }

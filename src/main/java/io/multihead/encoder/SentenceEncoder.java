@@ -40,13 +40,12 @@ public final class SentenceEncoder implements AutoCloseable {
     private final Runnable unmap;
 
     private SentenceEncoder(
-            EncoderCore core,
             EmbeddingRuns runs,
             EncoderOptions options,
             Map<String, String> prompts,
             String defaultPrompt,
             Runnable unmap) {
-        this.core = core;
+        this.core = runs.core();
         this.runs = runs;
         this.options = options;
         this.prompts = prompts;
@@ -64,7 +63,7 @@ public final class SentenceEncoder implements AutoCloseable {
     /**
      * Loads a model from a folder as sentence-transformers writes it: {@code config.json}, {@code model.safetensors} or the files that
      * {@code model.safetensors.index.json} names, which are mapped, {@code tokenizer.json} or {@code vocab.txt}, and, where they exist,
-     * {@code modules.json}, {@code 1_Pooling/config.json}, {@code sentence_bert_config.json} and
+     * {@code modules.json}, {@code 1_Pooling/config.json}, {@code 2_Dense} with weights of its own, {@code sentence_bert_config.json} and
      * {@code config_sentence_transformers.json}. In another file system than the default, such as an archive, the weights are read into
      * native memory instead.
      *
@@ -109,7 +108,8 @@ public final class SentenceEncoder implements AutoCloseable {
 
     private static SentenceEncoder of(LoadedEncoder loaded) {
         try {
-            return of(loaded.core(), loaded.options(), loaded.prompts(), loaded.defaultPrompt(), loaded::close);
+            EmbeddingRuns runs = new EmbeddingRuns(loaded.core(), loaded.dense());
+            return new SentenceEncoder(runs, loaded.options(), loaded.prompts(), loaded.defaultPrompt(), loaded::close);
         } catch (Throwable failed) {
             loaded.close();
             throw failed;
@@ -138,18 +138,15 @@ public final class SentenceEncoder implements AutoCloseable {
         Checks.notNull(onnx, "onnx");
         byte[] json = Checks.notNull(tokenizerJson, "tokenizerJson").readAllBytes();
         EncoderCore core = ModelLoader.load(cpu, () -> BertOnnx.load(onnx), () -> Tokenizers.ofEncoderJson(json));
-        EncoderOptions options =
-                new EncoderOptions(pooling, true, core.model.config.positions(), LongTexts.TRUNCATE, "");
-        return of(core, options, Map.of(), "", () -> {});
-    }
-
-    private static SentenceEncoder of(
-            EncoderCore core,
-            EncoderOptions options,
-            Map<String, String> prompts,
-            String defaultPrompt,
-            Runnable unmap) {
-        return new SentenceEncoder(core, new EmbeddingRuns(core), options, prompts, defaultPrompt, unmap);
+        EncoderOptions options = new EncoderOptions(
+                pooling,
+                Normalization.CUT,
+                EncoderOptions.WHOLE,
+                core.model.config.positions(),
+                LongTexts.TRUNCATE,
+                "");
+        DenseLayers none = DenseLayers.none(core.model.config.dim());
+        return new SentenceEncoder(new EmbeddingRuns(core, none), options, Map.of(), "", () -> {});
     }
 
     /**
@@ -163,13 +160,31 @@ public final class SentenceEncoder implements AutoCloseable {
     }
 
     /**
-     * Returns this encoder with vectors of length 1, or as they are. A vector of zeros stays one.
+     * Returns this encoder with vectors of length 1, those of {@link #withDimension fewer elements} included, or as they are. A vector of
+     * zeros stays one.
      *
      * @param normalized whether vectors have length 1
      * @return an encoder that shares the weights
      */
     public SentenceEncoder withNormalization(boolean normalized) {
-        return with(options.withNormalization(normalized));
+        return with(options.withNormalization(normalized ? Normalization.CUT : Normalization.NONE));
+    }
+
+    /**
+     * Returns this encoder with the first elements of vectors alone, which are vectors of their own in models that were trained for it
+     * (Kusupati et al. 2022, "Matryoshka Representation Learning"): sentence-transformers' {@code truncate_dim}. As there, vectors are cut after
+     * a folder's Normalize module, so that they are shorter than 1; {@link #withNormalization withNormalization(true)} makes their length 1.
+     *
+     * @param dimension elements of a vector, 1 to those that the model has
+     * @return an encoder that shares the weights
+     * @throws IllegalArgumentException if the model has fewer
+     */
+    public SentenceEncoder withDimension(int dimension) {
+        int whole = runs.dense().outputs();
+        if (dimension < 1 || dimension > whole) {
+            throw Checks.fail("dimension", String.valueOf(dimension), "expected 1 to the model's " + whole);
+        }
+        return with(options.withDimension(dimension));
     }
 
     /**
@@ -228,7 +243,7 @@ public final class SentenceEncoder implements AutoCloseable {
     }
 
     private SentenceEncoder with(EncoderOptions changed) {
-        return new SentenceEncoder(core, runs, changed, prompts, defaultPrompt, unmap);
+        return new SentenceEncoder(runs, changed, prompts, defaultPrompt, unmap);
     }
 
     /**
@@ -237,7 +252,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * @return at least 1
      */
     public int dimension() {
-        return core.model.config.dim();
+        return Math.min(options.dimension(), runs.dense().outputs());
     }
 
     /**
@@ -274,7 +289,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * @return a number of bytes that does not change
      */
     public long ownBytes() {
-        return core.model.ownBytes();
+        return core.model.ownBytes() + runs.dense().bytes(false);
     }
 
     /**
@@ -283,7 +298,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * @return a number of bytes that does not change; 0 for a model from an ONNX file or an archive
      */
     public long mappedBytes() {
-        return core.model.mappedBytes();
+        return core.model.mappedBytes() + runs.dense().bytes(true);
     }
 
     /**
@@ -364,7 +379,7 @@ public final class SentenceEncoder implements AutoCloseable {
     public Iterator<TextEmbedding> embed(Iterator<String> texts) {
         Checks.notNull(texts, "texts");
         // not a pooled run: there is no sign of when an iterator is no longer used
-        EmbeddingRun run = new EmbeddingRun(core);
+        EmbeddingRun run = runs.newRun();
         run.begin(options, texts);
         return new Embeddings(run);
     }
@@ -431,7 +446,7 @@ public final class SentenceEncoder implements AutoCloseable {
     public void write(Path file) throws IOException {
         Checks.notNull(file, "file");
         core.requireOpen();
-        EncoderFile.write(file, core, options, prompts, defaultPrompt);
+        EncoderFile.write(file, runs, options, prompts, defaultPrompt);
     }
 
     /**

@@ -60,8 +60,13 @@ final class Weights {
 
     /** Fails if a weight was not taken. */
     void requireAllUsed() {
+        requireAllUsed("a BERT encoder");
+    }
+
+    /** Fails if a weight was not taken; {@code owner} is whose weights are expected. */
+    void requireAllUsed(String owner) {
         if (!unused.isEmpty()) {
-            throw Checks.fail("weights", "unused " + unused, "expected those of a BERT encoder");
+            throw Checks.fail("weights", "unused " + unused, "expected those of " + owner);
         }
     }
 }

@@ -228,7 +228,7 @@ class EncoderFileTest {
     @Test
     void aCheckpointIsNoPackedFile() {
         file = folder.resolve("model/model.safetensors");
-        assertRefused("format: pt; expected multihead sentence encoder 1");
+        assertRefused("format: pt; expected multihead sentence encoder 2");
     }
 
     /** A key of the metadata, a part of its text, its replacement, and what the message says. */
@@ -237,7 +237,7 @@ class EncoderFileTest {
             delimiter = '|',
             quoteCharacter = '`',
             value = {
-                "format | 1 | 2 | format: multihead sentence encoder 2; expected multihead sentence encoder 1",
+                "format | 2 | 1 | format: multihead sentence encoder 1; expected multihead sentence encoder 2",
                 "panels | 512 | 256 | panels: f32 panels of 32 columns, depth blocks of 256 rows; expected f32 panels of 32",
                 "config | { | [ | config: malformed at character 0; expected '{'",
                 "config | gelu | relu | config.hidden_act: relu; expected gelu",
@@ -248,7 +248,10 @@ class EncoderFileTest {
                 "options | MEAN | SUM | options.pooling: SUM; expected one of [MEAN, CLS, MAX]",
                 "options | TRUNCATE | CUT | options.long_texts: CUT; expected one of [TRUNCATE, SPLIT_AND_AVERAGE, FAIL]",
                 "options | max_tokens\":12 | max_tokens\":25 | options.max_tokens: 25; expected an integer from 3 to 24",
-                "options | \"normalized\":true, | | options.normalized: null; expected true or false",
+                "options | WHOLE | HALF | options.normalization: HALF; expected one of [NONE, WHOLE, CUT]",
+                "options | \"dimension\":2147483647 | \"dimension\":0 | options.dimension: 0; expected an integer from 1",
+                "options | \"dense\":[] | \"dense\":[1] | options.dense: 1; expected an object",
+                "options | \"dense\":[] | \"dense\":{} | options.dense: {}; expected an array",
                 "options | prompt\":\"query: \" | prompt\":1 | options.prompt: 1; expected a string",
                 "options | \"query\":\"query: \" | \"query\":1 | options.prompts.query: 1; expected a string",
             })

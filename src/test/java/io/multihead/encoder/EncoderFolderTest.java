@@ -49,7 +49,7 @@ class EncoderFolderTest extends TinyModelFolder {
                 "config.json | \"hidden_act\" | \"is_decoder\": true, \"hidden_act\" | config.is_decoder: true; expected false",
                 "config.json | \"hidden_act\" | \"quantization_config\": {}, \"hidden_act\" | config.quantization_config: {}; expected none",
                 "config.json | { | [ | config: malformed at character 0; expected '{'",
-                "modules.json | .Normalize | .Dense | modules.type: sentence_transformers.models.Dense; expected a Transformer",
+                "modules.json | .Normalize | .LayerNorm | modules.type: sentence_transformers.models.LayerNorm; expected a Transformer",
                 "modules.json | .Pooling | .Normalize | modules.type: sentence_transformers.models.Normalize; expected a Transformer",
                 "modules.json | 1_Pooling | ../1_Pooling | modules.path: ../1_Pooling; expected a path within the model's folder",
                 "modules.json | 1_Pooling | /1_Pooling | modules.path: /1_Pooling; expected a path within the model's folder",

@@ -27,7 +27,8 @@ class EncoderSettingsTest extends TinyModelFolder {
             delimiter = '|',
             quoteCharacter = '`',
             value = {
-                "config_sentence_transformers.json | {\"truncate_dim\": 8} | config_sentence_transformers.truncate_dim: 8; expected null",
+                "config_sentence_transformers.json | {\"truncate_dim\": 0} | config_sentence_transformers.truncate_dim: 0; expected an integer from 1",
+                "config_sentence_transformers.json | {\"truncate_dim\": \"8\"} | config_sentence_transformers.truncate_dim: 8; expected an integer from 1",
                 "sentence_bert_config.json | {\"transformer_task\": \"fill-mask\"} | sentence_bert_config.transformer_task: fill-mask; expected feature-extraction",
                 "sentence_bert_config.json | {\"module_output_name\": \"scores\"} | sentence_bert_config.module_output_name: scores; expected token_embeddings",
                 "sentence_bert_config.json | {\"modality_config\": {\"image\": {}}} | sentence_bert_config.modality_config.text: null; expected an object",

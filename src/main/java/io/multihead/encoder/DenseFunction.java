@@ -1,0 +1,60 @@
+package io.multihead.encoder;
+
+import io.multihead.gemm.Activation;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.DoubleUnaryOperator;
+import org.jspecify.annotations.Nullable;
+
+/** What a dense layer of sentence-transformers does with every element, by the names of PyTorch's classes. */
+enum DenseFunction {
+    IDENTITY("linear.Identity", Activation.NONE, null),
+    TANH("activation.Tanh", Activation.NONE, StrictMath::tanh),
+    SIGMOID("activation.Sigmoid", Activation.NONE, ScoreActivation.SIGMOID::of),
+    RELU("activation.ReLU", Activation.RELU, null),
+    GELU("activation.GELU", Activation.GELU, null),
+    SILU("activation.SiLU", Activation.SILU, null);
+
+    private static final String MODULE = "torch.nn.modules.";
+    private static final String PACKAGE = "torch.nn.";
+
+    private final String name;
+    /** What the product does. */
+    final Activation fused;
+    /** What is done after it, with the same bits on all processors; null for nothing. */
+    private final @Nullable DoubleUnaryOperator after;
+
+    DenseFunction(String name, Activation fused, @Nullable DoubleUnaryOperator after) {
+        this.name = name;
+        this.fused = fused;
+        this.after = after;
+    }
+
+    /** Returns the function that a class of PyTorch computes, under the name of its file or of the package that exports it. */
+    static Optional<DenseFunction> of(String type) {
+        return Arrays.stream(values())
+                .filter(function -> type.equals(function.type())
+                        || type.equals(PACKAGE + function.name.substring(function.name.indexOf('.') + 1)))
+                .findFirst();
+    }
+
+    /** Returns the name that sentence-transformers writes. */
+    String type() {
+        return MODULE + name;
+    }
+
+    /** Returns the names of all. */
+    static List<String> types() {
+        return Arrays.stream(values()).map(DenseFunction::type).toList();
+    }
+
+    /** Does what the product did not do. */
+    void apply(float[] values, int length) {
+        if (after != null) {
+            for (int i = 0; i < length; i++) {
+                values[i] = (float) after.applyAsDouble(values[i]);
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+package io.multihead.encoder;
+
+import io.multihead.format.SafetensorsFolder;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.JsonObject;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The Dense modules between pooling and normalisation, in their order. Immutable and thread-safe.
+ *
+ * @param inputs elements of a pooled vector
+ * @param layers each of which reads what the one before it writes
+ */
+record DenseLayers(int inputs, List<DenseLayer> layers) {
+    private static final String PREFIX = "dense.";
+
+    /** What pooling returns, as it is. */
+    static DenseLayers none(int inputs) {
+        return new DenseLayers(inputs, List.of());
+    }
+
+    /** Reads the modules' folders; weights are packed, so that nothing refers to their files afterwards. */
+    static DenseLayers load(List<Path> folders, int inputs) throws IOException {
+        List<DenseLayer> layers = new ArrayList<>();
+        int length = inputs;
+        for (Path folder : folders) {
+            int before = length;
+            DenseLayer.Config config = SettingsFile.read(
+                    folder.resolve("config.json"),
+                    json -> DenseLayer.requireInputs(DenseLayer.Config.of(json), before));
+            layers.add(load(folder, config));
+            length = config.outputs();
+        }
+        return new DenseLayers(inputs, List.copyOf(layers));
+    }
+
+    private static DenseLayer load(Path folder, DenseLayer.Config config) throws IOException {
+        try (Arena arena = Arena.ofShared()) {
+            SafetensorsFolder file = SafetensorsFolder.map(folder, arena);
+            return Checks.in(file.path(), () -> {
+                Weights weights = new Weights(file.names(), file::get);
+                DenseLayer layer = DenseLayer.take(config, weights, "", BertParts::linear);
+                weights.requireAllUsed("a Dense module");
+                return layer;
+            });
+        }
+    }
+
+    /** Takes what {@link #put} named, and reads it in place. */
+    static DenseLayers takePacked(List<?> described, int inputs, Weights weights) {
+        List<DenseLayer> layers = new ArrayList<>();
+        int length = inputs;
+        for (Object json : described) {
+            DenseLayer.Config config =
+                    DenseLayer.requireInputs(DenseLayer.Config.of(JsonObject.of("options.dense", json)), length);
+            layers.add(DenseLayer.take(config, weights, prefix(layers.size()), BertParts::packedLinear));
+            length = config.outputs();
+        }
+        return new DenseLayers(inputs, List.copyOf(layers));
+    }
+
+    private static String prefix(int index) {
+        return PREFIX + index + ".";
+    }
+
+    /** Returns whether a name is one that {@link #put} gives. */
+    static boolean isNamed(String name) {
+        return name.startsWith(PREFIX);
+    }
+
+    /** Adds what {@link #takePacked} takes. */
+    void put(Map<String, Tensor> panels, Map<String, Tensor> others) {
+        for (int i = 0; i < layers.size(); i++) {
+            layers.get(i).put(prefix(i), panels, others);
+        }
+    }
+
+    /** Returns what the layers are, for {@link #takePacked}. */
+    List<Map<String, Object>> toJson() {
+        return layers.stream().map(layer -> layer.config().toJson()).toList();
+    }
+
+    boolean isEmpty() {
+        return layers.isEmpty();
+    }
+
+    /** Returns the elements of a vector. */
+    int outputs() {
+        return layers.isEmpty() ? inputs : layers.getLast().linear().outputs();
+    }
+
+    /** Returns the bytes of weights that are mapped, or of those that are not. */
+    long bytes(boolean mapped) {
+        return layers.stream().mapToLong(layer -> layer.bytes(mapped)).sum();
+    }
+}

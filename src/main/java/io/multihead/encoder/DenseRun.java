@@ -1,0 +1,47 @@
+package io.multihead.encoder;
+
+import io.multihead.compute.Compute;
+
+/** The rows that one caller's dense layers read and write, reused from batch to batch. */
+final class DenseRun {
+    private final DenseLayers dense;
+    /** What pooling returns, and what each layer does. */
+    private final RowViews[] rows;
+
+    DenseRun(DenseLayers dense) {
+        this.dense = dense;
+        rows = new RowViews[dense.layers().size() + 1];
+        rows[0] = new RowViews(dense.inputs());
+        for (int i = 1; i < rows.length; i++) {
+            rows[i] = new RowViews(dense.layers().get(i - 1).linear().outputs());
+        }
+    }
+
+    boolean isEmpty() {
+        return dense.isEmpty();
+    }
+
+    /** Returns where pooled vectors are to be written one after another, at most {@code count} of them. */
+    float[] input(int count) {
+        rows[0].reserve(count);
+        return rows[0].array();
+    }
+
+    /** Computes the layers on the first rows of the input, and returns the rows of the last one. */
+    float[] forward(Compute cpu, int count) {
+        for (int i = 1; i < rows.length; i++) {
+            dense.layers().get(i - 1).forward(cpu, rows[i - 1], rows[i], count);
+        }
+        return rows[rows.length - 1].array();
+    }
+
+    /** Returns the elements of a pooled vector. */
+    int inputs() {
+        return dense.inputs();
+    }
+
+    /** Returns the elements of a row of the last layer. */
+    int outputs() {
+        return dense.outputs();
+    }
+}

@@ -1,0 +1,22 @@
+package io.multihead.encoder;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.Json;
+import io.multihead.internal.base.JsonObject;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.function.Function;
+
+/** Reads JSON files of a model's folder. */
+final class SettingsFile {
+    private SettingsFile() {}
+
+    /** Reads a file of an object; messages begin with its path. */
+    static <T> T read(Path file, Function<JsonObject, T> reader) throws IOException {
+        String name = String.valueOf(file.getFileName());
+        String source = name.endsWith(".json") ? name.substring(0, name.length() - ".json".length()) : name;
+        return Checks.in(
+                file, () -> reader.apply(new JsonObject(source, Json.object(source, Files.readAllBytes(file)))));
+    }
+}
