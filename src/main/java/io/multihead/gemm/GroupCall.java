@@ -31,6 +31,7 @@ final class GroupCall extends Operation implements LoopBody {
         }
         GemmProblem problem = parts.get(count).problem;
         problem.bind(a, null, b.matrix(), c);
+        problem.joinCall(parts.get(0).problem);
         problem.bindFactors(options.alpha(), options.beta(), options.bias(), options.activation().function);
         count++;
     }

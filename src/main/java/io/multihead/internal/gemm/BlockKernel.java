@@ -31,13 +31,10 @@ final class BlockKernel {
     private final Panels none = new Panels();
     private float[] tile = {};
     private float[] scales = {};
-    private float[] sums = {};
     private PanelMemory wide = PanelMemory.NONE;
 
-    private final Fields.Rows a = new Fields.Rows();
-    private final NibbleTiles.Rows roundedA = new NibbleTiles.Rows();
-    private int[] ints = {};
-    private boolean isRounded;
+    private final LeftRows noRows;
+    private LeftRows left;
     private int m;
     private int k;
     private Panels b = none;
@@ -50,37 +47,26 @@ final class BlockKernel {
     BlockKernel(Scratch memory) {
         this.memory = memory;
         plain = new PlainBlocks(memory);
+        noRows = new LeftRows(memory);
+        left = noRows;
     }
 
-    /**
-     * Sets both operands, at most {@link Blocking#MC_NARROW} rows of A, and prepares A for the fields of B, in place.
-     *
-     * @param rounded whether A is rounded to 8 bits, for fields of 4 bits alone
-     */
-    BlockKernel left(float[] rows, int count, int depth, Panels right, boolean rounded) {
+    /** Sets both operands: the first {@code count} rows, at most {@link Blocking#MC_NARROW}, of those that were read last. */
+    BlockKernel left(LeftRows rows, int count, int depth, Panels right) {
         m = count;
         k = depth;
         b = right;
         format = right.format().blocks();
         panels = right.segment();
         scales = memory.atLeast(scales, BlockScales.FLOATS_OF_PANEL);
-        sums = memory.atLeast(sums, Lanes.roundUp(count, ROW_STEP) * Fields.SUMS);
         tile = memory.atLeast(tile, SUM_ROWS * PANEL);
-        a.set(rows, sums);
-        isRounded = rounded;
-        if (rounded) {
-            ints = memory.atLeast(ints, Lanes.roundUp(count, ROW_STEP) * NibbleTiles.Rows.INTS);
-            roundedA.set(ints, sums);
-            roundedA.prepare(rows, count, depth, format.fields().offset());
-        } else {
-            format.fields().prepare(a, count, depth, format.scales().hasMinima());
-        }
+        left = rows;
         return this;
     }
 
     /** Releases the operands, so that their memory is not kept alive. */
     void release() {
-        a.clear();
+        left = noRows;
         b = none;
         panels = MemorySegment.NULL;
     }
@@ -89,7 +75,7 @@ final class BlockKernel {
     void multiply(int n, float[] c, int c0, int ldc, boolean addToC) {
         int full = fullRows();
         boolean hasScales = BlockScales.isCompiled();
-        boolean isCompiled = isRounded
+        boolean isCompiled = left.isRounded()
                 ? BlockWarmUps.isOverForRounded(m)
                 : BlockWarmUps.of(b.format()).isOver(full, m - full);
         for (int jr = 0; jr < n; jr += PANEL) {
@@ -119,7 +105,7 @@ final class BlockKernel {
 
     /** Multiplies by one panel without vectors. */
     private void multiplyPlain(long at, float[] c, int c0, int ldc, boolean addToC) {
-        plain.read(format, panels, at, k, isRounded, scales);
+        plain.read(format, panels, at, k, left.isRounded(), scales);
         for (int row = 0; row < m; row++) {
             int to = c0 + row * ldc;
             if (!addToC) {
@@ -134,16 +120,16 @@ final class BlockKernel {
     }
 
     private void multiplyPlain(int row, float[] to, int t0) {
-        if (isRounded) {
-            plain.multiply(roundedA, a, row, to, t0);
+        if (left.isRounded()) {
+            plain.multiply(left.rounded(), left.prepared(), left.first() + row, to, t0);
         } else {
-            plain.multiply(a, row, to, t0);
+            plain.multiply(left.prepared(), left.first() + row, to, t0);
         }
     }
 
     /** Returns how many rows are in full tiles, whose panels are widened first. With 16 vector registers there are none, nor of rounded rows. */
     private int fullRows() {
-        if (isRounded || m <= Blocking.ROWS_IN_REGISTERS || Lanes.FEW_REGISTERS) {
+        if (left.isRounded() || m <= Blocking.ROWS_IN_REGISTERS || Lanes.FEW_REGISTERS) {
             return 0;
         }
         int full = 0;
@@ -160,7 +146,7 @@ final class BlockKernel {
             int t0 = addToC ? 0 : c0 + column;
             int stride = addToC ? PANEL : ldc;
             int chain = format.fields().chain();
-            BlockTiles.tiles6(tiles, a, wide.segment(), scales, column, chain, k, to, t0, stride);
+            BlockTiles.tiles6(tiles, left.prepared(), wide.segment(), scales, column, chain, k, to, t0, stride);
             finish(0, rows, column, COUNT, to, t0, stride);
             if (addToC) {
                 TileSums.add(tile, c, c0 + column, ldc, rows, COUNT);
@@ -168,18 +154,18 @@ final class BlockKernel {
         }
     }
 
-    /** Computes the rows from {@code first} on in tiles of four rows and one. */
-    private void fewRows(int first, float[] c, int c0, int ldc, boolean addToC) {
-        int rows = m - first;
+    /** Computes the rows from {@code from} on in tiles of four rows and one. */
+    private void fewRows(int from, float[] c, int c0, int ldc, boolean addToC) {
+        int rows = m - from;
         for (int column = 0; rows > 0 && column < PANEL; column = Lanes.nextTile(column, HALF)) {
-            int at = c0 + first * ldc + column;
+            int at = c0 + from * ldc + column;
             float[] to = addToC ? tile : c;
             int t0 = addToC ? 0 : at;
             int stride = addToC ? PANEL : ldc;
-            for (int row = 0; row < rows; row += isRounded ? 2 : MicroKernel.MR_SMALL) {
-                fewTile(first + row, column, to, t0 + row * stride, stride);
+            for (int row = 0; row < rows; row += left.isRounded() ? 2 : MicroKernel.MR_SMALL) {
+                fewTile(from + row, column, to, t0 + row * stride, stride);
             }
-            finish(first, rows, column, HALF, to, t0, stride);
+            finish(from, rows, column, HALF, to, t0, stride);
             if (addToC) {
                 TileSums.add(tile, c, at, ldc, rows, HALF);
             }
@@ -187,29 +173,29 @@ final class BlockKernel {
     }
 
     private void fewTile(int row, int column, float[] to, int t0, int stride) {
-        if (isRounded) {
+        if (left.isRounded()) {
             roundedTile(row, column, to, t0, stride);
             return;
         }
         Fields kernel = format.fields();
         if (row + 1 == m) {
-            kernel.tile1(a, row, panels, fields, scales, column, k, to, t0);
+            kernel.tile1(left.prepared(), left.first() + row, panels, fields, scales, column, k, to, t0);
         } else {
-            kernel.tile4(a, row, panels, fields, scales, column, k, to, t0, stride);
+            kernel.tile4(left.prepared(), left.first() + row, panels, fields, scales, column, k, to, t0, stride);
         }
     }
 
     private void roundedTile(int row, int column, float[] to, int t0, int stride) {
         if (row + 1 == m) {
-            NibbleTiles.tile1(roundedA, row, panels, fields, scales, column, k, to, t0);
+            NibbleTiles.tile1(left.rounded(), left.first() + row, panels, fields, scales, column, k, to, t0);
         } else {
-            NibbleTiles.tile2(roundedA, row, panels, fields, scales, column, k, to, t0, stride);
+            NibbleTiles.tile2(left.rounded(), left.first() + row, panels, fields, scales, column, k, to, t0, stride);
         }
     }
 
-    private void finish(int first, int rows, int column, int apart, float[] to, int t0, int stride) {
+    private void finish(int from, int rows, int column, int apart, float[] to, int t0, int stride) {
         if (format.scales().hasMinima()) {
-            Fields.addMinima(a, first, scales, column, k, to, t0, stride, rows, apart);
+            Fields.addMinima(left.prepared(), left.first() + from, scales, column, k, to, t0, stride, rows, apart);
         }
     }
 }

@@ -1,6 +1,7 @@
 package io.multihead.internal.gemm;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.layout.BlockPanels;
 import io.multihead.internal.layout.PanelFormat;
 import io.multihead.tensor.Tensor;
 import java.util.concurrent.atomic.AtomicLong;
@@ -13,7 +14,10 @@ import org.jspecify.annotations.Nullable;
 public final class GemmProblem {
     private static final AtomicLong CALLS = new AtomicLong();
 
-    /** Unique number of the call: the key under which threads keep packed columns of B. */
+    /**
+     * Unique number of the call: the key under which threads keep packed columns of B, and prepared rows of A. Problems of a group, whose B are
+     * packed before the call, have the same.
+     */
     long call;
 
     long m;
@@ -41,6 +45,11 @@ public final class GemmProblem {
         m = newC.dim(-2);
         n = newC.dim(-1);
         k = newA.dim(-1);
+    }
+
+    /** Makes this a part of the call of another problem with the same A; both have packed B. */
+    public void joinCall(GemmProblem other) {
+        call = other.call;
     }
 
     /** Binds the factors, the bias that is added to every row, and the function of the sum; null for none. */
@@ -104,6 +113,12 @@ public final class GemmProblem {
     /** Returns whether B was packed in a format narrower than f32. */
     boolean isNarrow() {
         return packed != null && packed.format() != PanelFormat.F32;
+    }
+
+    /** Returns the format of B, packed before the call in quantised blocks, or null where it is not. */
+    @Nullable
+    BlockPanels blocks() {
+        return packed != null && packed.format().isQuantised() ? packed.format().blocks() : null;
     }
 
     /** Returns whether rows of A are rounded to 8 bits. */

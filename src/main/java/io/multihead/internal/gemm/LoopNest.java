@@ -4,7 +4,6 @@ import static io.multihead.internal.gemm.Blocking.KC;
 import static io.multihead.internal.gemm.Blocking.MC;
 import static io.multihead.internal.gemm.Blocking.MC_NARROW;
 import static io.multihead.internal.gemm.Blocking.NR;
-import static io.multihead.internal.kernel.Lanes.ROW;
 import static io.multihead.internal.kernel.Lanes.ROW_STEP;
 
 import io.multihead.internal.kernel.ActivationOps;
@@ -29,7 +28,7 @@ import java.util.Arrays;
  *  loop 5   jc over n by NC            columns of C: a strip, first those of this thread   (a parallel loop: tasks
  *           ic over m by TASK_ROWS     tasks of the strip, in all batches                    by {@link TaskGrid})
  *  loop 4     pc over k by KC            B~ = panels of B[pc.., jc..], kept from task to task where they fit
- *  loop 3       ir over rows by MC         A~ = rows of A[ic + ir.., pc..]
+ *  loop 3       ir over rows by MC         A~ = rows of A[ic + ir.., pc..], {@link LeftRows}
  *  loop 2         jr over columns by NR      {@link WeightKernel#multiply}
  *  loop 1           ir over MC by MR           one tile: k multiplications for each element of C, in ascending order
  * </pre>
@@ -43,9 +42,9 @@ public final class LoopNest {
     private final WeightKernel kernel;
     private final PanelPacker panelPacker;
     private final FewRows fewRows;
+    private final LeftRows left;
     private final StridedBlock block = new StridedBlock();
     private final Panels right = new Panels();
-    private float[] packedA = new float[0];
     private PanelMemory packedB = PanelMemory.NONE;
     /**
      * The call for which {@link #packedB} holds all depth blocks of some columns of B. This, {@link #packedStart} and
@@ -71,6 +70,7 @@ public final class LoopNest {
         kernel = new WeightKernel(memory);
         panelPacker = new PanelPacker(memory);
         fewRows = new FewRows(memory);
+        left = new LeftRows(memory);
     }
 
     /** Computes one task of loop 5. */
@@ -79,6 +79,7 @@ public final class LoopNest {
             compute(p, grid, packer, task);
         } finally {
             kernel.release();
+            left.release();
             right.clear();
             block.clear();
             fewRows.release();
@@ -91,22 +92,22 @@ public final class LoopNest {
         long batch = grid.batch(task);
         long ic = grid.firstRow(task);
         int m = grid.rows(p, ic);
-        long a = p.start(p.a(), batch);
         int rowStep = p.isNarrow() ? MC_NARROW : MC;
-        begin(m, n, p.k, rowStep);
+        begin(m, n, p.k);
         prepareFinish(p, packer, jc, n);
         if (FewRows.take(p)) {
             fewRows.multiply(p, packer, batch, ic, jc, m, n, sums, ldc);
             finish(p, packer, batch, ic, jc, 0, m, n);
             return;
         }
+        left.begin(p, batch, m, rowStep, m == p.m);
         for (long pc = 0; pc < p.k; pc += KC) { // loop 4
             int kc = (int) Math.min(KC, p.k - pc);
             packB(p, grid, packer, batch, pc, kc, jc, n);
             for (int ir = 0; ir < m; ir += rowStep) { // loop 3
                 int mc = Math.min(rowStep, m - ir);
-                packer.read(block.matrix(p.a(), a, ic + ir, pc), mc, kc, packedA, 0, ROW);
-                kernel.left(packedA, p.roundsInputs()).right(right).into(sums, ir * ldc, ldc);
+                left.read(p, packer, batch, ic + ir, mc, pc, kc);
+                kernel.left(left).right(right).into(sums, ir * ldc, ldc);
                 kernel.multiply(mc, n, kc, pc > 0); // loops 2 and 1
                 if (pc + kc == p.k) {
                     finish(p, packer, batch, ic, jc, ir, mc, n);
@@ -118,10 +119,9 @@ public final class LoopNest {
         }
     }
 
-    private void begin(int m, int n, long k, int rowStep) {
+    private void begin(int m, int n, long k) {
         // one panel more than needed, so that rows do not fall into the same cache sets
         ldc = Lanes.roundUp(n, NR) + NR;
-        packedA = memory.atLeast(packedA, Lanes.roundUp(Math.min(m, rowStep), ROW_STEP) * ROW);
         sums = memory.atLeast(sums, Lanes.roundUp(m, ROW_STEP) * ldc);
         if (k == 0) {
             Arrays.fill(sums, 0, m * ldc, 0f);

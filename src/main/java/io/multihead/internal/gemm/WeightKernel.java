@@ -1,17 +1,22 @@
 package io.multihead.internal.gemm;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
+import static io.multihead.internal.kernel.Lanes.ROW;
 
+import io.multihead.internal.base.Checks;
 import io.multihead.internal.layout.PanelFormat;
 import io.multihead.internal.layout.PanelMemory;
 import io.multihead.internal.layout.Panels;
 import io.multihead.internal.layout.Scratch;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Loops 2 and 1 for B in any format: panels narrower than f32 are widened in registers for a few rows of A, and for more of them one
  * after another in scratch, from where full tiles read them. The bits are the same. Belongs to one thread.
  */
 final class WeightKernel {
+    private static final float[] NONE = {};
+
     private final Scratch memory;
     private final MacroKernel macroKernel;
     private final BlockKernel blockKernel;
@@ -19,9 +24,8 @@ final class WeightKernel {
     private PanelMemory panel = PanelMemory.NONE;
 
     private Panels right = widened;
-    private float[] left = {};
-    private boolean isRounded;
-    private float[] c = left;
+    private @Nullable LeftRows left;
+    private float[] c = NONE;
     private int c0;
     private int ldc;
 
@@ -31,14 +35,9 @@ final class WeightKernel {
         blockKernel = new BlockKernel(memory);
     }
 
-    /**
-     * Sets A, which quantised B changes, rows {@link io.multihead.internal.kernel.Lanes#ROW} floats apart.
-     *
-     * @param rounded whether it is rounded to 8 bits first, for blocks of 4 bits alone
-     */
-    WeightKernel left(float[] rows, boolean rounded) {
+    /** Sets A. */
+    WeightKernel left(LeftRows rows) {
         left = rows;
-        isRounded = rounded;
         return this;
     }
 
@@ -61,7 +60,8 @@ final class WeightKernel {
         macroKernel.release();
         blockKernel.release();
         widened.clear();
-        right(widened).into(left, 0, 0);
+        right(widened).into(NONE, 0, 0);
+        left = null;
     }
 
     /**
@@ -72,11 +72,12 @@ final class WeightKernel {
      * @param k columns of A, rows of B
      */
     void multiply(int m, int n, int k, boolean addToC) {
+        LeftRows a = Checks.notNull(left, "left");
         if (right.format().isQuantised()) {
-            blockKernel.left(left, m, k, right, isRounded).multiply(n, c, c0, ldc, addToC);
+            blockKernel.left(a, m, k, right).multiply(n, c, c0, ldc, addToC);
             return;
         }
-        macroKernel.left(left, 0);
+        macroKernel.left(a.floats(), a.first() * ROW);
         if (right.format() == PanelFormat.F32 || m <= Blocking.ROWS_IN_REGISTERS) {
             macroKernel.right(right).into(c, c0, ldc).multiply(m, n, k, addToC);
             return;

@@ -29,7 +29,7 @@ public final class BlockTiles {
      * <p>Sums of chains are kept in C, which stays in L1: as locals that the loop over blocks hands to a store behind it, they were objects in
      * some JVMs, for good.
      *
-     * @param rows prepared rows, from the first on
+     * @param rows prepared rows, from the first of the depth block on
      * @param scales a row of 32 for each chain
      * @param column the first vector's first column
      */
@@ -48,12 +48,13 @@ public final class BlockTiles {
         float[] a = rows.a;
         float[] sums = rows.sums;
         for (int tile = 0; tile < tiles; tile++) {
-            int s = tile * ROWS * SUMS;
+            int first = rows.first + tile * ROWS;
+            int s = first * SUMS;
             int to = c0 + tile * ROWS * ldc;
             clear(c, to, ldc);
             for (int block = 0; block < depth / chain; block++) {
                 long from = column * WORD + block * chain * WORDS;
-                int at = tile * ROWS * ROW + block * chain;
+                int at = first * ROW + block * chain;
                 FloatVector v00 = FloatVector.broadcast(FLOATS, sums[s + block]), v01 = v00;
                 FloatVector v10 = FloatVector.broadcast(FLOATS, sums[s + block + SUMS]), v11 = v10;
                 FloatVector v20 = FloatVector.broadcast(FLOATS, sums[s + block + 2 * SUMS]), v21 = v20;

@@ -94,12 +94,13 @@ public abstract class Fields {
      * <p>A sum of 16 elements adds {@code k} and {@code k + 8} first, one of 32 before that {@code k} and {@code k + 16}; eight such sums
      * follow each other. So vectors of any width have the same bits, and one element takes half a cycle instead of four.
      *
+     * @param first the first of these rows
      * @param depth a multiple of 32
      * @param hasMinima whether sums for minima are stored too
      */
-    public final void prepare(Rows rows, int count, int depth, boolean hasMinima) {
+    public final void prepare(Rows rows, int first, int count, int depth, boolean hasMinima) {
         float[] room = rows.room;
-        for (int row = 0; row < count; row++) {
+        for (int row = first; row < first + count; row++) {
             scale(rows.a, row * ROW, depth, room);
             int s0 = row * SUMS;
             for (int block = 0; block < depth / chain; block++) {
@@ -346,16 +347,25 @@ public abstract class Fields {
         float[] a = NONE;
 
         float[] sums = NONE;
+        /** The first row of the depth block that is multiplied. */
+        int first;
+
         private final float[] room = new float[2 * MicroKernel.MAX_DEPTH];
         private final float[] panel = new float[PANEL];
 
         /** Creates no rows. */
         public Rows() {}
 
-        /** Sets the rows, and room for their sums, {@link #SUMS} floats for each row of a tile. */
+        /** Sets the rows, and room for their sums, {@link #SUMS} floats for each row. */
         public void set(float[] rows, float[] roomOfSums) {
             a = rows;
             sums = roomOfSums;
+            first = 0;
+        }
+
+        /** Sets the first row of the depth block that is multiplied. */
+        public void begin(int row) {
+            first = row;
         }
 
         /** Releases the rows. */

@@ -261,11 +261,12 @@ public final class NibbleTiles {
         /**
          * Rounds rows of A, {@link Lanes#ROW} floats apart.
          *
+         * @param first the first of these rows
          * @param depth a multiple of 32
          * @param offset what the fields have added to their elements
          */
-        public void prepare(float[] a, int count, int depth, int offset) {
-            for (int row = 0; row < count; row++) {
+        public void prepare(float[] a, int first, int count, int depth, int offset) {
+            for (int row = first; row < first + count; row++) {
                 for (int block = 0; block < depth / Fields.ROWS; block++) {
                     int from = row * ROW + block * Fields.ROWS;
                     float largest = largest(a, from);

@@ -46,7 +46,7 @@ class PlainBlocksProperties {
             Fields.Rows rows = new Fields.Rows();
             rows.set(Floats.random(random, 2 * ROWS * Lanes.ROW, 10f, 1e-3f), new float[2 * ROWS * Fields.SUMS]);
             boolean hasMinima = format.scales().hasMinima();
-            format.fields().prepare(rows, ROWS, depth, hasMinima);
+            format.fields().prepare(rows, 0, ROWS, depth, hasMinima);
 
             int[] words = panel.toArray(ValueLayout.JAVA_INT);
             float[] scales = new float[BlockScales.FLOATS_OF_PANEL];
@@ -80,7 +80,7 @@ class PlainBlocksProperties {
         int[] words = random.ints((long) blocks * 4 * PANEL).toArray();
         NibbleTiles.Rows rows = new NibbleTiles.Rows();
         rows.set(new int[2 * ROWS * NibbleTiles.Rows.INTS], new float[2 * ROWS * Fields.SUMS]);
-        rows.prepare(Floats.random(random, 2 * ROWS * Lanes.ROW, 10f, 1e-3f), ROWS, depth, isSigned ? 8 : 0);
+        rows.prepare(Floats.random(random, 2 * ROWS * Lanes.ROW, 10f, 1e-3f), 0, ROWS, depth, isSigned ? 8 : 0);
         float[] plain = before();
         float[] tiles = before();
         for (int row = 0; row < ROWS; row++) {
