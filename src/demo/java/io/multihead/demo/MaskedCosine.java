@@ -1,7 +1,11 @@
 package io.multihead.demo;
 
-import io.multihead.demo.BlockEncoder.Batch;
+import io.multihead.compute.Compute;
 import io.multihead.encoder.Neighbour;
+import io.multihead.model.Block;
+import io.multihead.model.Buffers;
+import io.multihead.model.TokenBatch;
+import io.multihead.model.Transformer;
 import io.multihead.tensor.Tensor;
 import io.multihead.text.EncoderTokenizer;
 import java.util.ArrayList;
@@ -14,8 +18,9 @@ import java.util.List;
  * costs at a time, unless one moves to other heads.
  */
 final class MaskedCosine {
-    private final BlockEncoder model;
-    private final List<Batch> batches;
+    private final Compute cpu;
+    private final Transformer model;
+    private final List<TextBatch> batches;
     private final float[][] whole;
     /** The nearest other text of each, as the whole model has it. */
     private final int[] nearest;
@@ -27,18 +32,14 @@ final class MaskedCosine {
     /**
      * Computes the vectors of the whole model.
      *
-     * @param model computes on the calling thread alone
-     * @param parallel threads for the batches
+     * @param parallel threads for the batches, of which each is computed on one thread
      */
-    MaskedCosine(BlockEncoder model, EncoderTokenizer tokenizer, List<String> texts, Parallel parallel) {
+    MaskedCosine(Transformer model, EncoderTokenizer tokenizer, List<String> texts, Parallel parallel) {
         this.model = model;
-        batches = model.batches(tokenizer, texts);
+        cpu = parallel.serial();
+        batches = TextBatch.of(tokenizer, texts);
         base = all();
-        states = new Tensor[batches.size()][];
-        for (int i = 0; i < states.length; i++) {
-            states[i] = new Tensor[BlockEncoder.LAYERS + 1];
-            states[i][0] = batches.get(i).embedded();
-        }
+        states = parallel.map(batches.size(), this::embed).toArray(Tensor[][]::new);
         parallel.map(states.length, i -> compute(base, states[i], i, 0));
         whole = vectors(states);
         nearest = parallel.map(whole.length, i -> nearestOther(whole, i)).stream()
@@ -47,7 +48,7 @@ final class MaskedCosine {
     }
 
     static boolean[][] all() {
-        boolean[][] kept = new boolean[BlockEncoder.LAYERS][BlockEncoder.HEADS];
+        boolean[][] kept = new boolean[TrainedModel.LAYERS][TrainedModel.HEADS];
         for (boolean[] layer : kept) {
             Arrays.fill(layer, true);
         }
@@ -92,7 +93,7 @@ final class MaskedCosine {
 
     private Tensor[][] from(boolean[][] kept) {
         int first = 0;
-        while (first < BlockEncoder.LAYERS && Arrays.equals(kept[first], base[first])) {
+        while (first < TrainedModel.LAYERS && Arrays.equals(kept[first], base[first])) {
             first++;
         }
         Tensor[][] changed = new Tensor[states.length][];
@@ -102,17 +103,44 @@ final class MaskedCosine {
         return changed;
     }
 
-    private Tensor[] compute(boolean[][] kept, Tensor[] to, int batch, int first) {
-        for (int layer = first; layer < BlockEncoder.LAYERS; layer++) {
-            to[layer + 1] = model.block(layer, batches.get(batch), to[layer], kept[layer]);
+    /** Returns room for the states of all layers, of which the first are there: the embeddings. */
+    private Tensor[] embed(int batch) {
+        Buffers buffers = model.buffers(batches.get(batch).tokens());
+        model.withBlocks(List.of()).forward(cpu, batches.get(batch).tokenBatch(), buffers);
+        Tensor[] states = new Tensor[TrainedModel.LAYERS + 1];
+        states[0] = copy(buffers);
+        return states;
+    }
+
+    private Tensor[] compute(boolean[][] kept, Tensor[] to, int number, int first) {
+        TokenBatch batch = batches.get(number).tokenBatch();
+        Buffers buffers = model.buffers(batch.tokens());
+        for (int layer = first; layer < TrainedModel.LAYERS; layer++) {
+            model.withBlocks(List.of(masked(layer, kept[layer]))).forwardFrom(cpu, batch, to[layer], buffers);
+            to[layer + 1] = copy(buffers);
         }
         return to;
+    }
+
+    /** Returns a block whose heads work only where they are kept. */
+    private Block masked(int layer, boolean... kept) {
+        float[] factors = new float[kept.length];
+        for (int head = 0; head < kept.length; head++) {
+            factors[head] = kept[head] ? 1 : 0;
+        }
+        Block block = model.blocks().get(layer);
+        return block.withAttention(block.attention().withHeadFactors(factors));
+    }
+
+    private static Tensor copy(Buffers buffers) {
+        Tensor states = buffers.states();
+        return Tensor.of(states.toArray(), states.shape().toArray());
     }
 
     private float[][] vectors(Tensor[][] of) {
         List<float[]> vectors = new ArrayList<>();
         for (int i = 0; i < of.length; i++) {
-            BlockEncoder.pool(batches.get(i), of[i][BlockEncoder.LAYERS], vectors);
+            vectors.addAll(batches.get(i).pool(of[i][TrainedModel.LAYERS]));
         }
         return vectors.toArray(float[][]::new);
     }

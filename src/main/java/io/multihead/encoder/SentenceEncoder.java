@@ -2,6 +2,7 @@ package io.multihead.encoder;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
+import io.multihead.model.Transformer;
 import io.multihead.text.EncoderTokenizer;
 import io.multihead.text.Tokenizers;
 import java.io.IOException;
@@ -262,6 +263,16 @@ public final class SentenceEncoder implements AutoCloseable {
      */
     public int maxTokens() {
         return options.maxTokens();
+    }
+
+    /**
+     * Returns the parts of the model, for studies: states between its blocks, or blocks with other heads. They share the weights of this
+     * encoder and cannot be used once it is closed.
+     *
+     * @return the model without pooling
+     */
+    public Transformer transformer() {
+        return core.model.transformer;
     }
 
     /**

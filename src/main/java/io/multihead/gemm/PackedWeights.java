@@ -189,6 +189,23 @@ public final class PackedWeights {
     }
 
     /**
+     * Returns the elements, which f32 holds without loss.
+     *
+     * @param arena owns the copy
+     * @return {@code [inputs, outputs]}, dense f32
+     * @throws IllegalArgumentException if the format has blocks
+     */
+    public Tensor unpack(Arena arena) {
+        Checks.notNull(arena, "arena");
+        if (matrix.format().isQuantised()) {
+            throw Checks.fail("weights", "format " + format(), "expected one without blocks");
+        }
+        Tensor elements = Tensor.allocate(arena, DType.F32, Shape.of(inputs(), outputs()));
+        matrix.unpack(elements);
+        return elements;
+    }
+
+    /**
      * Writes the panels to a file that {@link #map} maps: to a temporary file beside it first, which then replaces it at once, so
      * that a crash leaves either the old file or the new one.
      *

@@ -1,6 +1,7 @@
 package io.multihead.model;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Tensor;
 
 /**
@@ -97,14 +98,30 @@ public final class Buffers {
         return tokens;
     }
 
+    /** Begins a call with states, which are copied unless they are those of these buffers. */
+    void begin(Tensor newStates, int dim, int floats) {
+        int newTokens = (int) newStates.dim(0);
+        requireRoom(newTokens, dim, floats);
+        Tensor to = stateViews.get(layout, newTokens);
+        if (newStates != to) {
+            TensorChecks.requireApart(to, "buffers", newStates, "states");
+            newStates.copyTo(to);
+        }
+        tokens = newTokens;
+    }
+
     /** Begins a call, after it was checked that there is room for it. */
     void begin(int newTokens, int dim, int floats) {
+        requireRoom(newTokens, dim, floats);
+        tokens = newTokens;
+    }
+
+    private void requireRoom(int newTokens, int dim, int floats) {
         if (newTokens > capacity || dim != layout.dim() || floats > wideFloats) {
             throw Checks.fail(
                     "buffers",
                     capacity + " tokens of " + layout.dim() + " and " + wideFloats + " floats",
                     "expected room for " + newTokens + " tokens of " + dim + " and " + floats);
         }
-        tokens = newTokens;
     }
 }

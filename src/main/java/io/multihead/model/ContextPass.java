@@ -4,6 +4,7 @@ import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.RowLoop;
 import io.multihead.internal.exec.Workspace;
+import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /** Multiplies what each head of attention makes with a factor of its own, in place; 0 drops a head, whatever its values are. */
@@ -32,10 +33,19 @@ final class ContextPass extends RowLoop {
         int stride = PartLayout.stride(of.contextWidth());
         for (int token = (int) first; token < end; token++) {
             int at = start + token * stride;
-            for (int i = 0; i < of.contextWidth(); i++) {
-                float factor = factors[i / of.valueDim()];
-                rows[at + i] = factor == 0f ? 0f : rows[at + i] * factor;
+            for (int head = 0; head < of.heads(); head++) {
+                multiply(at + head * of.valueDim(), of.valueDim(), factors[head]);
             }
+        }
+    }
+
+    private void multiply(int at, int count, float factor) {
+        if (factor == 0f) {
+            Arrays.fill(rows, at, at + count, 0f);
+            return;
+        }
+        for (int i = at; i < at + count; i++) {
+            rows[i] *= factor;
         }
     }
 }

@@ -6,7 +6,10 @@ import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.util.Arrays;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /**
  * Linear layers with the same input, as query, key and value, or gate and up: their outputs stand side by side in the rows of one buffer.
@@ -108,6 +111,27 @@ public final class LinearGroup {
      */
     public List<PackedLinear> layers() {
         return layers;
+    }
+
+    /** Returns this group with copies of some elements of each output, {@code indices[i]} of output i. */
+    LinearGroup select(Arena arena, int[]... indices) {
+        int[] counts = Arrays.stream(indices).mapToInt(each -> each.length).toArray();
+        if (layers.size() > 1) {
+            List<PackedLinear> some = IntStream.range(0, indices.length)
+                    .mapToObj(i -> layers.get(i).select(1, arena, indices[i]))
+                    .toList();
+            return new LinearGroup(some, counts);
+        }
+        IntStream.Builder columns = IntStream.builder();
+        int at = 0;
+        for (int i = 0; i < indices.length; i++) {
+            for (int index : indices[i]) {
+                columns.add(at + index);
+            }
+            at += outputs[i];
+        }
+        return new LinearGroup(
+                List.of(layers.get(0).select(1, arena, columns.build().toArray())), counts);
     }
 
     /** Computes all outputs: {@code [rows, width]}, and the same memory in parts. */

@@ -9,6 +9,7 @@ import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.position.Rope;
 import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
@@ -143,6 +144,43 @@ public final class SelfAttention {
             }
         }
         return new SelfAttention(projections, output, layout, options, rope, queryNorm, keyNorm, copy);
+    }
+
+    /**
+     * Returns attention of some heads alone (Michel et al. 2019, section 4), whose weights and options are copied: it takes the time and
+     * memory of a smaller part, and computes what {@link #withHeadFactors} does with 0 for the other heads, but for rounding.
+     *
+     * @param arena owns the copies; a shared one if several threads are to compute
+     * @param kept query heads, in the order wanted; where several share a key/value head, as many of each that is left, side by side
+     * @return the smaller part
+     * @throws IllegalArgumentException if there is none, one is repeated or there is no such head, key/value heads are left with
+     *     different numbers of heads, weights are quantised in blocks, a norm is of all heads as one row, or options cannot be those of
+     *     some heads ({@link AttentionOptions#selectHeads})
+     */
+    public SelfAttention keepHeads(Arena arena, int... kept) {
+        Checks.notNull(arena, "arena");
+        requireHeadNorm(queryNorm, "queries");
+        requireHeadNorm(keyNorm, "keys");
+        HeadSubset subset = new HeadSubset(layout, kept);
+        AttentionOptions fewer = options.selectHeads(arena, kept);
+        return new SelfAttention(
+                subset.projections(projections, arena),
+                subset.output(output, arena),
+                subset.layout(),
+                fewer,
+                rope,
+                queryNorm,
+                keyNorm,
+                headFactors == null ? null : subset.factors(headFactors));
+    }
+
+    private void requireHeadNorm(@Nullable Norm norm, String argument) {
+        if (norm != null && norm.dim() != layout.headDim()) {
+            throw Checks.fail(
+                    argument,
+                    "a norm of " + norm.dim() + " elements",
+                    "expected one of each head's " + layout.headDim() + ", which does not depend on other heads");
+        }
     }
 
     private void requireDim(@Nullable Norm norm, int width, String argument) {

@@ -3,6 +3,7 @@ package io.multihead.model;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.TensorFaults;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
@@ -226,7 +227,23 @@ public final class Transformer {
      * @throws io.multihead.cache.CacheFullException if the cache has no room; it has not changed then
      */
     public void forward(Compute cpu, TokenBatch batch, Buffers buffers) {
-        run(cpu, batch, buffers, null);
+        run(cpu, batch, buffers, null, null);
+    }
+
+    /**
+     * Computes the same from given states in place of embeddings: those of tokens that no table has, or those of an earlier call. With
+     * {@link #withBlocks} a model ends after some of its blocks, and another one goes on from there.
+     *
+     * @param cpu threads and scratch
+     * @param batch tokens of sequences, at least one each; their ids and types do not count
+     * @param states {@code [tokens, dim]}, any strides and floating type: embeddings with those of positions and their norm, or
+     *     {@link Buffers#states} of these buffers, which are not copied
+     * @param buffers of this model
+     * @throws IllegalArgumentException as of the other method, or if the states are of another shape or part of the buffers
+     * @throws io.multihead.cache.CacheFullException if the cache has no room; it has not changed then
+     */
+    public void forwardFrom(Compute cpu, TokenBatch batch, Tensor states, Buffers buffers) {
+        run(cpu, batch, buffers, Checks.notNull(states, "states"), null);
     }
 
     /**
@@ -244,31 +261,55 @@ public final class Transformer {
             throw Checks.fail(
                     "weights", "shape " + weights.shape(), "expected [" + blocks.size() + ", heads, tokens, keys]");
         }
-        run(cpu, batch, buffers, weights);
+        run(cpu, batch, buffers, null, weights);
     }
 
-    private void run(Compute cpu, TokenBatch batch, Buffers buffers, @Nullable Tensor weights) {
+    private void run(
+            Compute cpu, TokenBatch batch, Buffers buffers, @Nullable Tensor states, @Nullable Tensor weights) {
         Checks.notNull(cpu, "cpu");
         Checks.notNull(batch, "batch").requireTokens();
         requireCache(batch.cache());
-        embeddings.requireAccess(cpu);
         batch.locate(0);
         for (int token = 0; token < batch.tokens(); token++) {
-            requireToken(batch.id(token), batch.position(token), token);
-            requireType(batch.type(token), token);
+            requirePosition(batch.position(token), token);
         }
-        Checks.notNull(buffers, "buffers").begin(batch.tokens(), dim(), floats);
-        buffers.embedding.run(cpu, embeddings, batch);
+        if (states == null) {
+            requireEmbeddings(cpu, batch);
+            Checks.notNull(buffers, "buffers").begin(batch.tokens(), dim(), floats);
+            buffers.embedding.run(cpu, embeddings, batch);
+        } else {
+            requireStates(cpu, states, batch.tokens());
+            Checks.notNull(buffers, "buffers").begin(states, dim(), floats);
+        }
         for (int layer = 0; layer < blocks.size(); layer++) {
             Tensor to = weights == null ? null : weights.slice(0, layer, layer + 1L);
             blocks.get(layer).forward(cpu, layer, batch, buffers, to);
         }
     }
 
-    private void requireToken(int id, long position, int token) {
+    private void requireEmbeddings(Compute cpu, TokenBatch batch) {
+        embeddings.requireAccess(cpu);
+        for (int token = 0; token < batch.tokens(); token++) {
+            requireId(batch.id(token), token);
+            requireType(batch.type(token), token);
+        }
+    }
+
+    private void requireStates(Compute cpu, Tensor states, int tokens) {
+        if (states.rank() != 2 || states.dim(0) != tokens || states.dim(1) != dim()) {
+            throw TensorFaults.shape("states", states.shape(), Shape.of(tokens, dim()));
+        }
+        TensorChecks.requireFloating(states, "states");
+        TensorChecks.requireAccess(cpu, states, "states");
+    }
+
+    private void requireId(int id, int token) {
         if (id < 0 || id >= vocabulary()) {
             throw Checks.fail("token " + token, String.valueOf(id), "expected 0 to " + (vocabulary() - 1));
         }
+    }
+
+    private void requirePosition(long position, int token) {
         if (position >= positions) {
             throw Checks.fail("token " + token, "position " + position, "expected fewer than " + positions);
         }

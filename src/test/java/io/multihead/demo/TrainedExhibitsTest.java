@@ -8,6 +8,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.multihead.compute.Compute;
 import io.multihead.encoder.SentenceEncoder;
 import io.multihead.encoder.TextAttention;
+import io.multihead.model.Buffers;
+import io.multihead.model.Transformer;
 import io.multihead.tensor.Tensor;
 import java.io.FileNotFoundException;
 import java.util.ArrayList;
@@ -25,13 +27,13 @@ class TrainedExhibitsTest {
             List.of("A cat sleeps.", "Slow but steady wins the race.", "Stocks fell.");
 
     private static SentenceEncoder encoder;
-    private static BlockEncoder blocks;
+    private static Transformer model;
     private static Parallel parallel;
 
     @BeforeAll
     static void load() throws Exception {
         encoder = TrainedModel.encoder(Compute.serial());
-        blocks = new BlockEncoder(Compute.serial(), TrainedModel.weights());
+        model = encoder.transformer();
         parallel = new Parallel(2);
     }
 
@@ -82,9 +84,9 @@ class TrainedExhibitsTest {
     }
 
     @Test
-    void blocksGiveTheVectorsOfTheEncoder() {
+    void partsGiveTheVectorsOfTheEncoder() {
         float[][] expected = encoder.embed(TEXTS);
-        float[][] actual = vectors(blocks);
+        float[][] actual = vectors(model);
         for (int i = 0; i < expected.length; i++) {
             // the states have the same bits, and both pool in double: elements below 1 that are rounded to f32 at last
             assertArrayEquals(expected[i], actual[i], 0x1p-24f, TEXTS.get(i));
@@ -94,13 +96,13 @@ class TrainedExhibitsTest {
     @Test
     void headsThatAreCutOutAreThoseThatWereMasked() {
         boolean[][] kept = TrainedPruning.kept(TrainedPruning.randomOrder(1), 30);
-        MaskedCosine masked = new MaskedCosine(blocks, encoder.tokenizer(), TEXTS, parallel);
+        MaskedCosine masked = new MaskedCosine(model, encoder.tokenizer(), TEXTS, parallel);
         // a product of vectors of length 1, each of whose elements has been rounded once
         assertEquals(1, masked.cosine(MaskedCosine.all()), 2 * 0x1p-24);
         double cosine = masked.cosine(kept);
         assertTrue(cosine < 0.99, "30 heads matter: " + cosine);
         float[][] whole = encoder.embed(TEXTS);
-        float[][] cut = vectors(blocks.keepHeads(kept));
+        float[][] cut = vectors(TrainedPruning.keepHeads(model, kept));
         double mean = 0;
         for (int i = 0; i < cut.length; i++) {
             for (int j = 0; j < cut[i].length; j++) {
@@ -117,7 +119,7 @@ class TrainedExhibitsTest {
         assertEquals(cosine, masked.cosine(kept), 0, "from states that were kept");
         kept[5][0] = !kept[5][0];
         assertEquals(
-                new MaskedCosine(blocks, encoder.tokenizer(), TEXTS, parallel).cosine(kept),
+                new MaskedCosine(model, encoder.tokenizer(), TEXTS, parallel).cosine(kept),
                 masked.cosine(kept),
                 0,
                 "from there");
@@ -150,10 +152,12 @@ class TrainedExhibitsTest {
         assertTrue(corpus.sentences().stream().noneMatch(String::isBlank));
     }
 
-    private static float[][] vectors(BlockEncoder model) {
+    private static float[][] vectors(Transformer of) {
         List<float[]> vectors = new ArrayList<>();
-        for (BlockEncoder.Batch batch : model.batches(encoder.tokenizer(), TEXTS)) {
-            BlockEncoder.pool(batch, model.forward(batch), vectors);
+        for (TextBatch batch : TextBatch.of(encoder.tokenizer(), TEXTS)) {
+            Buffers buffers = of.buffers(batch.tokens());
+            of.forward(Compute.serial(), batch.tokenBatch(), buffers);
+            vectors.addAll(batch.pool(buffers.states()));
         }
         return vectors.toArray(float[][]::new);
     }

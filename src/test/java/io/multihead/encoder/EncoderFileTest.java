@@ -8,6 +8,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.multihead.compute.Compute;
 import io.multihead.format.Safetensors;
 import io.multihead.gemm.PackedWeights;
+import io.multihead.model.TokenBatch;
+import io.multihead.model.Transformer;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.io.File;
@@ -136,9 +138,14 @@ class EncoderFileTest {
     @Test
     void closingUnmaps() throws IOException {
         SentenceEncoder mapped = map();
+        Transformer parts = mapped.transformer();
         mapped.close();
         mapped.close();
         assertThrows(IllegalStateException.class, () -> mapped.embed("a"));
+        TokenBatch batch = TokenBatch.of(1);
+        batch.begin();
+        batch.add(1);
+        assertThrows(IllegalStateException.class, () -> parts.forward(Compute.serial(), batch, parts.buffers(1)));
         Path other = folder.resolve("other");
         assertThrows(IllegalStateException.class, () -> mapped.write(other));
         assertTrue(Files.notExists(other));

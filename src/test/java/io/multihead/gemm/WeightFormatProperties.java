@@ -79,6 +79,9 @@ class WeightFormatProperties {
             assertArrayEquals(Numbers.of(expected), Numbers.of(threads), "threads");
             assertEquals(2 * PackedWeights.panelElements(c.format, c.k, c.n), packed.bytes());
             assertEquals(c.format, packed.format());
+            assertArrayEquals(Numbers.of(rounded), Numbers.of(packed.unpack(arena)), "unpacked");
+            PackedWeights wide = PackedWeights.of(matrix, arena);
+            assertArrayEquals(Numbers.of(floats), Numbers.of(wide.unpack(arena)), "unpacked from f32");
         }
     }
 

@@ -149,6 +149,19 @@ final class ModelCase {
         return values[random.nextInt(values.length)];
     }
 
+    /** Returns attention whose output projection reads each head's part times a factor. */
+    static ReferenceTransformer.Attention weighted(ReferenceTransformer.Attention of, float... factors) {
+        double[] weight = of.output().weight().clone();
+        int inputs = of.output().inputs();
+        for (int i = 0; i < weight.length; i++) {
+            weight[i] *= factors[i % inputs / (inputs / of.heads())];
+        }
+        ReferenceTransformer.Linear output = new ReferenceTransformer.Linear(
+                weight, of.output().bias(), of.output().outputs(), inputs);
+        return new ReferenceTransformer.Attention(
+                of.projections(), output, of.heads(), of.keyValueHeads(), of.scores());
+    }
+
     int[] ids(int count) {
         return random.ints(count, 0, VOCABULARY).toArray();
     }

@@ -5,10 +5,19 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
+import io.multihead.reference.ReferenceTransformer;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
 import java.util.SplittableRandom;
 import java.util.stream.IntStream;
+import net.jqwik.api.Assume;
 import net.jqwik.api.EdgeCasesMode;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
@@ -151,13 +160,125 @@ class TransformerProperties {
         assertArrayEquals(together[19], last[1]);
     }
 
-    /** Returns the logits of all tokens of one complete sequence. */
-    static float[][] complete(ModelCase c, Compute cpu, int[] ids) {
+    /** Some heads of each layer alone, in any order, are the whole model whose other heads give nothing. */
+    @Property(tries = 100, edgeCases = EdgeCasesMode.NONE)
+    void fewerHeadsAreThoseOfTheSpecification(@ForAll long seed, @ForAll @IntRange(min = 1, max = 20) int tokens) {
+        ModelCase c = ModelCase.random(seed);
+        Assume.that(c.options.headNorm() != ModelCase.HeadNorm.ROW);
+        SplittableRandom random = new SplittableRandom(seed);
+        List<Block> blocks = new ArrayList<>();
+        List<ReferenceTransformer.Block> specified = new ArrayList<>();
+        int dropped = 0;
+        for (int layer = 0; layer < c.shape.layers(); layer++) {
+            int[] kept = someHeads(c.shape, random);
+            dropped += c.shape.heads() - kept.length;
+            float[] factors = new float[c.shape.heads()];
+            Arrays.stream(kept).forEach(head -> factors[head] = 0.75f);
+            Block whole = c.model.blocks().get(layer);
+            SelfAttention weighted = whole.attention().withHeadFactors(factors);
+            blocks.add(whole.withAttention(weighted.keepHeads(Arena.ofAuto(), kept)));
+            ReferenceTransformer.Block block = c.reference.blocks().get(layer);
+            specified.add(new ReferenceTransformer.Block(
+                    ModelCase.weighted(block.attention(), factors),
+                    block.attentionNorms(),
+                    block.feedForward(),
+                    block.feedForwardNorms(),
+                    block.parallel()));
+        }
+        int[] ids = c.ids(tokens);
+        ReferenceTransformer of = c.reference;
+        double[] expected =
+                new ReferenceTransformer(of.embedding(), specified, of.finalNorm(), of.head(), 0).states(ids);
+        float[] actual = states(c.model.withBlocks(blocks), ids);
+        double[] whole = of.states(ids);
+        double most = c.shape.layers() * ROUNDINGS * U * largest(expected);
+        double changed = 0;
+        for (int i = 0; i < expected.length; i++) {
+            double error = Math.abs(actual[i] - expected[i]);
+            assertTrue(error <= most, c + ", element " + i + ": " + error + " > " + most);
+            changed = Math.max(changed, Math.abs(expected[i] - whole[i]));
+        }
+        assertTrue(dropped == 0 || changed > 10 * most, c + ": " + dropped + " heads change no more than " + changed);
+    }
+
+    /** Returns as many heads of each key/value head that stays, these in any order. */
+    private static int[] someHeads(ModelCase.Shape shape, SplittableRandom random) {
+        int group = shape.heads() / shape.keyValueHeads();
+        int kept = 1 + random.nextInt(group);
+        List<Integer> groups = shuffled(shape.keyValueHeads(), random);
+        return groups.subList(0, 1 + random.nextInt(groups.size())).stream()
+                .flatMap(of -> shuffled(group, random).subList(0, kept).stream().map(head -> of * group + head))
+                .mapToInt(Integer::intValue)
+                .toArray();
+    }
+
+    private static List<Integer> shuffled(int count, SplittableRandom random) {
+        List<Integer> all = new ArrayList<>(IntStream.range(0, count).boxed().toList());
+        Collections.shuffle(all, new Random(random.nextLong()));
+        return all;
+    }
+
+    /** From given states on: a model in two parts, each with a cache of its own, a token at a time, has the bits of the whole. */
+    @Property(tries = 50, edgeCases = EdgeCasesMode.NONE)
+    void aModelInTwoPartsHasTheBitsOfTheWhole(
+            @ForAll long seed, @ForAll @IntRange(min = 1, max = 20) int tokens, @ForAll boolean copied) {
+        ModelCase c = ModelCase.random(seed);
+        int[] ids = c.ids(tokens);
+        int split = (int) Math.floorMod(seed, c.shape.layers() + 1L);
+        Transformer first = c.model.withBlocks(c.model.blocks().subList(0, split));
+        Transformer second = c.model.withBlocks(c.model.blocks().subList(split, c.shape.layers()));
+        float[] expected = states(c.model, ids);
+        Buffers buffers = c.model.buffers(tokens);
+        TokenBatch batch = batch(ids);
+        first.forward(SERIAL, batch, buffers);
+        second.forwardFrom(THREADS, batch, copied ? strided(buffers.states()) : buffers.states(), buffers);
+        assertArrayEquals(expected, buffers.states().toArray(), c.toString());
+        if (split == 0 || split == c.shape.layers()) {
+            return;
+        }
+        TokenBatch ofFirst = TokenBatch.of(KeyValueCache.contiguous(first.cacheConfig(), 1, tokens), 1);
+        TokenBatch ofSecond = TokenBatch.of(KeyValueCache.contiguous(second.cacheConfig(), 1, tokens), 1);
+        for (int token = 0; token < tokens; token++) {
+            one(ofFirst, ids[token]);
+            first.forward(SERIAL, ofFirst, buffers);
+            one(ofSecond, -1); // no row of any table: ids do not count
+            second.forwardFrom(SERIAL, ofSecond, strided(buffers.states()), buffers);
+            int dim = c.shape.dim();
+            float[] row = Arrays.copyOfRange(expected, token * dim, (token + 1) * dim);
+            assertArrayEquals(row, buffers.states().toArray(), c + ", token " + token);
+        }
+    }
+
+    private static void one(TokenBatch batch, int id) {
+        batch.clear();
+        batch.begin(0);
+        batch.add(id);
+    }
+
+    /** Returns a copy, as f64, column beside column. */
+    private static Tensor strided(Tensor of) {
+        Tensor transposed = Tensor.allocate(Arena.ofAuto(), DType.F64, Shape.of(of.dim(1), of.dim(0)));
+        of.copyTo(transposed.permute(1, 0));
+        return transposed.permute(1, 0);
+    }
+
+    private static float[] states(Transformer model, int... ids) {
+        Buffers buffers = model.buffers(ids.length);
+        model.forward(SERIAL, batch(ids), buffers);
+        return buffers.states().toArray();
+    }
+
+    private static TokenBatch batch(int... ids) {
         TokenBatch batch = TokenBatch.of(ids.length);
         batch.begin();
         Arrays.stream(ids).forEach(batch::add);
+        return batch;
+    }
+
+    /** Returns the logits of all tokens of one complete sequence. */
+    static float[][] complete(ModelCase c, Compute cpu, int[] ids) {
         Buffers buffers = c.model.buffers(ids.length);
-        c.model.forward(cpu, batch, buffers);
+        c.model.forward(cpu, batch(ids), buffers);
         return logits(c, cpu, IntStream.range(0, ids.length).toArray(), buffers);
     }
 

@@ -138,7 +138,7 @@ class TransformerTest {
                 .toList();
         List<ReferenceTransformer.Block> specified = llama.reference.blocks().stream()
                 .map(block -> new ReferenceTransformer.Block(
-                        weighted(block.attention(), factors),
+                        ModelCase.weighted(block.attention(), factors),
                         block.attentionNorms(),
                         block.feedForward(),
                         block.feedForwardNorms(),
@@ -165,15 +165,61 @@ class TransformerTest {
         assertThrows(IllegalArgumentException.class, () -> attention.withHeadFactors(1, 1, 0, Float.NaN));
     }
 
-    private static ReferenceTransformer.Attention weighted(ReferenceTransformer.Attention of, float... factors) {
-        double[] weight = of.output().weight().clone();
-        for (int i = 0; i < weight.length; i++) {
-            weight[i] *= factors[i % of.output().inputs() / 16];
+    @Test
+    void headsThatCannotStayAreNamed() {
+        SelfAttention attention = model.blocks().get(0).attention();
+        Arena arena = Arena.ofAuto();
+        assertRefused("heads: [1, 1]; expected at least one, none repeated", () -> attention.keepHeads(arena, 1, 1));
+        assertRefused("heads: []; expected at least one, none repeated", () -> attention.keepHeads(arena));
+        assertRefused("heads: 4; expected 0 to 3", () -> attention.keepHeads(arena, 4));
+        String sharing = "; expected as many of each key/value head, side by side; 2 heads share one";
+        assertRefused("heads: [0, 1, 2]" + sharing, () -> attention.keepHeads(arena, 0, 1, 2));
+        assertRefused("heads: [0, 2, 1, 3]" + sharing, () -> attention.keepHeads(arena, 0, 2, 1, 3));
+        float[] ones = new float[64];
+        Arrays.fill(ones, 1);
+        Norm ofAll = Norm.rms(Tensor.of(ones), 1e-5);
+        assertRefused(
+                "queries: a norm of 64 elements; expected one of each head's 16, which does not depend on other heads",
+                () -> attention.withHeadNorms(ofAll, null).keepHeads(arena, 0));
+        BlockTensor blocks = BlockTensor.quantise(Tensor.of(new float[32 * 32], 32, 32), BlockType.Q8_0, arena);
+        PackedLinear square = PackedLinear.of(PackedWeights.of(blocks, arena));
+        SelfAttention quantised =
+                SelfAttention.of(2, 2, LinearGroup.of(square, square, square), square, AttentionOptions.DEFAULT);
+        assertRefused("weights: format Q8_0; expected one without blocks", () -> quantised.keepHeads(arena, 0));
+    }
+
+    @Test
+    void givenStatesMustFit() {
+        Buffers buffers = model.buffers(3);
+        TokenBatch batch = TokenBatch.of(3);
+        fill(batch, 2);
+        Tensor other = Tensor.of(new float[3 * 32], 3, 32);
+        assertRefused(
+                "states: shape [3, 32]; expected [2, 32]", () -> model.forwardFrom(SERIAL, batch, other, buffers));
+        Tensor bytes = Tensor.allocate(Arena.ofAuto(), DType.I8, Shape.of(2, 32));
+        assertTrue(assertThrows(IllegalArgumentException.class, () -> model.forwardFrom(SERIAL, batch, bytes, buffers))
+                .getMessage()
+                .startsWith("states: "));
+        model.forward(SERIAL, batch, buffers);
+        float[] before = buffers.states().toArray();
+        Tensor part = buffers.states().slice(0, 0, 1);
+        fill(batch, 1);
+        assertRefused(
+                "buffers: " + part + " overlaps states; expected memory of its own",
+                () -> model.forwardFrom(SERIAL, batch, part, buffers));
+        assertArrayEquals(before, buffers.states().toArray());
+        assertRefused("buffers: 1 tokens of 32 and 192 floats; expected room for 2 tokens of 32 and 192", () -> {
+            fill(batch, 2);
+            model.forwardFrom(SERIAL, batch, other.slice(0, 0, 2), model.buffers(1));
+        });
+    }
+
+    private static void fill(TokenBatch batch, int tokens) {
+        batch.clear();
+        batch.begin();
+        for (int i = 0; i < tokens; i++) {
+            batch.add(i);
         }
-        ReferenceTransformer.Linear output = new ReferenceTransformer.Linear(
-                weight, null, of.output().outputs(), of.output().inputs());
-        return new ReferenceTransformer.Attention(
-                of.projections(), output, of.heads(), of.keyValueHeads(), of.scores());
     }
 
     @Test

@@ -90,6 +90,18 @@ public final class Checks {
         return value;
     }
 
+    /** Returns {@code values}, or fails unless they are at least one index below a limit, none of them twice. */
+    public static int[] distinctIndices(int[] values, long limit, String argument) {
+        if (notNull(values, argument).length == 0
+                || Arrays.stream(values).distinct().count() < values.length) {
+            throw fail(argument, Arrays.toString(values), "expected at least one, none repeated");
+        }
+        for (int value : values) {
+            index(value, limit, argument);
+        }
+        return values;
+    }
+
     /** Fails unless a tensor, of which the shape is given, has as many tokens as the sequences that are packed in it. */
     public static void packedTokens(long actual, Object shape, long expected, Object sequences, String argument) {
         if (actual != expected) {

@@ -150,6 +150,24 @@ public final class PackedMatrix {
         }
     }
 
+    /** Writes all elements, widened, to a tensor {@code [k, n]}; of a format without blocks. */
+    public void unpack(Tensor to) {
+        try (Scratch scratch = new Scratch()) {
+            Packer packer = new Packer(scratch);
+            for (int i = 0; i < blocks.length; i++) {
+                long pc = (long) i * KC;
+                int kc = (int) Math.min(KC, k - pc);
+                float[] rows = packer.panel(kc);
+                for (int jc = 0; jc < n; jc += Lanes.PANEL) {
+                    packer.widen(blocks[i], jc / Lanes.PANEL * format.panelSize(kc), kc, rows);
+                    long at = to.offset() + pc * to.stride(0) + jc * to.stride(1);
+                    int columns = Math.min(Lanes.PANEL, n - jc);
+                    packer.write(rows, 0, Lanes.PANEL, kc, columns, to, at, to.stride(0), to.stride(1));
+                }
+            }
+        }
+    }
+
     /** Returns the matrix whose panels, all blocks in order, are in memory of the caller's, which must have their size. */
     public static PackedMatrix in(PanelFormat format, MemorySegment panels, long k, int n) {
         return new PackedMatrix(format, k, n, panels);

@@ -22,12 +22,7 @@ final class HeadExtraction {
                     Arrays.toString(heads),
                     "expected a layer whose heads share no keys; " + all + " heads share " + config.keyValueHeads());
         }
-        if (heads.length == 0 || Arrays.stream(heads).distinct().count() < heads.length) {
-            throw Checks.fail("heads", Arrays.toString(heads), "expected at least one, none repeated");
-        }
-        for (int head : heads) {
-            Checks.index(head, all, "heads");
-        }
+        Checks.distinctIndices(heads, all, "heads");
         MultiHeadConfig smaller = config.selectHeads(arena, heads);
         return LayerParameters.of(smaller, copies(layer, smaller, arena, heads)::get);
     }

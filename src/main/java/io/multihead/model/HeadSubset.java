@@ -1,0 +1,65 @@
+package io.multihead.model;
+
+import io.multihead.internal.base.Checks;
+import java.lang.foreign.Arena;
+import java.util.Arrays;
+import java.util.stream.IntStream;
+
+/** Some heads of self-attention, with copies of the columns and rows of the weights that belong to them. */
+final class HeadSubset {
+    private final AttentionLayout all;
+    private final int[] heads;
+    /** The key/value heads that these heads read, in their order. */
+    private final int[] keyValueHeads;
+
+    /** Checks that the heads are some of those of a layer, and that each of their key/value heads serves as many of them. */
+    HeadSubset(AttentionLayout all, int... heads) {
+        this.all = all;
+        this.heads = Checks.distinctIndices(heads, all.heads(), "heads").clone();
+        int group = all.heads() / all.keyValueHeads();
+        keyValueHeads =
+                Arrays.stream(this.heads).map(head -> head / group).distinct().toArray();
+        for (int i = 0; i < heads.length; i++) {
+            boolean even = heads.length % keyValueHeads.length == 0;
+            if (!even || heads[i] / group != keyValueHeads[i / (heads.length / keyValueHeads.length)]) {
+                throw Checks.fail(
+                        "heads",
+                        Arrays.toString(heads),
+                        "expected as many of each key/value head, side by side; " + group + " heads share one");
+            }
+        }
+    }
+
+    AttentionLayout layout() {
+        return new AttentionLayout(heads.length, keyValueHeads.length, all.headDim(), all.valueDim());
+    }
+
+    /** Returns query, key and value of these heads. */
+    LinearGroup projections(LinearGroup of, Arena arena) {
+        return of.select(
+                arena,
+                elements(heads, all.headDim()),
+                elements(keyValueHeads, all.headDim()),
+                elements(keyValueHeads, all.valueDim()));
+    }
+
+    /** Returns the output projection of these heads. */
+    PackedLinear output(PackedLinear of, Arena arena) {
+        return of.select(0, arena, elements(heads, all.valueDim()));
+    }
+
+    float[] factors(float[] of) {
+        float[] some = new float[heads.length];
+        for (int i = 0; i < some.length; i++) {
+            some[i] = of[heads[i]];
+        }
+        return some;
+    }
+
+    /** Returns which elements of rows of heads belong to some of them. */
+    private static int[] elements(int[] heads, int dim) {
+        return Arrays.stream(heads)
+                .flatMap(head -> IntStream.range(head * dim, (head + 1) * dim))
+                .toArray();
+    }
+}
