@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 final class EmbeddingRun {
     private final EncoderCore core;
     private final TokenBuffer tokens = new TokenBuffer();
-    private final Pooler pooler;
+    private Pooler pooler;
     private final DenseRun dense;
     /** A row of the last dense layer. */
     private final double[] row;
@@ -29,6 +29,8 @@ final class EmbeddingRun {
     private boolean[] lastPart = new boolean[8];
     /** For each sequence: the tokens of its text. */
     private int[] textTokens = new int[8];
+    /** For each sequence: its first tokens that pooling ignores, those of the prompt. */
+    private int[] promptTokens = new int[8];
     /** For each sequence: the tokens of its text that no part has, as the text is truncated. */
     private int[] ignoredTokens = new int[8];
 
@@ -42,12 +44,16 @@ final class EmbeddingRun {
 
     private int from;
     private int end;
+    /** Tokens in front of each text that pooling ignores, where texts have a prompt. */
+    private int prompt;
+
+    private boolean hasPrompt;
 
     EmbeddingRun(EncoderCore core, DenseLayers dense) {
         this.core = core;
         this.dense = new DenseRun(dense);
         this.row = new double[dense.outputs()];
-        this.pooler = new Pooler(core.model.config.dim());
+        this.pooler = new Pooler(core.model.config.dim(), 1);
     }
 
     /** Begins with texts that are read by their index where the list can do that. */
@@ -71,11 +77,22 @@ final class EmbeddingRun {
         texts = newTexts;
         index = 0;
         hasText = false;
+        prompt = ignoredOfPrompt(newOptions);
+        int modes = newOptions.pooling().modes().size();
+        if (pooler.modes() != modes) {
+            pooler = new Pooler(core.model.config.dim(), modes);
+        }
         pooler.clear();
         batch.clear();
         if (batch.capacity() < newOptions.batchTokens()) {
             batch = TokenBatch.of(newOptions.batchTokens());
         }
+    }
+
+    /** Returns how many tokens in front of each text pooling ignores: {@code [CLS]} and the prompt, as far as there is room for it. */
+    private int ignoredOfPrompt(EncoderOptions how) {
+        boolean counts = how.pooling().includesPrompt() || how.prompt().isEmpty();
+        return counts ? 0 : Math.min(core.tokenizer.count(how.prompt()), how.maxTokens()) - 1;
     }
 
     /** Forgets the texts. */
@@ -111,9 +128,19 @@ final class EmbeddingRun {
         return true;
     }
 
+    private void add(EncoderOptions how, Buffers buffers, int sequence) {
+        pooler.add(
+                how.pooling().modes(),
+                buffers,
+                batch.start(sequence),
+                batch.start(sequence + 1),
+                promptTokens[sequence],
+                partTokens[sequence]);
+    }
+
     private void pool(EncoderOptions how, Buffers buffers, VectorSink sink) {
         for (int i = 0; i < batch.sequences(); i++) {
-            pooler.add(how.pooling(), buffers, batch.start(i), batch.start(i + 1), partTokens[i]);
+            add(how, buffers, i);
             if (lastPart[i]) {
                 sink.accept(pooler.result(how), textTokens[i], ignoredTokens[i]);
             }
@@ -125,7 +152,7 @@ final class EmbeddingRun {
         float[] input = dense.input(batch.sequences());
         int texts = 0;
         for (int i = 0; i < batch.sequences(); i++) {
-            pooler.add(how.pooling(), buffers, batch.start(i), batch.start(i + 1), partTokens[i]);
+            add(how, buffers, i);
             if (lastPart[i]) {
                 pooler.write(input, texts * dense.inputs());
                 texts++;
@@ -167,8 +194,14 @@ final class EmbeddingRun {
     private void open(EncoderOptions how, @Nullable Object text) {
         tokens.clear();
         switch (text) {
-            case String plain -> core.tokenizer.append(how.prompt().isEmpty() ? plain : how.prompt() + plain, tokens);
-            case int[] ids -> open(ids);
+            case String plain -> {
+                hasPrompt = true;
+                core.tokenizer.append(how.prompt().isEmpty() ? plain : how.prompt() + plain, tokens);
+            }
+            case int[] ids -> {
+                hasPrompt = false;
+                open(ids);
+            }
             case null, default ->
                 Checks.notNull(null, "text " + index); // here, so that no name is made for other texts
         }
@@ -214,6 +247,8 @@ final class EmbeddingRun {
         batch.add(core.tokenizer.lastToken());
         reserve(i + 1);
         partTokens[i] = part - from;
+        // the last token of a part always counts; a prompt is in front of the first part
+        promptTokens[i] = from == 0 && hasPrompt ? Math.min(prompt, part - from + 1) : 0;
         lastPart[i] = part == end;
         textTokens[i] = tokens.size();
         ignoredTokens[i] = tokens.size() - end;
@@ -224,6 +259,7 @@ final class EmbeddingRun {
     private void reserve(int sequences) {
         if (sequences > partTokens.length) {
             int longer = 2 * partTokens.length;
+            promptTokens = Arrays.copyOf(promptTokens, longer);
             partTokens = Arrays.copyOf(partTokens, longer);
             lastPart = Arrays.copyOf(lastPart, longer);
             textTokens = Arrays.copyOf(textTokens, longer);

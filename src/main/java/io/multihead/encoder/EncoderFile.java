@@ -21,6 +21,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -86,7 +87,8 @@ final class EncoderFile {
         Map<String, String> prompts = Map.copyOf(described.object("prompts").texts());
         Set<String> names = new HashSet<>(file.names());
         names.remove(TOKENIZER);
-        DenseLayers dense = dense(file, described, config);
+        int inputs = options.pooling().modes().size() * config.dim();
+        DenseLayers dense = dense(file, described, inputs);
         names.removeIf(DenseLayers::isNamed);
         EncoderCore core = ModelLoader.load(
                 cpu,
@@ -96,10 +98,10 @@ final class EncoderFile {
         return new LoadedEncoder(core, dense, options, prompts, defaultPrompt, new Unmapping(arena));
     }
 
-    private static DenseLayers dense(Safetensors file, JsonObject described, BertConfig config) {
+    private static DenseLayers dense(Safetensors file, JsonObject described, int inputs) {
         Set<String> names = file.names().stream().filter(DenseLayers::isNamed).collect(Collectors.toSet());
         Weights weights = new Weights(names, file::get);
-        DenseLayers dense = DenseLayers.takePacked(described.array("dense"), config.dim(), weights);
+        DenseLayers dense = DenseLayers.takePacked(described.array("dense"), inputs, weights);
         weights.requireAllUsed("dense layers");
         return dense;
     }
@@ -127,7 +129,9 @@ final class EncoderFile {
     private static Map<String, Object> toJson(
             EncoderOptions options, DenseLayers dense, Map<String, String> prompts, String defaultPrompt) {
         Map<String, Object> json = new LinkedHashMap<>();
-        json.put("pooling", options.pooling().name());
+        json.put(
+                "pooling", options.pooling().modes().stream().map(Pooling::name).toList());
+        json.put("includes_prompt", options.pooling().includesPrompt());
         json.put("normalization", options.normalization().name());
         json.put("dimension", options.dimension());
         json.put("dense", dense.toJson());
@@ -141,12 +145,22 @@ final class EncoderFile {
 
     private static EncoderOptions options(JsonObject json, BertConfig config) {
         return new EncoderOptions(
-                choice(json, "pooling", Pooling.values()),
+                pooling(json),
                 choice(json, "normalization", Normalization.values()),
                 json.integer("dimension", 1, Integer.MAX_VALUE),
                 json.integer("max_tokens", 3, config.positions()),
                 choice(json, "long_texts", LongTexts.values()),
                 json.text("prompt"));
+    }
+
+    private static PoolingConfig pooling(JsonObject json) {
+        List<Pooling> modes = json.array("pooling").stream()
+                .map(name -> choice(new JsonObject(json.name(), Map.of("pooling", name)), "pooling", Pooling.values()))
+                .toList();
+        if (modes.isEmpty()) {
+            throw json.fail("pooling", "of " + Arrays.toString(Pooling.values()));
+        }
+        return new PoolingConfig(modes, json.flag("includes_prompt"));
     }
 
     private static <E extends Enum<E>> E choice(JsonObject json, String member, E[] values) {

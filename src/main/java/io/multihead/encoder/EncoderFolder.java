@@ -43,7 +43,7 @@ final class EncoderFolder {
      * are normalised. Without that file, sentence-transformers reads none of its other files either.
      */
     private record Modules(
-            boolean exist, Path transformer, Pooling pooling, List<Path> dense, Normalization normalization) {}
+            boolean exist, Path transformer, PoolingConfig pooling, List<Path> dense, Normalization normalization) {}
 
     /** The modules by their folders. */
     private record Paths(
@@ -87,7 +87,8 @@ final class EncoderFolder {
         Framework framework = modules.exist && Files.exists(frameworkFile)
                 ? read(frameworkFile, EncoderFolder::framework)
                 : Framework.NONE;
-        DenseLayers dense = DenseLayers.load(modules.dense, config.dim());
+        DenseLayers dense =
+                DenseLayers.load(modules.dense, modules.pooling.modes().size() * config.dim());
         Arena arena = Arena.ofShared();
         try {
             EncoderCore core = ModelLoader.load(
@@ -115,10 +116,10 @@ final class EncoderFolder {
     private static Modules modules(Path folder) throws IOException {
         Path file = folder.resolve("modules.json");
         if (!Files.exists(file)) {
-            return new Modules(false, folder, Pooling.MEAN, List.of(), Normalization.NONE);
+            return new Modules(false, folder, PoolingConfig.DEFAULT, List.of(), Normalization.NONE);
         }
         Paths paths = Checks.in(file, () -> paths(folder, Json.array("modules", Files.readAllBytes(file))));
-        Pooling pooling = read(paths.pooling.resolve("config.json"), EncoderFolder::pooling);
+        PoolingConfig pooling = read(paths.pooling.resolve("config.json"), PoolingConfig::of);
         Path normalize = paths.normalize;
         if (normalize != null && Files.exists(normalize.resolve("config.json"))) {
             read(normalize.resolve("config.json"), EncoderFolder::requireVectors);
@@ -178,40 +179,6 @@ final class EncoderFolder {
             // falls through to the message for paths that leave the folder
         }
         throw module.fail("path", "a path within the model's folder");
-    }
-
-    private static Pooling pooling(JsonObject config) {
-        config.require("include_prompt", true);
-        if (config.has("pooling_mode")) {
-            return poolingMode(config);
-        }
-        Map<String, Pooling> known =
-                Map.of("mean_tokens", Pooling.MEAN, "cls_token", Pooling.CLS, "max_tokens", Pooling.MAX);
-        String prefix = "pooling_mode_";
-        List<String> chosen = new ArrayList<>(config.names().stream()
-                .map(String.class::cast)
-                .filter(name -> name.startsWith(prefix) && config.flag(name, false))
-                .map(name -> name.substring(prefix.length()))
-                .toList());
-        if (!config.names().contains(prefix + "mean_tokens")) {
-            chosen.add("mean_tokens"); // the default of sentence-transformers, whatever else is chosen
-        }
-        if (chosen.size() != 1 || !known.containsKey(chosen.get(0))) {
-            throw Checks.fail(
-                    "pooling", String.valueOf(chosen), "expected one of [cls_token, max_tokens, mean_tokens]");
-        }
-        return known.get(chosen.get(0));
-    }
-
-    /** Reads what sentence-transformers writes from version 5.4 on: a name, or an array of several. */
-    private static Pooling poolingMode(JsonObject config) {
-        Object mode = config.get("pooling_mode");
-        Map<?, Pooling> known = Map.of("mean", Pooling.MEAN, "cls", Pooling.CLS, "max", Pooling.MAX);
-        Pooling pooling = known.get(mode instanceof List<?> one && one.size() == 1 ? one.get(0) : mode);
-        if (pooling == null) {
-            throw config.fail("pooling_mode", "one of [cls, max, mean]");
-        }
-        return pooling;
     }
 
     /** Returns the length that the folder names, or else the tokenizer's, which is at most the positions that the model has. */

@@ -1,11 +1,12 @@
 package io.multihead.encoder;
 
 import io.multihead.internal.base.Checks;
+import java.util.List;
 
 /**
  * How an encoder makes vectors of texts. Immutable.
  *
- * @param pooling how tokens become one vector
+ * @param pooling how tokens become one vector, in several ways one after another perhaps, and whether those of the prompt count
  * @param normalization whether vectors have length 1
  * @param dimension the most elements of a vector, of which the first are kept; at least 1
  * @param maxTokens tokens of one text, or of one part of it, {@code [CLS]} and {@code [SEP]} included; at least 3
@@ -13,7 +14,7 @@ import io.multihead.internal.base.Checks;
  * @param prompt what is put before each text; empty for nothing
  */
 record EncoderOptions(
-        Pooling pooling,
+        PoolingConfig pooling,
         Normalization normalization,
         int dimension,
         int maxTokens,
@@ -31,8 +32,9 @@ record EncoderOptions(
         Checks.notNull(prompt, "prompt");
     }
 
-    EncoderOptions withPooling(Pooling changed) {
-        return new EncoderOptions(changed, normalization, dimension, maxTokens, longTexts, prompt);
+    EncoderOptions withPooling(List<Pooling> changed) {
+        PoolingConfig modes = new PoolingConfig(changed, pooling.includesPrompt());
+        return new EncoderOptions(modes, normalization, dimension, maxTokens, longTexts, prompt);
     }
 
     EncoderOptions withNormalization(Normalization changed) {

@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
 import java.util.Iterator;
 import java.util.List;
@@ -140,7 +141,7 @@ public final class SentenceEncoder implements AutoCloseable {
         byte[] json = Checks.notNull(tokenizerJson, "tokenizerJson").readAllBytes();
         EncoderCore core = ModelLoader.load(cpu, () -> BertOnnx.load(onnx), () -> Tokenizers.ofEncoderJson(json));
         EncoderOptions options = new EncoderOptions(
-                pooling,
+                new PoolingConfig(List.of(pooling), true),
                 Normalization.CUT,
                 EncoderOptions.WHOLE,
                 core.model.config.positions(),
@@ -151,13 +152,24 @@ public final class SentenceEncoder implements AutoCloseable {
     }
 
     /**
-     * Returns this encoder with another way from tokens to a vector.
+     * Returns this encoder with another way from tokens to a vector, or with several whose vectors are put one after another.
      *
      * @param pooling the way
+     * @param more others
      * @return an encoder that shares the weights
+     * @throws IllegalArgumentException if the model has a dense layer after pooling, for vectors of another length
      */
-    public SentenceEncoder withPooling(Pooling pooling) {
-        return with(options.withPooling(pooling));
+    public SentenceEncoder withPooling(Pooling pooling, Pooling... more) {
+        List<Pooling> modes = new ArrayList<>(List.of(Checks.notNull(pooling, "pooling")));
+        modes.addAll(List.of(Checks.noNulls(more, "more")));
+        int length = Checks.product("pooling x hidden_size", modes.size(), core.model.config.dim());
+        if (!runs.dense().isEmpty() && length != runs.dense().inputs()) {
+            throw Checks.fail(
+                    "pooling",
+                    modes + " of " + length + " elements",
+                    "expected the " + runs.dense().inputs() + " of the model's dense layer");
+        }
+        return with(options.withPooling(List.copyOf(modes)));
     }
 
     /**
@@ -181,7 +193,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * @throws IllegalArgumentException if the model has fewer
      */
     public SentenceEncoder withDimension(int dimension) {
-        int whole = runs.dense().outputs();
+        int whole = elements();
         if (dimension < 1 || dimension > whole) {
             throw Checks.fail("dimension", String.valueOf(dimension), "expected 1 to the model's " + whole);
         }
@@ -253,7 +265,13 @@ public final class SentenceEncoder implements AutoCloseable {
      * @return at least 1
      */
     public int dimension() {
-        return Math.min(options.dimension(), runs.dense().outputs());
+        return Math.min(options.dimension(), elements());
+    }
+
+    /** Returns the elements of a vector that is not cut. */
+    private int elements() {
+        DenseLayers dense = runs.dense();
+        return dense.isEmpty() ? options.pooling().modes().size() * core.model.config.dim() : dense.outputs();
     }
 
     /**

@@ -21,20 +21,41 @@ final class ReferenceEncoder {
     }
 
     double[] embed(int[] ids, Pooling pooling, boolean normalized) {
-        double[][] states = states(ids, new int[ids.length]);
-        double[] result = states[0].clone();
-        for (int t = 1; t < states.length && pooling != Pooling.CLS; t++) {
-            for (int i = 0; i < result.length; i++) {
-                result[i] = pooling == Pooling.MAX ? Math.max(result[i], states[t][i]) : result[i] + states[t][i];
-            }
-        }
+        double[] result = pool(states(ids, new int[ids.length]), pooling, 0);
         double squares = 0;
-        for (int i = 0; i < result.length; i++) {
-            result[i] /= pooling == Pooling.MEAN ? states.length : 1;
-            squares += result[i] * result[i];
+        for (double x : result) {
+            squares += x * x;
         }
         for (int i = 0; i < result.length; i++) {
             result[i] /= normalized ? Math.sqrt(squares) : 1;
+        }
+        return result;
+    }
+
+    /** Pools the states of tokens, of which the first ones count for their places alone. */
+    static double[] pool(double[][] states, Pooling pooling, int ignored) {
+        double[] result = new double[states[0].length];
+        double weights = 0;
+        for (int t = ignored; t < states.length; t++) {
+            weights += pooling == Pooling.WEIGHTED_MEAN ? t + 1 : 1;
+        }
+        for (int i = 0; i < result.length; i++) {
+            double sum = 0;
+            double weighted = 0;
+            double most = Double.NEGATIVE_INFINITY;
+            for (int t = ignored; t < states.length; t++) {
+                sum += states[t][i];
+                weighted += (t + 1) * states[t][i];
+                most = Math.max(most, states[t][i]);
+            }
+            result[i] = switch (pooling) {
+                case MEAN -> sum / weights;
+                case MEAN_SQRT_LEN -> sum / Math.sqrt(weights);
+                case WEIGHTED_MEAN -> weighted / weights;
+                case MAX -> most;
+                case CLS -> states[0][i];
+                case LAST -> states[states.length - 1][i];
+            };
         }
         return result;
     }
