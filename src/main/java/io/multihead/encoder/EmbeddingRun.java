@@ -4,7 +4,6 @@ import io.multihead.internal.base.Checks;
 import io.multihead.model.Buffers;
 import io.multihead.model.TokenBatch;
 import io.multihead.text.TokenBuffer;
-import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
 import java.util.RandomAccess;
@@ -23,17 +22,7 @@ final class EmbeddingRun {
     private final double[] row;
 
     private TokenBatch batch = TokenBatch.of(BertConfig.BATCH_TOKENS);
-    /** For each sequence: the tokens of its part of a text. */
-    private int[] partTokens = new int[8];
-    /** For each sequence: whether it is the last part of its text. */
-    private boolean[] lastPart = new boolean[8];
-    /** For each sequence: the tokens of its text. */
-    private int[] textTokens = new int[8];
-    /** For each sequence: its first tokens that pooling ignores, those of the prompt. */
-    private int[] promptTokens = new int[8];
-    /** For each sequence: the tokens of its text that no part has, as the text is truncated. */
-    private int[] ignoredTokens = new int[8];
-
+    private final TextParts parts = new TextParts();
     private final ListTexts listTexts = new ListTexts();
     private final Vectors vectors = new Vectors();
     private @Nullable EncoderOptions options;
@@ -134,15 +123,15 @@ final class EmbeddingRun {
                 buffers,
                 batch.start(sequence),
                 batch.start(sequence + 1),
-                promptTokens[sequence],
-                partTokens[sequence]);
+                parts.prompt(sequence),
+                parts.tokens(sequence));
     }
 
     private void pool(EncoderOptions how, Buffers buffers, VectorSink sink) {
         for (int i = 0; i < batch.sequences(); i++) {
             add(how, buffers, i);
-            if (lastPart[i]) {
-                sink.accept(pooler.result(how), textTokens[i], ignoredTokens[i]);
+            if (parts.isLast(i)) {
+                sink.accept(pooler.result(how), parts.textTokens(i), parts.ignored(i));
             }
         }
     }
@@ -153,7 +142,7 @@ final class EmbeddingRun {
         int texts = 0;
         for (int i = 0; i < batch.sequences(); i++) {
             add(how, buffers, i);
-            if (lastPart[i]) {
+            if (parts.isLast(i)) {
                 pooler.write(input, texts * dense.inputs());
                 texts++;
             }
@@ -166,11 +155,11 @@ final class EmbeddingRun {
         float[] rows = dense.forward(core.cpu, texts);
         int text = 0;
         for (int i = 0; i < batch.sequences(); i++) {
-            if (lastPart[i]) {
+            if (parts.isLast(i)) {
                 for (int k = 0; k < row.length; k++) {
                     row[k] = rows[text * row.length + k];
                 }
-                sink.accept(how.normalization().apply(row, how.dimension()), textTokens[i], ignoredTokens[i]);
+                sink.accept(how.normalization().apply(row, how.dimension()), parts.textTokens(i), parts.ignored(i));
                 text++;
             }
         }
@@ -245,25 +234,10 @@ final class EmbeddingRun {
             batch.add(tokens.id(token));
         }
         batch.add(core.tokenizer.lastToken());
-        reserve(i + 1);
-        partTokens[i] = part - from;
         // the last token of a part always counts; a prompt is in front of the first part
-        promptTokens[i] = from == 0 && hasPrompt ? Math.min(prompt, part - from + 1) : 0;
-        lastPart[i] = part == end;
-        textTokens[i] = tokens.size();
-        ignoredTokens[i] = tokens.size() - end;
+        parts.put(i, part - from, from == 0 && hasPrompt ? Math.min(prompt, part - from + 1) : 0);
+        parts.putText(i, part == end, tokens.size(), tokens.size() - end);
         from = part;
         hasText = part < end;
-    }
-
-    private void reserve(int sequences) {
-        if (sequences > partTokens.length) {
-            int longer = 2 * partTokens.length;
-            promptTokens = Arrays.copyOf(promptTokens, longer);
-            partTokens = Arrays.copyOf(partTokens, longer);
-            lastPart = Arrays.copyOf(lastPart, longer);
-            textTokens = Arrays.copyOf(textTokens, longer);
-            ignoredTokens = Arrays.copyOf(ignoredTokens, longer);
-        }
     }
 }
