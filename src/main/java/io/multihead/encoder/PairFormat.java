@@ -1,13 +1,14 @@
 package io.multihead.encoder;
 
+import io.multihead.internal.base.Checks;
 import io.multihead.model.TokenBatch;
 import io.multihead.text.EncoderTokenizer;
 import io.multihead.text.TokenBuffer;
 import java.util.Arrays;
 
 /**
- * How two texts become one sequence: {@code [CLS] first [SEP] second [SEP]}, the second text and its {@code [SEP]} of token type 1 where a
- * model has several types.
+ * How two texts become one sequence: {@code [CLS] first [SEP] second [SEP]}, the second text and its {@code [SEP]} of the token type that the
+ * tokenizer's files say.
  *
  * @param begin id of the token before the first text
  * @param between ids of the tokens between the texts, of the first one's type
@@ -19,9 +20,15 @@ record PairFormat(int begin, int[] between, int end, int secondType) {
     /** Returns the format of a tokenizer, for a model of {@code types} token types. */
     static PairFormat of(EncoderTokenizer tokenizer, int types) {
         int[] between = new int[tokenizer.separators()];
+        if (between.length == 0) {
+            throw Checks.fail(
+                    "tokenizer",
+                    "another template for pairs",
+                    "expected the first token, A, the last token at least once, B, and the last token, of types 0, and 1 from B on");
+        }
         Arrays.fill(between, tokenizer.lastToken());
-        // tokenizers of RoBERTa's kind give all tokens type 0, however many types a model has
-        int secondType = between.length > 1 ? 0 : Math.min(1, types - 1);
+        // models of RoBERTa's kind are given no types, whatever a template says
+        int secondType = between.length > 1 ? 0 : Math.min(tokenizer.secondType(), types - 1);
         return new PairFormat(tokenizer.firstToken(), between, tokenizer.lastToken(), secondType);
     }
 

@@ -29,8 +29,6 @@ import java.util.stream.IntStream;
  * address space whose pages the system may take back, until the process ends.
  */
 public final class Reranker implements AutoCloseable {
-    private static final int LEAST_TOKENS = 3;
-
     private final EncoderCore core;
     private final Runs runs;
     private final ScoreActivation activation;
@@ -71,7 +69,7 @@ public final class Reranker implements AutoCloseable {
         this.core = core;
         this.runs = runs;
         this.activation = Checks.notNull(activation, "activation");
-        this.maxTokens = (int) Checks.atLeast(maxTokens, LEAST_TOKENS, "maxTokens");
+        this.maxTokens = (int) Checks.atLeast(maxTokens, runs.format.added(), "maxTokens");
         this.unmap = unmap;
         int positions = core.model.config.positions();
         if (maxTokens > positions) {
@@ -104,7 +102,7 @@ public final class Reranker implements AutoCloseable {
         Checks.notNull(cpu, "cpu");
         LoadedReranker loaded = RerankerFolder.load(cpu, Checks.notNull(folder, "folder"));
         try {
-            return of(loaded.core(), loaded.activation(), loaded.maxTokens(), loaded::close);
+            return Checks.in(folder, () -> of(loaded.core(), loaded.activation(), loaded.maxTokens(), loaded::close));
         } catch (Throwable failed) {
             loaded.close();
             throw failed;
@@ -153,7 +151,8 @@ public final class Reranker implements AutoCloseable {
     /**
      * Returns this reranker for pairs of another length.
      *
-     * @param newMaxTokens tokens of a pair, {@code [CLS]} and both {@code [SEP]} included; 3 to the model's positions
+     * @param newMaxTokens tokens of a pair, {@code [CLS]} and both {@code [SEP]} included; 3 to the model's positions, and for RoBERTa, which
+     *     has three {@code [SEP]}, 4
      * @return a reranker that shares the weights
      * @throws IllegalArgumentException if the model cannot take as many
      */
@@ -169,7 +168,7 @@ public final class Reranker implements AutoCloseable {
     }
 
     /**
-     * {@return how many tokens of a pair count, {@code [CLS]} and both {@code [SEP]} included; at least 3}
+     * {@return how many tokens of a pair count, {@code [CLS]} and all {@code [SEP]} included; at least 3}
      */
     public int maxTokens() {
         return maxTokens;

@@ -32,6 +32,7 @@ record TokenSettings(
 
     /** Reads {@code artifact.metadata}, which the authors of ColBERT write. */
     static TokenSettings ofMetadata(JsonObject metadata) {
+        metadata.require("similarity", "cosine");
         return new TokenSettings(
                 text(metadata, "query_token_id", "[unused0]"),
                 text(metadata, "doc_token_id", "[unused1]"),
@@ -39,7 +40,7 @@ record TokenSettings(
                 metadata.integer("doc_maxlen", 1, MOST, DOCUMENT_TOKENS),
                 true,
                 metadata.flag("attend_to_mask_tokens", false),
-                PUNCTUATION);
+                metadata.flag("mask_punctuation", true) ? PUNCTUATION : List.of());
     }
 
     /** Reads {@code config_sentence_transformers.json}, as PyLate does. */

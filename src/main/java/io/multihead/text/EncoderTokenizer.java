@@ -58,9 +58,17 @@ public interface EncoderTokenizer {
      * Returns how many times {@link #lastToken} stands between the two texts of a pair, which also ends with it: 1 for BERT, 2 for RoBERTa
      * and its relatives.
      *
-     * @return at least 1
+     * @return at least 1, or 0 if the tokenizer's file has another template for pairs
      */
     int separators();
+
+    /**
+     * Returns the token type that the tokenizer's files give to the second text of a pair and to the token after it; the first text and the
+     * tokens around it have type 0.
+     *
+     * @return 0 or 1
+     */
+    int secondType();
 
     /**
      * Returns a text's ids between {@link #firstToken} and {@link #lastToken}.

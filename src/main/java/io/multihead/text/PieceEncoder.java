@@ -2,32 +2,34 @@ package io.multihead.text;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
+import org.jspecify.annotations.Nullable;
 
 /** A tokenizer of pieces as that of an encoder: between the tokens that its file puts around a text. */
 final class PieceEncoder extends EndedTokenizer {
     private final PieceTokenizer tokenizer;
-    private final int separators;
+    private final PairTemplate pairs;
     private final boolean specialInText;
 
-    PieceEncoder(PieceTokenizer tokenizer, int separators, boolean specialInText) {
+    PieceEncoder(PieceTokenizer tokenizer, PairTemplate pairs, boolean specialInText) {
         this.tokenizer = tokenizer;
-        this.separators = separators;
+        this.pairs = pairs;
         this.specialInText = specialInText;
     }
 
-    /** Returns the tokenizer that a {@code tokenizer.json} describes. */
-    static PieceEncoder of(PieceTokenizer tokenizer, JsonObject file) {
+    /** Returns the tokenizer that a {@code tokenizer.json} describes, and perhaps a {@code tokenizer_config.json}. */
+    static PieceEncoder of(PieceTokenizer tokenizer, JsonObject file, @Nullable JsonObject config) {
         SpecialIds special = tokenizer.specialIds();
         if (special.added() != SpecialIds.AddedEnds.BOTH) {
             throw Checks.fail(
                     "tokens around a text", String.valueOf(special.added()), "expected one before it and one after it");
         }
-        return new PieceEncoder(tokenizer, PairTemplate.separators(file, special), true);
+        PairTemplate pairs = PairJson.of(file, special.begin(), special.end());
+        return new PieceEncoder(tokenizer, pairs.with(config), true);
     }
 
     @Override
     public EncoderTokenizer withSpecialTokensInText(boolean recognised) {
-        return new PieceEncoder(tokenizer, separators, recognised);
+        return new PieceEncoder(tokenizer, pairs, recognised);
     }
 
     @Override
@@ -57,7 +59,12 @@ final class PieceEncoder extends EndedTokenizer {
 
     @Override
     public int separators() {
-        return separators;
+        return pairs.separators();
+    }
+
+    @Override
+    public int secondType() {
+        return pairs.secondType();
     }
 
     @Override

@@ -62,7 +62,8 @@ final class TokenizerJson {
                 id(tokens, model.text("unk_token")),
                 first,
                 last,
-                truncation(file));
+                truncation(file),
+                PairJson.of(file, first, last));
     }
 
     private static int id(List<String> tokens, String token) {

@@ -104,7 +104,7 @@ final class TokenizerSettings {
         WordPieceModel result =
                 changed.withSpecial(names.values().stream().map(Named::token).toList());
         requireTokens(result.special());
-        return result;
+        return withPairs(result);
     }
 
     /** Returns the tokenizer of the lines of a {@code vocab.txt}. */
@@ -116,7 +116,11 @@ final class TokenizerSettings {
         TextNormalization normalization = config.in(this::normalization);
         WordPieceModel model = Checks.in(vocabulary, () -> WordPieceModel.ofLines(lines, normalization, special));
         requireTokens(model.special());
-        return model;
+        return withPairs(model);
+    }
+
+    private WordPieceModel withPairs(WordPieceModel model) {
+        return config.in(file -> model.withPairs(model.pairs().with(file)));
     }
 
     private boolean isBert() {

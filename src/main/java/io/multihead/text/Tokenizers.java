@@ -16,9 +16,6 @@ import org.jspecify.annotations.Nullable;
 public final class Tokenizers {
     private static final String ENDS = "eos_token_id";
 
-    /** Last tokens between two texts. */
-    private static final int FAIRSEQ_SEPARATORS = 2;
-
     private Tokenizers() {}
 
     /**
@@ -105,13 +102,13 @@ public final class Tokenizers {
         return Checks.in(
                 file,
                 () -> new PieceEncoder(
-                        SentencePieceModel.parseFairseq(Files.readAllBytes(file)), FAIRSEQ_SEPARATORS, true));
+                        SentencePieceModel.parseFairseq(Files.readAllBytes(file)), PairTemplate.ROBERTA, true));
     }
 
     private static EncoderTokenizer encoder(JsonObject file, @Nullable JsonObject config) {
         return switch (parse(file, config, Set.of())) {
-            case UnigramTokenizer unigram -> PieceEncoder.of(unigram, file);
-            case BytePairTokenizer bytes when !bytes.normalizes() -> PieceEncoder.of(bytes, file);
+            case UnigramTokenizer unigram -> PieceEncoder.of(unigram, file, config);
+            case BytePairTokenizer bytes when !bytes.normalizes() -> PieceEncoder.of(bytes, file, config);
             default ->
                 throw file.object("model")
                         .fail("type", "WordPiece, Unigram, or BPE over bytes of text as it is, for an encoder");

@@ -140,7 +140,12 @@ public final class WordPiece extends EndedTokenizer {
 
     @Override
     public int separators() {
-        return 1;
+        return model.pairs().separators();
+    }
+
+    @Override
+    public int secondType() {
+        return model.pairs().secondType();
     }
 
     @Override

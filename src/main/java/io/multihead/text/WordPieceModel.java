@@ -23,6 +23,7 @@ import java.util.Set;
  * @param first the id of the token that begins a text
  * @param last the id of the token that ends a text
  * @param truncation tokens that the file would truncate a text to
+ * @param pairs how two texts become one sequence
  */
 record WordPieceModel(
         List<String> vocabulary,
@@ -33,7 +34,8 @@ record WordPieceModel(
         int unknown,
         int first,
         int last,
-        OptionalInt truncation) {
+        OptionalInt truncation,
+        PairTemplate pairs) {
     /** Code points of the longest word that is divided. */
     static final int LONGEST_WORD = 100;
 
@@ -95,12 +97,19 @@ record WordPieceModel(
                 id(ids, UNKNOWN),
                 id(ids, "[CLS]"),
                 id(ids, "[SEP]"),
-                OptionalInt.empty());
+                OptionalInt.empty(),
+                PairTemplate.BERT);
     }
 
     /** Returns the same with another normalisation. */
     WordPieceModel withNormalization(TextNormalization other) {
-        return new WordPieceModel(vocabulary, special, added, other, prefix, unknown, first, last, truncation);
+        return new WordPieceModel(vocabulary, special, added, other, prefix, unknown, first, last, truncation, pairs);
+    }
+
+    /** Returns the same with another way of two texts. */
+    WordPieceModel withPairs(PairTemplate other) {
+        return new WordPieceModel(
+                vocabulary, special, added, normalization, prefix, unknown, first, last, truncation, other);
     }
 
     /** Returns the same with more tokens that are found in the text as it is; those that the vocabulary lacks follow it. */
@@ -118,7 +127,16 @@ record WordPieceModel(
             all.put(token, id);
         }
         return new WordPieceModel(
-                List.copyOf(tokens), all, Set.copyOf(beside), normalization, prefix, unknown, first, last, truncation);
+                List.copyOf(tokens),
+                all,
+                Set.copyOf(beside),
+                normalization,
+                prefix,
+                unknown,
+                first,
+                last,
+                truncation,
+                pairs);
     }
 
     /** Returns one more than the largest id of a token that was not added to the model's own vocabulary. */

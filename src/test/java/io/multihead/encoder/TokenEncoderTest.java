@@ -172,7 +172,16 @@ class TokenEncoderTest {
             assertEquals(5, other.embedDocuments(List.of("c ? e %")).vectors(0).length);
             assertEquals(7, encoder.embedDocuments(List.of("c ? e %")).vectors(0).length);
         }
-        Files.delete(authors.resolve("artifact.metadata"));
+        Path metadata = authors.resolve("artifact.metadata");
+        String settings = Files.readString(metadata);
+        Files.writeString(
+                metadata, settings.replaceFirst("\\{", "{\"mask_punctuation\": false, \"similarity\": \"cosine\","));
+        try (TokenEncoder all = TokenEncoder.load(Compute.serial(), authors)) {
+            assertEquals(7, all.embedDocuments(List.of("c ? e %")).vectors(0).length);
+        }
+        Files.writeString(metadata, settings.replaceFirst("\\{", "{\"similarity\": \"l2\","));
+        assertFails(authors, "/artifact.metadata: artifact.metadata.similarity: l2; expected cosine");
+        Files.delete(metadata);
         assertFails(authors, ": length of queries: 32; expected 4 to the model's 24");
     }
 

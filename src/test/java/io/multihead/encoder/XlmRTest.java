@@ -133,6 +133,10 @@ class XlmRTest {
             double spread = Arrays.stream(scores).max().getAsDouble()
                     - Arrays.stream(scores).min().getAsDouble();
             assertTrue(spread > 0.03, Arrays.toString(scores));
+            assertEquals(4, reranker.withMaxTokens(4).maxTokens());
+            String message = assertThrows(IllegalArgumentException.class, () -> reranker.withMaxTokens(3))
+                    .getMessage();
+            assertTrue(message.startsWith("maxTokens: 3; expected at least 4"), message);
         }
     }
 

@@ -108,7 +108,8 @@ class WordPieceTest {
                     new TextNormalization((steps & 1) != 0, (steps & 2) != 0, (steps & 4) != 0, (steps & 8) != 0);
             assertReadAgain(WordPieceModel.of(odd, normalization));
             Map<String, Integer> special = Map.of("\"", 1, "", 7);
-            assertReadAgain(new WordPieceModel(odd, special, Set.of(), normalization, "#", 1, 2, 3, OptionalInt.of(7)));
+            assertReadAgain(new WordPieceModel(
+                    odd, special, Set.of(), normalization, "#", 1, 2, 3, OptionalInt.of(7), PairTemplate.BERT));
         }
         WordPiece unpaired =
                 WordPiece.ofVocabulary(List.of("[UNK]", "[CLS]", "[SEP]", "\ud83d"), TextNormalization.CASED);
