@@ -11,6 +11,7 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -37,6 +38,7 @@ class ArgumentFuzzTest {
     private static final Set<String> POSITIONS = Set.of("getAt", "setAt");
 
     private final List<Executable> api = PublicApi.executables();
+    private final Map<Class<?>, List<Executable>> makers = new HashMap<>();
     /** One finding of each kind, with the seed of the first. */
     private final Map<String, String> findings = new TreeMap<>();
 
@@ -68,7 +70,7 @@ class ArgumentFuzzTest {
     private void call(long seed) {
         SplittableRandom random = new SplittableRandom(seed);
         Executable target = api.get(random.nextInt(api.size()));
-        Arguments arguments = new Arguments(random, api, folder);
+        Arguments arguments = new Arguments(random, api, makers, folder);
         Optional<Object[]> values = arguments.all(target, 0);
         boolean fixed = target instanceof Constructor<?> || Modifier.isStatic(target.getModifiers());
         Object receiver = fixed ? null : arguments.of(target.getDeclaringClass(), target.getDeclaringClass(), 1);

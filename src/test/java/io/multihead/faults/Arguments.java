@@ -2,6 +2,15 @@ package io.multihead.faults;
 
 import io.multihead.attention.ScoreModifier;
 import io.multihead.compute.Compute;
+import io.multihead.decoder.LanguageModel;
+import io.multihead.decoder.LoadListener;
+import io.multihead.decoder.Session;
+import io.multihead.decoder.Sessions;
+import io.multihead.decoder.TextEmbedder;
+import io.multihead.decoder.TokenListener;
+import io.multihead.format.Gguf;
+import io.multihead.format.OnnxWeights;
+import io.multihead.format.SafetensorsFolder;
 import io.multihead.support.SmallArena;
 import io.multihead.tensor.BlockTensor;
 import io.multihead.tensor.BlockType;
@@ -30,6 +39,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalDouble;
+import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -56,20 +66,40 @@ final class Arguments {
     private static final long MOST_BYTES = 1 << 20;
 
     private static final int DEEPEST = 4;
+    /** What {@link ModelParts} has is taken in so many of ten tries, and made at random in the others. */
+    private static final int FITTING = 8;
+
+    /** Made from files of models, which the fuzz targets of {@code src/it/fuzz} read: each try to make one fails, a hundred times a call. */
+    private static final Set<Class<?>> OF_FILES = Set.of(
+            LanguageModel.class,
+            Sessions.class,
+            Session.class,
+            TextEmbedder.class,
+            Gguf.class,
+            OnnxWeights.class,
+            SafetensorsFolder.class);
+
     private static final Compute SERIAL = Compute.serial();
 
     private final RandomGenerator random;
     private final List<Executable> api;
-    private final Map<Class<?>, List<Executable>> makers = new HashMap<>();
+    private final Map<Class<?>, List<Executable>> makers;
     private final Path folder;
 
     final Memory memory = new Memory();
     /** How many of a hundred values are bad. */
     private final int badPercent;
 
-    Arguments(RandomGenerator random, List<Executable> api, Path folder) {
+    /**
+     * Creates the arguments of one call.
+     *
+     * @param makers what makes a value of a type, filled as types are asked for; one for all calls
+     */
+    Arguments(
+            RandomGenerator random, List<Executable> api, Map<Class<?>, List<Executable>> makers, Path folder) {
         this.random = random;
         this.api = api;
+        this.makers = makers;
         this.folder = folder;
         badPercent = random.nextInt(4) * 8;
     }
@@ -134,8 +164,17 @@ final class Arguments {
             case "io.multihead.tensor.Tensor" -> tensor();
             case "io.multihead.tensor.Shape" -> shape();
             case "io.multihead.compute.Compute" -> compute();
+            case "io.multihead.model.SelfAttention" -> ModelParts.ATTENTION;
+            case "io.multihead.model.Block" -> ModelParts.BLOCK;
+            case "io.multihead.model.PackedLinear" -> fitting(ModelParts.LINEAR);
+            case "io.multihead.model.LinearGroup" -> fitting(ModelParts.PROJECTIONS);
+            case "io.multihead.model.FeedForward" -> fitting(ModelParts.FEED_FORWARD);
             default -> function(raw, type);
         };
+    }
+
+    private Object fitting(Object part) {
+        return random.nextInt(10) < FITTING ? part : null;
     }
 
     private Object function(Class<?> raw, String type) {
@@ -158,6 +197,12 @@ final class Arguments {
         }
         if (raw == Supplier.class) {
             return (Supplier<Object>) Object::new;
+        }
+        if (raw == LoadListener.class) {
+            return LoadListener.NONE;
+        }
+        if (raw == TokenListener.class) {
+            return TokenListener.NONE;
         }
         if (raw == Executor.class) {
             return (Executor) Runnable::run;
@@ -254,6 +299,9 @@ final class Arguments {
 
     /** Calls what returns the type until it does; null if it never does. */
     private Object made(Class<?> type, int depth) {
+        if (OF_FILES.contains(type)) {
+            return null;
+        }
         List<Executable> ways = makers.computeIfAbsent(type, wanted -> PublicApi.makers(api, wanted));
         for (int trial = 0; trial < 12 && depth < DEEPEST && !ways.isEmpty(); trial++) {
             Executable way = ways.get(random.nextInt(ways.size()));
