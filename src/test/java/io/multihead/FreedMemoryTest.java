@@ -32,6 +32,8 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -39,6 +41,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * What is closed has freed its native memory, to the byte, without a garbage collection; what nobody closes, after one. Not run at each
  * lane width: who frees what does not depend on vectors.
  */
+@Execution(ExecutionMode.CONCURRENT)
 class FreedMemoryTest {
     private static final int CALLERS = 3;
     private static final int ABANDONED = 2;

@@ -19,10 +19,13 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Native memory of caches, packed weights and scratch, in JVMs with a small heap. */
+@Execution(ExecutionMode.CONCURRENT)
 class NativeMemoryTest {
     private static final int CREATIONS = 300;
     private static final long MIB = 1 << 20;

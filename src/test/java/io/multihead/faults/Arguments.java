@@ -7,7 +7,6 @@ import io.multihead.decoder.LoadListener;
 import io.multihead.decoder.Session;
 import io.multihead.decoder.Sessions;
 import io.multihead.decoder.TextEmbedder;
-import io.multihead.decoder.TokenListener;
 import io.multihead.format.Gguf;
 import io.multihead.format.OnnxWeights;
 import io.multihead.format.SafetensorsFolder;
@@ -95,8 +94,7 @@ final class Arguments {
      *
      * @param makers what makes a value of a type, filled as types are asked for; one for all calls
      */
-    Arguments(
-            RandomGenerator random, List<Executable> api, Map<Class<?>, List<Executable>> makers, Path folder) {
+    Arguments(RandomGenerator random, List<Executable> api, Map<Class<?>, List<Executable>> makers, Path folder) {
         this.random = random;
         this.api = api;
         this.makers = makers;
@@ -200,9 +198,6 @@ final class Arguments {
         }
         if (raw == LoadListener.class) {
             return LoadListener.NONE;
-        }
-        if (raw == TokenListener.class) {
-            return TokenListener.NONE;
         }
         if (raw == Executor.class) {
             return (Executor) Runnable::run;

@@ -17,12 +17,15 @@ import java.lang.management.ManagementFactory;
 import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
  * Warm products with weights of every format allocate nothing, and first ones little, in a JVM that makes no other calls. What C2 inlines depends on what the JVM has
  * seen when it compiles a method, and a call that it does not inline makes an object per vector for as long as the JVM lives: so, as in the
  * tests in other JVMs, one that allocates is run once more, and the second one decides.
  */
+@Execution(ExecutionMode.CONCURRENT)
 class WeightFormatGarbageTest {
     private static final int SIZE = 2048;
 

@@ -14,8 +14,11 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /** Whichever class is used first, a JVM that was started with a flag missing or wrong says which one. */
+@Execution(ExecutionMode.CONCURRENT)
 class VectorApiCheckTest {
     private static final Map<String, Runnable> FIRST_CALLS = new LinkedHashMap<>();
 

@@ -19,8 +19,11 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /** Memory that a stack of blocks needs for a large batch, beside its weights. */
+@Execution(ExecutionMode.CONCURRENT)
 class BatchMemoryTest {
     private static final int CALLS = 4;
     private static final Path STATUS = Path.of("/proc/self/status");
