@@ -40,7 +40,7 @@ class GemmGroupProperties {
         for (int n : columns) {
             WeightFormat[] formats = WeightFormat.values();
             Tensor matrix = Numbers.gaussian(Tensor.of(new float[DEPTH * n], DEPTH, n), random, 0.1, 1);
-            weights.add(PackedWeights.of(matrix, formats[random.nextInt(formats.length)], Arena.ofAuto()));
+            weights.add(random(matrix, formats[random.nextInt(formats.length)], random));
             results.add(Tensor.of(new float[rows * n], rows, n));
             Tensor bias = Numbers.gaussian(Tensor.of(new float[n], n), random, 0, 1);
             options.add(random.nextBoolean() ? GemmOptions.DEFAULT.withBias(bias) : GemmOptions.DEFAULT);
@@ -54,6 +54,50 @@ class GemmGroupProperties {
             Gemm.multiply(cpu, a, weights, results, options);
             for (int i = 0; i < results.size(); i++) {
                 assertArrayEquals(expected.get(i), results.get(i).toArray());
+            }
+        }
+    }
+
+    private static PackedWeights random(Tensor matrix, WeightFormat format, SplittableRandom random) {
+        PackedWeights packed = PackedWeights.of(matrix, format, Arena.ofAuto());
+        return format.allowsEightBitInputs() && random.nextBoolean() ? packed.withEightBitInputs() : packed;
+    }
+
+    /** A square A that some products transpose, and batches of A that those of results meet in another order. */
+    @Property(tries = 100, edgeCases = EdgeCasesMode.NONE)
+    void productsOfAGroupMayReadOtherRowsOfA(@ForAll boolean batched, @ForAll long seed) {
+        SplittableRandom random = new SplittableRandom(seed);
+        int depth = batched ? 32 : 32 << random.nextInt(3);
+        int rows = batched ? 1 + random.nextInt(9) : depth;
+        Tensor a = Numbers.gaussian(
+                batched
+                        ? Tensor.of(new float[2 * rows * depth], 2, 1, rows, depth)
+                        : Tensor.of(new float[depth * depth], depth, depth),
+                random,
+                0.5,
+                1);
+        List<PackedWeights> weights = new ArrayList<>();
+        List<Tensor> results = new ArrayList<>();
+        List<GemmOptions> options = new ArrayList<>();
+        List<float[]> expected = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+            Tensor matrix = Numbers.gaussian(Tensor.of(new float[depth * 40], depth, 40), random, 0.1, 1);
+            WeightFormat format = random.nextBoolean() ? WeightFormat.Q4_0 : WeightFormat.Q8_0;
+            weights.add(random(matrix, format, random));
+            int copies = 1 + random.nextInt(3);
+            results.add(
+                    batched
+                            ? Tensor.of(new float[2 * copies * rows * 40], 2, copies, rows, 40)
+                            : Tensor.of(new float[rows * 40], rows, 40));
+            options.add(GemmOptions.DEFAULT.withTransposeA(!batched && random.nextBoolean()));
+            Gemm.multiply(SERIAL, a, weights.get(i), results.get(i), options.get(i));
+            expected.add(results.get(i).toArray());
+        }
+        for (Compute cpu : List.of(SERIAL, THREADS)) {
+            results.forEach(result -> Numbers.fill(result, () -> Double.NaN));
+            Gemm.multiply(cpu, a, weights, results, options);
+            for (int i = 0; i < results.size(); i++) {
+                assertArrayEquals(expected.get(i), results.get(i).toArray(), "product " + i);
             }
         }
     }

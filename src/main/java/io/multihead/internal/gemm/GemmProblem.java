@@ -47,9 +47,20 @@ public final class GemmProblem {
         k = newA.dim(-1);
     }
 
-    /** Makes this a part of the call of another problem with the same A; both have packed B. */
+    /**
+     * Makes this a part of the call of another problem with the same A, if it reads the same rows in each batch: one of both may transpose A, or
+     * have results of more batches. Both have packed B.
+     */
     public void joinCall(GemmProblem other) {
-        call = other.call;
+        boolean sameRows = a().stride(-2) == other.a().stride(-2)
+                && a().stride(-1) == other.a().stride(-1);
+        boolean sameBatches = c().rank() == other.c().rank();
+        for (int axis = c().rank() - 3; axis >= 0 && sameBatches; axis--) {
+            sameBatches = c().dim(axis) == other.c().dim(axis);
+        }
+        if (sameRows && sameBatches) {
+            call = other.call;
+        }
     }
 
     /** Binds the factors, the bias that is added to every row, and the function of the sum; null for none. */
