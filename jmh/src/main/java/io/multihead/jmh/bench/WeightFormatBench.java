@@ -6,6 +6,10 @@ import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.gemm.WeightFormat;
 import io.multihead.jmh.data.Data;
+import io.multihead.jmh.peer.Onnx;
+import io.multihead.jmh.peer.OnnxBlocks;
+import io.multihead.jmh.peer.Peer;
+import io.multihead.jmh.rival.JavaBlocks;
 import io.multihead.tensor.BlockTensor;
 import io.multihead.tensor.BlockType;
 import io.multihead.tensor.DType;
@@ -14,23 +18,27 @@ import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
+import java.util.Arrays;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
 
 /**
- * Rows times packed weights of each format, of which so many copies take turns that they come from memory. {@code IN_8_BITS}: rows are
- * rounded.
+ * Rows times quantised or 16-bit weights, of which so many copies take turns that they come from memory. {@code multihead-8bit} rounds the
+ * rows to 8 bits, as {@code onnxruntime-8bit} does; {@code multihead-f32} multiplies by the same values as packed f32.
  */
 public class WeightFormatBench extends Comparison {
     /** Bytes of all copies: more than caches hold. */
     private static final long BYTES = 1L << 28;
 
-    private static final String ROUNDED = "_IN_8_BITS";
+    private static final String ROUNDED = "-8bit";
 
-    @Param({"F32", "BF16", "F16", "Q8_0", "Q4_0", "Q4_K", "Q5_K", "Q6_K", "Q4_0_IN_8_BITS", "Q4_K_IN_8_BITS"})
+    @Param({"multihead", "multihead-8bit", "multihead-f32", "onnxruntime", "onnxruntime-8bit", "loops"})
     public String impl;
+
+    @Param({"BF16", "F16", "Q8_0", "Q4_0", "Q4_K", "Q5_K", "Q6_K"})
+    public String format;
 
     @Param({"1", "4", "64", "512"})
     public int rows;
@@ -58,18 +66,15 @@ public class WeightFormatBench extends Comparison {
         FloatBuffer y = Data.zeros(rows * outputs);
         FloatBuffer expected = Data.zeros(rows * outputs);
         cpu = Compute.threads(threads);
-        Tensor input = view(x, rows, inputs);
         Tensor matrix = view(weight, outputs, inputs);
-        boolean isRounded = impl.endsWith(ROUNDED);
-        WeightFormat format = WeightFormat.valueOf(impl.replace(ROUNDED, ""));
-        PackedWeights rounded = PackedWeights.of(widened(format, matrix).permute(1, 0));
-        Gemm.multiply(cpu, input, rounded, view(expected, rows, outputs), GemmOptions.DEFAULT);
-        load(impl, () -> make(input, matrix, format, isRounded, view(y, rows, outputs)));
+        PackedWeights wide = PackedWeights.of(widened(matrix).permute(1, 0));
+        Gemm.multiply(cpu, view(x, rows, inputs), wide, view(expected, rows, outputs), GemmOptions.DEFAULT);
+        load(impl, () -> make(x, matrix, y));
         // a chain of block sums begins at 128 times the sum of its inputs, which loses up to seven bits of 24, of
-        // random signs
+        // random signs;
         // rounded inputs are off by half a percent of the spread of results, of which the largest are five times as
         // large
-        Data.requireClose(impl, expected, y, isRounded ? 3e-2 : 1e-5);
+        Data.requireClose(impl, expected, y, impl.endsWith(ROUNDED) ? 3e-2 : 1e-5);
     }
 
     @Benchmark
@@ -77,36 +82,94 @@ public class WeightFormatBench extends Comparison {
         call.run();
     }
 
-    private Runnable make(Tensor input, Tensor matrix, WeightFormat format, boolean isRounded, Tensor output) {
+    private Runnable make(FloatBuffer x, Tensor matrix, FloatBuffer y) throws Exception {
+        return switch (impl) {
+            case "multihead" -> own(WeightFormat.valueOf(format), x, matrix, y);
+            case "multihead-f32" -> own(WeightFormat.F32, x, widened(matrix), y);
+            case "multihead-8bit" -> {
+                requireFormat(BlockType.Q4_0, BlockType.Q4_K);
+                yield own(WeightFormat.valueOf(format), x, matrix, y);
+            }
+            case "onnxruntime", "onnxruntime-8bit" -> {
+                requireFormat(BlockType.Q8_0, BlockType.Q4_0);
+                yield onnxRuntime(x, blocks(matrix), y);
+            }
+            case "loops" -> {
+                requireFormat(BlockType.Q8_0, BlockType.Q4_0);
+                yield loops(x, blocks(matrix), y);
+            }
+            default -> throw Peer.unknown(impl);
+        };
+    }
+
+    private void requireFormat(BlockType... types) {
+        if (Arrays.stream(types).noneMatch(type -> type.name().equals(format))) {
+            throw Peer.absent(impl, "is for " + Arrays.toString(types));
+        }
+    }
+
+    private Runnable own(WeightFormat weights, FloatBuffer x, Tensor matrix, FloatBuffer y) {
         Arena arena = Arena.ofAuto();
-        PackedWeights first = PackedWeights.of(matrix.permute(1, 0), format, arena);
-        PackedWeights[] copies = new PackedWeights[(int) Math.max(1, BYTES / first.bytes())];
+        PackedWeights first = PackedWeights.of(matrix.permute(1, 0), weights, arena);
+        PackedWeights[] copies = new PackedWeights[copies(first.bytes())];
         for (int i = 0; i < copies.length; i++) {
             Tensor panels = Tensor.allocate(
                     arena, first.panels().dtype(), first.panels().shape());
             first.panels().copyTo(panels);
-            PackedWeights copy = PackedWeights.ofPanels(panels, format, inputs, outputs);
-            copies[i] = isRounded ? copy.withEightBitInputs() : copy;
+            PackedWeights copy = PackedWeights.ofPanels(panels, weights, inputs, outputs);
+            copies[i] = impl.endsWith(ROUNDED) ? copy.withEightBitInputs() : copy;
         }
-        return () ->
-                Gemm.multiply(cpu, input, copies[Math.floorMod(turn++, copies.length)], output, GemmOptions.DEFAULT);
+        Tensor input = view(x, rows, inputs);
+        Tensor output = view(y, rows, outputs);
+        return () -> Gemm.multiply(cpu, input, copies[next(copies.length)], output, GemmOptions.DEFAULT);
     }
 
-    /** Returns the values that a format has after rounding. */
-    private static Tensor widened(WeightFormat format, Tensor matrix) {
+    /** A session has its weights, so there is one for each copy. */
+    private Runnable onnxRuntime(FloatBuffer x, BlockTensor blocks, FloatBuffer y) throws Exception {
+        Onnx[] copies = new Onnx[copies(blocks.bytes())];
+        for (int i = 0; i < copies.length; i++) {
+            copies[i] = OnnxBlocks.multiply(rows, blocks, !impl.endsWith(ROUNDED), threads, x, y);
+        }
+        return () -> copies[next(copies.length)].run();
+    }
+
+    private Runnable loops(FloatBuffer x, BlockTensor blocks, FloatBuffer y) {
+        Arena arena = Arena.ofAuto();
+        BlockTensor[] copies = new BlockTensor[copies(blocks.bytes())];
+        for (int i = 0; i < copies.length; i++) {
+            MemorySegment memory = arena.allocate(blocks.bytes(), Long.BYTES);
+            memory.copyFrom(blocks.memory().asSlice(blocks.offset(), blocks.bytes()));
+            copies[i] = BlockTensor.view(memory, blocks.type(), blocks.shape(), 0);
+        }
+        float[] rowsOfX = new float[rows * inputs];
+        x.get(0, rowsOfX);
+        JavaBlocks loop = new JavaBlocks(blocks.type(), inputs, outputs);
+        return () -> loop.multiply(threads, rowsOfX, copies[next(copies.length)], y);
+    }
+
+    private static int copies(long bytes) {
+        return (int) Math.max(1, BYTES / bytes);
+    }
+
+    private int next(int copies) {
+        return Math.floorMod(turn++, copies);
+    }
+
+    private BlockTensor blocks(Tensor matrix) {
+        return BlockTensor.quantise(matrix, BlockType.valueOf(format), Arena.ofAuto());
+    }
+
+    /** Returns the values that the format has after rounding. */
+    private Tensor widened(Tensor matrix) {
         Arena arena = Arena.ofAuto();
         Tensor wide = Tensor.allocate(arena, DType.F32, matrix.shape());
         switch (format) {
-            case F32 -> matrix.copyTo(wide);
-            case BF16, F16 -> {
-                DType dtype = DType.valueOf(format.name());
-                Tensor narrow = Tensor.allocate(arena, dtype, matrix.shape());
+            case "BF16", "F16" -> {
+                Tensor narrow = Tensor.allocate(arena, DType.valueOf(format), matrix.shape());
                 matrix.copyTo(narrow);
                 narrow.copyTo(wide);
             }
-            default ->
-                BlockTensor.quantise(matrix, BlockType.valueOf(format.name()), arena)
-                        .dequantise(wide);
+            default -> blocks(matrix).dequantise(wide);
         }
         return wide;
     }

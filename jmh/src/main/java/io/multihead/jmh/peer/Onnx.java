@@ -16,6 +16,7 @@ import java.util.Map;
 /** A small ONNX model, written node by node as protocol buffers, with its inputs and outputs bound to native memory. */
 public final class Onnx implements Runnable, AutoCloseable {
     private static final int FLOAT = 1;
+    private static final int UINT8 = 2;
     private static final int INT32 = 6;
 
     private final OrtEnvironment environment = OrtEnvironment.getEnvironment();
@@ -65,14 +66,23 @@ public final class Onnx implements Runnable, AutoCloseable {
 
     /** A weight, which the runtime packs when the session is made. */
     public Onnx constant(String name, FloatBuffer data, long... shape) {
-        node.text(1, name);
         ByteBuffer raw = ByteBuffer.allocate(data.capacity() * Float.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         raw.asFloatBuffer().put(data.duplicate().rewind());
+        return constant(name, FLOAT, raw.array(), shape);
+    }
+
+    /** Bytes without a sign. */
+    public Onnx constant(String name, byte[] data, long... shape) {
+        return constant(name, UINT8, data, shape);
+    }
+
+    private Onnx constant(String name, int type, byte[] raw, long... shape) {
+        node.text(1, name);
         Message tensor = new Message();
         for (long size : shape) {
             tensor.number(1, size);
         }
-        graph.message(5, tensor.number(2, 1).text(8, name).bytes(9, raw.array()));
+        graph.message(5, tensor.number(2, type).text(8, name).bytes(9, raw));
         return this;
     }
 

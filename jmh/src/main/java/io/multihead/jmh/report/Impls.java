@@ -12,15 +12,15 @@ final class Impls {
     /** Ours, then native peers, then those in Java. */
     private static final List<String> KNOWN =
             List.of(("multihead packed materialising paged bf16 f16 i8 mixed alone plain "
-                            + "onnxruntime onnxgqa onnxpadded onnxsingle langchain4j onnxint8 crate djlbert onednn openblas pytorch jlama vectorops reducelanes scalar")
+                            + "onnxruntime onnxruntime-8bit onnxgqa onnxpadded onnxsingle langchain4j onnxint8 crate djlbert onednn openblas pytorch jlama vectorops reducelanes loops scalar")
                     .split(" "));
 
     /** This library put together otherwise, or after other calls, which is compared with the same call alone. */
     private static final Set<String> OTHERWISE =
             Set.of("packed", "materialising", "paged", "bf16", "f16", "i8", "mixed");
 
-    /** Work that is not that of the others: a model with int8 weights, and a call without a tokenizer. */
-    private static final Set<String> OTHER_WORK = Set.of("onnxint8", "multiheadids");
+    /** Work that is not that of the others: int8 weights, inputs rounded to 8 bits, and a call without a tokenizer. */
+    private static final Set<String> OTHER_WORK = Set.of("onnxint8", "multiheadids", "onnxruntime-8bit");
 
     private Impls() {}
 

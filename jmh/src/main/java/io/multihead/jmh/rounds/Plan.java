@@ -98,7 +98,13 @@ public final class Plan {
         add(LinearBench.class, "rows=1,8,64,512", "threads=1", "impl=multihead,onnxruntime");
         add(LinearBench.class, "rows=512", "threads=1", "impl=openblas,onednn");
         add(FewRowsBench.class, "rows=1,4", "features=1024,4096");
-        add(WeightFormatBench.class, "rows=1,4,64,512", "outputs=4096", "threads=1,2");
+        add(WeightFormatBench.class, "rows=1", "outputs=4096", "threads=1,2");
+        add(
+                WeightFormatBench.class,
+                "rows=4,64,512",
+                "outputs=4096",
+                "threads=1,2",
+                "impl=multihead,multihead-8bit,multihead-f32,onnxruntime,onnxruntime-8bit");
         add(
                 AttentionForwardBench.class,
                 "shape=1x8x512x64,1x8x2048x64,1x8x4096x64,1x32x1024x128",
