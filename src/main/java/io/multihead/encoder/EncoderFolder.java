@@ -61,6 +61,8 @@ final class EncoderFolder {
     enum Task {
         /** The vectors of tokens. */
         EMBEDDING("feature-extraction", "token_embeddings", "last_hidden_state"),
+        /** The logits of a masked language model. */
+        FILL_MASK("fill-mask", "token_embeddings", "logits"),
         /** A number for each label of a text or of a pair. */
         CLASSIFICATION("sequence-classification", "scores", "logits");
 

@@ -18,12 +18,22 @@ final class RowViews {
         this.length = length;
     }
 
-    /** Makes room for as many rows; what they held may be lost. */
+    /** Makes room for as many rows, and more than that; what they held may be lost. */
     void reserve(int count) {
         if (count >= views.length) {
-            rows = new float[Checks.product("rows x length", 2L * count, length)];
-            views = new Tensor[2 * count + 1];
+            allocate(Math.multiplyExact(2, count));
         }
+    }
+
+    /** Makes room for {@code count} rows and no more. */
+    RowViews of(int count) {
+        allocate(count);
+        return this;
+    }
+
+    private void allocate(int count) {
+        rows = new float[Checks.product("rows x length", count, length)];
+        views = new Tensor[count + 1];
     }
 
     /** Returns the first rows, {@code [count, length]}: the same tensor for the same number of them. */

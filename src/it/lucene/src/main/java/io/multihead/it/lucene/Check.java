@@ -15,6 +15,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.lucene.analysis.standard.StandardAnalyzer;
@@ -33,12 +34,12 @@ import org.apache.lucene.store.Directory;
  * angles between its states.
  */
 public final class Check {
-    private static final int DIM = 384;
+    static final int DIM = 384;
     private static final int DIMENSION = 128;
     private static final int QUERY_TOKENS = 32;
 
     private static final String CONFIG = """
-            {"architectures": ["HF_ColBERT"], "model_type": "bert", "hidden_act": "gelu", "hidden_size": 384,
+            {"architectures": ["%s"], "model_type": "bert", "hidden_act": "gelu", "hidden_size": 384,
              "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536, "vocab_size": 30522,
              "max_position_embeddings": 512, "type_vocab_size": 2, "layer_norm_eps": 1e-12}
             """;
@@ -56,7 +57,7 @@ public final class Check {
     private Check() {}
 
     public static void main(String[] args) throws IOException {
-        Path folder = write(Files.createTempDirectory("colbert"));
+        Path folder = write(Files.createTempDirectory("colbert"), "HF_ColBERT", Check::addProjection);
         try (Compute cpu = Compute.threads(2);
                 TokenEncoder encoder = TokenEncoder.load(cpu, folder);
                 Directory directory = new ByteBuffersDirectory()) {
@@ -70,7 +71,12 @@ public final class Check {
                         interaction.search(searcher, QUERY, new MatchAllDocsQuery(), TEXTS.size(), TEXTS.size());
                 compare(searcher.storedFields(), found, encoder.score(QUERY, encoder.embedDocuments(TEXTS)));
             }
+            SparseCheck.run(cpu, TEXTS, QUERY);
         }
+        delete(folder);
+    }
+
+    static void delete(Path folder) throws IOException {
         try (Stream<Path> files = Files.walk(folder)) {
             for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
                 Files.delete(file);
@@ -97,23 +103,28 @@ public final class Check {
                 + Arrays.toString(order.stream().mapToDouble(i -> scores[i]).toArray()));
     }
 
-    private static Path write(Path folder) throws IOException {
-        Files.writeString(folder.resolve("config.json"), CONFIG);
+    /** Writes MiniLM as a folder of this class, with the weights of a head. */
+    static Path write(Path folder, String architecture, Consumer<Map<String, Tensor>> head) throws IOException {
+        Files.writeString(folder.resolve("config.json"), CONFIG.formatted(architecture));
         try (InputStream model = Check.class.getResourceAsStream("/all-minilm-l6-v2.onnx");
                 InputStream tokenizer = Check.class.getResourceAsStream("/all-minilm-l6-v2-tokenizer.json")) {
             Files.copy(tokenizer, folder.resolve("tokenizer.json"));
             OnnxWeights encoder = OnnxWeights.read(model);
             Map<String, Tensor> weights = new LinkedHashMap<>();
             encoder.names().forEach(name -> weights.put("bert." + name, encoder.get(name)));
-            Random random = new Random(1);
-            float[] projection = new float[DIMENSION * DIM];
-            for (int i = 0; i < projection.length; i++) {
-                projection[i] = (float) random.nextGaussian(0, 1 / Math.sqrt(DIM));
-            }
-            weights.put("linear.weight", Tensor.of(projection, DIMENSION, DIM));
+            head.accept(weights);
             Safetensors.write(folder.resolve("model.safetensors"), weights, Map.of("format", "pt"));
         }
         return folder;
+    }
+
+    private static void addProjection(Map<String, Tensor> weights) {
+        Random random = new Random(1);
+        float[] projection = new float[DIMENSION * DIM];
+        for (int i = 0; i < projection.length; i++) {
+            projection[i] = (float) random.nextGaussian(0, 1 / Math.sqrt(DIM));
+        }
+        weights.put("linear.weight", Tensor.of(projection, DIMENSION, DIM));
     }
 
     private static void require(boolean condition, String message) {

@@ -1,0 +1,38 @@
+package io.multihead.encoder;
+
+/** What becomes of the largest logit of a token, of which only what is above 0 counts. */
+enum SparseActivation {
+    /** {@code log(1 + x)} (Formal et al. 2021, "SPLADE v2"). */
+    RELU,
+    /** {@code log(1 + log(1 + x))} (Shen et al. 2025, the sparse encoders of OpenSearch). */
+    LOG1P_RELU;
+
+    /** Returns the tokens whose logits are above 0. Functions that grow may follow the maximum, so that they are computed once a token. */
+    SparseVector vector(float[] largest) {
+        int size = 0;
+        for (float logit : largest) {
+            size += isKept(logit) ? 1 : 0;
+        }
+        int[] ids = new int[size];
+        float[] weights = new float[size];
+        int at = 0;
+        for (int id = 0; id < largest.length; id++) {
+            if (isKept(largest[id])) {
+                ids[at] = id;
+                weights[at++] = (float) of(largest[id]);
+            }
+        }
+        return new SparseVector(ids, weights);
+    }
+
+    /** Not a number is kept, so that it is seen. */
+    private static boolean isKept(float logit) {
+        return !(logit <= 0);
+    }
+
+    private double of(double logit) {
+        // StrictMath, whose bits are the same on all processors
+        double once = StrictMath.log1p(logit);
+        return this == RELU ? once : StrictMath.log1p(once);
+    }
+}

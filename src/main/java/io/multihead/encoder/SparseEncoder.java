@@ -1,0 +1,157 @@
+package io.multihead.encoder;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.base.Checks;
+import io.multihead.text.EncoderTokenizer;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+
+/**
+ * Sparse embeddings by a masked language model (Formal et al. 2021, "SPLADE" and "SPLADE v2"): the weight of a word of the vocabulary is
+ * {@code log(1 + relu(logit))} of the largest logit that it has at any token of the text. An index of words can store such vectors.
+ *
+ * <p>Texts are packed into batches of about 512 tokens without padding. A vector has the same bits alone and in any batch, for any number of
+ * threads and at every lane width. A warm call allocates its results.
+ *
+ * <p>Immutable and thread-safe; virtual threads may call it. {@link #close} unmaps the weights; the {@link Compute} stays the caller's.
+ */
+public final class SparseEncoder implements AutoCloseable {
+    private static final int MOST_IDLE = 16;
+
+    private final SparseFolder.Loaded loaded;
+    private final EncoderCore core;
+    private final int maxTokens;
+    /** Shared by all views. */
+    private final Deque<SparseRun> idle;
+
+    private SparseEncoder(SparseFolder.Loaded loaded, int maxTokens, Deque<SparseRun> idle) {
+        this.loaded = loaded;
+        this.core = loaded.core();
+        this.maxTokens = maxTokens;
+        this.idle = idle;
+    }
+
+    /**
+     * Loads a model from a folder as sentence-transformers' SparseEncoder writes it ({@code modules.json} with an MLMTransformer, or a
+     * Transformer whose task is {@code fill-mask}, and a SpladePooling module), or from a masked language model as transformers writes it, of
+     * BERT, RoBERTa or XLM-R. Settings that a file does not name have the defaults of both. Threads are used as by
+     * {@link SentenceEncoder#load}.
+     *
+     * @param cpu threads of this and every call; stays the caller's
+     * @param folder the model's folder
+     * @return the encoder
+     * @throws IOException if a file is missing or cannot be read
+     * @throws IllegalArgumentException if a file is malformed, or asks for what is not implemented, such as sums in place of maxima, prompts, or
+     *     tokens that are left out; the message names the file and what is in it
+     * @throws IllegalStateException if {@code cpu} is closed
+     */
+    public static SparseEncoder load(Compute cpu, Path folder) throws IOException {
+        Checks.notNull(cpu, "cpu");
+        SparseFolder.Loaded loaded = SparseFolder.load(cpu, Checks.notNull(folder, "folder"));
+        return new SparseEncoder(loaded, loaded.maxTokens(), new ArrayDeque<>());
+    }
+
+    /**
+     * Returns this encoder for texts of another length.
+     *
+     * @param changed tokens of a text, {@code [CLS]} and {@code [SEP]} included; 3 to the model's positions
+     * @return an encoder that shares the weights
+     * @throws IllegalArgumentException if the model cannot take as many
+     */
+    public SparseEncoder withMaxTokens(int changed) {
+        int positions = core.model.config.positions();
+        if (changed < 3 || changed > positions) {
+            throw Checks.fail(
+                    "maxTokens", String.valueOf(changed), "expected 3 to the model's " + positions + " positions");
+        }
+        return new SparseEncoder(loaded, changed, idle);
+    }
+
+    /**
+     * {@return how many tokens of a text count, {@code [CLS]} and {@code [SEP]} included; the rest is ignored}
+     */
+    public int maxTokens() {
+        return maxTokens;
+    }
+
+    /**
+     * {@return the words that may have a weight: ids are below it}
+     */
+    public int vocabularySize() {
+        return loaded.head().decoder().outputs();
+    }
+
+    /**
+     * {@return the tokenizer, which has the words of ids}
+     */
+    public EncoderTokenizer tokenizer() {
+        return core.tokenizer;
+    }
+
+    /**
+     * {@return the bytes of weights that this process holds for itself: packed matrices in native memory, and arrays}
+     */
+    public long ownBytes() {
+        return core.model.ownBytes() + loaded.head().bytes();
+    }
+
+    /**
+     * Computes the vector of one text.
+     *
+     * @param text any text
+     * @return its vector
+     * @throws IllegalStateException if the encoder or its Compute is closed
+     */
+    public SparseVector embed(String text) {
+        return run(List.of(Checks.notNull(text, "text")))[0];
+    }
+
+    /**
+     * Computes the vectors of texts.
+     *
+     * @param texts any texts
+     * @return their vectors, in their order
+     * @throws IllegalStateException if the encoder or its Compute is closed
+     */
+    public List<SparseVector> embed(List<String> texts) {
+        return List.of(run(Checks.notNull(texts, "texts")));
+    }
+
+    private SparseVector[] run(List<String> texts) {
+        SparseRun run = take();
+        try {
+            return run.run(texts, maxTokens);
+        } finally {
+            run.forget();
+            giveBack(run);
+        }
+    }
+
+    private SparseRun take() {
+        synchronized (idle) {
+            SparseRun run = idle.pollLast();
+            return run == null ? new SparseRun(core, loaded.head(), loaded.activation()) : run;
+        }
+    }
+
+    private void giveBack(SparseRun run) {
+        synchronized (idle) {
+            if (idle.size() < MOST_IDLE) {
+                idle.addLast(run);
+            }
+        }
+    }
+
+    /**
+     * Unmaps the weights. Later calls fail with {@link IllegalStateException}, and so may those that run meanwhile, between two batches or at
+     * once.
+     */
+    @Override
+    public void close() {
+        core.close();
+        loaded.unmapping().close();
+    }
+}

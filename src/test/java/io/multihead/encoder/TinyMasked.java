@@ -1,0 +1,159 @@
+package io.multihead.encoder;
+
+import io.multihead.format.Safetensors;
+import io.multihead.reference.ReferenceActivation;
+import io.multihead.reference.ReferenceLinear;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.SplittableRandom;
+
+/** {@link TinyModel} with a head for masked language, as a folder of sentence-transformers' SparseEncoder, and the same in double. */
+final class TinyMasked {
+    static final String MODULES = """
+            [{"idx": 0, "path": "", "type": "sentence_transformers.sparse_encoder.models.MLMTransformer"},
+             {"idx": 1, "path": "1_SpladePooling", "type": "sentence_transformers.sparse_encoder.models.SpladePooling"}]
+            """;
+
+    private static final double U = 0x1p-24;
+    private static final int DIM = TinyModel.DIM;
+    private static final int WORDS = 60;
+
+    private final boolean tied;
+    private final Map<String, Tensor> encoder;
+    private final Map<String, Tensor> head = new LinkedHashMap<>();
+
+    TinyMasked(long seed, boolean tied) {
+        this.tied = tied;
+        encoder = TinyModel.weights(seed);
+        SplittableRandom random = new SplittableRandom(seed + 3000);
+        TinyModel.put(head, random, "transform.dense.weight", DIM, DIM);
+        TinyModel.put(head, random, "transform.dense.bias", DIM);
+        TinyModel.put(head, random, "transform.LayerNorm.weight", DIM);
+        TinyModel.put(head, random, "transform.LayerNorm.bias", DIM);
+        TinyModel.put(head, random, "bias", WORDS);
+        TinyModel.put(head, random, "decoder.weight", WORDS, DIM);
+    }
+
+    /** Returns the weights as transformers names them, without a decoder where it is the table of words. */
+    Map<String, Tensor> weights() {
+        Map<String, Tensor> all = new LinkedHashMap<>();
+        encoder.forEach((name, weight) -> all.put("bert." + name, weight));
+        head.forEach((name, weight) -> all.put("cls.predictions." + name, weight));
+        if (tied) {
+            all.remove("cls.predictions.decoder.weight");
+        }
+        return all;
+    }
+
+    String config() {
+        return "{\"architectures\": [\"BertForMaskedLM\"], \"tie_word_embeddings\": " + tied + ", "
+                + TinyModel.CONFIG.strip().substring(1);
+    }
+
+    Path write(Path folder) throws IOException {
+        return write(folder, weights());
+    }
+
+    Path write(Path folder, Map<String, Tensor> weights) throws IOException {
+        Files.createDirectories(folder.resolve("1_SpladePooling"));
+        Files.writeString(folder.resolve("modules.json"), MODULES);
+        Files.writeString(
+                folder.resolve("1_SpladePooling/config.json"),
+                "{\"pooling_strategy\": \"max\", \"activation_function\": \"relu\", \"word_embedding_dimension\": 60}");
+        Files.writeString(
+                folder.resolve("config_sentence_transformers.json"),
+                "{\"model_type\": \"SparseEncoder\", \"prompts\": {\"query\": \"\", \"document\": \"\"},"
+                        + " \"default_prompt_name\": null, \"similarity_fn_name\": \"dot\"}");
+        Files.writeString(folder.resolve("config.json"), config());
+        Files.writeString(folder.resolve("vocab.txt"), String.join("\n", TinyModel.VOCABULARY));
+        Files.writeString(
+                folder.resolve("sentence_bert_config.json"), "{\"max_seq_length\": 12, \"do_lower_case\": false}");
+        Safetensors.write(folder.resolve("model.safetensors"), weights, Map.of("format", "pt"));
+        return folder;
+    }
+
+    /** For each word its largest logit, and how far each of them may be off. */
+    @SuppressWarnings("ArrayRecordComponent")
+    record Expected(double[] logits, double[] bounds) {}
+
+    /** Computes the largest logits of a sequence. */
+    Expected expected(int[] ids) {
+        double[][] states = new ReferenceEncoder(encoder).states(ids, new int[ids.length]);
+        double[] largest = new double[WORDS];
+        double[] bounds = new double[WORDS];
+        Arrays.fill(largest, Double.NEGATIVE_INFINITY);
+        for (double[] state : states) {
+            double most = 1;
+            for (double x : state) {
+                most = Math.max(most, Math.abs(x));
+            }
+            logits(state, SentenceEncoderTest.TOLERANCE * most, largest, bounds);
+        }
+        return new Expected(largest, bounds);
+    }
+
+    /**
+     * A product is off by e sum |w| and (n + 1) u sum |w x|, GELU by 1.13 of what it reads and 16 u. A centred element is off by 2 e at most
+     * and the deviation d by e, so that their quotient q is off by (2 + |q|) e / d.
+     */
+    private void logits(double[] state, double error, double[] largest, double[] bounds) {
+        double[] weight = values("transform.dense.weight");
+        double[] x = ReferenceLinear.forward(state, weight, values("transform.dense.bias"), DIM, DIM);
+        double e = 0;
+        for (int i = 0; i < DIM; i++) {
+            e = Math.max(e, 1.13 * productError(weight, i, state, error, x[i]) + 16 * U * Math.max(1, Math.abs(x[i])));
+            x[i] = ReferenceActivation.gelu(x[i]);
+        }
+        double mean = 0;
+        for (double value : x) {
+            mean += value / DIM;
+        }
+        double squares = TinyModel.EPSILON;
+        for (double value : x) {
+            squares += (value - mean) * (value - mean) / DIM;
+        }
+        double deviation = Math.sqrt(squares);
+        double[] y = new double[DIM];
+        double normError = 0;
+        for (int i = 0; i < DIM; i++) {
+            double quotient = (x[i] - mean) / deviation;
+            double scale = values("transform.LayerNorm.weight")[i];
+            y[i] = quotient * scale + values("transform.LayerNorm.bias")[i];
+            normError = Math.max(
+                    normError, Math.abs(scale) * (2 + Math.abs(quotient)) * e / deviation + U * Math.abs(y[i]));
+        }
+        double[] decoder = tied ? floats(encoder.get("embeddings.word_embeddings.weight")) : values("decoder.weight");
+        double[] logits = ReferenceLinear.forward(y, decoder, values("bias"), WORDS, DIM);
+        for (int word = 0; word < WORDS; word++) {
+            largest[word] = Math.max(largest[word], logits[word]);
+            bounds[word] = Math.max(bounds[word], productError(decoder, word, y, normError, logits[word]));
+        }
+    }
+
+    private static double productError(double[] weight, int row, double[] x, double error, double result) {
+        double sum = U * Math.abs(result);
+        for (int j = 0; j < DIM; j++) {
+            double w = Math.abs(weight[row * DIM + j]);
+            sum += w * error + (DIM + 1) * U * w * Math.abs(x[j]);
+        }
+        return sum;
+    }
+
+    private double[] values(String name) {
+        return floats(head.get(name));
+    }
+
+    private static double[] floats(Tensor tensor) {
+        float[] values = tensor.toArray();
+        double[] result = new double[values.length];
+        for (int i = 0; i < result.length; i++) {
+            result[i] = values[i];
+        }
+        return result;
+    }
+}
