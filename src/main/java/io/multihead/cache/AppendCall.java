@@ -10,7 +10,6 @@ import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.ScratchKey;
 import io.multihead.internal.exec.Workspace;
 import io.multihead.internal.layout.PanelFormat;
-import io.multihead.internal.layout.PanelMemory;
 import io.multihead.internal.layout.Positions;
 import io.multihead.position.Rope;
 import io.multihead.tensor.Tensor;
@@ -82,11 +81,12 @@ final class AppendCall extends Operation implements LoopBody {
         for (long token = 0; token < count; ) {
             long position = first + token;
             int run = (int) Math.min(count - token, PANEL - position % PANEL);
-            int page = to.page(numbers[index], position);
+            int part = pool.part(to.page(numbers[index], position), layer, head);
             float[] rows = readKeys(scratch, pool, k, Positions.ofToken(k, offsets, index, head, token), run);
             rotate(scratch, rows, run, index, token, position);
-            keys(scratch, pool, rows, run, page, head, position);
-            values(scratch, pool, v, Positions.ofToken(v, offsets, index, head, token), run, page, head, position);
+            int in = (int) (position % pool.pageTokens);
+            keys(scratch, pool, rows, run, part, in);
+            values(scratch, pool, v, Positions.ofToken(v, offsets, index, head, token), run, part, in);
             token += run;
         }
     }
@@ -120,42 +120,40 @@ final class AppendCall extends Operation implements LoopBody {
         }
     }
 
-    private void keys(Workspace scratch, PagePool pool, float[] rows, int run, int page, int head, long position) {
+    private static void keys(Workspace scratch, PagePool pool, float[] rows, int run, int part, int in) {
         int headDim = pool.layout.headDim();
         int ld = PageRows.ld(headDim);
         if (pool.format.needsFinite()) {
-            noteFinite(pool, rows, ld, run, headDim, page, head);
+            noteFinite(pool, rows, ld, run, headDim, part);
         }
-        int in = (int) (position % pool.pageTokens);
-        scale(pool, rows, ld, run, headDim, pool.slab(page), pool.scaleIndex(page, layer, head) + in);
-        PageRows.storeKeys(pool, page, layer, head, in, run, rows, scratch.floats(COLUMN, PANEL));
+        scale(pool, rows, ld, run, headDim, part, in);
+        PageRows.storeKeys(pool, part, in, run, rows, scratch.floats(COLUMN, PANEL));
     }
 
-    private void values(
-            Workspace scratch, PagePool pool, Tensor from, long at, int run, int page, int head, long position) {
+    private static void values(Workspace scratch, PagePool pool, Tensor from, long at, int run, int part, int in) {
         int valueDim = pool.layout.valueDim();
         int ld = PageRows.ld(valueDim);
         float[] rows = scratch.floats(ROWS, PANEL * ld);
         scratch.packer().read(from, at, from.stride(2), from.stride(3), run, valueDim, rows, 0, ld);
-        noteFinite(pool, rows, ld, run, valueDim, page, head);
-        int in = (int) (position % pool.pageTokens);
-        int scaleIndex = pool.scaleIndex(page, layer, head) + pool.pageTokens + in;
-        scale(pool, rows, ld, run, valueDim, pool.slab(page), scaleIndex);
-        PageRows.storeValues(pool, page, layer, head, in, run, rows);
+        noteFinite(pool, rows, ld, run, valueDim, part);
+        scale(pool, rows, ld, run, valueDim, part, pool.pageTokens + in);
+        PageRows.storeValues(pool, part, in, run, rows);
     }
 
     /** Marks pages with non-finite elements: those of values must not be multiplied, nor those of keys in some formats. */
-    private void noteFinite(PagePool pool, float[] rows, int ld, int run, int dim, int page, int head) {
+    private static void noteFinite(PagePool pool, float[] rows, int ld, int run, int dim, int part) {
         for (int r = 0; r < run; r++) {
             if (!pool.format.isFinite(rows, r * ld, dim)) {
-                pool.markNotFinite(page, layer, head);
+                pool.markNotFinite(part);
             }
         }
     }
 
-    private static void scale(PagePool pool, float[] rows, int ld, int run, int dim, PanelMemory slab, int at) {
+    /** Divides rows by scales, which are stored from that of token {@code in} on. */
+    private static void scale(PagePool pool, float[] rows, int ld, int run, int dim, int part, int in) {
         for (int r = 0; pool.format.isScaled() && r < run; r++) {
-            slab.storeScale(at + r, PanelFormat.quantise(rows, r * ld, dim));
+            float scale = PanelFormat.quantise(rows, r * ld, dim);
+            pool.slabOf(part).storeScale(pool.scaleIndex(part) + in + r, scale);
         }
     }
 

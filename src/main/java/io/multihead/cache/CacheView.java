@@ -56,14 +56,10 @@ final class CacheView implements KeyValueSource {
 
     @Override
     public void locate(int sequence, int head, long key, KeyValueSpan to) {
-        int page = sequences.page(numbers[sequence], key);
+        int part = pool.part(sequences.page(numbers[sequence], key), layer, head);
         to.keys(pool.pageTokens)
-                .panels(
-                        pool.slab(page),
-                        pool.keyAt(page, layer, head),
-                        pool.valueAt(page, layer, head),
-                        pool.isFinite(page, layer, head))
-                .scales(pool.scaleIndex(page, layer, head));
+                .panels(pool.slabOf(part), pool.keyAt(part), pool.valueAt(part), pool.isFinite(part))
+                .scales(pool.scaleIndex(part));
     }
 
     @Override

@@ -119,11 +119,12 @@ final class PageCopy extends Operation implements LoopBody {
         int heads = pool().layout.heads();
         int run = (int) (task / heads);
         int head = (int) (task % heads);
+        int part = pool().part(page[run], layer, head);
         for (int done = 0; done < count[run]; ) {
             int in = start[run] + done;
             int tokens = Math.min(count[run] - done, PANEL - in % PANEL);
-            copy(scratch, Side.KEY, key, keyScale, page[run], head, in, tokens, token[run] + done);
-            copy(scratch, Side.VALUE, value, valueScale, page[run], head, in, tokens, token[run] + done);
+            copy(scratch, Side.KEY, key, keyScale, part, head, in, tokens, token[run] + done);
+            copy(scratch, Side.VALUE, value, valueScale, part, head, in, tokens, token[run] + done);
             done += tokens;
         }
     }
@@ -134,14 +135,14 @@ final class PageCopy extends Operation implements LoopBody {
             Side side,
             @Nullable Tensor elements,
             @Nullable Tensor scale,
-            int of,
+            int part,
             int head,
             int in,
             int tokens,
             long at) {
         PagePool pool = pool();
-        PanelMemory slab = pool.slab(of);
-        int scaleIndex = pool.scaleIndex(of, layer, head) + (side == Side.KEY ? 0 : pool.pageTokens) + in;
+        PanelMemory slab = pool.slabOf(part);
+        int scaleIndex = pool.scaleIndex(part) + (side == Side.KEY ? 0 : pool.pageTokens) + in;
         for (int t = 0; scale != null && t < tokens; t++) {
             long position = scale.offset() + head * scale.stride(0) + (at + t) * scale.stride(1);
             if (way == Way.RESTORE) {
@@ -154,7 +155,7 @@ final class PageCopy extends Operation implements LoopBody {
             return;
         }
         if (way == Way.RESTORE) {
-            restore(scratch, side, elements, of, head, in, tokens, at);
+            restore(scratch, side, elements, part, head, in, tokens, at);
             return;
         }
         int dim = (int) elements.dim(2);
@@ -163,9 +164,9 @@ final class PageCopy extends Operation implements LoopBody {
         float[] buffer = scratch.floats(BUFFER, PageRows.bufferSize());
         int first = in % PANEL;
         if (side == Side.KEY) {
-            PageRows.loadKeys(pool, of, layer, head, in - first, rows, scratch.packer(), buffer);
+            PageRows.loadKeys(pool, part, in - first, rows, scratch.packer(), buffer);
         } else {
-            PageRows.loadValues(pool, of, layer, head, in - first, rows, scratch.packer(), buffer);
+            PageRows.loadValues(pool, part, in - first, rows, scratch.packer(), buffer);
         }
         for (int t = 0; way == Way.WIDEN && pool.format.isScaled() && t < tokens; t++) {
             RowOps.scale(rows, (first + t) * ld, ld, slab.scale(scaleIndex + t));
@@ -174,7 +175,8 @@ final class PageCopy extends Operation implements LoopBody {
         scratch.packer().write(rows, first * ld, ld, tokens, dim, elements, to, elements.stride(1), elements.stride(2));
     }
 
-    private void restore(Workspace scratch, Side side, Tensor elements, int of, int head, int in, int tokens, long at) {
+    private void restore(
+            Workspace scratch, Side side, Tensor elements, int part, int head, int in, int tokens, long at) {
         PagePool pool = pool();
         int dim = (int) elements.dim(2);
         int ld = PageRows.ld(dim);
@@ -182,24 +184,24 @@ final class PageCopy extends Operation implements LoopBody {
         long from = elements.offset() + head * elements.stride(0) + at * elements.stride(1);
         scratch.packer().read(elements, from, elements.stride(1), elements.stride(2), tokens, dim, rows, 0, ld);
         if (side == Side.KEY) {
-            PageRows.storeKeys(pool, of, layer, head, in, tokens, rows, scratch.floats(BUFFER, PageRows.bufferSize()));
+            PageRows.storeKeys(pool, part, in, tokens, rows, scratch.floats(BUFFER, PageRows.bufferSize()));
         } else {
-            PageRows.storeValues(pool, of, layer, head, in, tokens, rows);
+            PageRows.storeValues(pool, part, in, tokens, rows);
         }
         if (side == Side.VALUE || pool.format.needsFinite()) {
-            noteFinite(pool, rows, ld, dim, of, head, in, tokens);
+            noteFinite(pool, rows, ld, dim, part, in, tokens);
         }
     }
 
     /** Marks the page if an element is not finite, or in i8 the scale of a value. */
-    private void noteFinite(PagePool pool, float[] rows, int ld, int dim, int of, int head, int in, int tokens) {
-        int scaleIndex = pool.scaleIndex(of, layer, head) + pool.pageTokens + in;
+    private void noteFinite(PagePool pool, float[] rows, int ld, int dim, int part, int in, int tokens) {
+        int scaleIndex = pool.scaleIndex(part) + pool.pageTokens + in;
         for (int t = 0; t < tokens; t++) {
             boolean finite = pool.format.isScaled()
-                    ? PanelFormat.isFiniteScale(pool.slab(of).scale(scaleIndex + t))
+                    ? PanelFormat.isFiniteScale(pool.slabOf(part).scale(scaleIndex + t))
                     : pool.format.isFinite(rows, t * ld, dim);
             if (!finite) {
-                pool.markNotFinite(of, layer, head);
+                pool.markNotFinite(part);
             }
         }
     }

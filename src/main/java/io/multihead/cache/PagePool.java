@@ -119,11 +119,10 @@ final class PagePool {
         int page = allocateFor(free.after(last, ready, !refused));
         free.take(page); // only now, as there may have been no memory
         owners[page] = 1;
-        int flags = layout.allHeads();
-        Arrays.fill(notFinite, page * flags, (page + 1) * flags, false);
-        for (int head = 0; format.isScaled() && head < flags; head++) { // heads of all layers follow each other
+        Arrays.fill(notFinite, part(page, 0, 0), part(page + 1, 0, 0), false);
+        for (int part = part(page, 0, 0); format.isScaled() && part < part(page + 1, 0, 0); part++) {
             // elements that were not finite left NaN
-            slab(page).storeScales(scaleIndex(page, 0, head), NO_SCALES, 2 * pageTokens);
+            slab(page).storeScales(scaleIndex(part), NO_SCALES, 2 * pageTokens);
         }
         return page;
     }
@@ -200,15 +199,15 @@ final class PagePool {
     /** Takes a page with the same contents in place of a shared one, which is released. */
     int copy(int page) {
         int own = take(-1);
-        for (int layer = 0; layer < layout.layers(); layer++) {
-            for (int head = 0; head < layout.heads(); head++) {
-                slab(page).copyTo(keyAt(page, layer, head), slab(own), keyAt(own, layer, head), keyElements);
-                slab(page).copyTo(valueAt(page, layer, head), slab(own), valueAt(own, layer, head), valueElements);
-                slab(page).copyTo(scalesAt(page, layer, head), slab(own), scalesAt(own, layer, head), scaleElements);
-            }
+        int from = part(page, 0, 0);
+        int to = part(own, 0, 0);
+        int parts = layout.allHeads();
+        for (int i = 0; i < parts; i++) {
+            slab(page).copyTo(keyAt(from + i), slab(own), keyAt(to + i), keyElements);
+            slab(page).copyTo(valueAt(from + i), slab(own), valueAt(to + i), valueElements);
+            slab(page).copyTo(scalesAt(from + i), slab(own), scalesAt(to + i), scaleElements);
         }
-        int flags = layout.allHeads();
-        System.arraycopy(notFinite, page * flags, notFinite, own * flags, flags);
+        System.arraycopy(notFinite, from, notFinite, to, parts);
         release(page);
         return own;
     }
@@ -223,18 +222,33 @@ final class PagePool {
         return Checks.notNull(slabs[page / slabPages], "page");
     }
 
-    /** Returns the position of the first key element of a head, in elements. */
-    int keyAt(int page, int layer, int head) {
-        return headAt(page, layer, head) + page % slabPages * keyElements;
+    /** Returns the number of a page's part that belongs to one head of a layer; parts of a page follow each other. */
+    int part(int page, int layer, int head) {
+        return (page * layout.layers() + layer) * layout.heads() + head;
     }
 
-    /** Returns the position of the first value element of a head, in elements. */
-    int valueAt(int page, int layer, int head) {
-        return headAt(page, layer, head) + pagesOfSlab(page) * keyElements + page % slabPages * valueElements;
+    private int pageOf(int part) {
+        return part / layout.allHeads();
     }
 
-    private int headAt(int page, int layer, int head) {
-        return (layer * layout.heads() + head) * pagesOfSlab(page) * headElements();
+    /** Returns the memory that a part lies in. */
+    PanelMemory slabOf(int part) {
+        return slab(pageOf(part));
+    }
+
+    /** Returns the position of a part's first key element. */
+    int keyAt(int part) {
+        return headAt(part) + pageOf(part) % slabPages * keyElements;
+    }
+
+    /** Returns the position of a part's first value element. */
+    int valueAt(int part) {
+        int page = pageOf(part);
+        return headAt(part) + pagesOfSlab(page) * keyElements + page % slabPages * valueElements;
+    }
+
+    private int headAt(int part) {
+        return part % layout.allHeads() * pagesOfSlab(pageOf(part)) * headElements();
     }
 
     /** Returns the elements of one head in a page. */
@@ -242,22 +256,22 @@ final class PagePool {
         return keyElements + valueElements + scaleElements;
     }
 
-    /** Returns the position of the scales of a head, in elements. */
-    private int scalesAt(int page, int layer, int head) {
-        int before = pagesOfSlab(page) * (keyElements + valueElements);
-        return headAt(page, layer, head) + before + page % slabPages * scaleElements;
+    /** Returns the position of a part's scales, in elements. */
+    private int scalesAt(int part) {
+        int page = pageOf(part);
+        return headAt(part) + pagesOfSlab(page) * (keyElements + valueElements) + page % slabPages * scaleElements;
     }
 
-    /** Returns the index of the scale of a head's first key, in floats; those of its values follow. */
-    int scaleIndex(int page, int layer, int head) {
-        return scalesAt(page, layer, head) / (Float.BYTES / format.bytes());
+    /** Returns the index of the scale of a part's first key, in floats; those of its values follow. */
+    int scaleIndex(int part) {
+        return scalesAt(part) / (Float.BYTES / format.bytes());
     }
 
-    boolean isFinite(int page, int layer, int head) {
-        return !notFinite[(page * layout.layers() + layer) * layout.heads() + head];
+    boolean isFinite(int part) {
+        return !notFinite[part];
     }
 
-    void markNotFinite(int page, int layer, int head) {
-        notFinite[(page * layout.layers() + layer) * layout.heads() + head] = true;
+    void markNotFinite(int part) {
+        notFinite[part] = true;
     }
 }

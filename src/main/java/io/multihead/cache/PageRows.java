@@ -10,7 +10,7 @@ import io.multihead.internal.layout.PanelMemory;
 
 /**
  * Moves keys and values of one head between rows of f32 and the panels of a page, without scales. Rows are {@link #ld} floats apart;
- * {@code in} is a token's index in its page.
+ * {@code part} is that head's in its page, and {@code in} a token's index there.
  */
 final class PageRows {
     private PageRows() {}
@@ -26,35 +26,35 @@ final class PageRows {
     }
 
     /** Stores {@code run} keys, all in one panel; {@code column} holds at least {@code run} floats. */
-    static void storeKeys(PagePool pool, int page, int layer, int head, int in, int run, float[] rows, float[] column) {
+    static void storeKeys(PagePool pool, int part, int in, int run, float[] rows, float[] column) {
         int headDim = pool.layout.headDim();
         for (int d = 0; d < headDim; d += DIM_CHUNK) {
             int depth = Math.min(DIM_CHUNK, headDim - d);
-            int at = keyAt(pool, page, layer, head, in, d) + in % PANEL;
-            pool.slab(page).storeColumns(rows, d, ld(headDim), run, depth, column, at);
+            int at = keyAt(pool, part, in, d) + in % PANEL;
+            pool.slabOf(part).storeColumns(rows, d, ld(headDim), run, depth, column, at);
         }
     }
 
     /** Stores {@code run} values, all in one chain of values. */
-    static void storeValues(PagePool pool, int page, int layer, int head, int in, int run, float[] rows) {
+    static void storeValues(PagePool pool, int part, int in, int run, float[] rows) {
         int valueDim = pool.layout.valueDim();
+        int first = pool.valueAt(part);
         for (int d = 0; d < valueDim; d += PANEL) {
             for (int r = 0; r < run; r++) {
-                int at = valueAt(pool, page, layer, head, in + r, d);
-                pool.slab(page).storeRow(rows, r * ld(valueDim) + d, Math.min(PANEL, valueDim - d), at);
+                int at = valueAt(pool, first, in + r, d);
+                pool.slabOf(part).storeRow(rows, r * ld(valueDim) + d, Math.min(PANEL, valueDim - d), at);
             }
         }
     }
 
     /** Widens the 32 keys of one panel, of which {@code in} is the first. */
-    static void loadKeys(
-            PagePool pool, int page, int layer, int head, int in, float[] rows, Packer packer, float[] buffer) {
+    static void loadKeys(PagePool pool, int part, int in, float[] rows, Packer packer, float[] buffer) {
         int headDim = pool.layout.headDim();
         int ld = ld(headDim);
-        PanelMemory slab = pool.slab(page);
+        PanelMemory slab = pool.slabOf(part);
         for (int d = 0; d < headDim; d += DIM_CHUNK) {
             int depth = Math.min(DIM_CHUNK, headDim - d);
-            packer.widen(slab, keyAt(pool, page, layer, head, in, d), depth, buffer);
+            packer.widen(slab, keyAt(pool, part, in, d), depth, buffer);
             for (int k = 0; k < depth; k++) {
                 for (int t = 0; t < PANEL; t++) {
                     rows[t * ld + d + k] = buffer[k * PANEL + t];
@@ -64,13 +64,13 @@ final class PageRows {
     }
 
     /** Widens the 32 values from token {@code in} on, a multiple of 32. */
-    static void loadValues(
-            PagePool pool, int page, int layer, int head, int in, float[] rows, Packer packer, float[] buffer) {
+    static void loadValues(PagePool pool, int part, int in, float[] rows, Packer packer, float[] buffer) {
         int valueDim = pool.layout.valueDim();
+        int first = pool.valueAt(part);
         int ld = ld(valueDim);
-        PanelMemory slab = pool.slab(page);
+        PanelMemory slab = pool.slabOf(part);
         for (int d = 0; d < valueDim; d += PANEL) {
-            packer.widen(slab, valueAt(pool, page, layer, head, in, d), PANEL, buffer);
+            packer.widen(slab, valueAt(pool, first, in, d), PANEL, buffer);
             for (int r = 0; r < PANEL; r++) {
                 System.arraycopy(buffer, r * PANEL, rows, r * ld + d, PANEL);
             }
@@ -78,15 +78,15 @@ final class PageRows {
     }
 
     /** Returns the element at which the panel with a token begins, from dim {@code d} on. */
-    private static int keyAt(PagePool pool, int page, int layer, int head, int in, int d) {
+    private static int keyAt(PagePool pool, int part, int in, int d) {
         int depth = Math.min(DIM_CHUNK, pool.layout.headDim() - d);
-        return pool.keyAt(page, layer, head) + d * pool.pageTokens + in / PANEL * pool.format.panelSize(depth);
+        return pool.keyAt(part) + d * pool.pageTokens + in / PANEL * pool.format.panelSize(depth);
     }
 
-    /** Returns the element of a token's value, from dim {@code d} on, a multiple of 32. */
-    private static int valueAt(PagePool pool, int page, int layer, int head, int in, int d) {
+    /** Returns the element of a token's value in a part whose values begin at {@code first}, from dim {@code d} on, a multiple of 32. */
+    private static int valueAt(PagePool pool, int first, int in, int d) {
         int row = in % VALUE_CHAIN;
-        int chain = pool.valueAt(page, layer, head) + (in - row) * ld(pool.layout.valueDim());
+        int chain = first + (in - row) * ld(pool.layout.valueDim());
         return chain + d * VALUE_CHAIN + row * PANEL;
     }
 }

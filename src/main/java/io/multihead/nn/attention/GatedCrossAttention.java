@@ -13,7 +13,6 @@ import io.multihead.internal.nn.TensorMath;
 import io.multihead.nn.Dropout;
 import io.multihead.nn.FeedForward;
 import io.multihead.nn.Layer;
-import io.multihead.nn.LayerNorm;
 import io.multihead.nn.Sequence;
 import io.multihead.nn.Sequence.Part;
 import io.multihead.tensor.DType;
@@ -50,11 +49,11 @@ public final class GatedCrossAttention {
      */
     public static GatedCrossAttention of(Config config, Function<String, @Nullable Tensor> parameters) {
         Checks.notNull(parameters, "parameters");
-        Shape features = Shape.of(Checks.notNull(config, "config").embedDim());
+        long features = Checks.notNull(config, "config").embedDim();
         MultiHeadAttention attention =
                 MultiHeadAttention.of(config.attention(), name -> parameters.apply("attn." + name));
-        Layer attentionNorm = norm("attn_norm.", config, features, parameters);
-        Layer norm = norm("ff_norm.", config, features, parameters);
+        Layer attentionNorm = TransformerBlock.norm(false, features, config.epsilon(), "attn_norm.", parameters);
+        Layer norm = TransformerBlock.norm(false, features, config.epsilon(), "ff_norm.", parameters);
         Layer network = FeedForward.of(
                 config.embedDim(),
                 config.feedForward(),
@@ -98,15 +97,6 @@ public final class GatedCrossAttention {
         drawn.put(GatedParts.ATTENTION_GATE, Tensor.zeros(arena, DType.F32, 1));
         drawn.put(GatedParts.FEED_FORWARD_GATE, Tensor.zeros(arena, DType.F32, 1));
         return of(config, drawn::get);
-    }
-
-    private static Layer norm(
-            String prefix, Config config, Shape shape, Function<String, @Nullable Tensor> parameters) {
-        return LayerNorm.of(
-                shape,
-                config.epsilon(),
-                TensorChecks.requireParameter(parameters.apply(prefix + "weight"), prefix + "weight", shape),
-                TensorChecks.requireParameter(parameters.apply(prefix + "bias"), prefix + "bias", shape));
     }
 
     private static Tensor gate(String name, Function<String, @Nullable Tensor> parameters) {

@@ -91,8 +91,8 @@ public final class TransformerBlock implements Layer {
                 config,
                 new SelfAttention(attention, Mask.NONE, null, null),
                 feedForward(config, parameters),
-                norm(config, "norm1.", parameters),
-                norm(config, "norm2.", parameters));
+                norm(config.layers.rmsNorm, config.embedDim(), config.epsilon(), "norm1.", parameters),
+                norm(config.layers.rmsNorm, config.embedDim(), config.epsilon(), "norm2.", parameters));
     }
 
     private static FeedForward feedForward(Config config, Function<String, @Nullable Tensor> parameters) {
@@ -126,14 +126,16 @@ public final class TransformerBlock implements Layer {
         return of(config, drawn::get);
     }
 
-    private static Layer norm(Config config, String prefix, Function<String, @Nullable Tensor> parameters) {
-        Shape shape = Shape.of(config.embedDim());
+    /** Returns the normalisation of a block's features. */
+    static Layer norm(
+            boolean rms, long features, double epsilon, String prefix, Function<String, @Nullable Tensor> parameters) {
+        Shape shape = Shape.of(features);
         Tensor weight = TensorChecks.requireParameter(parameters.apply(prefix + "weight"), prefix + "weight", shape);
-        if (config.layers.rmsNorm) {
-            return RmsNorm.of(shape, config.epsilon, weight);
+        if (rms) {
+            return RmsNorm.of(shape, epsilon, weight);
         }
         Tensor bias = TensorChecks.requireParameter(parameters.apply(prefix + "bias"), prefix + "bias", shape);
-        return LayerNorm.of(shape, config.epsilon, weight, bias);
+        return LayerNorm.of(shape, epsilon, weight, bias);
     }
 
     /**
