@@ -20,6 +20,11 @@ import org.springframework.ai.chat.model.ChatModel;
 import org.springframework.ai.chat.model.ChatResponse;
 import org.springframework.ai.chat.prompt.ChatOptions;
 import org.springframework.ai.chat.prompt.Prompt;
+import org.springframework.ai.content.Media;
+import org.springframework.ai.model.tool.StructuredOutputChatOptions;
+import org.springframework.ai.model.tool.ToolCallingChatOptions;
+import org.springframework.ai.tool.ToolCallback;
+import org.springframework.ai.tool.definition.ToolDefinition;
 
 /** Requires that Spring AI's calls give a session's text, with a small model of random weights. */
 final class CheckChat {
@@ -71,16 +76,44 @@ final class CheckChat {
         require(expected.startsWith(few.getResult().getOutput().getText().substring(0, 1)), "topK");
         refused(model, ChatOptions.builder().frequencyPenalty(0.5).build(), "frequencyPenalty");
         refused(model, ChatOptions.builder().model("another").build(), "model");
+        ToolCallback tool = new ToolCallback() {
+            @Override
+            public ToolDefinition getToolDefinition() {
+                return ToolDefinition.builder().name("tool").inputSchema("{}").build();
+            }
+
+            @Override
+            public String call(String input) {
+                return "";
+            }
+        };
+        refused(model, ToolCallingChatOptions.builder().toolCallbacks(tool).build(), "toolCallbacks");
+        refused(model, StructuredOutputChatOptions.builder().outputSchema("{}").build(), "outputSchema");
+        Media picture = Media.builder()
+                .mimeType(Media.Format.IMAGE_PNG)
+                .data(new byte[1])
+                .build();
+        UserMessage seen = UserMessage.builder().text("Hi").media(picture).build();
+        refused(model, new Prompt(seen), "message of media or of calls of tools; expected text");
+        AssistantMessage.ToolCall call = new AssistantMessage.ToolCall("1", "function", "tool", "{}");
+        AssistantMessage calls =
+                AssistantMessage.builder().content("").toolCalls(List.of(call)).build();
+        Prompt called = new Prompt(new UserMessage("Hi"), calls, new UserMessage("?"));
+        refused(model, called, "message of media or of calls of tools; expected text");
     }
 
     private static void refused(ChatModel model, ChatOptions options, String name) {
+        refused(model, new Prompt("Hi", options), name + ": ");
+    }
+
+    private static void refused(ChatModel model, Prompt prompt, String message) {
         try {
-            model.call(new Prompt("Hi", options));
+            model.call(prompt);
         } catch (UnsupportedOperationException named) {
-            require(named.getMessage().startsWith(name + ": "), named.getMessage());
+            require(named.getMessage().startsWith(message), named.getMessage());
             return;
         }
-        throw new AssertionError(name + " is ignored");
+        throw new AssertionError("ignored: " + message);
     }
 
     private static String text(Sessions sessions, GenerationOptions options, String question) {

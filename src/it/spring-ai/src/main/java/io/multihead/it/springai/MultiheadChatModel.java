@@ -20,6 +20,9 @@ import org.springframework.ai.chat.model.ChatResponse;
 import org.springframework.ai.chat.model.Generation;
 import org.springframework.ai.chat.prompt.ChatOptions;
 import org.springframework.ai.chat.prompt.Prompt;
+import org.springframework.ai.content.MediaContent;
+import org.springframework.ai.model.tool.StructuredOutputChatOptions;
+import org.springframework.ai.model.tool.ToolCallingChatOptions;
 import reactor.core.publisher.Flux;
 
 /**
@@ -81,6 +84,10 @@ public record MultiheadChatModel(String name, Sessions sessions, GenerationOptio
     }
 
     private static ChatMessage message(Message message) {
+        if (message instanceof MediaContent content && !content.getMedia().isEmpty()
+                || message instanceof AssistantMessage answer && answer.hasToolCalls()) {
+            throw new UnsupportedOperationException("message of media or of calls of tools; expected text");
+        }
         return switch (message.getMessageType()) {
             case SYSTEM -> ChatMessage.system(message.getText());
             case USER -> ChatMessage.user(message.getText());
@@ -96,6 +103,14 @@ public record MultiheadChatModel(String name, Sessions sessions, GenerationOptio
         if (given.getFrequencyPenalty() != null) {
             throw new UnsupportedOperationException(
                     "frequencyPenalty: " + given.getFrequencyPenalty() + "; expected none, as it is not supported");
+        }
+        if (given instanceof ToolCallingChatOptions tools
+                && !tools.getToolCallbacks().isEmpty()) {
+            throw new UnsupportedOperationException("toolCallbacks: "
+                    + tools.getToolCallbacks().size() + " of them; expected none, as they are not supported");
+        }
+        if (given instanceof StructuredOutputChatOptions structured && structured.getOutputSchema() != null) {
+            throw new UnsupportedOperationException("outputSchema: given; expected none, as it is not supported");
         }
         if (given.getModel() != null && !given.getModel().equals(name)) {
             throw new UnsupportedOperationException("model: " + given.getModel() + "; expected " + name);
