@@ -23,9 +23,9 @@ public final class GoldenHead {
 
     private static final int DIM = 384;
 
-    private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
 
-    private GoldenHead() {}
+    GoldenHead() {}
 
     /** Returns the indices of the texts that are passages of a query. */
     public static int[] passages(int query) {
@@ -66,17 +66,17 @@ public final class GoldenHead {
                 .message(5, integer("transB", 1));
     }
 
-    private static GoldenHead node(String name, String operation, String output, List<String> inputs) {
+    static GoldenHead node(String name, String operation, String output, List<String> inputs) {
         GoldenHead node = new GoldenHead();
         inputs.forEach(input -> node.text(1, input));
         return node.text(2, output).text(3, name).text(4, operation);
     }
 
-    private static GoldenHead integer(String name, int value) {
+    static GoldenHead integer(String name, int value) {
         return new GoldenHead().text(1, name).number(3, value).number(20, 2);
     }
 
-    private static GoldenHead tensor(SplittableRandom random, String name, double deviation, int... dims) {
+    static GoldenHead tensor(SplittableRandom random, String name, double deviation, int... dims) {
         GoldenHead tensor = new GoldenHead();
         int elements = 1;
         for (int dim : dims) {
@@ -90,21 +90,21 @@ public final class GoldenHead {
         return tensor.number(2, 1).text(8, name).raw(9, values.array());
     }
 
-    private GoldenHead number(int field, long value) {
+    GoldenHead number(int field, long value) {
         varint((long) field << 3);
         varint(value);
         return this;
     }
 
-    private GoldenHead text(int field, String value) {
+    GoldenHead text(int field, String value) {
         return raw(field, value.getBytes(StandardCharsets.UTF_8));
     }
 
-    private GoldenHead message(int field, GoldenHead value) {
+    GoldenHead message(int field, GoldenHead value) {
         return raw(field, value.bytes.toByteArray());
     }
 
-    private GoldenHead raw(int field, byte[] value) {
+    GoldenHead raw(int field, byte[] value) {
         varint((long) field << 3 | 2);
         varint(value.length);
         bytes.writeBytes(value);

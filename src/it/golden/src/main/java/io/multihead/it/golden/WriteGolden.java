@@ -24,6 +24,8 @@ public final class WriteGolden {
                 tokenizer, model, Files.readString(paragraph), golden.resolve("encoder/minilm.safetensors"), COMMAND);
         WriteScores.write(
                 tokenizer, model, Files.readString(paragraph), golden.resolve("encoder/reranker.safetensors"), COMMAND);
+        WriteSparse.write(
+                tokenizer, model, Files.readString(paragraph), golden.resolve("encoder/sparse.safetensors"), COMMAND);
         Files.delete(tokenizer);
         Files.delete(model);
         Files.delete(folder);
