@@ -1,12 +1,33 @@
 package io.multihead.encoder;
 
+import static io.multihead.encoder.EncoderLimits.LEAST_POSITIONS;
+import static io.multihead.encoder.EncoderLimits.MOST;
+
+import io.multihead.attention.AttentionOptions;
+import io.multihead.encoder.EncoderLimits.Named;
+import io.multihead.gemm.Activation;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.model.Block;
+import io.multihead.model.EmbeddingTables;
+import io.multihead.model.FeedForward;
+import io.multihead.model.LinearGroup;
+import io.multihead.model.Norm;
+import io.multihead.model.PackedLinear;
+import io.multihead.model.SelfAttention;
+import io.multihead.model.Transformer;
+import io.multihead.tensor.Tensor;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Stream;
 
 /**
- * The sizes of a BERT encoder.
+ * A BERT encoder (Devlin et al. 2019): the sum of word, type and position embeddings, normalised; then blocks of self-attention and a
+ * feed-forward layer with the erf form of GELU, each added to its input and normalised afterwards (Vaswani et al. 2017). RoBERTa and XLM-R
+ * differ in the row of the first position, and in the names of the head.
  *
  * @param dim elements of a token's vector
  * @param layers number of blocks
@@ -27,21 +48,35 @@ record BertConfig(
         int firstPosition,
         int positions,
         int types,
-        double epsilon) {
-    /** Tokens of a batch: enough for the products, and few enough that its activations stay in the cache. */
-    static final int BATCH_TOKENS = 512;
-
-    private static final int MOST = 1 << 24;
+        double epsilon)
+        implements EncoderConfig {
     /** What transformers takes for sizes that a {@code config.json} does not name: those of BERT base. */
     private static final BertConfig DEFAULT = new BertConfig(768, 12, 12, 3072, 30522, 512, 2, 1e-12);
-
-    /** {@code [CLS]}, one token and {@code [SEP]}. */
-    private static final int LEAST_POSITIONS = 3;
 
     private static final String BERT = "bert";
     /** Rows of words where {@code config.json} of a type does not say. */
     private static final Map<String, Integer> VOCABULARIES =
             Map.of(BERT, DEFAULT.vocabulary, "roberta", 50265, "xlm-roberta", DEFAULT.vocabulary);
+
+    /** The names that this family has as {@code model_type}. */
+    static final List<String> TYPES = List.of(BERT, "roberta", "xlm-roberta");
+
+    static final String WORDS = "embeddings.word_embeddings";
+    static final String POSITIONS = "embeddings.position_embeddings";
+    static final String TOKEN_TYPES = "embeddings.token_type_embeddings";
+    private static final String EMBEDDING_NORM = "embeddings.LayerNorm";
+
+    /** Where a checkpoint has the whole encoder. */
+    private static final List<String> PREFIXES = List.of("", "bert.", "roberta.", "model.");
+
+    private static final List<String> PARTS = List.of("embeddings.", "encoder.", "pooler.");
+    private static final String CLASSIFIER = "classifier.";
+    /** What names of the heads of transformers' BERT models begin with. */
+    private static final List<String> HEADS = List.of("cls.", "lm_head.", CLASSIFIER, "qa_outputs.");
+    /** Positions as numbers. */
+    private static final String POSITION_IDS = "embeddings.position_ids";
+    /** The first layer of BERT's head, which vectors do not use. */
+    private static final String POOLER = "pooler.dense";
 
     BertConfig {
         Checks.atLeast(dim, 1, "hidden_size");
@@ -53,18 +88,10 @@ record BertConfig(
         Checks.atLeast(positions, 1, "max_position_embeddings");
         Checks.atLeast(types, 1, "type_vocab_size");
         Checks.finiteAtLeast(epsilon, 0, "layer_norm_eps");
-        if (dim % heads != 0) {
-            throw Checks.fail("hidden_size", String.valueOf(dim), "expected a multiple of " + heads + " heads");
-        }
-        // the rows of a batch are in one array; padding adds less than 32 elements to query, key, value, output or the
-        // inner ones
-        long wide = Math.max(4 * (dim + 31L), inner + 31L);
-        if (wide * Math.max(positions, BATCH_TOKENS) > Checks.MAX_ARRAY_LENGTH) {
-            throw Checks.fail(
-                    "max_position_embeddings",
-                    positions + ", with hidden_size " + dim + " and intermediate_size " + inner,
-                    "expected batches of " + Math.max(positions, BATCH_TOKENS) + " tokens to fit arrays");
-        }
+        Named dims = new Named("hidden_size", dim);
+        EncoderLimits.requireHeads(dims, heads);
+        EncoderLimits.requireBatch(
+                new Named("max_position_embeddings", positions), dims, new Named("intermediate_size", inner), 1);
     }
 
     /** Reads {@code config.json}, with the defaults of transformers; whatever would change the numbers and is not implemented is an error that names it. */
@@ -109,8 +136,71 @@ record BertConfig(
         return firstPosition > 0;
     }
 
+    @Override
+    public int pairTypes() {
+        return isRoberta() ? 1 : 2;
+    }
+
+    @Override
+    public EncoderNames names(boolean classifies) {
+        boolean pools = classifies && !isRoberta();
+        Stream<String> ignored = Stream.of(POSITION_IDS, POOLER + ".weight", POOLER + ".bias");
+        return new EncoderNames(
+                WORDS + ".weight",
+                PREFIXES,
+                PARTS,
+                classifies ? List.of(CLASSIFIER) : List.of(),
+                HEADS,
+                pools ? Set.of(POSITION_IDS) : Set.copyOf(ignored.toList()));
+    }
+
+    @Override
+    public Transformer model(EncoderParts parts) {
+        int rows = firstPosition + positions;
+        Tensor words = parts.table(WORDS, vocabulary, dim);
+        Tensor places = parts.table(POSITIONS, rows, dim);
+        EmbeddingTables tables = EmbeddingTables.of(words)
+                .withTypes(parts.table(TOKEN_TYPES, types, dim))
+                .withPositions(places.slice(0, firstPosition, rows))
+                .withNorm(parts.norm(EMBEDDING_NORM, dim, epsilon, true));
+        List<Block> blocks = new ArrayList<>();
+        for (int layer = 0; layer < layers; layer++) {
+            blocks.add(block(parts, "encoder.layer." + layer + "."));
+        }
+        return Transformer.of(tables, blocks);
+    }
+
+    /** Post-norm; every token sees every token. */
+    private Block block(EncoderParts parts, String layer) {
+        String self = layer + "attention.self.";
+        PackedLinear projections = parts.fused(
+                layer + "attention.projections", List.of(self + "query", self + "key", self + "value"), dim, dim, true);
+        SelfAttention attention = SelfAttention.of(
+                heads,
+                heads,
+                LinearGroup.concatenated(projections, dim, dim, dim),
+                parts.linear(layer + "attention.output.dense", dim, dim, true),
+                AttentionOptions.DEFAULT);
+        Norm attentionNorm = parts.norm(layer + "attention.output.LayerNorm", dim, epsilon, true);
+        FeedForward feedForward = FeedForward.of(
+                parts.linear(layer + "intermediate.dense", inner, dim, true).withActivation(Activation.GELU),
+                parts.linear(layer + "output.dense", dim, inner, true));
+        return Block.postNorm(
+                attention, attentionNorm, feedForward, parts.norm(layer + "output.LayerNorm", dim, epsilon, true));
+    }
+
+    @Override
+    public ClassificationHead head(EncoderParts parts, int labels) {
+        String dense = isRoberta() ? CLASSIFIER + "dense" : POOLER;
+        String output = isRoberta() ? CLASSIFIER + "out_proj" : "classifier";
+        float[] weight = parts.array(output + ".weight", labels, dim);
+        float[] bias = parts.array(output + ".bias", labels);
+        return ClassificationHead.tanh(parts.linear(dense, dim, dim, true), weight, bias);
+    }
+
     /** Returns what {@link #of} reads. */
-    Map<String, Object> toJson() {
+    @Override
+    public Map<String, Object> toJson() {
         Map<String, Object> config = new LinkedHashMap<>();
         config.put("model_type", isRoberta() ? "roberta" : BERT);
         if (isRoberta()) {

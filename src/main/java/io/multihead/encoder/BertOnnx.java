@@ -1,9 +1,5 @@
 package io.multihead.encoder;
 
-import static io.multihead.encoder.BertParts.POSITIONS;
-import static io.multihead.encoder.BertParts.TYPES;
-import static io.multihead.encoder.BertParts.WORDS;
-
 import io.multihead.format.OnnxWeights;
 import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
@@ -53,7 +49,11 @@ final class BertOnnx {
     /** What the encoder is called in a model with a head. */
     private static final String ENCODER = "bert.";
 
+    private static final String WORDS = BertConfig.WORDS + ".weight";
+    private static final String POSITIONS = BertConfig.POSITIONS + ".weight";
+    private static final String TYPES = BertConfig.TOKEN_TYPES + ".weight";
     private static final Set<String> TABLES = Set.of(WORDS, POSITIONS, TYPES);
+    private static final String OUTPUT_BIAS = "classifier.bias";
     private static final String INNER = "encoder.layer.0.intermediate.dense.weight";
 
     private final OnnxWeights file;
@@ -66,26 +66,24 @@ final class BertOnnx {
     }
 
     /** Reads an encoder. */
-    static BertModel load(InputStream in) throws IOException {
-        return load(in, OPERATIONS, BertModel::of);
+    static EncoderModel load(InputStream in) throws IOException {
+        return load(in, OPERATIONS, EncoderModel::of);
     }
 
     /** Reads a cross-encoder, whose head has as many labels as its bias has elements. */
-    static BertModel loadClassifier(InputStream in) throws IOException {
+    static EncoderModel loadClassifier(InputStream in) throws IOException {
         return load(in, CLASSIFIER_OPERATIONS, (config, weights) -> {
-            Tensor bias = weights.get(ClassificationHead.OUTPUT_BIAS);
+            Tensor bias = weights.get(OUTPUT_BIAS);
             if (bias.rank() != 1 || bias.dim(0) < 1) {
                 throw Checks.fail(
-                        "weight \"" + ClassificationHead.OUTPUT_BIAS + "\"",
-                        "shape " + bias.shape(),
-                        "expected a number for each label");
+                        "weight \"" + OUTPUT_BIAS + "\"", "shape " + bias.shape(), "expected a number for each label");
             }
-            return BertModel.classifier(config, Checks.fitsInt(bias.dim(0), "labels"), weights);
+            return EncoderModel.classifier(config, Checks.fitsInt(bias.dim(0), "labels"), weights);
         });
     }
 
-    private static BertModel load(
-            InputStream in, Set<String> operations, BiFunction<BertConfig, Weights, BertModel> model)
+    private static EncoderModel load(
+            InputStream in, Set<String> operations, BiFunction<BertConfig, Weights, EncoderModel> model)
             throws IOException {
         Map<MemorySegment.Scope, Arena> arenas = new HashMap<>();
         try {

@@ -33,11 +33,6 @@ record DenseLayer(
     private static final String FUNCTION = "activation_function";
     private static final String ADDS_INPUT = "use_residual";
 
-    /** How a linear layer is made of weights. */
-    interface LinearReader {
-        PackedLinear take(Weights weights, String name, int outputs, int inputs, boolean hasBias);
-    }
-
     /**
      * What {@code config.json} of the module says, with the defaults of sentence-transformers.
      *
@@ -80,14 +75,14 @@ record DenseLayer(
     }
 
     /** Takes the weights of a module; names in front of them say which. */
-    static DenseLayer take(Config config, Weights weights, String prefix, LinearReader reader) {
-        PackedLinear linear = reader.take(weights, prefix + LINEAR, config.outputs, config.inputs, config.hasBias);
+    static DenseLayer take(Config config, EncoderParts parts, String prefix) {
+        PackedLinear linear = parts.linear(prefix + LINEAR, config.outputs, config.inputs, config.hasBias);
         boolean hasResidual = config.addsInput && config.inputs != config.outputs;
         return new DenseLayer(
                 linear.withActivation(config.function.fused),
                 config.function,
                 config.addsInput,
-                hasResidual ? reader.take(weights, prefix + RESIDUAL, config.outputs, config.inputs, false) : null);
+                hasResidual ? parts.linear(prefix + RESIDUAL, config.outputs, config.inputs, false) : null);
     }
 
     /** Returns what {@link #take} was told. */
@@ -97,15 +92,15 @@ record DenseLayer(
 
     /** Adds what {@link #take} takes. */
     void put(String prefix, Map<String, Tensor> panels, Map<String, Tensor> others) {
-        BertParts.put(linear, prefix + LINEAR, panels, others);
+        EncoderParts.put(linear, prefix + LINEAR, panels, others);
         if (residual != null) {
-            BertParts.put(residual, prefix + RESIDUAL, panels, others);
+            EncoderParts.put(residual, prefix + RESIDUAL, panels, others);
         }
     }
 
     /** Returns the bytes of weights that are mapped, or of those that are not. */
     long bytes(boolean mapped) {
-        return BertParts.bytes(linear, mapped) + (residual == null ? 0 : BertParts.bytes(residual, mapped));
+        return EncoderParts.bytes(linear, mapped) + (residual == null ? 0 : EncoderParts.bytes(residual, mapped));
     }
 
     /** Computes the rows of one layer from those of the one before it. */

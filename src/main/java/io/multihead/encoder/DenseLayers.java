@@ -45,7 +45,7 @@ record DenseLayers(int inputs, List<DenseLayer> layers) {
             SafetensorsFolder file = SafetensorsFolder.map(folder, arena);
             return Checks.in(file.path(), () -> {
                 Weights weights = new Weights(file.names(), file::get);
-                DenseLayer layer = DenseLayer.take(config, weights, "", BertParts::linear);
+                DenseLayer layer = DenseLayer.take(config, EncoderParts.of(weights), "");
                 weights.requireAllUsed("a Dense module");
                 return layer;
             });
@@ -55,11 +55,12 @@ record DenseLayers(int inputs, List<DenseLayer> layers) {
     /** Takes what {@link #put} named, and reads it in place. */
     static DenseLayers takePacked(List<?> described, int inputs, Weights weights) {
         List<DenseLayer> layers = new ArrayList<>();
+        EncoderParts parts = EncoderParts.ofPacked(weights);
         int length = inputs;
         for (Object json : described) {
             DenseLayer.Config config =
                     DenseLayer.requireInputs(DenseLayer.Config.of(JsonObject.of("options.dense", json)), length);
-            layers.add(DenseLayer.take(config, weights, prefix(layers.size()), BertParts::packedLinear));
+            layers.add(DenseLayer.take(config, parts, prefix(layers.size())));
             length = config.outputs();
         }
         return new DenseLayers(inputs, List.copyOf(layers));

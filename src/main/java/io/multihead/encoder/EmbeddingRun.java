@@ -21,7 +21,7 @@ final class EmbeddingRun {
     /** A row of the last dense layer. */
     private final double[] row;
 
-    private TokenBatch batch = TokenBatch.of(BertConfig.BATCH_TOKENS);
+    private TokenBatch batch = TokenBatch.of(EncoderConfig.BATCH_TOKENS);
     private final TextParts parts = new TextParts();
     private final ListTexts listTexts = new ListTexts();
     private final Vectors vectors = new Vectors();

@@ -15,14 +15,14 @@ import java.util.concurrent.Semaphore;
  */
 final class EncoderCore {
     final Compute cpu;
-    final BertModel model;
+    final EncoderModel model;
     final EncoderTokenizer tokenizer;
     private final Semaphore turns;
     private final Deque<Buffers> idle = new ArrayDeque<>();
     private volatile boolean closed;
 
     /** Fails if the tokenizer has tokens that the model has no row for. */
-    EncoderCore(Compute cpu, BertModel model, EncoderTokenizer tokenizer) {
+    EncoderCore(Compute cpu, EncoderModel model, EncoderTokenizer tokenizer) {
         this.cpu = cpu;
         this.model = model;
         this.tokenizer = requireRows(tokenizer, model.config);
@@ -34,7 +34,7 @@ final class EncoderCore {
      * Returns a tokenizer, or fails if a model has no row for a token of its vocabulary. For tokens that were added beside it there need
      * not be one; the model fails where a text has such a token, as in transformers.
      */
-    static EncoderTokenizer requireRows(EncoderTokenizer tokenizer, BertConfig config) {
+    static EncoderTokenizer requireRows(EncoderTokenizer tokenizer, EncoderConfig config) {
         if (tokenizer.ownVocabularySize() > config.vocabulary()) {
             throw Checks.fail(
                     "tokenizer",
@@ -56,7 +56,7 @@ final class EncoderCore {
             return waiting;
         }
         try {
-            return model.buffers(Math.max(tokens, BertConfig.BATCH_TOKENS));
+            return model.buffers(Math.max(tokens, EncoderConfig.BATCH_TOKENS));
         } catch (Throwable failed) {
             turns.release();
             throw failed;

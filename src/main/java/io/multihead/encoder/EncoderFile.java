@@ -81,7 +81,7 @@ final class EncoderFile {
         Map<String, String> metadata = file.metadata();
         require("format", metadata.get("format"), FORMAT);
         require("panels", metadata.get("panels"), PackedWeights.layout());
-        BertConfig config = BertConfig.of(json(metadata, "config"));
+        EncoderConfig config = EncoderFamilies.configure(json(metadata, "config"));
         JsonObject described = json(metadata, "options");
         EncoderOptions options = options(described, config);
         Map<String, String> prompts = Map.copyOf(described.object("prompts").texts());
@@ -92,7 +92,7 @@ final class EncoderFile {
         names.removeIf(DenseLayers::isNamed);
         EncoderCore core = ModelLoader.load(
                 cpu,
-                () -> BertModel.ofPacked(config, new Weights(names, file::get)),
+                () -> EncoderModel.ofPacked(config, new Weights(names, file::get)),
                 () -> WordPiece.ofTokenizerJson(bytes(file)));
         String defaultPrompt = described.has("default_prompt") ? described.text("default_prompt") : options.prompt();
         return new LoadedEncoder(core, dense, options, prompts, defaultPrompt, new Unmapping(arena));
@@ -143,7 +143,7 @@ final class EncoderFile {
         return json;
     }
 
-    private static EncoderOptions options(JsonObject json, BertConfig config) {
+    private static EncoderOptions options(JsonObject json, EncoderConfig config) {
         return new EncoderOptions(
                 pooling(json),
                 choice(json, "normalization", Normalization.values()),

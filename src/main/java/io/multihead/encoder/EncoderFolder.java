@@ -83,7 +83,7 @@ final class EncoderFolder {
     static LoadedEncoder load(Compute cpu, Path folder) throws IOException {
         Modules modules = modules(folder);
         Path files = modules.transformer;
-        BertConfig config = read(files.resolve("config.json"), BertConfig::of);
+        EncoderConfig config = read(files.resolve("config.json"), EncoderFamilies::configure);
         int maxTokens = maxTokens(files, modules.exist, Task.EMBEDDING, config);
         Path frameworkFile = folder.resolve("config_sentence_transformers.json");
         Framework framework = modules.exist && Files.exists(frameworkFile)
@@ -94,7 +94,7 @@ final class EncoderFolder {
         Arena arena = Arena.ofShared();
         try {
             EncoderCore core = ModelLoader.load(
-                    cpu, () -> Checkpoint.map(files, arena).model(config), () -> tokenizer(files, config));
+                    cpu, () -> Checkpoint.map(files, config, arena).model(), () -> tokenizer(files, config));
             EncoderOptions options = new EncoderOptions(
                     modules.pooling,
                     modules.normalization,
@@ -110,7 +110,7 @@ final class EncoderFolder {
     }
 
     /** Reads the tokenizer of a transformer's folder. */
-    static EncoderTokenizer tokenizer(Path folder, BertConfig config) throws IOException {
+    static EncoderTokenizer tokenizer(Path folder, EncoderConfig config) throws IOException {
         EncoderTokenizer tokenizer = Tokenizers.loadEncoder(folder);
         return Checks.in(folder, () -> EncoderCore.requireRows(tokenizer, config));
     }
@@ -184,7 +184,7 @@ final class EncoderFolder {
     }
 
     /** Returns the length that the folder names, or else the tokenizer's, which is at most the positions that the model has. */
-    static int maxTokens(Path transformer, boolean modular, Task task, BertConfig config) throws IOException {
+    static int maxTokens(Path transformer, boolean modular, Task task, EncoderConfig config) throws IOException {
         Path tokenizer = transformer.resolve("tokenizer_config.json");
         OptionalInt tokenizerLength = Files.exists(tokenizer)
                 ? OptionalInt.of(read(tokenizer, tokens -> tokenizerLength(tokens, config)))
@@ -193,7 +193,7 @@ final class EncoderFolder {
         return named.orElse(tokenizerLength.orElse(config.positions()));
     }
 
-    private static OptionalInt namedLength(Path folder, Task task, BertConfig config) throws IOException {
+    private static OptionalInt namedLength(Path folder, Task task, EncoderConfig config) throws IOException {
         for (String name : SETTINGS) {
             Path file = folder.resolve(name);
             if (Files.exists(file)) {
@@ -206,7 +206,7 @@ final class EncoderFolder {
         return OptionalInt.empty();
     }
 
-    private static OptionalInt namedLength(JsonObject settings, Task task, BertConfig config) {
+    private static OptionalInt namedLength(JsonObject settings, Task task, EncoderConfig config) {
         requirePlainTexts(settings, task);
         return settings.has("max_seq_length")
                 ? OptionalInt.of(settings.integer("max_seq_length", 3, config.positions()))
@@ -237,7 +237,7 @@ final class EncoderFolder {
     }
 
     /** Returns {@code model_max_length}, for which a number of 31 digits stands where there is no limit, or the model's positions. */
-    private static int tokenizerLength(JsonObject tokenizer, BertConfig config) {
+    private static int tokenizerLength(JsonObject tokenizer, EncoderConfig config) {
         tokenizer.require("truncation_side", "right");
         tokenizer.require("padding_side", "right"); // positions would depend on the other texts of a batch
         // the older name counts only where the newer one is absent, as in transformers

@@ -59,6 +59,6 @@ record EncoderOptions(
 
     /** Returns how many tokens a batch has at most: more than usual where one text may have more. */
     int batchTokens() {
-        return Math.max(maxTokens, BertConfig.BATCH_TOKENS);
+        return Math.max(maxTokens, EncoderConfig.BATCH_TOKENS);
     }
 }

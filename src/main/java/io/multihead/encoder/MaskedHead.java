@@ -17,6 +17,7 @@ import java.util.stream.Collectors;
 final class MaskedHead {
     private static final String BERT = "cls.predictions.";
     private static final String ROBERTA = "lm_head.";
+    private static final String WORDS = BertConfig.WORDS + ".weight";
 
     private final PackedLinear dense;
     private final float[] weight;
@@ -43,7 +44,7 @@ final class MaskedHead {
                 .collect(Collectors.toCollection(TreeSet::new));
         Weights weights = new Weights(names, name -> files.get(prefix + name));
         int dim = config.dim();
-        PackedLinear dense = BertParts.linear(weights, transform + "dense", dim, dim);
+        PackedLinear dense = EncoderParts.of(weights).linear(transform + "dense", dim, dim, true);
         float[] normWeight = weights.take(norm + ".weight", dim).toArray();
         float[] normBias = weights.take(norm + ".bias", dim).toArray();
         Tensor bias = same(weights, names, "bias", "decoder.bias", config.vocabulary());
@@ -55,15 +56,15 @@ final class MaskedHead {
                 normWeight,
                 normBias,
                 config.epsilon(),
-                BertParts.linear(decoder, bias));
+                EncoderParts.pack(decoder, bias));
     }
 
     /** Returns the table of words, with which a decoder of its own agrees where there is one. */
     private static Tensor tied(SafetensorsFolder files, Weights weights, Set<String> names, BertConfig config) {
         String table = files.names().stream()
-                .filter(name -> name.endsWith(BertParts.WORDS))
+                .filter(name -> name.endsWith(WORDS))
                 .findFirst()
-                .orElseThrow(() -> Checks.fail("weights", "no " + BertParts.WORDS, "expected one"));
+                .orElseThrow(() -> Checks.fail("weights", "no " + WORDS, "expected one"));
         Tensor words = files.get(table);
         if (names.contains("decoder.weight")) {
             Tensor own = weights.take("decoder.weight", config.vocabulary(), config.dim());
@@ -125,6 +126,6 @@ final class MaskedHead {
 
     /** Returns the bytes of all weights, none of which is mapped. */
     long bytes() {
-        return BertParts.bytes(dense, false) + BertParts.bytes(decoder, false) + 2L * Float.BYTES * weight.length;
+        return EncoderParts.bytes(dense, false) + EncoderParts.bytes(decoder, false) + 2L * Float.BYTES * weight.length;
     }
 }

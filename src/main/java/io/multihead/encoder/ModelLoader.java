@@ -17,10 +17,10 @@ import java.util.concurrent.FutureTask;
  */
 final class ModelLoader implements LoopBody {
     private final Thread caller = Thread.currentThread();
-    private final FutureTask<BertModel> model;
+    private final FutureTask<EncoderModel> model;
     private final FutureTask<EncoderTokenizer> tokenizer;
 
-    private ModelLoader(Callable<BertModel> model, Callable<? extends EncoderTokenizer> tokenizer) {
+    private ModelLoader(Callable<EncoderModel> model, Callable<? extends EncoderTokenizer> tokenizer) {
         this.model = new FutureTask<>(model);
         this.tokenizer = new FutureTask<>(tokenizer::call);
     }
@@ -31,14 +31,14 @@ final class ModelLoader implements LoopBody {
      * @param model read by the calling thread
      * @param tokenizer read by any thread of {@code cpu}
      */
-    static EncoderCore load(Compute cpu, Callable<BertModel> model, Callable<? extends EncoderTokenizer> tokenizer)
+    static EncoderCore load(Compute cpu, Callable<EncoderModel> model, Callable<? extends EncoderTokenizer> tokenizer)
             throws IOException {
         ModelLoader loader = new ModelLoader(model, tokenizer);
         SingleCall.run(cpu, loader, 2);
         loader.model.run(); // does nothing, unless another thread ran both tasks before this one came
         return new EncoderCore(
                 cpu,
-                ModelLoader.<BertModel, IOException>result(loader.model),
+                ModelLoader.<EncoderModel, IOException>result(loader.model),
                 ModelLoader.<EncoderTokenizer, IOException>result(loader.tokenizer));
     }
 

@@ -8,6 +8,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.RandomAccess;
 import java.util.function.IntConsumer;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -21,9 +22,11 @@ final class RerankRun {
     private final TokenBuffer passage = new TokenBuffer();
     private final ListTexts listTexts = new ListTexts();
     private final double[] room;
-    private TokenBatch batch = TokenBatch.of(BertConfig.BATCH_TOKENS);
+    private TokenBatch batch = TokenBatch.of(EncoderConfig.BATCH_TOKENS);
     /** Of the head's first layer, as many as a batch has sequences. */
     private final RowViews rows;
+    /** By how many sequences there are: their indices. */
+    private int[] @Nullable [] indices = {};
 
     private @Nullable Iterator<?> passages;
     private int index;
@@ -57,7 +60,7 @@ final class RerankRun {
         core.tokenizer.append(queryText, query);
         index = 0;
         hasPassage = false;
-        int most = Math.max(maxTokens, BertConfig.BATCH_TOKENS);
+        int most = Math.max(maxTokens, EncoderConfig.BATCH_TOKENS);
         if (batch.capacity() < most) {
             batch = TokenBatch.of(most);
         }
@@ -88,7 +91,7 @@ final class RerankRun {
             int first = PairTruncation.keptOfFirst(query.size(), passage.size(), most);
             int second = PairTruncation.keptOfSecond(query.size(), passage.size(), most);
             // not the capacity, which may be that of a view for longer texts
-            if (batch.tokens() + first + second + format.added() > Math.max(maxTokens, BertConfig.BATCH_TOKENS)) {
+            if (batch.tokens() + first + second + format.added() > Math.max(maxTokens, EncoderConfig.BATCH_TOKENS)) {
                 return;
             }
             format.add(batch, query, first, passage, second);
@@ -112,12 +115,30 @@ final class RerankRun {
         Buffers buffers = core.take(batch.tokens());
         try {
             core.model.forward(core.cpu, batch, buffers);
-            core.model.dense(core.cpu, batch.firstRows(), rows.get(sequences), buffers);
+            core.model.dense(core.cpu, pooled(buffers), rows.get(sequences), buffers);
         } finally {
             core.giveBack(buffers);
         }
         for (int i = 0; i < sequences; i++) {
             core.model.head().logits(rows.array(), i * room.length, room, outputs, at + i * labels);
         }
+    }
+
+    /** Returns the rows of states that the head reads, one for each sequence. */
+    private int[] pooled(Buffers buffers) {
+        if (!core.model.head().ofMean()) {
+            return batch.firstRows();
+        }
+        ClassificationHead.writeMeans(batch, buffers, room);
+        int count = batch.sequences();
+        if (count >= indices.length) {
+            indices = new int[2 * count + 1][];
+        }
+        int[] all = indices[count];
+        if (all == null) {
+            all = IntStream.range(0, count).toArray();
+            indices[count] = all;
+        }
+        return all;
     }
 }

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * @param labels outputs of the head
  * @param activation the function of the outputs that the file names, or the default
  */
-record RerankerConfig(BertConfig model, int labels, ScoreActivation activation) {
+record RerankerConfig(EncoderConfig model, int labels, ScoreActivation activation) {
     private static final String CLASSIFIER = "ForSequenceClassification";
     private static final int MOST_LABELS = 1 << 16;
     /** transformers' number of labels where a file has none. */
@@ -26,16 +26,16 @@ record RerankerConfig(BertConfig model, int labels, ScoreActivation activation) 
             "torch.nn.Sigmoid", ScoreActivation.SIGMOID);
 
     static RerankerConfig of(JsonObject config) {
-        BertConfig model = BertConfig.of(config);
+        EncoderConfig model = EncoderFamilies.configure(config);
         requireTwoTypes(model);
         int labels = labels(config);
         ScoreActivation named = activation(config);
         return new RerankerConfig(model, labels, named == null ? byDefault(labels) : named);
     }
 
-    /** Fails unless the tokens of the second text can have another type, which RoBERTa's have not. */
-    static void requireTwoTypes(BertConfig model) {
-        if (model.types() < 2 && !model.isRoberta()) {
+    /** Fails unless the tokens of the second text can have another type, which some families tell apart by the tokens between them alone. */
+    static void requireTwoTypes(EncoderConfig model) {
+        if (model.types() < model.pairTypes()) {
             throw Checks.fail("type_vocab_size", String.valueOf(model.types()), "expected 2, as of two texts");
         }
     }

@@ -34,7 +34,7 @@ final class RerankerFolder {
         try {
             EncoderCore core = ModelLoader.load(
                     cpu,
-                    () -> Checkpoint.mapClassifier(files, arena).classifier(config.model(), config.labels()),
+                    () -> Checkpoint.mapClassifier(files, config.model(), arena).classifier(config.labels()),
                     () -> EncoderFolder.tokenizer(files, config.model()));
             return new LoadedReranker(core, activation, maxTokens, new Unmapping(arena));
         } catch (Throwable failed) {

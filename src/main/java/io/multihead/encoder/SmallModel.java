@@ -25,7 +25,7 @@ final class SmallModel {
         if (isEnough.getAsBoolean()) {
             return 0;
         }
-        BertModel model = BertModel.of(CONFIG, Weights.zeros());
+        EncoderModel model = EncoderModel.of(CONFIG, Weights.zeros());
         Buffers buffers = model.buffers(TOKENS);
         TokenBatch batch = TokenBatch.of(TOKENS);
         batch.begin();

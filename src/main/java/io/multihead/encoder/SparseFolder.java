@@ -50,7 +50,7 @@ final class SparseFolder {
         try {
             EncoderCore core = ModelLoader.load(
                     cpu,
-                    () -> Checkpoint.map(model, arena).model(config),
+                    () -> Checkpoint.map(model, config, arena).model(),
                     () -> EncoderFolder.tokenizer(model, config));
             SafetensorsFolder weights = SafetensorsFolder.map(model, arena);
             MaskedHead head = Checks.in(weights.path(), () -> MaskedHead.take(weights, config, isTied));

@@ -25,7 +25,7 @@ final class SparseRun {
     private final RowViews normalised;
     private final RowViews logits;
     private final float[] largest;
-    private TokenBatch batch = TokenBatch.of(BertConfig.BATCH_TOKENS);
+    private TokenBatch batch = TokenBatch.of(EncoderConfig.BATCH_TOKENS);
 
     SparseRun(EncoderCore core, MaskedHead head, SparseActivation activation) {
         this.core = core;
@@ -44,7 +44,7 @@ final class SparseRun {
     SparseVector[] run(List<String> texts, int maxTokens) {
         core.requireOpen(); // here too, since without texts nothing is computed
         SparseVector[] vectors = new SparseVector[texts.size()];
-        int most = Math.max(maxTokens, BertConfig.BATCH_TOKENS);
+        int most = Math.max(maxTokens, EncoderConfig.BATCH_TOKENS);
         if (batch.capacity() < most) {
             batch = TokenBatch.of(most);
         }

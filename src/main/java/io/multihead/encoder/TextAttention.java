@@ -47,7 +47,7 @@ public record TextAttention(List<String> tokens, Tensor weights) {
             ids = tokenizer.encode(options.prompt() + text, options.maxTokens());
         }
         int n = ids.length;
-        BertConfig config = core.model.config;
+        EncoderConfig config = core.model.config;
         long elements = Math.multiplyExact((long) config.layers() * config.heads(), (long) n * n);
         Tensor weights =
                 Tensor.of(new float[Checks.fitsInt(elements, "weights")], config.layers(), config.heads(), n, n);

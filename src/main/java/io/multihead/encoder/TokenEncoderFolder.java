@@ -42,7 +42,7 @@ final class TokenEncoderFolder {
         boolean modular = Files.exists(folder.resolve("modules.json"));
         Modules modules = modular ? modules(folder) : new Modules(folder, null);
         Path files = modules.transformer;
-        BertConfig config = EncoderFolder.read(files.resolve("config.json"), json -> config(json, modular));
+        EncoderConfig config = EncoderFolder.read(files.resolve("config.json"), json -> config(json, modular));
         EncoderFolder.maxTokens(files, modular, EncoderFolder.Task.EMBEDDING, config);
         TokenSettings settings = modular
                 ? EncoderFolder.read(folder.resolve("config_sentence_transformers.json"), TokenSettings::ofPyLate)
@@ -52,7 +52,7 @@ final class TokenEncoderFolder {
         try {
             EncoderCore core = ModelLoader.load(
                     cpu,
-                    () -> Checkpoint.map(files, arena).model(config),
+                    () -> Checkpoint.map(files, config, arena).model(),
                     () -> EncoderFolder.tokenizer(files, config));
             return new Loaded(core, projection(modules, config), settings, new Unmapping(arena));
         } catch (Throwable failed) {
@@ -61,12 +61,12 @@ final class TokenEncoderFolder {
         }
     }
 
-    private static BertConfig config(JsonObject json, boolean modular) {
+    private static EncoderConfig config(JsonObject json, boolean modular) {
         if (!modular
                 && !(json.has("architectures") && json.array("architectures").equals(List.of(AUTHORS)))) {
             throw json.fail("architectures", "[" + AUTHORS + "], or a modules.json with a projection");
         }
-        return BertConfig.of(json);
+        return EncoderFamilies.configure(json);
     }
 
     private static TokenSettings metadata(Path file) throws IOException {
@@ -75,7 +75,7 @@ final class TokenEncoderFolder {
                 : TokenSettings.ofMetadata(new JsonObject("metadata", Map.of()));
     }
 
-    private static void requireLengths(TokenSettings settings, BertConfig config, Path folder) {
+    private static void requireLengths(TokenSettings settings, EncoderConfig config, Path folder) {
         Checks.in(folder, () -> {
             requireLength(settings.queryTokens(), settings.queryPrefix(), config, "length of queries");
             requireLength(settings.documentTokens(), settings.documentPrefix(), config, "length of documents");
@@ -83,7 +83,7 @@ final class TokenEncoderFolder {
         });
     }
 
-    private static void requireLength(int tokens, String prefix, BertConfig config, String what) {
+    private static void requireLength(int tokens, String prefix, EncoderConfig config, String what) {
         int least = prefix.isEmpty() ? 3 : 4;
         if (tokens < least || tokens > config.positions()) {
             throw Checks.fail(
@@ -111,7 +111,7 @@ final class TokenEncoderFolder {
         });
     }
 
-    private static PackedLinear projection(Modules modules, BertConfig config) throws IOException {
+    private static PackedLinear projection(Modules modules, EncoderConfig config) throws IOException {
         Path dense = modules.dense;
         // packed, so that nothing refers to the file afterwards
         try (Arena arena = Arena.ofShared()) {
@@ -137,11 +137,11 @@ final class TokenEncoderFolder {
         return dense;
     }
 
-    private static PackedLinear pack(SafetensorsFolder file, BertConfig config, int outputs, boolean hasBias) {
+    private static PackedLinear pack(SafetensorsFolder file, EncoderConfig config, int outputs, boolean hasBias) {
         Tensor weight = file.get(WEIGHT);
         long rows = outputs < 0 ? (weight.rank() == 2 ? weight.dim(0) : 0) : outputs;
         Weights weights = new Weights(file.names(), file::get);
         Tensor checked = weights.take(WEIGHT, Math.max(1, rows), config.dim());
-        return BertParts.linear(checked, hasBias ? weights.take(BIAS, rows) : null);
+        return EncoderParts.pack(checked, hasBias ? weights.take(BIAS, rows) : null);
     }
 }

@@ -35,7 +35,7 @@ final class TokenRun {
         this.core = core;
         this.projection = projection;
         this.format = format;
-        int most = Math.max(format.most(), BertConfig.BATCH_TOKENS);
+        int most = Math.max(format.most(), EncoderConfig.BATCH_TOKENS);
         batch = TokenBatch.of(most);
         hasVector = new boolean[most];
         dimension = projection.outputs();

@@ -158,6 +158,22 @@ public final class Block {
     }
 
     /**
+     * Returns this block with a normalisation of its result: what stands behind the last block of an encoder with norms before parts.
+     *
+     * @param norm of what the feed-forward network was added to
+     * @return the changed block
+     * @throws IllegalArgumentException if it has another number of elements
+     * @throws IllegalStateException if the block is parallel, or post-norm, whose result is normalised
+     */
+    public Block withResultNorm(Norm norm) {
+        if (parallel || feedForwardNorms.outer != null) {
+            throw new IllegalStateException("block: parallel or post-norm; expected norms before its parts");
+        }
+        Norms norms = new Norms(feedForwardNorms.before, feedForwardNorms.after, Checks.notNull(norm, "norm"));
+        return new Block(attention, attentionNorms, feedForward, norms, false);
+    }
+
+    /**
      * {@return the first part}
      */
     public SelfAttention attention() {

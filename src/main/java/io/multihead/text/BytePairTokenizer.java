@@ -6,6 +6,7 @@ import java.text.Normalizer;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Byte-level byte-pair encoding (Sennrich et al. 2016; Radford et al. 2019), as GPT-2, Llama 3, Qwen, SmolLM, DeepSeek and Mistral's
@@ -112,21 +113,19 @@ public final class BytePairTokenizer extends WordTokenizer {
         return false;
     }
 
-    /** Returns whether text is changed before it is divided, so that tokens come from no place of it. */
-    boolean normalizes() {
-        return composes;
-    }
-
     /** A token has as many bytes as the part of the text that it comes from; of a code point in several tokens, each comes from all of it. */
     @Override
     void place(EncodeBuffer buffer, int first, int from) {
-        int at = from;
+        ComposedText composed = buffer.composed;
+        char[] text = composed == null ? buffer.text : composed.text;
+        int end = composed == null ? buffer.end : text.length;
+        int at = composed == null ? from : 0;
         int inside = 0;
         for (int i = first; i < buffer.size(); i++) {
             int start = at;
             int codePoint = 0;
             for (int rest = pieceLength(buffer.id(i)); rest > 0; ) {
-                codePoint = Character.codePointAt(buffer.text, at, buffer.end);
+                codePoint = Character.codePointAt(text, at, end);
                 int taken = Math.min(rest, Utf8.length(codePoint) - inside);
                 rest -= taken;
                 inside += taken;
@@ -136,6 +135,10 @@ public final class BytePairTokenizer extends WordTokenizer {
                 }
             }
             int stop = inside > 0 ? at + Character.charCount(codePoint) : at;
+            if (composed != null && stop > start) {
+                stop = composed.end(stop - 1);
+                start = composed.start(start);
+            }
             add(buffer, buffer.id(i), start - EncodeBuffer.START, stop - EncodeBuffer.START);
         }
         buffer.truncate(first);
@@ -143,19 +146,23 @@ public final class BytePairTokenizer extends WordTokenizer {
 
     @Override
     void encodePart(EncodeBuffer buffer, int from, int end) {
-        if (composes && mayCompose(buffer.text, from, end)) {
-            String part = new String(buffer.text, from, end - from);
-            if (!Normalizer.isNormalized(part, Normalizer.Form.NFC)) {
-                char[] composed =
-                        Normalizer.normalize(part, Normalizer.Form.NFC).toCharArray();
-                char[] text = buffer.text;
-                buffer.text = composed;
-                encodeWords(buffer, 0, composed.length);
-                buffer.text = text;
-                return;
-            }
+        buffer.composed = composed(buffer.text, from, end);
+        if (buffer.composed == null) {
+            encodeWords(buffer, from, end);
+            return;
         }
-        encodeWords(buffer, from, end);
+        char[] text = buffer.text;
+        buffer.text = buffer.composed.text;
+        encodeWords(buffer, 0, buffer.composed.text.length);
+        buffer.text = text;
+    }
+
+    /** Returns a part of a text composed, or null where it is so already. */
+    private @Nullable ComposedText composed(char[] text, int from, int end) {
+        boolean isComposed = !composes
+                || !mayCompose(text, from, end)
+                || Normalizer.isNormalized(new String(text, from, end - from), Normalizer.Form.NFC);
+        return isComposed ? null : ComposedText.of(text, from, end);
     }
 
     private static boolean mayCompose(char[] text, int from, int end) {

@@ -24,6 +24,10 @@ final class EncodeBuffer {
     int matchStart;
     int matchEnd;
 
+    /** What the part that was encoded last was composed to; null where it was encoded as it is. */
+    @Nullable
+    ComposedText composed;
+
     final UnigramBuffer unigram = new UnigramBuffer();
     /** Whether control tokens are found in the text. */
     boolean special;
@@ -98,6 +102,7 @@ final class EncodeBuffer {
     /** Forgets where ids go. */
     void end() {
         tokens = null;
+        composed = null;
     }
 
     int[] ids() {

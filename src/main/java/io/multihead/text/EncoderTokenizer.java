@@ -5,7 +5,8 @@ package io.multihead.text;
  * from.
  *
  * <p>Implementations are immutable and thread-safe. {@link #append(String, TokenBuffer)} allocates nothing once the buffer has grown and
- * the scripts in use, or words of byte pairs, were seen; {@link #encode(String)} allocates its result.
+ * the scripts in use, or words of byte pairs, were seen, but for text with characters from U+0300 on where it is composed (NFC);
+ * {@link #encode(String)} allocates its result.
  */
 public interface EncoderTokenizer {
     /**

@@ -59,7 +59,7 @@ public final class Tokenizers {
     }
 
     /**
-     * Reads the tokenizer of an encoder's folder, such as that of BERT, XLM-R or RoBERTa: {@code tokenizer.json} of a model WordPiece, Unigram or BPE over bytes, or
+     * Reads the tokenizer of an encoder's folder, such as that of BERT, XLM-R, RoBERTa or ModernBERT: {@code tokenizer.json} of a model WordPiece, Unigram or BPE over bytes, or
      * XLM-R's {@code sentencepiece.bpe.model} with the ids of fairseq, or {@code vocab.txt} ({@link WordPiece#load}).
      *
      * @param folder the folder
@@ -108,10 +108,8 @@ public final class Tokenizers {
     private static EncoderTokenizer encoder(JsonObject file, @Nullable JsonObject config) {
         return switch (parse(file, config, Set.of())) {
             case UnigramTokenizer unigram -> PieceEncoder.of(unigram, file, config);
-            case BytePairTokenizer bytes when !bytes.normalizes() -> PieceEncoder.of(bytes, file, config);
-            default ->
-                throw file.object("model")
-                        .fail("type", "WordPiece, Unigram, or BPE over bytes of text as it is, for an encoder");
+            case BytePairTokenizer bytes -> PieceEncoder.of(bytes, file, config);
+            default -> throw file.object("model").fail("type", "WordPiece, Unigram, or BPE over bytes, for an encoder");
         };
     }
 

@@ -32,7 +32,7 @@ class EncoderFolderTest extends TinyModelFolder {
             delimiter = '|',
             quoteCharacter = '`',
             value = {
-                "config.json | \"bert\" | \"mpnet\" | config.model_type: mpnet; expected bert, roberta or xlm-roberta",
+                "config.json | \"bert\" | \"mpnet\" | config.model_type: mpnet; expected one of [bert, roberta, xlm-roberta, modernbert",
                 "config.json | \"model_type\": \"bert\", | | config.model_type: null; expected a string",
                 "config.json | \"gelu\" | \"gelu_new\" | config.hidden_act: gelu_new; expected gelu",
                 "config.json | \"absolute\" | \"relative_key\" | config.position_embedding_type: relative_key; expected absolute",

@@ -1,7 +1,5 @@
 package io.multihead.encoder;
 
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -48,11 +46,11 @@ public final class GoldenMasked {
 
     /** Returns what makes a sparse encoder of MiniLM's ONNX file when it stands behind it; its output is {@code weights}, {@code [1, words]}. */
     public static byte[] graph() {
-        GoldenHead graph = new GoldenHead();
+        OnnxMessage graph = new OnnxMessage();
         head().forEach((name, values) -> graph.message(5, constant(name, values)));
         Map.of("root", (float) Math.sqrt(2), "half", 0.5f, "one", 1f, "epsilon", EPSILON)
                 .forEach((name, value) -> graph.message(5, constant(name, value)));
-        add(graph, "Transpose", "denseT", List.of("transform.dense.weight"), integers("perm", 1, 0));
+        add(graph, "Transpose", "denseT", List.of("transform.dense.weight"), OnnxMessage.integers("perm", 1, 0));
         add(graph, "MatMul", "product", List.of("last_hidden_state", "denseT"));
         add(graph, "Add", "x", List.of("product", "transform.dense.bias"));
         add(graph, "Div", "quotient", List.of("x", "root"));
@@ -60,52 +58,45 @@ public final class GoldenMasked {
         add(graph, "Add", "erf1", List.of("erf", "one"));
         add(graph, "Mul", "gelu2", List.of("x", "erf1"));
         add(graph, "Mul", "gelu", List.of("gelu2", "half"));
-        add(graph, "ReduceMean", "mean", List.of("gelu"), integers("axes", 2));
+        add(graph, "ReduceMean", "mean", List.of("gelu"), OnnxMessage.integers("axes", 2));
         add(graph, "Sub", "centred", List.of("gelu", "mean"));
         add(graph, "Mul", "squares", List.of("centred", "centred"));
-        add(graph, "ReduceMean", "variance", List.of("squares"), integers("axes", 2));
+        add(graph, "ReduceMean", "variance", List.of("squares"), OnnxMessage.integers("axes", 2));
         add(graph, "Add", "varianceE", List.of("variance", "epsilon"));
         add(graph, "Sqrt", "deviation", List.of("varianceE"));
         add(graph, "Div", "unit", List.of("centred", "deviation"));
         add(graph, "Mul", "scaled", List.of("unit", "transform.LayerNorm.weight"));
         add(graph, "Add", "normalised", List.of("scaled", "transform.LayerNorm.bias"));
-        add(graph, "Transpose", "tableT", List.of(TABLE), integers("perm", 1, 0));
+        add(graph, "Transpose", "tableT", List.of(TABLE), OnnxMessage.integers("perm", 1, 0));
         add(graph, "MatMul", "logits0", List.of("normalised", "tableT"));
         add(graph, "Add", "logits", List.of("logits0", "bias"));
         add(graph, "Relu", "relu", List.of("logits"));
         add(graph, "Add", "relu1", List.of("relu", "one"));
         add(graph, "Log", "log", List.of("relu1"));
-        add(graph, "ReduceMax", "weights", List.of("log"), integers("axes", 1), GoldenHead.integer("keepdims", 0));
-        GoldenHead floats = new GoldenHead().message(1, new GoldenHead().number(1, 1));
-        graph.message(12, new GoldenHead().text(1, "weights").message(2, floats));
-        return new GoldenHead().message(7, graph).bytes.toByteArray();
+        add(
+                graph,
+                "ReduceMax",
+                "weights",
+                List.of("log"),
+                OnnxMessage.integers("axes", 1),
+                OnnxMessage.integer("keepdims", 0));
+        OnnxMessage floats = new OnnxMessage().message(1, new OnnxMessage().number(1, 1));
+        graph.message(12, new OnnxMessage().text(1, "weights").message(2, floats));
+        return new OnnxMessage().message(7, graph).bytes();
     }
 
     private static void add(
-            GoldenHead graph, String operation, String output, List<String> inputs, GoldenHead... attributes) {
-        GoldenHead node = GoldenHead.node("/mlm/" + output, operation, output, inputs);
+            OnnxMessage graph, String operation, String output, List<String> inputs, OnnxMessage... attributes) {
+        OnnxMessage node = OnnxMessage.node("/mlm/" + output, operation, output, inputs);
         Arrays.stream(attributes).forEach(attribute -> node.message(5, attribute));
         graph.message(1, node);
     }
 
-    private static GoldenHead integers(String name, int... values) {
-        GoldenHead attribute = new GoldenHead().text(1, name);
-        Arrays.stream(values).forEach(value -> attribute.number(8, value));
-        return attribute.number(20, 7);
-    }
-
     /** A tensor of one axis, a square matrix, or a number without axes. */
-    private static GoldenHead constant(String name, float... values) {
-        GoldenHead tensor = new GoldenHead();
-        if (values.length == DIM * DIM) {
-            tensor.number(1, DIM).number(1, DIM);
-        } else if (values.length > 1) {
-            tensor.number(1, values.length);
-        }
-        ByteBuffer bytes = ByteBuffer.allocate(Float.BYTES * values.length).order(ByteOrder.LITTLE_ENDIAN);
-        for (float value : values) {
-            bytes.putFloat(value);
-        }
-        return tensor.number(2, 1).text(8, name).raw(9, bytes.array());
+    private static OnnxMessage constant(String name, float... values) {
+        int[] dims = values.length == DIM * DIM
+                ? new int[] {DIM, DIM}
+                : values.length > 1 ? new int[] {values.length} : new int[0];
+        return OnnxMessage.tensor(name, values, dims);
     }
 }

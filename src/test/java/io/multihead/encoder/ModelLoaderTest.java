@@ -73,8 +73,8 @@ class ModelLoaderTest {
         return result;
     }
 
-    private static BertModel model() {
-        return BertModel.of(CONFIG, Weights.zeros());
+    private static EncoderModel model() {
+        return EncoderModel.of(CONFIG, Weights.zeros());
     }
 
     @ParameterizedTest
@@ -91,7 +91,7 @@ class ModelLoaderTest {
     }
 
     private static void requireFailure(
-            int threads, Exception expected, Callable<BertModel> model, Callable<WordPiece> tokenizer) {
+            int threads, Exception expected, Callable<EncoderModel> model, Callable<WordPiece> tokenizer) {
         try (Compute cpu = Compute.threads(threads)) {
             assertSame(expected, assertThrows(expected.getClass(), () -> ModelLoader.load(cpu, model, tokenizer)));
         }
@@ -136,7 +136,7 @@ class ModelLoaderTest {
             assertThrows(
                     IllegalArgumentException.class,
                     () -> ModelLoader.load(
-                            cpu, () -> BertModel.of(smaller, Weights.zeros()), () -> WordPiece.load(folder)));
+                            cpu, () -> EncoderModel.of(smaller, Weights.zeros()), () -> WordPiece.load(folder)));
         }
     }
 

@@ -28,7 +28,7 @@ class SentenceEncoderBitsTest {
 
     private static final int TINY_MODEL = -638691193;
     /** Of the packed file itself, which changes with its layout, too. */
-    private static final int TINY_FILE = -2123341825;
+    private static final int TINY_FILE = 103709070;
 
     private static final List<String> TEXTS =
             GoldenTexts.sentences(Models.paragraph()).stream().limit(12).toList();
@@ -83,7 +83,7 @@ class SentenceEncoderBitsTest {
                 .mapToObj(i -> "thequickbrownfoxjumps".substring(7 * i % 16, 7 * i % 16 + 1 + i % 5))
                 .collect(Collectors.joining(" "));
         int hash = 0;
-        for (Pooling pooling : Pooling.values()) {
+        for (Pooling pooling : List.of(Pooling.MEAN, Pooling.CLS, Pooling.MAX)) {
             SentenceEncoder pooled = encoder.withPooling(pooling).withMaxTokens(TinyModel.POSITIONS);
             hash = 31 * hash + hash(pooled.embed(texts));
             SentenceEncoder split = pooled.withLongTexts(LongTexts.SPLIT_AND_AVERAGE);

@@ -29,7 +29,7 @@ import net.jqwik.api.constraints.IntRange;
 class UnseenTokensProperties {
     private static final Compute THREADS = Compute.threads(3);
     private static final Map<String, Tensor> WEIGHTS = TinyModel.weights(1);
-    private static final BertModel MODEL = BertModel.of(
+    private static final EncoderModel MODEL = EncoderModel.of(
             BertConfig.of(
                     new JsonObject("config", Json.object("config", TinyModel.CONFIG.getBytes(StandardCharsets.UTF_8)))),
             new Weights(WEIGHTS.keySet(), WEIGHTS::get));

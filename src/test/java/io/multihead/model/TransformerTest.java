@@ -391,6 +391,14 @@ class TransformerTest {
         assertRefused(
                 "norms: another number of elements; expected 8, as of attention",
                 () -> Block.preNorm(norm, attention, norm, network));
+        Norm eight = Norm.rms(Tensor.of(new float[8]), 1e-5);
+        Block block = Block.preNorm(eight, attention, eight, network);
+        assertRefused(
+                "norms: another number of elements; expected 8, as of attention", () -> block.withResultNorm(norm));
+        Block post = Block.postNorm(attention, eight, network, eight);
+        assertThrows(IllegalStateException.class, () -> post.withResultNorm(eight));
+        Block parallel = Block.parallel(eight, attention, null, network);
+        assertThrows(IllegalStateException.class, () -> parallel.withResultNorm(eight));
     }
 
     private static PackedLinear linear(int inputs, int outputs) {

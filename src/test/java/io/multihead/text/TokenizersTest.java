@@ -16,6 +16,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
+import java.util.SplittableRandom;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -124,9 +125,91 @@ class TokenizersTest {
                 IntStream.range(0, 9).filter(buffer::continuesWord).boxed().toList());
         String message = assertThrows(
                         IllegalArgumentException.class,
-                        () -> Tokenizers.ofEncoderJson(BYTES.getBytes(StandardCharsets.UTF_8)))
+                        () -> Tokenizers.ofEncoderJson(PIECES.getBytes(StandardCharsets.UTF_8)))
                 .getMessage();
-        assertTrue(message.endsWith("BPE over bytes of text as it is, for an encoder"), message);
+        assertTrue(message.endsWith("WordPiece, Unigram, or BPE over bytes, for an encoder"), message);
+    }
+
+    /** BERT's template around composed bytes, as ModernBERT has it. */
+    private static EncoderTokenizer composing() {
+        String begin = "{\"SpecialToken\": {\"id\": \"[s]\", \"type_id\": 0}}";
+        String end = "{\"SpecialToken\": {\"id\": \"<|end|>\", \"type_id\": 0}}";
+        String text = "{\"Sequence\": {\"id\": \"%s\", \"type_id\": 0}}";
+        String template = """
+                "post_processor": {"type": "TemplateProcessing", "single": [%1$s, %2$s, %4$s], "pair": [%1$s, %2$s, %4$s, %3$s, %4$s],
+                  "special_tokens": {"<|end|>": {"id": "<|end|>", "ids": [257]}, "[s]": {"id": "[s]", "ids": [258]}}}, "added_tokens\"""".formatted(begin, text.formatted("A"), text.formatted("B"), end);
+        String json = BYTES.replaceFirst("(?s)\"post_processor\": .*?\"added_tokens\"", template.replace("$", "\\$"));
+        return Tokenizers.ofEncoderJson(json.getBytes(StandardCharsets.UTF_8));
+    }
+
+    private static List<List<Integer>> places(EncoderTokenizer tokenizer, String text) {
+        TokenBuffer buffer = new TokenBuffer();
+        tokenizer.append(text, buffer);
+        return IntStream.range(0, buffer.size())
+                .mapToObj(i -> List.of(buffer.id(i), buffer.start(i), buffer.end(i)))
+                .toList();
+    }
+
+    /** A composed character comes from all that was composed, here two characters from index 1 on; what is around it from itself. */
+    @Test
+    void anEncodersTextMayBeComposed() {
+        EncoderTokenizer tokenizer = composing();
+        assertEquals(1, tokenizer.separators());
+        assertArrayEquals(new int[] {STRIPPED, AB, 0xc3, 0xa9, 'x', END}, tokenizer.encode("abe\u0301x"));
+        assertEquals(
+                List.of(
+                        List.of((int) 'a', 0, 1),
+                        List.of(0xc3, 1, 3),
+                        List.of(0xa9, 1, 3),
+                        List.of((int) 'x', 3, 4),
+                        List.of(END, 4, 11),
+                        List.of((int) 'y', 11, 12)),
+                places(tokenizer, "ae\u0301x<|end|>y"));
+        // Hangul's jamo, and a mark that composes across another one
+        assertEquals(
+                List.of(List.of(0xea, 0, 3), List.of(0xb0, 0, 3), List.of(0x81, 0, 3), List.of((int) 'z', 3, 4)),
+                places(tokenizer, "\u1100\u1161\u11a8z"));
+        assertEquals(
+                List.of(List.of(0xe1, 0, 3), List.of(0xb9, 0, 3), List.of(0xa9, 0, 3)),
+                places(tokenizer, "s\u0307\u0323"));
+        // a character that becomes another one alone, beside characters of two units
+        assertEquals(
+                List.of(
+                        List.of(0xf0, 0, 2),
+                        List.of(0x9f, 0, 2),
+                        List.of(0x98, 0, 2),
+                        List.of(0x80, 0, 2),
+                        List.of(0xc3, 2, 3),
+                        List.of(0x85, 2, 3)),
+                places(tokenizer, "\ud83d\ude00\u212b"));
+    }
+
+    /** Composed and encoded, or encoded with places: the same ids, places in order, and none outside of the text. */
+    @Test
+    void composedTextHasPlacesInOrder() {
+        EncoderTokenizer tokenizer = composing();
+        SplittableRandom random = new SplittableRandom(4);
+        int[] some = {
+            'a', 'b', ' ', 'e', 0x301, 0x327, 0x1100, 0x1161, 0x11a8, 0xac00, 0x212b, 0x1f600, 0x9c7, 0x9be, 0x16d68,
+            0x16d67
+        };
+        for (int round = 0; round < 2000; round++) {
+            StringBuilder text = new StringBuilder();
+            random.ints(1 + random.nextInt(8), 0, some.length).forEach(i -> text.appendCodePoint(some[i]));
+            String composed = java.text.Normalizer.normalize(text, java.text.Normalizer.Form.NFC);
+            List<List<Integer>> places = places(tokenizer, text.toString());
+            assertEquals(
+                    places(tokenizer, composed).stream().map(List::getFirst).toList(),
+                    places.stream().map(List::getFirst).toList(),
+                    text.toString());
+            int last = 0;
+            for (List<Integer> place : places) {
+                assertTrue(place.get(1) >= last && place.get(1) < place.get(2), places.toString());
+                assertTrue(place.get(2) <= text.length(), places.toString());
+                last = place.get(1);
+            }
+            assertEquals(text.length(), places.getLast().get(2));
+        }
     }
 
     /** Found beside the crate: joiners, and letters that are symbols or numbers by category, were taken for other characters. */

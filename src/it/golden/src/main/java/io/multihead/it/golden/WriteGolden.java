@@ -1,5 +1,6 @@
 package io.multihead.it.golden;
 
+import io.multihead.encoder.GoldenEncoder;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -26,6 +27,7 @@ public final class WriteGolden {
                 tokenizer, model, Files.readString(paragraph), golden.resolve("encoder/reranker.safetensors"), COMMAND);
         WriteSparse.write(
                 tokenizer, model, Files.readString(paragraph), golden.resolve("encoder/sparse.safetensors"), COMMAND);
+        WriteVectors.write(GoldenEncoder.modernBert(), golden.resolve("encoder/modernbert.safetensors"), COMMAND);
         Files.delete(tokenizer);
         Files.delete(model);
         Files.delete(folder);

@@ -1,0 +1,46 @@
+package io.multihead.encoder;
+
+import io.multihead.model.Transformer;
+import java.util.Map;
+
+/**
+ * The configuration of an encoder: its sizes, and how its family makes a model of weights. A family is one implementation, which has its members
+ * of {@code config.json} and the names of its weights. Immutable.
+ */
+interface EncoderConfig {
+    /** Tokens of a batch: enough for the products, and few enough that its activations stay in the cache. */
+    int BATCH_TOKENS = 512;
+
+    /** Returns the elements of a token's vector. */
+    int dim();
+
+    /** Returns the number of blocks. */
+    int layers();
+
+    /** Returns the attention heads of a block. */
+    int heads();
+
+    /** Returns the rows of the table of words. */
+    int vocabulary();
+
+    /** Returns the most tokens of one sequence. */
+    int positions();
+
+    /** Returns how many types tokens may have. */
+    int types();
+
+    /** Returns how many types tell two texts apart: 1 where nothing but the tokens between them does. */
+    int pairTypes();
+
+    /** Returns the names of a checkpoint's weights, with a head that classifies sequences or without. */
+    EncoderNames names(boolean classifies);
+
+    /** Takes the encoder's weights and returns the model, whose states are vectors of tokens as they are. */
+    Transformer model(EncoderParts parts);
+
+    /** Takes the weights of the head that gives each sequence a number for each label. */
+    ClassificationHead head(EncoderParts parts, int labels);
+
+    /** Returns what the family reads as {@code config.json}. */
+    Map<String, Object> toJson();
+}

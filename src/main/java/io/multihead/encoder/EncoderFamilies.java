@@ -1,0 +1,27 @@
+package io.multihead.encoder;
+
+import io.multihead.internal.base.JsonObject;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.function.Function;
+
+/** The families of encoders, by the {@code model_type} of their {@code config.json}. */
+final class EncoderFamilies {
+    private static final Map<String, Function<JsonObject, EncoderConfig>> ALL = new LinkedHashMap<>();
+
+    static {
+        BertConfig.TYPES.forEach(type -> ALL.put(type, BertConfig::of));
+        ALL.put(ModernBertConfig.TYPE, ModernBertConfig::of);
+    }
+
+    private EncoderFamilies() {}
+
+    /** Reads {@code config.json}; whatever would change the numbers and is not implemented is an error that names it. */
+    static EncoderConfig configure(JsonObject config) {
+        Function<JsonObject, EncoderConfig> family = ALL.get(config.text("model_type"));
+        if (family == null) {
+            throw config.fail("model_type", "one of " + ALL.keySet());
+        }
+        return family.apply(config);
+    }
+}

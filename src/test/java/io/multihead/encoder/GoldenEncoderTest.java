@@ -1,0 +1,151 @@
+package io.multihead.encoder;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.base.Json;
+import io.multihead.internal.base.JsonObject;
+import io.multihead.model.Buffers;
+import io.multihead.model.TokenBatch;
+import io.multihead.support.Golden;
+import io.multihead.tensor.Tensor;
+import java.nio.charset.StandardCharsets;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+
+/** Encoders of random weights in the shapes of their families: vectors and logits are those of ONNX Runtime ({@code src/it/golden}). */
+class GoldenEncoderTest {
+    /**
+     * In each of 22 layers, sums of 128 and 192 products are rounded in another order, and both sides round: elements of up to 4 differ by
+     * 4 x 22 x 2 x 192 x 2^-24 = 2e-3 if all roundings have one direction; of any they add up as the root of their number, which gives 2e-5.
+     * A reach that is wrong by one, or a base by a twentieth, moves elements by 0.1 or more.
+     */
+    private static final double TOLERANCE = 2e-5;
+
+    private static final String MODERNBERT = """
+            {"model_type": "modernbert", "hidden_size": 128, "num_hidden_layers": 22, "num_attention_heads": 2,
+             "intermediate_size": 192, "vocab_size": 300, "classifier_pooling": "cls"}
+            """;
+
+    private static JsonObject config(String json) {
+        return new JsonObject("config", Json.object("config", json.getBytes(StandardCharsets.UTF_8)));
+    }
+
+    private static Weights weights(GoldenEncoder encoder, boolean withHead) {
+        Map<String, GoldenGraph.Weight> all = encoder.weights();
+        Set<String> names = new HashSet<>(all.keySet());
+        names.removeIf(name -> !withHead && (name.startsWith("head.") || name.startsWith("classifier.")));
+        return new Weights(names, name -> {
+            GoldenGraph.Weight weight = all.get(name);
+            long[] dims = new long[weight.dims().length];
+            for (int i = 0; i < dims.length; i++) {
+                dims[i] = weight.dims()[i];
+            }
+            return Tensor.of(weight.values(), dims);
+        });
+    }
+
+    private static TokenBatch batch(GoldenEncoder encoder) {
+        TokenBatch batch = TokenBatch.of(512);
+        for (long[] ids : GoldenEncoder.texts()) {
+            batch.begin();
+            long[] types = GoldenEncoder.types(ids);
+            for (int token = 0; token < ids.length; token++) {
+                batch.add((int) ids[token], encoder.hasTypes() ? (int) types[token] : 0);
+            }
+        }
+        return batch;
+    }
+
+    /** Returns how far the elements of vectors are from those of the oracle at most; all texts are one batch. */
+    private static double worst(EncoderModel model, GoldenEncoder encoder, Tensor expected) {
+        TokenBatch batch = batch(encoder);
+        Buffers buffers = model.buffers(512);
+        double worst = 0;
+        int row = 0;
+        try (Compute cpu = Compute.threads(2)) {
+            model.forward(cpu, batch, buffers);
+        }
+        for (int text = 0; text < batch.sequences(); text++) {
+            for (int token : GoldenEncoder.tokens(GoldenEncoder.texts()[text])) {
+                for (int i = 0; i < GoldenEncoder.DIM; i++) {
+                    double actual = buffers.states().get(batch.start(text) + token, i);
+                    worst = Math.max(worst, Math.abs(actual - expected.get(row, i)));
+                }
+                row++;
+            }
+        }
+        assertEquals(expected.dim(0), row);
+        return worst;
+    }
+
+    private static EncoderModel model(String json, GoldenEncoder encoder) {
+        return EncoderModel.of(EncoderFamilies.configure(config(json)), weights(encoder, false));
+    }
+
+    @Test
+    void vectorsOfModernBertAreThoseOfTheReference() {
+        GoldenEncoder encoder = GoldenEncoder.modernBert();
+        Tensor expected = Golden.open("encoder/modernbert").tensor("vectors");
+        double worst = worst(model(MODERNBERT, encoder), encoder, expected);
+        assertTrue(worst <= TOLERANCE, "differ by " + worst);
+        for (String wrong : new String[] {
+            "local_attention\": 126",
+            "local_attention\": 130",
+            "local_rope_theta\": 10500",
+            "global_rope_theta\": 150000",
+            "global_attn_every_n_layers\": 4"
+        }) {
+            String changed = MODERNBERT.replace("\"hidden_size", "\"" + wrong + ", \"hidden_size");
+            double difference = worst(model(changed, encoder), encoder, expected);
+            assertTrue(difference > 0.1, wrong + ": " + difference);
+        }
+    }
+
+    /** By the first token's state, and by the mean of all. */
+    @Test
+    void logitsOfModernBertAreThoseOfTheReference() {
+        GoldenEncoder encoder = GoldenEncoder.modernBert();
+        Tensor expected = Golden.open("encoder/modernbert").tensor("logits");
+        for (int pooling = 0; pooling < 2; pooling++) {
+            EncoderConfig config =
+                    EncoderFamilies.configure(config(MODERNBERT.replace("cls", pooling == 0 ? "cls" : "mean")));
+            EncoderModel model = EncoderModel.classifier(config, GoldenEncoder.LABELS, weights(encoder, true));
+            double[] logits = logits(model, encoder);
+            for (int text = 0; text < logits.length / GoldenEncoder.LABELS; text++) {
+                for (int label = 0; label < GoldenEncoder.LABELS; label++) {
+                    // sums of 128 of the head's numbers, which have errors of either sign
+                    assertEquals(
+                            expected.get(2L * text + pooling, label),
+                            logits[text * GoldenEncoder.LABELS + label],
+                            2 * TOLERANCE,
+                            "text " + text);
+                }
+            }
+        }
+    }
+
+    private static double[] logits(EncoderModel model, GoldenEncoder encoder) {
+        TokenBatch batch = batch(encoder);
+        Buffers buffers = model.buffers(512);
+        float[] rows = new float[batch.sequences() * GoldenEncoder.DIM];
+        double[] room = new double[GoldenEncoder.DIM];
+        double[] logits = new double[batch.sequences() * GoldenEncoder.LABELS];
+        int[] read = batch.firstRows();
+        try (Compute cpu = Compute.threads(2)) {
+            model.forward(cpu, batch, buffers);
+            if (model.head().ofMean()) {
+                ClassificationHead.writeMeans(batch, buffers, room);
+                read = new int[] {0, 1, 2};
+            }
+            model.dense(cpu, read, Tensor.of(rows, batch.sequences(), GoldenEncoder.DIM), buffers);
+        }
+        for (int text = 0; text < batch.sequences(); text++) {
+            model.head().logits(rows, text * GoldenEncoder.DIM, room, logits, text * GoldenEncoder.LABELS);
+        }
+        return logits;
+    }
+}

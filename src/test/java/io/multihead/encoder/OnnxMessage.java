@@ -1,0 +1,99 @@
+package io.multihead.encoder;
+
+import java.io.ByteArrayOutputStream;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+
+/** A message of ONNX's format, as the graphs of golden models are written. Needs nothing but the JDK. */
+final class OnnxMessage {
+    private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+
+    static OnnxMessage node(String name, String operation, String output, List<String> inputs) {
+        OnnxMessage node = new OnnxMessage();
+        inputs.forEach(input -> node.text(1, input));
+        return node.text(2, output).text(3, name).text(4, operation);
+    }
+
+    /** An attribute of a node. */
+    static OnnxMessage integer(String name, int value) {
+        return new OnnxMessage().text(1, name).number(3, value).number(20, 2);
+    }
+
+    /** An attribute of a node. */
+    static OnnxMessage integers(String name, int... values) {
+        OnnxMessage attribute = new OnnxMessage().text(1, name);
+        for (int value : values) {
+            attribute.number(8, value);
+        }
+        return attribute.number(20, 7);
+    }
+
+    /** An attribute of a node. */
+    static OnnxMessage real(String name, float value) {
+        OnnxMessage attribute = new OnnxMessage().text(1, name);
+        attribute.varint(2 << 3 | 5);
+        attribute.bytes.writeBytes(little(value));
+        return attribute.number(20, 1);
+    }
+
+    /** A tensor of f32. */
+    static OnnxMessage tensor(String name, float[] values, int... dims) {
+        OnnxMessage tensor = new OnnxMessage();
+        for (int dim : dims) {
+            tensor.number(1, dim);
+        }
+        return tensor.number(2, 1).text(8, name).raw(9, little(values));
+    }
+
+    /** A tensor of 64-bit integers with one axis. */
+    static OnnxMessage longs(String name, long... values) {
+        ByteBuffer little = ByteBuffer.allocate(Long.BYTES * values.length).order(ByteOrder.LITTLE_ENDIAN);
+        little.asLongBuffer().put(values);
+        return new OnnxMessage()
+                .number(1, values.length)
+                .number(2, 7)
+                .text(8, name)
+                .raw(9, little.array());
+    }
+
+    private static byte[] little(float... values) {
+        ByteBuffer little = ByteBuffer.allocate(Float.BYTES * values.length).order(ByteOrder.LITTLE_ENDIAN);
+        little.asFloatBuffer().put(values);
+        return little.array();
+    }
+
+    OnnxMessage number(int field, long value) {
+        varint((long) field << 3);
+        varint(value);
+        return this;
+    }
+
+    OnnxMessage text(int field, String value) {
+        return raw(field, value.getBytes(StandardCharsets.UTF_8));
+    }
+
+    OnnxMessage message(int field, OnnxMessage value) {
+        return raw(field, value.bytes());
+    }
+
+    OnnxMessage raw(int field, byte[] value) {
+        varint((long) field << 3 | 2);
+        varint(value.length);
+        bytes.writeBytes(value);
+        return this;
+    }
+
+    byte[] bytes() {
+        return bytes.toByteArray();
+    }
+
+    private void varint(long value) {
+        long rest = value;
+        for (; (rest & ~0x7fL) != 0; rest >>>= 7) {
+            bytes.write((int) (rest & 0x7f | 0x80));
+        }
+        bytes.write((int) rest);
+    }
+}
