@@ -12,6 +12,9 @@ class WarmUpTest {
 
     private long now = Long.MAX_VALUE - MILLI; // the clock may overflow
     private long cost = 20_000;
+    /** What the next trial takes longer, once. */
+    private long misses;
+
     private int trials;
     private int emptyCalls;
     private double scalarNanos = 1.9;
@@ -28,7 +31,8 @@ class WarmUpTest {
                 public void run(int lengthFactor, int calls) {
                     trials += lengthFactor * calls;
                     emptyCalls += (1 - lengthFactor) * calls;
-                    now += lengthFactor * calls * cost;
+                    now += lengthFactor * calls * (cost + misses);
+                    misses = 0;
                 }
             },
             () -> now,
@@ -62,15 +66,32 @@ class WarmUpTest {
         assertFalse(warmUp.isOver());
         cost = 1_499;
         assertFalse(warmUp.isOver()); // no trial yet
-        assertEquals(1, trials);
+        assertEquals(2, trials);
         now += MILLI;
         assertTrue(warmUp.isOver());
-        assertEquals(2, trials);
+        assertEquals(3, trials);
         assertEquals(64, emptyCalls);
         cost = 20_000;
         now += MILLI;
         assertTrue(warmUp.isOver());
+        assertEquals(3, trials);
+    }
+
+    /** The numbers of a trial may have left all caches since the one before. */
+    @Test
+    void aTrialThatIsNotMuchTooSlowIsRepeatedAtOnce() {
+        cost = 200;
+        misses = 11_799;
+        assertTrue(warmUp.isOver());
         assertEquals(2, trials);
+    }
+
+    @Test
+    void aTrialThatIsMuchTooSlowIsNotRepeated() {
+        cost = 200;
+        misses = 11_800;
+        assertFalse(warmUp.isOver());
+        assertEquals(1, trials);
     }
 
     /** Without C2 scalars are faster than vectors for good. */
