@@ -16,6 +16,7 @@ import io.multihead.attention.Mask;
 import io.multihead.attention.ScoreOptions;
 import io.multihead.attention.ScoreStage;
 import io.multihead.attention.Softmax;
+import io.multihead.cache.CacheFormat;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.cache.NewTokens;
 import io.multihead.compute.Compute;
@@ -214,6 +215,31 @@ class SteadyStateTest {
                 settles("gemm with " + activation, () -> Gemm.multiply(serial, a, b, c, options));
                 settles("packed gemm with " + activation, () -> Gemm.multiply(threads, a, packed, c, options));
             }
+        }
+    }
+
+    /** Keys in i8 with a scale per block: widened for many rows, in place for one, and appended. */
+    @Test
+    void keysInBlocksAllocateNothing() {
+        try (Arena arena = Arena.ofShared();
+                Compute serial = Compute.serial()) {
+            Tensor q = Tensor.allocate(arena, DType.F32, Shape.of(2, 4, 33, 40));
+            Tensor k = Tensor.allocate(arena, DType.F32, Shape.of(2, 2, 70, 40));
+            Tensor out = Tensor.allocate(arena, DType.F32, q.shape());
+            Tensor token = k.slice(0, 0, 1).slice(2, 0, 1);
+            Tensor last = q.slice(2, 32, 33);
+            AttentionOutputs all = AttentionOutputs.of(out);
+            AttentionOutputs one = AttentionOutputs.of(out.slice(2, 32, 33));
+            KeyValueCache cache = KeyValueCache.contiguous(
+                    KeyValueCache.Config.of(1, 2, 40).withFormat(CacheFormat.I8_BLOCKS), 2, 256);
+            cache.append(serial, 0, new int[] {0, 1}, k, k);
+            KeyValueView view = cache.view(0, 0, 1);
+            settles("keys in blocks", () -> {
+                Attention.forward(serial, q, view, all, AttentionOptions.CAUSAL);
+                Attention.forward(serial, last, view, one, AttentionOptions.CAUSAL);
+                cache.truncate(1, 69);
+                cache.append(serial, 0, 1, token, token);
+            });
         }
     }
 

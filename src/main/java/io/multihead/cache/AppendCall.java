@@ -9,7 +9,9 @@ import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.ScratchKey;
 import io.multihead.internal.exec.Workspace;
+import io.multihead.internal.kernel.Int8Panels;
 import io.multihead.internal.layout.PanelFormat;
+import io.multihead.internal.layout.PanelMemory;
 import io.multihead.internal.layout.Positions;
 import io.multihead.position.Rope;
 import io.multihead.tensor.Tensor;
@@ -126,7 +128,12 @@ final class AppendCall extends Operation implements LoopBody {
         if (pool.format.needsFinite()) {
             noteFinite(pool, rows, ld, run, headDim, part);
         }
-        scale(pool, rows, ld, run, headDim, part, in);
+        int scales = pool.layout.keyScales();
+        int block = scales > 1 ? Int8Panels.BLOCK : headDim;
+        for (int i = 0; i < scales; i++) {
+            int scaleIndex = pool.scaleIndex(part) + i * pool.pageTokens + in;
+            scale(rows, i * block, ld, run, Math.min(block, headDim - i * block), pool.slabOf(part), scaleIndex);
+        }
         PageRows.storeKeys(pool, part, in, run, rows, scratch.floats(COLUMN, PANEL));
     }
 
@@ -136,7 +143,9 @@ final class AppendCall extends Operation implements LoopBody {
         float[] rows = scratch.floats(ROWS, PANEL * ld);
         scratch.packer().read(from, at, from.stride(2), from.stride(3), run, valueDim, rows, 0, ld);
         noteFinite(pool, rows, ld, run, valueDim, part);
-        scale(pool, rows, ld, run, valueDim, part, pool.pageTokens + in);
+        if (pool.format.isScaled()) {
+            scale(rows, 0, ld, run, valueDim, pool.slabOf(part), pool.valueScaleIndex(part) + in);
+        }
         PageRows.storeValues(pool, part, in, run, rows);
     }
 
@@ -149,11 +158,10 @@ final class AppendCall extends Operation implements LoopBody {
         }
     }
 
-    /** Divides rows by scales, which are stored from that of token {@code in} on. */
-    private static void scale(PagePool pool, float[] rows, int ld, int run, int dim, int part, int in) {
-        for (int r = 0; pool.format.isScaled() && r < run; r++) {
-            float scale = PanelFormat.quantise(rows, r * ld, dim);
-            pool.slabOf(part).storeScale(pool.scaleIndex(part) + in + r, scale);
+    /** Divides {@code dim} elements of each row, from {@code from} on, by their scale, which is stored. */
+    private static void scale(float[] rows, int from, int ld, int run, int dim, PanelMemory slab, int at) {
+        for (int r = 0; r < run; r++) {
+            slab.storeScale(at + r, PanelFormat.quantise(rows, r * ld + from, dim));
         }
     }
 

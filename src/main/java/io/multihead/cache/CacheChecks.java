@@ -78,10 +78,10 @@ final class CacheChecks {
     static void requirePageFits(PageLayout layout, int pageTokens) {
         long most = Integer.MAX_VALUE / pageTokens;
         // compared by division: the product of all three may exceed 2^63
-        if ((long) layout.layers() * layout.heads() > most / layout.elements()) {
+        if ((long) layout.layers() * layout.heads() > most / layout.tokenElements()) {
             throw Checks.fail(
                     "config",
-                    layout.layers() + " layers x " + layout.heads() + " heads x " + layout.elements()
+                    layout.layers() + " layers x " + layout.heads() + " heads x " + layout.tokenElements()
                             + " elements of a key and a padded value, with their scales",
                     "expected at most " + most + " elements per token, " + pageTokens + " of which are a page");
         }

@@ -5,6 +5,7 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.Operation;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -145,11 +146,11 @@ public final class CacheContents {
         cache.pool().requireAccess(cpu);
         TensorChecks.requireAccess(cpu, tokens.key(), "key");
         TensorChecks.requireAccess(cpu, tokens.value(), "value");
-        requireScale(cpu, tokens.keyScale(), "keyScale", tokens.key());
-        requireScale(cpu, tokens.valueScale(), "valueScale", tokens.key());
+        requireScale(cpu, tokens.keyScale(), "keyScale", StoredPart.KEY_SCALE, tokens.key());
+        requireScale(cpu, tokens.valueScale(), "valueScale", StoredPart.VALUE_SCALE, tokens.key());
     }
 
-    private void requireScale(Compute cpu, @Nullable Tensor scale, String argument, Tensor key) {
+    private void requireScale(Compute cpu, @Nullable Tensor scale, String argument, StoredPart part, Tensor key) {
         boolean scaled = cache.config().dtype() == DType.I8;
         if (scale == null) {
             if (scaled) {
@@ -163,11 +164,13 @@ public final class CacheContents {
                     scale.toString(),
                     "expected null, as a cache in " + cache.config().dtype() + " has none");
         }
-        if (scale.rank() != 2 || scale.dim(0) != key.dim(0) || scale.dim(1) != key.dim(1)) {
+        Shape expected = part.shape(cache.config(), key.dim(1));
+        if (!scale.shape().equals(expected)) {
+            String what = expected.rank() == 2 ? "the heads and tokens" : "the heads, tokens and blocks of 32";
             throw Checks.fail(
                     argument,
                     "shape " + scale.shape(),
-                    "expected [" + key.dim(0) + ", " + key.dim(1) + "], the heads and tokens of key " + key.shape());
+                    "expected " + expected + ", " + what + " of key " + key.shape());
         }
         requireDType(scale, argument, DType.F32);
         TensorChecks.requireAccess(cpu, scale, argument);

@@ -59,7 +59,7 @@ final class CacheView implements KeyValueSource {
         int part = pool.part(sequences.page(numbers[sequence], key), layer, head);
         to.keys(pool.pageTokens)
                 .panels(pool.slabOf(part), pool.keyAt(part), pool.valueAt(part), pool.isFinite(part))
-                .scales(pool.scaleIndex(part));
+                .scales(pool.scaleIndex(part), pool.layout.keyScales());
     }
 
     @Override

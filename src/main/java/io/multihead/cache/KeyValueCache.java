@@ -6,7 +6,6 @@ import io.multihead.compute.Compute;
 import io.multihead.internal.attention.keyvalue.KeyValueAccess;
 import io.multihead.internal.attention.keyvalue.KeyValueSpan;
 import io.multihead.internal.base.Checks;
-import io.multihead.internal.layout.PanelFormat;
 import io.multihead.position.Rope;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
@@ -28,7 +27,7 @@ import org.jspecify.annotations.Nullable;
  * contiguous one. Memory once allocated is kept for later sequences.
  *
  * <p>A token is narrowed once, when it is appended: f32 as it is, bf16 and f16 to nearest even, i8 with one f32 scale per token,
- * head and side (largest absolute element over 127). Attention over a narrow cache equals attention over its widened
+ * head and side (largest absolute element over 127), or one per 32 elements of a key ({@link CacheFormat#I8_BLOCKS}). Attention over a narrow cache equals attention over its widened
  * content; a key's scale in i8 is a factor of its score, before which sums with queries beyond 10^36 may overflow.
  *
  * <p>Views may be read by any number of threads while nobody appends, truncates, slides, forks or closes; those are for one
@@ -49,28 +48,25 @@ public final class KeyValueCache {
      * @param heads key/value heads, at least 1
      * @param headDim elements of a key, at least 1
      * @param valueDim elements of a value, at least 1
-     * @param dtype F32, BF16, F16 or I8
+     * @param format how elements are stored
      * @param ropes rotary embeddings that are applied to keys as they are appended, by their position in the sequence: none, one for all
      *     layers, or one per layer. The caller rotates queries
      */
-    public record Config(int layers, int heads, int headDim, int valueDim, DType dtype, List<Rope> ropes) {
+    public record Config(int layers, int heads, int headDim, int valueDim, CacheFormat format, List<Rope> ropes) {
         /**
          * Checks the sizes.
          *
-         * @throws IllegalArgumentException if a size is less than 1, 64 tokens have 2^31 elements or more, the type is F64,
-         *     there are several ropes but not one per layer, or one rotates more than {@code headDim}
+         * @throws IllegalArgumentException if a size is less than 1, 64 tokens have 2^31 elements or more, there are several ropes but not one per layer, or one rotates more than {@code headDim}
          */
         public Config {
             Checks.atLeast(layers, 1, "layers");
             Checks.atLeast(heads, 1, "heads");
             Checks.atLeast(headDim, 1, "headDim");
             Checks.atLeast(valueDim, 1, "valueDim");
-            if (Checks.notNull(dtype, "dtype") == DType.F64) {
-                throw Checks.fail("dtype", "F64", "expected F32, BF16, F16 or I8");
-            }
+            Checks.notNull(format, "format");
             ropes = Checks.noNulls(ropes, "ropes");
             CacheChecks.requireRopes(ropes, layers, headDim);
-            PageLayout layout = new PageLayout(layers, heads, headDim, valueDim, PanelFormat.of(dtype));
+            PageLayout layout = new PageLayout(layers, heads, headDim, valueDim, format);
             CacheChecks.requirePageFits(layout, KeyValueSpan.MIN_PANEL_KEYS);
         }
 
@@ -82,7 +78,7 @@ public final class KeyValueCache {
          * @param headDim elements of a key and of a value
          */
         public static Config of(int layers, int heads, int headDim) {
-            return new Config(layers, heads, headDim, headDim, DType.F32, List.of());
+            return new Config(layers, heads, headDim, headDim, CacheFormat.F32, List.of());
         }
 
         /**
@@ -91,7 +87,23 @@ public final class KeyValueCache {
          * @param newDtype F32, BF16, F16 or I8
          */
         public Config withDtype(DType newDtype) {
-            return new Config(layers, heads, headDim, valueDim, newDtype, ropes);
+            return withFormat(CacheFormat.of(newDtype));
+        }
+
+        /**
+         * {@return this configuration with elements stored in another way}
+         *
+         * @param newFormat element type and scales
+         */
+        public Config withFormat(CacheFormat newFormat) {
+            return new Config(layers, heads, headDim, valueDim, newFormat, ropes);
+        }
+
+        /**
+         * {@return the type of the elements}
+         */
+        public DType dtype() {
+            return format.dtype();
         }
 
         /**
@@ -100,7 +112,7 @@ public final class KeyValueCache {
          * @param newValueDim elements of a value
          */
         public Config withValueDim(int newValueDim) {
-            return new Config(layers, heads, headDim, newValueDim, dtype, ropes);
+            return new Config(layers, heads, headDim, newValueDim, format, ropes);
         }
 
         /**
@@ -109,7 +121,7 @@ public final class KeyValueCache {
          * @param newRopes one for all layers, or one per layer; none to append keys as they are
          */
         public Config withRopes(Rope... newRopes) {
-            return new Config(layers, heads, headDim, valueDim, dtype, List.of(Checks.noNulls(newRopes, "ropes")));
+            return new Config(layers, heads, headDim, valueDim, format, List.of(Checks.noNulls(newRopes, "ropes")));
         }
 
         /**
@@ -120,7 +132,12 @@ public final class KeyValueCache {
         }
 
         PageLayout layout() {
-            return new PageLayout(layers, heads, headDim, valueDim, PanelFormat.of(dtype));
+            return new PageLayout(layers, heads, headDim, valueDim, format);
+        }
+
+        /** Returns the scales of a key: 0 but in i8. */
+        int keyScales() {
+            return format.scalesOfKey(headDim);
         }
 
         @Nullable

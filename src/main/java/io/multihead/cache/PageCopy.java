@@ -8,6 +8,7 @@ import io.multihead.internal.exec.FloatsKey;
 import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.ScratchKey;
 import io.multihead.internal.exec.Workspace;
+import io.multihead.internal.kernel.Int8Panels;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.layout.PanelFormat;
 import io.multihead.internal.layout.PanelMemory;
@@ -17,7 +18,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Copies tokens of one layer between pages and tensors, as they are stored or widened. What is copied is a list of runs, each within
- * one page; a task is one head of one run. Tensors are {@code [heads, tokens, dim]}, scales {@code [heads, tokens]}.
+ * one page; a task is one head of one run. Tensors are {@code [heads, tokens, dim]}, scales {@code [heads, tokens]}, or {@code [heads,
+ * tokens, blocks]}.
  */
 final class PageCopy extends Operation implements LoopBody {
     static final ScratchKey<PageCopy> CALL = ScratchKey.of(PageCopy::new);
@@ -142,13 +144,18 @@ final class PageCopy extends Operation implements LoopBody {
             long at) {
         PagePool pool = pool();
         PanelMemory slab = pool.slabOf(part);
-        int scaleIndex = pool.scaleIndex(part) + (side == Side.KEY ? 0 : pool.pageTokens) + in;
-        for (int t = 0; scale != null && t < tokens; t++) {
+        int scales = side == Side.KEY ? pool.layout.keyScales() : 1;
+        int scaleIndex = in + (side == Side.KEY ? pool.scaleIndex(part) : pool.valueScaleIndex(part));
+        for (int i = 0; scale != null && i < scales * tokens; i++) {
+            int t = i / scales;
+            int block = i % scales;
             long position = scale.offset() + head * scale.stride(0) + (at + t) * scale.stride(1);
+            position += block == 0 ? 0 : block * scale.stride(2);
+            int index = scaleIndex + block * pool.pageTokens + t;
             if (way == Way.RESTORE) {
-                slab.storeScale(scaleIndex + t, (float) scale.getAt(position));
+                slab.storeScale(index, (float) scale.getAt(position));
             } else {
-                scale.setAt(position, slab.scale(scaleIndex + t));
+                scale.setAt(position, slab.scale(index));
             }
         }
         if (elements == null) {
@@ -168,8 +175,12 @@ final class PageCopy extends Operation implements LoopBody {
         } else {
             PageRows.loadValues(pool, part, in - first, rows, scratch.packer(), buffer);
         }
-        for (int t = 0; way == Way.WIDEN && pool.format.isScaled() && t < tokens; t++) {
-            RowOps.scale(rows, (first + t) * ld, ld, slab.scale(scaleIndex + t));
+        int width = scales > 1 ? Int8Panels.BLOCK : ld;
+        for (int i = 0; way == Way.WIDEN && pool.format.isScaled() && i < scales * tokens; i++) {
+            int t = i / scales;
+            int block = i % scales;
+            float factor = slab.scale(scaleIndex + block * pool.pageTokens + t);
+            RowOps.scale(rows, (first + t) * ld + block * width, width, factor);
         }
         long to = elements.offset() + head * elements.stride(0) + at * elements.stride(1);
         scratch.packer().write(rows, first * ld, ld, tokens, dim, elements, to, elements.stride(1), elements.stride(2));
@@ -195,7 +206,7 @@ final class PageCopy extends Operation implements LoopBody {
 
     /** Marks the page if an element is not finite, or in i8 the scale of a value. */
     private void noteFinite(PagePool pool, float[] rows, int ld, int dim, int part, int in, int tokens) {
-        int scaleIndex = pool.scaleIndex(part) + pool.pageTokens + in;
+        int scaleIndex = pool.valueScaleIndex(part) + in;
         for (int t = 0; t < tokens; t++) {
             boolean finite = pool.format.isScaled()
                     ? PanelFormat.isFiniteScale(pool.slabOf(part).scale(scaleIndex + t))

@@ -10,20 +10,30 @@ import io.multihead.internal.layout.PanelFormat;
  * @param heads key/value heads
  * @param headDim elements of a key
  * @param valueDim elements of a value
- * @param format how their panels are stored
+ * @param elements how their elements are stored
  */
-record PageLayout(int layers, int heads, int headDim, int valueDim, PanelFormat format) {
+record PageLayout(int layers, int heads, int headDim, int valueDim, CacheFormat elements) {
+    /** Returns how their panels are stored. */
+    PanelFormat format() {
+        return elements.panels();
+    }
+
+    /** Returns the scales of a key. */
+    int keyScales() {
+        return elements.scalesOfKey(headDim);
+    }
+
     /**
      * Returns the elements of one token of one head: a key, in whole interleaved rows, a value, in whole panels, and as many as their scales
      * take.
      */
-    long elements() {
-        return format.rowsOf(headDim) + Math.ceilDiv(valueDim, (long) Lanes.PANEL) * Lanes.PANEL + scaleElements(1);
+    long tokenElements() {
+        return format().rowsOf(headDim) + Math.ceilDiv(valueDim, (long) Lanes.PANEL) * Lanes.PANEL + scaleElements(1);
     }
 
     /** Returns the elements of the keys of one head in a page. */
     int keyElements(int pageTokens) {
-        return pageTokens * format.rows(headDim);
+        return pageTokens * format().rows(headDim);
     }
 
     /** Returns the elements of the values of one head in a page. */
@@ -31,9 +41,9 @@ record PageLayout(int layers, int heads, int headDim, int valueDim, PanelFormat 
         return pageTokens * Lanes.roundUp(valueDim, Lanes.PANEL);
     }
 
-    /** Returns the elements that the scales of one head in a page take: one f32 for each key and each value. */
+    /** Returns the elements that the scales of one head in a page take: f32 for each key, or block of a key, and for each value. */
     int scaleElements(int pageTokens) {
-        return format.isScaled() ? 2 * pageTokens * Float.BYTES / format.bytes() : 0;
+        return keyScales() == 0 ? 0 : (keyScales() + 1) * pageTokens * Float.BYTES / format().bytes();
     }
 
     /** Returns the number of heads of all layers. */
@@ -43,6 +53,6 @@ record PageLayout(int layers, int heads, int headDim, int valueDim, PanelFormat 
 
     /** Returns the bytes of one token in all layers, scales included. */
     long bytesPerToken() {
-        return elements() * format.bytes() * layers * heads;
+        return tokenElements() * format().bytes() * layers * heads;
     }
 }

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * page is taken and freed by their arena. A page counts the sequences that share it.
  *
  * <p>A slab is {@code [layer][head][keys of all pages, then values of all pages, then scales of all pages]}, keys and values in the
- * panels of {@code KeyValueSpan}, scales in i8 alone, those of a page's keys before those of its values. So a head's keys are one stream
+ * panels of {@code KeyValueSpan}, scales in i8 alone, those of a page's keys, block after block, before those of its values. So a head's keys are one stream
  * over consecutive pages, which a sequence takes in runs ({@link FreePages}), and so are its values and its scales. Attention
  * reads 256 keys, then 256 values, and so on; when each of these 64 KiB began a new stream for the hardware prefetcher, as with heads next
  * to each other in a page, memory was read at 15 instead of 21 GB/s. Slabs are native memory of one arena.
@@ -39,8 +39,8 @@ final class PagePool {
 
     private static final int MOST_ELEMENTS = 1 << 30;
 
-    /** Scales of a head in a page that has just been taken. */
-    private static final float[] NO_SCALES = new float[2 * CONTIGUOUS_PAGE];
+    /** Scales of the keys, or of the values, of a head in a page that has just been taken. */
+    private static final float[] NO_SCALES = new float[CONTIGUOUS_PAGE];
 
     private final Arena arena;
     /** Memory of no elements, to ask who may use the arena. */
@@ -121,8 +121,10 @@ final class PagePool {
         owners[page] = 1;
         Arrays.fill(notFinite, part(page, 0, 0), part(page + 1, 0, 0), false);
         for (int part = part(page, 0, 0); format.isScaled() && part < part(page + 1, 0, 0); part++) {
-            // elements that were not finite left NaN
-            slab(page).storeScales(scaleIndex(part), NO_SCALES, 2 * pageTokens);
+            for (int i = 0; i <= layout.keyScales(); i++) {
+                // elements that were not finite left NaN
+                slab(page).storeScales(scaleIndex(part) + i * pageTokens, NO_SCALES, pageTokens);
+            }
         }
         return page;
     }
@@ -262,9 +264,17 @@ final class PagePool {
         return headAt(part) + pagesOfSlab(page) * (keyElements + valueElements) + page % slabPages * scaleElements;
     }
 
-    /** Returns the index of the scale of a part's first key, in floats; those of its values follow. */
+    /**
+     * Returns the index of the scale of a part's first key, in floats; those of the other keys follow, then those of the keys' next blocks,
+     * then those of the values.
+     */
     int scaleIndex(int part) {
         return scalesAt(part) / (Float.BYTES / format.bytes());
+    }
+
+    /** Returns the index of the scale of a part's first value, in floats. */
+    int valueScaleIndex(int part) {
+        return scaleIndex(part) + layout.keyScales() * pageTokens;
     }
 
     boolean isFinite(int part) {

@@ -22,6 +22,10 @@ record SessionHeader(List<Entry> sequences) {
     private static final String FORMAT = "multihead cache session 2";
     /** Named rotary embeddings in another way, and nothing else. */
     private static final String FORMAT_1 = "multihead cache session 1";
+    /** Has the scales of each key in blocks; written for caches that have them alone, which earlier versions could not name. */
+    private static final String FORMAT_3 = "multihead cache session 3";
+
+    private static final String SCALES = "keyScales";
     /** Positions stay below 2^53, as those of rotary embeddings do. */
     private static final long POSITIONS = 1L << 53;
 
@@ -42,6 +46,9 @@ record SessionHeader(List<Entry> sequences) {
     /** Returns the metadata for sequences of a cache. */
     static Map<String, String> write(Config config, List<Sequence> sequences, SessionBlocks blocks) {
         Map<String, String> metadata = new LinkedHashMap<>(geometry(config));
+        if (config.keyScales() <= 1) {
+            metadata.remove(SCALES);
+        }
         metadata.put("ropes", SessionRopes.write(config));
         metadata.put("sequences", String.valueOf(sequences.size()));
         for (int i = 0; i < sequences.size(); i++) {
@@ -61,9 +68,14 @@ record SessionHeader(List<Entry> sequences) {
     static SessionHeader read(Safetensors file, Config config) {
         Map<String, String> metadata = file.metadata();
         boolean isVersionOne = FORMAT_1.equals(metadata.get("format"));
+        String format = String.valueOf(metadata.get("format"));
+        if (!List.of(FORMAT_1, FORMAT, FORMAT_3).contains(format)) {
+            throw Checks.fail("format", format, "expected " + format(config) + ", as the cache has");
+        }
         geometry(config).forEach((name, expected) -> {
-            String actual = metadata.get(name);
-            if (!expected.equals(actual) && !(isVersionOne && name.equals("format"))) {
+            // of versions 1 and 2 a key has one scale, or none
+            String actual = name.equals(SCALES) && !format.equals(FORMAT_3) ? scales(1) : metadata.get(name);
+            if (!expected.equals(actual) && !name.equals("format")) {
                 throw Checks.fail(name, String.valueOf(actual), "expected " + expected + ", as the cache has");
             }
         });
@@ -115,13 +127,22 @@ record SessionHeader(List<Entry> sequences) {
     /** Returns what a file and a cache must have in common, by name, but for rotary embeddings. */
     private static Map<String, String> geometry(Config config) {
         Map<String, String> fields = new LinkedHashMap<>();
-        fields.put("format", FORMAT);
+        fields.put("format", format(config));
         fields.put("layers", String.valueOf(config.layers()));
         fields.put("heads", String.valueOf(config.heads()));
         fields.put("headDim", String.valueOf(config.headDim()));
         fields.put("valueDim", String.valueOf(config.valueDim()));
         fields.put("dtype", config.dtype().toString());
+        fields.put(SCALES, scales(config.keyScales()));
         return fields;
+    }
+
+    private static String format(Config config) {
+        return config.keyScales() > 1 ? FORMAT_3 : FORMAT;
+    }
+
+    private static String scales(int ofKey) {
+        return ofKey > 1 ? ofKey + " a key" : "at most one a key";
     }
 
     private static String name(int sequence, String field) {

@@ -36,6 +36,9 @@ enum StoredPart {
     }
 
     Shape shape(Config config, long tokens) {
+        if (this == KEY_SCALE && config.keyScales() > 1) {
+            return Shape.of(config.heads(), tokens, config.keyScales());
+        }
         return scale
                 ? Shape.of(config.heads(), tokens)
                 : Shape.of(config.heads(), tokens, this == KEY ? config.headDim() : config.valueDim());

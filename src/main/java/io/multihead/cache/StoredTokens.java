@@ -13,7 +13,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param key {@code [heads, tokens, headDim]} of the cache's element type, any strides
  * @param value {@code [heads, tokens, valueDim]}, the same element type
- * @param keyScale {@code [heads, tokens]} in f32, what each stored key is multiplied with; null unless the element type is I8
+ * @param keyScale {@code [heads, tokens]} in f32, what each stored key is multiplied with, or {@code [heads, tokens, blocks]} in
+ *     {@link CacheFormat#I8_BLOCKS}, for each 32 elements of keys of more; null unless the element type is I8
  * @param valueScale {@code [heads, tokens]} in f32, what each stored value is multiplied with; null unless the element type is I8
  */
 public record StoredTokens(

@@ -1,11 +1,11 @@
 package io.multihead.model;
 
+import io.multihead.cache.CacheFormat;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.TensorFaults;
 import io.multihead.internal.call.TensorChecks;
-import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.List;
@@ -199,7 +199,7 @@ public final class Transformer {
                     + " heads of " + first.headDim() + " and values of " + first.valueDim() + ", as in the first");
         }
         return new KeyValueCache.Config(
-                blocks.size(), first.keyValueHeads(), first.headDim(), first.valueDim(), DType.F32, List.of());
+                blocks.size(), first.keyValueHeads(), first.headDim(), first.valueDim(), CacheFormat.F32, List.of());
     }
 
     /**

@@ -6,11 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.multihead.cache.CacheFormat;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.cache.KeyValueCache.Config;
 import io.multihead.compute.Compute;
 import io.multihead.support.Numbers;
-import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.util.List;
 import java.util.stream.DoubleStream;
@@ -96,7 +96,8 @@ class SplitScheduleTest {
     /** Three sequences that slide past different positions, attended to in one batch, packed and not. */
     @Test
     void slidCachesOfDifferentLengths() {
-        KeyValueCache cache = KeyValueCache.paged(new Config(1, KV_HEADS, DIM, DIM, DType.BF16, List.of()), 1 << 22);
+        KeyValueCache cache =
+                KeyValueCache.paged(new Config(1, KV_HEADS, DIM, DIM, CacheFormat.BF16, List.of()), 1 << 22);
         int[] sequences = {cache.open(), cache.open(), cache.open()};
         Tensor query = gaussian(3, HEADS, 2, DIM, 1);
         // four rows of a head group at most: they read bf16 in place, so that no widened keys are scratch

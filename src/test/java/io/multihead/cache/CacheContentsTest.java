@@ -61,7 +61,7 @@ class CacheContentsTest {
 
     private static float[] narrowed(List<CacheModel.Token> tokens, boolean keys, Config config) {
         int dim = keys ? config.headDim() : config.valueDim();
-        float[] values = CacheModel.tensor(tokens, keys, config.heads(), dim, config.dtype())
+        float[] values = CacheModel.tensor(tokens, keys, config.heads(), dim, config.format())
                 .toArray();
         for (int i = 0; config.dtype() == DType.I8 && i < values.length; i++) {
             values[i] += 0f; // integers have no negative zero

@@ -11,6 +11,7 @@ import static io.multihead.support.Tokens.gaussian;
 import static io.multihead.support.Tokens.tokens;
 import static io.multihead.support.Tokens.zeros;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -44,6 +45,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Attention over a cache: exact for equal values, unmoved by tokens behind the end, by NaN elsewhere and by other callers. */
 @Tag("lanes")
@@ -163,6 +165,41 @@ class CachedAttentionTest {
         double ratio = Tolerance.ratio(actual, expected.output(), expected.errorScale(), DType.F32);
         worstNarrow = Math.max(worstNarrow, ratio);
         assertTrue(ratio <= Tolerance.FORWARD_ORDINARY, "R = " + ratio);
+    }
+
+    /** Keys with a scale per 32 elements: within the bound of their widened values, few rows in place and many widened with the same bits. */
+    @ParameterizedTest
+    @ValueSource(ints = {32, 40, 96, 128, 256, 300})
+    void keysInBlocksAreWidenedExactly(int dim) {
+        Config blocks = Config.of(1, 2, dim).withFormat(CacheFormat.I8_BLOCKS);
+        Tensor keys = gaussian(1, 2, 333, dim, 4);
+        Tensor values = gaussian(1, 2, 333, dim, 5);
+        Tensor queries = gaussian(1, 4, 70, dim, 6);
+        for (long token = 0; token < 333; token++) {
+            keys.set(50, 0, 1, token, dim - 1); // one large channel, with its block
+        }
+        KeyValueCache cache = KeyValueCache.paged(blocks, 1L << 23);
+        int sequence = cache.open();
+        cache.append(SERIAL, 0, sequence, keys, values);
+        Tensor widenedKeys = zeros(1, 2, 333, dim);
+        Tensor widenedValues = zeros(1, 2, 333, dim);
+        CacheContents.of(cache).read(SERIAL, 0, sequence, 0, widenedKeys.select(0, 0), widenedValues.select(0, 0));
+        double[] many = attend(SERIAL, queries, cache.view(0, sequence), AttentionOptions.CAUSAL);
+        ReferenceAttention.Result expected = ReferenceAttention.forward(
+                queries, widenedKeys, widenedValues, (float) (1 / Math.sqrt(dim)), ScoreRule.causal(70, 333));
+        double ratio = Tolerance.ratio(many, expected.output(), expected.errorScale(), DType.F32);
+        assertTrue(ratio <= Tolerance.FORWARD, "R = " + ratio);
+        double[] threads = attend(THREADS, queries, cache.view(0, sequence), AttentionOptions.CAUSAL);
+        assertArrayEquals(many, threads);
+        for (int few : new int[] {1, 2}) {
+            Tensor last = queries.slice(2, 70 - few, 70);
+            double[] inPlace = attend(SERIAL, last, cache.view(0, sequence), AttentionOptions.CAUSAL);
+            for (int i = 0; i < inPlace.length; i++) {
+                int head = i / (few * dim);
+                int row = i / dim % few;
+                assertEquals(many[(head * 70 + 70 - few + row) * dim + i % dim], inPlace[i], "element " + i);
+            }
+        }
     }
 
     private static Tensor narrowed(Tensor tensor, DType dtype) {

@@ -88,11 +88,10 @@ class KeyValueCacheProperties {
     void holdsWhatAListHolds(
             @ForAll("operations") List<Operation> operations,
             @ForAll boolean contiguous,
-            @ForAll DType dtype,
+            @ForAll CacheFormat format,
             @ForAll long seed) {
-        Config config = Config.of(LAYERS, HEADS, HEAD_DIM)
-                .withValueDim(VALUE_DIM)
-                .withDtype(dtype == DType.F64 ? DType.F32 : dtype);
+        Config config =
+                Config.of(LAYERS, HEADS, HEAD_DIM).withValueDim(VALUE_DIM).withFormat(format);
         new Run(config, contiguous, seed).all(operations);
     }
 
@@ -188,8 +187,8 @@ class KeyValueCacheProperties {
                     }
                     offsets[i + 1] = packed.size();
                 }
-                Tensor key = CacheModel.tensor(packed, true, HEADS, HEAD_DIM, DType.F32);
-                Tensor value = CacheModel.tensor(packed, false, HEADS, VALUE_DIM, DType.F32);
+                Tensor key = CacheModel.tensor(packed, true, HEADS, HEAD_DIM, CacheFormat.F32);
+                Tensor value = CacheModel.tensor(packed, false, HEADS, VALUE_DIM, CacheFormat.F32);
                 long free = cache.availableTokens();
                 try {
                     cache.append(CPU, layer, to, PackedSequences.of(offsets), key, value);
@@ -213,8 +212,8 @@ class KeyValueCacheProperties {
                 List<CacheModel.Token> expected = tokens.layers.get(layer);
                 assertEquals(expected.size(), cache.length(layer, sequence));
                 KeyValueView plain = KeyValueView.of(
-                        CacheModel.tensor(expected, true, HEADS, HEAD_DIM, config.dtype()),
-                        CacheModel.tensor(expected, false, HEADS, VALUE_DIM, config.dtype()));
+                        CacheModel.tensor(expected, true, HEADS, HEAD_DIM, config.format()),
+                        CacheModel.tensor(expected, false, HEADS, VALUE_DIM, config.format()));
                 assertArrayEquals(
                         attend(plain, window(tokens.first(), expected.size())),
                         attend(cache.view(layer, sequence), AttentionOptions.DEFAULT),

@@ -55,13 +55,13 @@ final class RandomCache {
                 : KeyValueCache.paged(config, 4L * tokens * config.bytesPerToken());
     }
 
-    /** Any sizes: keys of more than one chunk, values of more than one panel. */
+    /** Any sizes: keys of more than one chunk, values of more than one panel. F64, which no cache has, stands for i8 with keys in blocks. */
     static Config config(DType dtype, SplittableRandom random) {
         int headDim = new int[] {5, 32, 300}[random.nextInt(3)];
         int valueDim = new int[] {3, 32, 70}[random.nextInt(3)];
         return Config.of(1 + random.nextInt(3), 1 + random.nextInt(2), headDim)
                 .withValueDim(valueDim)
-                .withDtype(dtype == DType.F64 ? DType.F32 : dtype);
+                .withFormat(dtype == DType.F64 ? CacheFormat.I8_BLOCKS : CacheFormat.of(dtype));
     }
 
     int[] sequences() {
@@ -121,7 +121,8 @@ final class RandomCache {
     }
 
     Tensor tensor(List<CacheModel.Token> tokens, boolean keys) {
-        return CacheModel.tensor(tokens, keys, config.heads(), keys ? config.headDim() : config.valueDim(), DType.F32);
+        return CacheModel.tensor(
+                tokens, keys, config.heads(), keys ? config.headDim() : config.valueDim(), CacheFormat.F32);
     }
 
     /** Returns the bits of attention over a sequence of a cache of this configuration; all NaN are one. */

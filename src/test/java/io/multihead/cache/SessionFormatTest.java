@@ -124,8 +124,40 @@ class SessionFormatTest {
         refused(config, changed(file, "ropes", text -> text.substring(1)), "ropes: ");
         refused(config, changed(file, "ropes", text -> ""), "ropes: ");
         refused(config, changed(file, "ropes", text -> text.replace("None", "Other")), "type=Other");
-        String format = "format: multihead cache session 3; expected multihead cache session 2, as the cache has";
-        refused(config, changed(file, "format", text -> text.replace('2', '3')), format);
+        String format = "format: multihead cache session 4; expected multihead cache session 2, as the cache has";
+        refused(config, changed(file, "format", text -> text.replace('2', '4')), format);
+    }
+
+    /** Written by a build of version 2 from {@link SessionModel#filled}. */
+    @Test
+    void filesOfVersionTwoAreRead() throws IOException {
+        Path second = FIRST.resolveSibling("version-2.safetensors");
+        assertEquals("multihead cache session 2", metadata(second).get("format"));
+        KeyValueCache expected = SessionModel.filled(CPU);
+        KeyValueCache loaded = KeyValueCache.paged(SessionModel.config(), 1L << 20);
+        assertArrayEquals(new int[] {0, 1}, CacheSession.load(CPU, loaded, second));
+        for (int layer = 0; layer < SessionModel.config().layers(); layer++) {
+            assertArrayEquals(RandomCache.attend(expected, layer, 1, CPU), RandomCache.attend(loaded, layer, 1, CPU));
+        }
+    }
+
+    /** Files of caches with a scale per block are of version 3, and no other cache takes them. */
+    @Test
+    void scalesOfBlocksAreNamed() throws IOException {
+        Path blocks = folder.resolve("blocks");
+        Path plain = folder.resolve("plain");
+        Config config = Config.of(1, 1, 70).withFormat(CacheFormat.I8_BLOCKS);
+        CacheSession.save(CPU, KeyValueCache.paged(config, 1L << 20), blocks);
+        CacheSession.save(CPU, KeyValueCache.paged(config.withFormat(CacheFormat.I8), 1L << 20), plain);
+        assertEquals("multihead cache session 3", metadata(blocks).get("format"));
+        assertEquals("multihead cache session 2", metadata(plain).get("format"));
+        assertEquals(0, CacheSession.load(CPU, KeyValueCache.paged(config, 1L << 20), blocks).length);
+        refused(config, plain, "keyScales: at most one a key; expected 3 a key, as the cache has");
+        refused(
+                config.withFormat(CacheFormat.I8),
+                blocks,
+                "keyScales: 3 a key; expected at most one a key, as the cache has");
+        refused(config, changed(blocks, "keyScales", text -> "4 a key"), "keyScales: 4 a key; expected 3 a key");
     }
 
     private static Map<String, String> metadata(Path file) throws IOException {

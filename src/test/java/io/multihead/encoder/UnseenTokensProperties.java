@@ -4,13 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import io.multihead.cache.CacheFormat;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.model.Buffers;
 import io.multihead.model.TokenBatch;
-import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
@@ -101,7 +101,8 @@ class UnseenTokensProperties {
         assertEquals(
                 "batch: no tokens in the last sequence; expected at least one",
                 assertThrows(IllegalStateException.class, batch::endKeys).getMessage());
-        KeyValueCache cache = KeyValueCache.paged(new KeyValueCache.Config(1, 1, 8, 8, DType.F32, List.of()), 1 << 16);
+        KeyValueCache cache =
+                KeyValueCache.paged(new KeyValueCache.Config(1, 1, 8, 8, CacheFormat.F32, List.of()), 1 << 16);
         TokenBatch cached = TokenBatch.of(cache, 4);
         cached.begin(cache.open());
         cached.add(1);

@@ -1,9 +1,11 @@
 package io.multihead.support;
 
+import io.multihead.cache.CacheFormat;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
 
@@ -69,16 +71,27 @@ public final class CacheModel {
     }
 
     /** {@code [1, heads, tokens, dim]}, narrowed and widened again or as they were. */
-    public static Tensor tensor(List<Token> tokens, boolean keys, int heads, int dim, DType narrowed) {
+    public static Tensor tensor(List<Token> tokens, boolean keys, int heads, int dim, CacheFormat narrowed) {
         float[] values = new float[heads * tokens.size() * dim];
         for (int t = 0; t < tokens.size(); t++) {
             float[][] rows = keys ? tokens.get(t).key() : tokens.get(t).value();
             for (int h = 0; h < heads; h++) {
-                float[] row = narrow(rows[h], narrowed);
+                boolean inBlocks = keys && narrowed == CacheFormat.I8_BLOCKS;
+                float[] row = inBlocks ? narrowBlocks(rows[h]) : narrow(rows[h], narrowed.dtype());
                 System.arraycopy(row, 0, values, (h * tokens.size() + t) * dim, dim);
             }
         }
         return Tensor.of(values, 1, heads, tokens.size(), dim);
+    }
+
+    /** Narrows a key in blocks of 32 elements with a scale each. */
+    public static float[] narrowBlocks(float[] row) {
+        float[] narrowed = new float[row.length];
+        for (int from = 0; from < row.length; from += 32) {
+            float[] block = narrow(Arrays.copyOfRange(row, from, Math.min(row.length, from + 32)), DType.I8);
+            System.arraycopy(block, 0, narrowed, from, block.length);
+        }
+        return narrowed;
     }
 
     public static float[] narrow(float[] row, DType dtype) {

@@ -101,6 +101,10 @@ public final class MacroKernel {
      * @param k columns of A, rows of B; at most {@link MicroKernel#MAX_CHAIN} where B is INT8, whose tile has one chain
      */
     public void multiply(int m, int n, int k, boolean addToC) {
+        if (b.hasColumnScales()) {
+            multiplyScaled(m, n, k, addToC);
+            return;
+        }
         boolean isPaired = m == 1 && k >= PAIR_DEPTH && b.format() == PanelFormat.F32 && TileWarmUps.ONE_ROW.isOver();
         int paired = isPaired ? multiplyPairs(n, k, addToC) : 0;
         apart = apart(m, b.format());
@@ -151,6 +155,39 @@ public final class MacroKernel {
         }
         if (addToC) {
             TileSums.add(sum, c, c0 + column, PANEL, 2, HALF);
+        }
+    }
+
+    /** The same where columns of B have scales: chains of {@link Int8Panels#BLOCK}, each scaled once. */
+    private void multiplyScaled(int m, int n, int k, boolean addToC) {
+        apart = apart(m, b.format());
+        for (int jr = 0; jr < n; jr = Lanes.nextTile(jr, apart)) {
+            for (int ir = 0; ir < m; ir += SUM_ROWS) {
+                int rows = Math.min(SUM_ROWS, m - ir);
+                int at = c0 + ir * ldc + jr;
+                if (addToC) {
+                    scaledTiles(rows, a0 + ir * ROW, jr, k, sum, 0, PANEL);
+                    TileSums.add(sum, c, at, ldc, rows, apart);
+                } else {
+                    scaledTiles(rows, a0 + ir * ROW, jr, k, c, at, ldc);
+                }
+            }
+        }
+    }
+
+    private void scaledTiles(int m, int from, int column, int k, float[] to, int at, int stride) {
+        long panel = b.tileOffset(column);
+        int scaleAt = b.scaleAt() + column;
+        if (b.format() == PanelFormat.INT8) {
+            Int8Panels.tile4Blocks(a, from, b.segment(), panel, b.scales(), scaleAt, k, to, at, stride);
+            return;
+        }
+        TileSums.zero(to, at, stride, m, apart);
+        for (int pc = 0; pc < k; pc += Int8Panels.BLOCK) {
+            int depth = Math.min(Int8Panels.BLOCK, k - pc);
+            tiles(m, from + pc, panel + b.format().offset(pc * PANEL), depth, Int8Panels.BLOCK, part, 0, PANEL);
+            int block = scaleAt + pc / Int8Panels.BLOCK * Int8Panels.SCALES_APART;
+            TileSums.addScaled(part, b.scales(), block, to, at, stride, m, apart);
         }
     }
 

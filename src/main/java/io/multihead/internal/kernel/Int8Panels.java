@@ -26,6 +26,12 @@ public final class Int8Panels {
     /** Rows that are interleaved. */
     public static final int ROWS = 4;
 
+    /** Rows of a column that share a scale in {@link #tile4Blocks}: a multiple of {@link #ROWS}. */
+    public static final int BLOCK = 32;
+
+    /** Floats from the scales of a block of rows to those of the next: as many as an operand has columns at most, the keys of a block. */
+    public static final int SCALES_APART = 256;
+
     private static final VectorSpecies<Byte> BYTES = FLOATS.withLanes(byte.class);
 
     /** Bytes of four rows of half a panel. */
@@ -177,5 +183,83 @@ public final class Int8Panels {
         c21.add(zero).intoArray(c, c0 + 2 * ldc + HALF);
         c30.add(zero).intoArray(c, c0 + 3 * ldc);
         c31.add(zero).intoArray(c, c0 + 3 * ldc + HALF);
+    }
+
+    /**
+     * Computes the same in chains of {@link #BLOCK} rows, each multiplied by the scales of its columns, as for keys with a scale per
+     * block. The bits are those of {@link TileSums#addScaled} for tiles of the widened panel.
+     *
+     * @param s0 index of the first column's scale of the first block; those of the next blocks are {@link #SCALES_APART} apart
+     */
+    public static void tile4Blocks(
+            float[] a,
+            int a0,
+            MemorySegment panels,
+            long b0,
+            float[] scales,
+            int s0,
+            int depth,
+            float[] c,
+            int c0,
+            int ldc) {
+        MemorySegment b = NativeMemory.known(panels);
+        FloatVector zero = FloatVector.zero(FLOATS);
+        FloatVector s00 = zero, s01 = zero;
+        FloatVector s10 = zero, s11 = zero;
+        FloatVector s20 = zero, s21 = zero;
+        FloatVector s30 = zero, s31 = zero;
+        for (int first = 0; first < depth; first += BLOCK) {
+            FloatVector c00 = zero, c01 = zero;
+            FloatVector c10 = zero, c11 = zero;
+            FloatVector c20 = zero, c21 = zero;
+            FloatVector c30 = zero, c31 = zero;
+            int end = Math.min(depth, first + BLOCK);
+            for (int quad = first; quad < end; quad += ROWS) {
+                long from = b0 + quad * (long) PANEL;
+                IntVector left =
+                        ByteVector.fromMemorySegment(BYTES, b, from, ORDER).reinterpretAsInts();
+                IntVector right = ByteVector.fromMemorySegment(BYTES, b, from + HALF_BYTES, ORDER)
+                        .reinterpretAsInts();
+                for (int row = 0; row < ROWS; row++) {
+                    int k = quad + row;
+                    int up = 8 * (ROWS - 1 - row);
+                    IntVector l = left.lanewise(VectorOperators.LSHL, up).lanewise(VectorOperators.ASHR, 24);
+                    FloatVector b0k = (FloatVector) l.convertShape(VectorOperators.I2F, FLOATS, 0);
+                    IntVector r = right.lanewise(VectorOperators.LSHL, up).lanewise(VectorOperators.ASHR, 24);
+                    FloatVector b1k = (FloatVector) r.convertShape(VectorOperators.I2F, FLOATS, 0);
+                    FloatVector x0 = FloatVector.broadcast(FLOATS, a[a0 + k]);
+                    c00 = x0.fma(b0k, c00);
+                    c01 = x0.fma(b1k, c01);
+                    FloatVector x1 = FloatVector.broadcast(FLOATS, a[a0 + k + ROW]);
+                    c10 = x1.fma(b0k, c10);
+                    c11 = x1.fma(b1k, c11);
+                    FloatVector x2 = FloatVector.broadcast(FLOATS, a[a0 + k + 2 * ROW]);
+                    c20 = x2.fma(b0k, c20);
+                    c21 = x2.fma(b1k, c21);
+                    FloatVector x3 = FloatVector.broadcast(FLOATS, a[a0 + k + 3 * ROW]);
+                    c30 = x3.fma(b0k, c30);
+                    c31 = x3.fma(b1k, c31);
+                }
+            }
+            int at = s0 + first / BLOCK * SCALES_APART;
+            FloatVector scale0 = FloatVector.fromArray(FLOATS, scales, at);
+            FloatVector scale1 = FloatVector.fromArray(FLOATS, scales, at + HALF);
+            s00 = c00.fma(scale0, s00);
+            s01 = c01.fma(scale1, s01);
+            s10 = c10.fma(scale0, s10);
+            s11 = c11.fma(scale1, s11);
+            s20 = c20.fma(scale0, s20);
+            s21 = c21.fma(scale1, s21);
+            s30 = c30.fma(scale0, s30);
+            s31 = c31.fma(scale1, s31);
+        }
+        s00.add(zero).intoArray(c, c0);
+        s01.add(zero).intoArray(c, c0 + HALF);
+        s10.add(zero).intoArray(c, c0 + ldc);
+        s11.add(zero).intoArray(c, c0 + ldc + HALF);
+        s20.add(zero).intoArray(c, c0 + 2 * ldc);
+        s21.add(zero).intoArray(c, c0 + 2 * ldc + HALF);
+        s30.add(zero).intoArray(c, c0 + 3 * ldc);
+        s31.add(zero).intoArray(c, c0 + 3 * ldc + HALF);
     }
 }

@@ -17,7 +17,7 @@ public final class TileSums {
 
         @Override
         public int operations() {
-            return ROWS * 26;
+            return ROWS * 34;
         }
 
         @Override
@@ -25,6 +25,7 @@ public final class TileSums {
             for (int call = 0; call < calls; call++) {
                 addVectors(tile, sums, 0, PANEL, lengthFactor * ROWS, HALF);
                 addCompensatedVectors(tile, 0, sums, 0, PANEL, ROWS * PANEL, lengthFactor * ROWS, HALF);
+                addScaledVectors(tile, tile, 0, sums, 0, PANEL, lengthFactor * ROWS, HALF);
             }
         }
     });
@@ -59,6 +60,49 @@ public final class TileSums {
             FloatVector right = FloatVector.fromArray(FLOATS, t, row * PANEL + second);
             FloatVector.fromArray(FLOATS, c, at).add(left).intoArray(c, at);
             FloatVector.fromArray(FLOATS, c, at + second).add(right).intoArray(c, at + second);
+        }
+    }
+
+    /** Adds a tile as {@link #add} does, each column multiplied by its scale, and rounds once: C += T diag(s). */
+    public static void addScaled(float[] t, float[] scales, int s0, float[] c, int c0, int ldc, int rows, int apart) {
+        if (WARM_UP.isOver()) {
+            addScaledVectors(t, scales, s0, c, c0, ldc, rows, apart);
+        } else {
+            addScaledScalars(t, scales, s0, c, c0, ldc, rows, apart);
+        }
+    }
+
+    static void addScaledScalars(float[] t, float[] scales, int s0, float[] c, int c0, int ldc, int rows, int apart) {
+        for (int row = 0; row < rows; row++) {
+            for (int j = 0; j < apart + Lanes.COUNT; j = j + 1 == Lanes.COUNT ? apart : j + 1) {
+                int at = c0 + row * ldc + j;
+                c[at] = Math.fma(t[row * PANEL + j], scales[s0 + j], c[at]);
+            }
+        }
+    }
+
+    static void addScaledVectors(float[] t, float[] scales, int s0, float[] c, int c0, int ldc, int rows, int apart) {
+        if (rows == 0) { // see WarmUp.Trial
+            return;
+        }
+        int second = Lanes.second(apart);
+        FloatVector scale0 = FloatVector.fromArray(FLOATS, scales, s0);
+        FloatVector scale1 = FloatVector.fromArray(FLOATS, scales, s0 + second);
+        for (int row = 0; row < rows; row++) {
+            int at = c0 + row * ldc;
+            FloatVector left = FloatVector.fromArray(FLOATS, t, row * PANEL);
+            FloatVector right = FloatVector.fromArray(FLOATS, t, row * PANEL + second);
+            left.fma(scale0, FloatVector.fromArray(FLOATS, c, at)).intoArray(c, at);
+            right.fma(scale1, FloatVector.fromArray(FLOATS, c, at + second)).intoArray(c, at + second);
+        }
+    }
+
+    /** Zeros a tile. */
+    public static void zero(float[] c, int c0, int ldc, int rows, int apart) {
+        for (int row = 0; row < rows; row++) {
+            for (int j = 0; j < apart + Lanes.COUNT; j = j + 1 == Lanes.COUNT ? apart : j + 1) {
+                c[c0 + row * ldc + j] = 0f;
+            }
         }
     }
 

@@ -2,6 +2,7 @@ package io.multihead.internal.layout;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
+import io.multihead.internal.kernel.Int8Panels;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -17,6 +18,8 @@ public final class Panels {
     private int stride;
     private float[] scales = UNSCALED;
     private int scaleAt;
+    /** Whether scales are those of columns. */
+    private boolean hasColumnScales;
 
     /** Creates an operand of no memory. */
     public Panels() {}
@@ -33,6 +36,18 @@ public final class Panels {
         stride = newStride;
         scales = UNSCALED;
         scaleAt = 0;
+        hasColumnScales = false;
+        return this;
+    }
+
+    /**
+     * Sets scales of the columns for each block of {@link Int8Panels#BLOCK} rows: that of column j, counted through all panels, for block
+     * i is at {@code newAt + i} {@link Int8Panels#SCALES_APART} {@code + j}.
+     */
+    public Panels scaleColumns(float[] newScales, int newAt) {
+        scales = newScales;
+        scaleAt = newAt;
+        hasColumnScales = true;
         return this;
     }
 
@@ -80,7 +95,12 @@ public final class Panels {
 
     /** Returns whether the rows have scales. */
     public boolean isScaled() {
-        return scales.length > 0;
+        return scales.length > 0 && !hasColumnScales;
+    }
+
+    /** Returns whether the columns of each block of rows have scales. */
+    public boolean hasColumnScales() {
+        return hasColumnScales;
     }
 
     /** Returns the array of the scales. */
@@ -88,7 +108,7 @@ public final class Panels {
         return scales;
     }
 
-    /** Returns the index of the first row's scale. */
+    /** Returns the index of the first row's scale, or of the first column's. */
     public int scaleAt() {
         return scaleAt;
     }

@@ -4,6 +4,7 @@ import io.multihead.attention.Attention;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.KeyValueView;
+import io.multihead.cache.CacheFormat;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
 import io.multihead.jmh.data.Data;
@@ -28,7 +29,7 @@ public class AttentionDecodeBench extends Comparison {
     private static final int DIM = 128;
 
     /** This library with an f32 cache, with a paged one and with narrow ones; two shapes of Java loops; native peers. */
-    @Param({"multihead", "paged", "bf16", "f16", "i8", "scalar", "reducelanes", "onnxruntime", "pytorch"})
+    @Param({"multihead", "paged", "bf16", "f16", "i8", "i8blocks", "scalar", "reducelanes", "onnxruntime", "pytorch"})
     public String impl;
 
     @Param({"4096", "32768"})
@@ -45,7 +46,7 @@ public class AttentionDecodeBench extends Comparison {
         int elementSize =
                 switch (impl) {
                     case "bf16", "f16" -> Short.BYTES;
-                    case "i8" -> Byte.BYTES;
+                    case "i8", "i8blocks" -> Byte.BYTES;
                     default -> Float.BYTES;
                 };
         // each key and value is read once, however many query heads share them
@@ -63,7 +64,7 @@ public class AttentionDecodeBench extends Comparison {
         plain(q, k, v, expected).run();
         load(impl, () -> make(q, k, v, out));
         // narrow keys move scores by their own rounding: 2^-8 for bf16 and about that for i8, times scores of about 4
-        boolean narrow = impl.equals("bf16") || impl.equals("i8");
+        boolean narrow = impl.equals("bf16") || impl.startsWith("i8");
         // the average of 32768 values of up to 4 is 0.05: roundings of the values are 100 times as large beside it
         Data.requireClose(impl, expected, out, narrow ? 0.06 : impl.equals("f16") ? 6e-3 : 2e-5);
     }
@@ -80,6 +81,13 @@ public class AttentionDecodeBench extends Comparison {
             case "bf16" -> cached(KeyValueCache.contiguous(config(DType.BF16), 1, keys), q, k, v, out);
             case "f16" -> cached(KeyValueCache.contiguous(config(DType.F16), 1, keys), q, k, v, out);
             case "i8" -> cached(KeyValueCache.contiguous(config(DType.I8), 1, keys), q, k, v, out);
+            case "i8blocks" ->
+                cached(
+                        KeyValueCache.contiguous(config(DType.F32).withFormat(CacheFormat.I8_BLOCKS), 1, keys),
+                        q,
+                        k,
+                        v,
+                        out);
             case "onnxruntime" -> onnx(q, k, v, out);
             case "pytorch" -> torch(q, k, v, out);
             case "scalar", "reducelanes" ->

@@ -17,7 +17,7 @@ final class Impls {
 
     /** This library put together otherwise, or after other calls, which is compared with the same call alone. */
     private static final Set<String> OTHERWISE =
-            Set.of("packed", "materialising", "paged", "bf16", "f16", "i8", "mixed");
+            Set.of("packed", "materialising", "paged", "bf16", "f16", "i8", "i8blocks", "mixed");
 
     /** Work that is not that of the others: int8 weights, inputs rounded to 8 bits, and a call without a tokenizer. */
     private static final Set<String> OTHER_WORK = Set.of("onnxint8", "multiheadids", "onnxruntime-8bit");

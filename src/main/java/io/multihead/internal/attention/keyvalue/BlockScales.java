@@ -1,16 +1,17 @@
 package io.multihead.internal.attention.keyvalue;
 
-import io.multihead.internal.attention.AttentionBlocking;
+import io.multihead.internal.kernel.Int8Panels;
 import io.multihead.internal.layout.Panels;
 import io.multihead.internal.layout.Scratch;
 
 /**
- * The scales of a block's i8 keys and, 256 floats further, of its values: copied, since kernels read single scales, and so from an array.
- * Belongs to one thread.
+ * The scales of a block's i8 keys, 256 for each block of 32 elements or for all, and behind them those of its values: copied, since kernels
+ * read single scales, and so from an array. Belongs to one thread.
  */
 final class BlockScales {
     private final Scratch memory;
     private float[] scales = Panels.UNSCALED;
+    private int ofKey;
 
     BlockScales(Scratch memory) {
         this.memory = memory;
@@ -18,13 +19,26 @@ final class BlockScales {
 
     /** Copies the scales of a span, whose first key is number {@code key} of the block. */
     void load(KeyValueSpan span, int key, int keys) {
-        scales = memory.atLeast(scales, 2 * AttentionBlocking.KEY_BLOCK);
-        span.panels().loadScales(span.scales(), keys, scales, key);
-        span.panels().loadScales(span.scales() + keys, keys, scales, AttentionBlocking.KEY_BLOCK + key);
+        ofKey = span.keyScales();
+        scales = memory.atLeast(scales, (ofKey + 1) * Int8Panels.SCALES_APART);
+        for (int i = 0; i <= ofKey; i++) {
+            int to = i * Int8Panels.SCALES_APART + key;
+            span.panels().loadScales(span.scales() + i * keys, keys, scales, to);
+        }
     }
 
     /** Returns the scales, those of keys first. */
     float[] values() {
         return scales;
+    }
+
+    /** Returns the index of the first value's scale. */
+    int ofValues() {
+        return ofKey * Int8Panels.SCALES_APART;
+    }
+
+    /** Returns whether a key has a scale for each block of its elements. */
+    boolean areBlocks() {
+        return ofKey > 1;
     }
 }

@@ -10,6 +10,7 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.gemm.MacroKernel;
 import io.multihead.internal.gemm.SegmentedPanels;
 import io.multihead.internal.kernel.F32Panels;
+import io.multihead.internal.kernel.Int8Panels;
 import io.multihead.internal.kernel.Lanes;
 import io.multihead.internal.kernel.RowOps;
 import io.multihead.internal.layout.Packer;
@@ -122,7 +123,7 @@ public final class KeyValueBlock {
             int at = span.value().panel + key % spanKeys * width;
             valueRuns
                     .set(key / AttentionBlocking.VALUE_CHAIN, span.panels(), at)
-                    .scale(scaled ? scales.values() : Panels.UNSCALED, AttentionBlocking.KEY_BLOCK + key);
+                    .scale(scaled ? scales.values() : Panels.UNSCALED, scaled ? scales.ofValues() + key : 0);
         }
     }
 
@@ -242,6 +243,8 @@ public final class KeyValueBlock {
      */
     public void multiplyKeys(
             MacroKernel product, float[] queries, int q0, int chunk, int rows, int keys, float[] scores, int at) {
+        boolean scaled = spans[0].isPanels() && spans[0].panels().format().isScaled();
+        boolean inBlocks = scaled && scales.areBlocks();
         int step = inPlace ? spanKeys : AttentionBlocking.KEY_BLOCK;
         for (int d = 0; d < headDim; d += DIM_CHUNK) {
             int depth = Math.min(DIM_CHUNK, headDim - d);
@@ -254,10 +257,14 @@ public final class KeyValueBlock {
                 } else {
                     product.right(right.set(packedKeys.panels(), d * AttentionBlocking.KEY_BLOCK, depth * PANEL));
                 }
+                if (inBlocks) {
+                    int of = d / Int8Panels.BLOCK * Int8Panels.SCALES_APART + key;
+                    right.scaleColumns(scales.values(), of);
+                }
                 product.into(scores, at + key, ROW).multiply(rows, Math.min(step, keys - key), depth, d > 0);
             }
         }
-        if (spans[0].isPanels() && spans[0].panels().format().isScaled()) {
+        if (scaled && !inBlocks) {
             // once for each score, instead of once for each element of a key
             for (int r = 0; r < rows; r++) {
                 RowOps.multiply(scores, at + r * ROW, Lanes.roundUp(keys, PANEL), scales.values(), 0);

@@ -19,8 +19,8 @@ import org.jspecify.annotations.Nullable;
  *   <li>for BF16 and F16, two elements in a word: where a row of 32 elements begins at element e, the word {@code e / 2 + l} holds
  *       element l of the row in its high half and element {@code l + 16} in its low half
  *   <li>for I8, four rows of a panel beside each other: row k of a panel's column l is byte {@code 128 (k / 4) + 4 l + k % 4} of
- *       the panel, whose rows c are rounded up to a multiple of four; and an f32 scale per key and one per value, by which their
- *       elements are to be multiplied, finite also for keys that do not exist yet
+ *       the panel, whose rows c are rounded up to a multiple of four; and an f32 scale per key, or per 32 elements of a key, and one
+ *       per value, by which their elements are to be multiplied, finite also for keys that do not exist yet
  * </ul>
  */
 public final class KeyValueSpan {
@@ -33,6 +33,8 @@ public final class KeyValueSpan {
     private @Nullable PanelMemory panels;
     /** Index of the first scale. */
     private int scales;
+    /** Scales of a key. */
+    private int keyScales;
 
     private boolean finite;
 
@@ -110,12 +112,15 @@ public final class KeyValueSpan {
     }
 
     /**
-     * Sets where the scales of I8 panels are in the same memory: one per key of the span, followed by one per value.
+     * Sets where the scales of I8 panels are in the same memory: one per key of the span, or one per key for each block of its elements
+     * after another, followed by one per value.
      *
      * @param at index of the first one, counted in floats
+     * @param ofKey 1, or how many blocks of 32 elements a key has
      */
-    public KeyValueSpan scales(int at) {
+    public KeyValueSpan scales(int at, int ofKey) {
         scales = at;
+        keyScales = ofKey;
         return this;
     }
 
@@ -141,6 +146,10 @@ public final class KeyValueSpan {
 
     int scales() {
         return scales;
+    }
+
+    int keyScales() {
+        return keyScales;
     }
 
     boolean isFinite() {

@@ -4,6 +4,7 @@ import com.code_intelligence.jazzer.api.FuzzedDataProvider;
 import io.multihead.attention.Attention;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.AttentionOutputs;
+import io.multihead.cache.CacheFormat;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.cache.KeyValueCache.Config;
 import io.multihead.compute.Compute;
@@ -52,7 +53,7 @@ public final class CacheCallsFuzz {
                 data.consumeInt(1, 2),
                 data.consumeInt(1, 40),
                 data.consumeInt(1, 40),
-                data.pickValue(new DType[] {DType.F32, DType.BF16, DType.F16, DType.I8}),
+                data.pickValue(CacheFormat.values()),
                 List.of());
         CacheCallsFuzz run = new CacheCallsFuzz(config, data.consumeBoolean(), data.consumeLong());
         StringBuilder calls = new StringBuilder(config.toString());
@@ -115,8 +116,8 @@ public final class CacheCallsFuzz {
         for (int t = 0; t < count; t++) {
             tokens.add(CacheModel.random(config, random));
         }
-        Tensor key = CacheModel.tensor(tokens, true, config.heads(), config.headDim(), DType.F32);
-        Tensor value = CacheModel.tensor(tokens, false, config.heads(), config.valueDim(), DType.F32);
+        Tensor key = CacheModel.tensor(tokens, true, config.heads(), config.headDim(), CacheFormat.F32);
+        Tensor value = CacheModel.tensor(tokens, false, config.heads(), config.valueDim(), CacheFormat.F32);
         cache.append(CPU, layer, sequence, key, value);
         model.get(sequence).append(layer, tokens);
     }
@@ -142,8 +143,8 @@ public final class CacheCallsFuzz {
                     CPU, query, cache.view(layer, sequence), AttentionOutputs.of(output), AttentionOptions.DEFAULT);
             ReferenceAttention.Result expected = ReferenceAttention.forward(
                     query,
-                    CacheModel.tensor(kept, true, config.heads(), config.headDim(), config.dtype()),
-                    CacheModel.tensor(kept, false, config.heads(), config.valueDim(), config.dtype()),
+                    CacheModel.tensor(kept, true, config.heads(), config.headDim(), config.format()),
+                    CacheModel.tensor(kept, false, config.heads(), config.valueDim(), config.format()),
                     (float) (1 / Math.sqrt(config.headDim())),
                     ScoreRule.NONE);
             double ratio = Tolerance.ratio(Numbers.of(output), expected.output(), expected.errorScale(), DType.F32);

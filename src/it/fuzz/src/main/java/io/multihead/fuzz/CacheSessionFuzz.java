@@ -3,12 +3,12 @@ package io.multihead.fuzz;
 import io.multihead.attention.Attention;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.AttentionOutputs;
+import io.multihead.cache.CacheFormat;
 import io.multihead.cache.CacheSession;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.cache.KeyValueCache.Config;
 import io.multihead.compute.Compute;
 import io.multihead.position.Rope;
-import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -29,9 +29,9 @@ public final class CacheSessionFuzz {
 
     /** Whose sessions are among the seeds. */
     static final List<Config> CONFIGS = List.of(
-            new Config(1, 1, 2, 1, DType.F32, List.of()),
-            new Config(2, 1, 2, 1, DType.I8, List.of()),
-            new Config(1, 2, 2, 2, DType.BF16, List.of(ROPE)));
+            new Config(1, 1, 2, 1, CacheFormat.F32, List.of()),
+            new Config(2, 1, 2, 1, CacheFormat.I8, List.of()),
+            new Config(1, 2, 2, 2, CacheFormat.BF16, List.of(ROPE)));
 
     private CacheSessionFuzz() {}
 
