@@ -35,6 +35,16 @@ final class ContextRopes {
         return same ? model : model.withBlocks(blocks);
     }
 
+    /** Returns the most tokens of texts whose frequencies are those of the shortest ones. */
+    static int shortTokens(List<LayerRule> layers) {
+        for (LayerRule layer : layers) {
+            if (layer.rope() != null && layer.rope().config().scaling() instanceof RopeScaling.LongRope longRope) {
+                return (int) Math.min(Integer.MAX_VALUE, longRope.originalContext());
+            }
+        }
+        return Integer.MAX_VALUE;
+    }
+
     private static Rope of(Rope rope, int tokens) {
         return rope.config().scaling() instanceof RopeScaling.LongRope longRope
                         && tokens <= longRope.originalContext()

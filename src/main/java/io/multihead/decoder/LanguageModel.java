@@ -159,7 +159,11 @@ public final class LanguageModel implements AutoCloseable {
      * @return the embedder, which ends with this model
      */
     public TextEmbedder embedder() {
-        return new TextEmbedder(cpu, loaded.model(), tokenizer(), contextTokens(), TextEmbedder.Pooling.LAST, true);
+        TextEmbedder.Models models = new TextEmbedder.Models(
+                loaded.model(),
+                loaded.model(1),
+                ContextRopes.shortTokens(loaded.config().layers()));
+        return new TextEmbedder(cpu, models, tokenizer(), contextTokens(), TextEmbedder.Pooling.LAST, true);
     }
 
     /**

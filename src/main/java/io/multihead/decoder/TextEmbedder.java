@@ -32,18 +32,29 @@ public final class TextEmbedder {
         MEAN
     }
 
+    /**
+     * A model with the frequencies of rotary positions for texts of any length, and the same weights with those for short texts, as LongRoPE
+     * has them; two names for one model in other families.
+     *
+     * @param shortTokens most tokens of a short text
+     */
+    record Models(Transformer any, Transformer brief, int shortTokens) {
+        Transformer of(int tokens) {
+            return tokens <= shortTokens ? brief : any;
+        }
+    }
+
     private final Compute cpu;
-    private final Transformer model;
+    private final Models models;
     private final Tokenizer tokenizer;
     private final int mostTokens;
     private final Pooling pooling;
     private final boolean normalised;
     private final ReentrantLock turn = new ReentrantLock();
 
-    TextEmbedder(
-            Compute cpu, Transformer model, Tokenizer tokenizer, int mostTokens, Pooling pooling, boolean normalised) {
+    TextEmbedder(Compute cpu, Models models, Tokenizer tokenizer, int mostTokens, Pooling pooling, boolean normalised) {
         this.cpu = cpu;
-        this.model = model;
+        this.models = models;
         this.tokenizer = tokenizer;
         this.mostTokens = mostTokens;
         this.pooling = pooling;
@@ -56,7 +67,7 @@ public final class TextEmbedder {
      * @param newPooling the way
      */
     public TextEmbedder withPooling(Pooling newPooling) {
-        return new TextEmbedder(cpu, model, tokenizer, mostTokens, Checks.notNull(newPooling, "pooling"), normalised);
+        return new TextEmbedder(cpu, models, tokenizer, mostTokens, Checks.notNull(newPooling, "pooling"), normalised);
     }
 
     /**
@@ -65,14 +76,14 @@ public final class TextEmbedder {
      * @param newNormalised whether vectors have length 1
      */
     public TextEmbedder withNormalization(boolean newNormalised) {
-        return new TextEmbedder(cpu, model, tokenizer, mostTokens, pooling, newNormalised);
+        return new TextEmbedder(cpu, models, tokenizer, mostTokens, pooling, newNormalised);
     }
 
     /**
      * {@return the elements of a vector}
      */
     public int dimension() {
-        return model.dim();
+        return models.any().dim();
     }
 
     /**
@@ -112,7 +123,7 @@ public final class TextEmbedder {
         try {
             int capacity = Math.max(BATCH_TOKENS, longest);
             TokenBatch batch = TokenBatch.of(capacity);
-            Buffers buffers = model.buffers(capacity);
+            Buffers buffers = models.any().buffers(capacity);
             for (int first = 0; first < all.size(); ) {
                 first = embed(all, first, batch, buffers, vectors);
             }
@@ -122,11 +133,14 @@ public final class TextEmbedder {
         return vectors;
     }
 
-    /** Computes as many texts as a batch holds, from one on, and returns the next. */
+    /** Computes as many texts of one model as a batch holds, from one on, and returns the next. */
     private int embed(List<int[]> all, int first, TokenBatch batch, Buffers buffers, float[][] vectors) {
         batch.clear();
         int next = first;
-        while (next < all.size() && batch.tokens() + all.get(next).length <= batch.capacity()) {
+        Transformer model = models.of(all.get(first).length);
+        while (next < all.size()
+                && models.of(all.get(next).length) == model
+                && batch.tokens() + all.get(next).length <= batch.capacity()) {
             batch.begin();
             for (int id : all.get(next)) {
                 batch.add(id);

@@ -48,6 +48,31 @@ class TextEmbedderTest {
         }
     }
 
+    /** Each text has the frequencies of its own length, as in transformers, whatever stands beside it. */
+    @Test
+    void textsOfLongRopeHaveTheFrequenciesOfTheirLength() throws IOException {
+        FamilyFile file = new FamilyFile(Kind.PHI_4, 9);
+        Path path = folder.resolve("model.gguf");
+        file.write(path);
+        ReferenceTransformer longer = file.reference();
+        ReferenceTransformer shorter = file.withShortContext().reference();
+        List<String> texts = List.of(
+                "a bird",
+                "It rains in the mountains, and the river rises. The tea is cold, and a bird sings.",
+                "x",
+                TEXTS.get(1));
+        try (Compute cpu = Compute.threads(2);
+                LanguageModel model = LanguageModel.load(cpu, path)) {
+            float[][] vectors = model.embedder().embed(texts);
+            for (int i = 0; i < texts.size(); i++) {
+                int[] ids = model.tokenizer().withEnds(model.tokenizer().encode(texts.get(i)));
+                ReferenceTransformer reference = ids.length <= FamilyFile.ORIGINAL ? shorter : longer;
+                double[] states = reference.finalNorm().of(reference.states(ids));
+                assertClose(unit(rows(states, ids.length - 1, ids.length)), vectors[i]);
+            }
+        }
+    }
+
     private static double[] rows(double[] states, int from, int to) {
         double[] mean = new double[64];
         for (int row = from; row < to; row++) {
