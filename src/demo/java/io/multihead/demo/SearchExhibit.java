@@ -2,15 +2,19 @@ package io.multihead.demo;
 
 import static io.multihead.demo.HeadExhibits.format;
 
+import io.multihead.compute.Compute;
 import io.multihead.encoder.Neighbour;
 import io.multihead.encoder.SentenceEncoder;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Collectors;
 
 /** A panel that searches the corpus: the nearest sentences of some queries and of each sentence, computed when the page was made. */
 final class SearchExhibit {
     private static final int FOUND = 5;
+    /** Of words of a query; the page's style has them. */
+    private static final int COLOURS = 8;
 
     /** None shares its main words with the sentences that answer it. */
     private static final List<String> QUERIES = List.of(
@@ -32,15 +36,20 @@ final class SearchExhibit {
     private final Fables corpus;
     private final float[][] vectors;
     private final float[][] queries;
+    /** Of the queries, and then of the sentences. */
+    private final WordMatches matches;
 
-    private SearchExhibit(SentenceEncoder encoder, Fables corpus) {
+    private SearchExhibit(Compute cpu, SentenceEncoder encoder, Fables corpus) throws IOException {
         this.corpus = corpus;
+        List<String> texts = new ArrayList<>(QUERIES);
+        texts.addAll(corpus.sentences());
+        matches = WordMatches.of(cpu, texts);
         vectors = encoder.embed(corpus.sentences());
         queries = encoder.embed(QUERIES);
     }
 
-    static Exhibit draw(SentenceEncoder encoder, Fables corpus) throws IOException {
-        return new SearchExhibit(encoder, corpus).exhibit();
+    static Exhibit draw(Compute cpu, SentenceEncoder encoder, Fables corpus) throws IOException {
+        return new SearchExhibit(cpu, encoder, corpus).exhibit();
     }
 
     private Exhibit exhibit() throws IOException {
@@ -64,7 +73,9 @@ final class SearchExhibit {
                 "Search by meaning",
                 format(
                         "Choose a query, or a sentence of the corpus: the %d nearest of %d sentences, by the cosine of their vectors "
-                                + "from %s. The corpus: %s. All were computed when this page was made; the page holds the results.",
+                                + "from %s. Colours and numbers say which word of a sentence answers which word of the query, by the largest "
+                                + "cosine of their tokens' vectors (late interaction, MaxSim), stronger where it is larger; words of many sentences "
+                                + "are left out. The corpus: %s. All were computed when this page was made; the page holds the results.",
                         FOUND, vectors.length, TrainedModel.NAME, Fables.SOURCE),
                 panel(found),
                 format(
@@ -92,12 +103,12 @@ final class SearchExhibit {
                 new StringBuilder("<div class=\"search\"><label for=\"query\">Query</label> <select id=\"query\">");
         options(html, "Queries", QUERIES, 0);
         options(html, "Sentences of the corpus", corpus.sentences(), QUERIES.size());
-        html.append("</select><ol id=\"found\">");
+        html.append("</select><p id=\"words\">").append(query(0)).append("</p><ol id=\"found\">");
         for (Neighbour neighbour : found.getFirst()) {
             html.append("<li><b>")
                     .append(format("%.2f", neighbour.similarity()))
                     .append("</b> ")
-                    .append(Page.escape(corpus.sentences().get(neighbour.index())))
+                    .append(sentence(0, neighbour.index()))
                     .append(" <i>")
                     .append(Page.escape(corpus.titles().get(neighbour.index())))
                     .append("</i></li>");
@@ -111,13 +122,26 @@ final class SearchExhibit {
                     .append(literal(corpus.titles().get(i)))
                     .append(']');
         }
+        html.append("];const queryWords=[");
+        for (int i = 0; i < found.size(); i++) {
+            html.append(i == 0 ? "[" : ",[");
+            List<WordMatches.Word> words = matches.words(i);
+            for (int j = 0; j < words.size(); j++) {
+                html.append(j == 0 ? "" : ",")
+                        .append(format(
+                                "[%d,%d]", words.get(j).from(), words.get(j).end()));
+            }
+            html.append(']');
+        }
         html.append("];const nearest=[");
         for (int i = 0; i < found.size(); i++) {
             html.append(i == 0 ? "[" : ",[");
             for (int j = 0; j < found.get(i).size(); j++) {
                 Neighbour neighbour = found.get(i).get(j);
                 html.append(j == 0 ? "" : ",")
-                        .append(format("[%d,\"%.2f\"]", neighbour.index(), neighbour.similarity()));
+                        .append(format("[%d,\"%.2f\",[", neighbour.index(), neighbour.similarity()))
+                        .append(answers(i, neighbour.index()))
+                        .append("]]");
             }
             html.append(']');
         }
@@ -125,6 +149,48 @@ final class SearchExhibit {
                 .append(Resources.text("/search.js"))
                 .append("</script>")
                 .toString();
+    }
+
+    /** Answers as arrays in JavaScript: the word of the query, where the answer begins and ends, and its similarity in percent. */
+    private String answers(int query, int sentence) {
+        return matches.answers(query, QUERIES.size() + sentence).stream()
+                .map(answer -> format(
+                        "[%d,%d,%d,%d]",
+                        answer.queryWord(), answer.word().from(), answer.word().end(), percent(answer)))
+                .collect(Collectors.joining(","));
+    }
+
+    private static int percent(WordMatches.Answer answer) {
+        return (int) Math.round(100 * Math.clamp(answer.similarity(), 0, 1));
+    }
+
+    private String query(int index) {
+        List<WordMatches.Answer> own = new ArrayList<>();
+        for (WordMatches.Word word : matches.words(index)) {
+            own.add(new WordMatches.Answer(own.size(), word, 1));
+        }
+        return marked(QUERIES.get(index), own);
+    }
+
+    private String sentence(int query, int sentence) {
+        return marked(corpus.sentences().get(sentence), matches.answers(query, QUERIES.size() + sentence));
+    }
+
+    /** Returns a text with the words of answers in the colours, and with the numbers, of the query's words; {@code search.js} does the same. */
+    private static String marked(String text, List<WordMatches.Answer> answers) {
+        StringBuilder html = new StringBuilder();
+        int at = 0;
+        for (WordMatches.Answer answer : answers) {
+            html.append(Page.escape(text.substring(at, answer.word().from())))
+                    .append(format(
+                            "<mark class=\"w%d\" style=\"--s:%d%%\" title=\"%d %%\">",
+                            answer.queryWord() % COLOURS, percent(answer), percent(answer)))
+                    .append(Page.escape(
+                            text.substring(answer.word().from(), answer.word().end())))
+                    .append(format("<sup>%d</sup></mark>", answer.queryWord() + 1));
+            at = answer.word().end();
+        }
+        return html.append(Page.escape(text.substring(at))).toString();
     }
 
     private static void options(StringBuilder html, String group, List<String> texts, int from) {

@@ -209,7 +209,7 @@ public final class Study implements Callable<Integer> {
             Fables corpus = sentences == 0 ? Fables.read() : Fables.read().first(sentences);
             TrainedPruning pruning = new TrainedPruning(cpu, encoder, corpus.sentences(), parallel, progress::step);
             show(exhibits, new TrainedPruningExhibit(pruning, seed).draw(), progress);
-            show(exhibits, SearchExhibit.draw(encoder, corpus), progress);
+            show(exhibits, SearchExhibit.draw(cpu, encoder, corpus), progress);
         }
     }
 

@@ -96,7 +96,7 @@ class StudyTest {
             Map<Integer, Exhibit> again = Map.of(
                     1, trained.heatMaps(),
                     2, trained.byLayer(),
-                    4, SearchExhibit.draw(encoder, Fables.read().first(SENTENCES)),
+                    4, SearchExhibit.draw(two, encoder, Fables.read().first(SENTENCES)),
                     5, heads.heatMaps(),
                     6, heads.againstSingleHead(),
                     7, heads.diversity(),
