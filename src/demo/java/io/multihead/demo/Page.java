@@ -32,8 +32,8 @@ final class Page {
             .sample{white-space:pre-wrap;font-family:Georgia,serif;background:#f4f5f7;border-radius:8px;padding:14px 20px;margin:14px 40px}
             .search select{font:inherit;max-width:100%;width:100%;padding:6px;margin:4px 0 10px}
             .search ol{columns:1;padding-left:1.4em}.search li{margin:6px 0}.search i{color:#50555d}
-            /* dark text on a light ground, whatever the colours of the page; equally light for all, so that none stands out */
-            .search mark{color:#14171a;background:color-mix(in srgb,var(--c) var(--s),#fff);border-radius:3px;padding:0 2px}
+            /* so light that browsers which make pages dark invert it with its text */
+            .search mark{color:#14171a;background:color-mix(in srgb,var(--c) calc(.5*var(--s)),#fff);border-radius:3px;padding:0 2px}
             .search sup{font-size:.65em;line-height:0}
             .w0{--c:#f5b041}.w1{--c:#7fb3e6}.w2{--c:#82c99a}.w3{--c:#e69ac6}.w4{--c:#d9cf5b}.w5{--c:#b9a3ea}.w6{--c:#f0957f}.w7{--c:#7fd0cf}
             """;
