@@ -30,7 +30,7 @@ public final class Int8Panels {
     public static final int BLOCK = 32;
 
     /** Floats from the scales of a block of rows to those of the next: as many as an operand has columns at most, the keys of a block. */
-    public static final int SCALES_APART = 256;
+    public static final int SCALES_APART = MicroKernel.MAX_CHAIN;
 
     private static final VectorSpecies<Byte> BYTES = FLOATS.withLanes(byte.class);
 

@@ -1,0 +1,111 @@
+package io.multihead.demo;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import picocli.CommandLine;
+
+/**
+ * Commands of the docs. Programs of the demo get the arguments that a page has, and scripts are read by bash; docs/testing.md says what is
+ * not run.
+ */
+class CommandsTest {
+    private static final Pattern PROGRAM = Pattern.compile("exec:exec(?!@).*");
+    private static final Pattern MAIN = Pattern.compile("-Dstudy\\.main=(\\S+)");
+    private static final Pattern ARGUMENTS = Pattern.compile("-Dstudy\\.args=\"([^\"]*)\"");
+    private static final Pattern WORD = Pattern.compile("'([^']*)'|(\\S+)");
+    private static final Pattern SCRIPT = Pattern.compile("(?m)^(?: {4}|    bash )?(\\.ci/\\w+|jmh/run)\\b([^#\n]*)");
+
+    /** A page's text with continued lines joined. */
+    private static List<String> pages() throws IOException {
+        List<Path> files = new ArrayList<>(List.of(Path.of("README.md"), Path.of("CONTRIBUTING.md")));
+        files.add(Path.of("jmh", "README.md"));
+        try (Stream<Path> docs = Files.walk(Path.of("docs"))) {
+            docs.filter(file -> file.toString().endsWith(".md")).sorted().forEach(files::add);
+        }
+        List<String> pages = new ArrayList<>();
+        for (Path file : files) {
+            pages.add(Files.readString(file).replaceAll(" *\\\\\n *", " "));
+        }
+        return pages;
+    }
+
+    private static List<String> found(Pattern pattern) throws IOException {
+        return pages().stream()
+                .flatMap(page -> pattern.matcher(page).results())
+                .map(match -> match.group().strip())
+                .toList();
+    }
+
+    /** Every option that a page gives to a program is one that it has, with a value that it takes. */
+    @Test
+    void programsHaveTheOptionsThatPagesGiveThem() throws Exception {
+        List<String> commands = found(PROGRAM);
+        assertTrue(commands.size() >= 4, commands.toString());
+        for (String command : commands) {
+            Matcher main = MAIN.matcher(command);
+            Class<?> program = Class.forName(main.find() ? main.group(1) : Study.class.getName());
+            Matcher given = ARGUMENTS.matcher(command);
+            List<String> arguments = new ArrayList<>();
+            if (given.find()) {
+                WORD.matcher(given.group(1))
+                        .results()
+                        .forEach(word -> arguments.add(word.group(1) == null ? word.group(2) : word.group(1)));
+            }
+            assertEquals(given.hasMatch(), command.contains("study.args"), command);
+            new CommandLine(program).parseArgs(arguments.toArray(String[]::new));
+        }
+    }
+
+    /** Help is printed without a model, and names the options of the class. */
+    @Test
+    void programsPrintTheirHelp() {
+        for (Class<?> program : List.of(Study.class, Train.class, Generate.class)) {
+            StringWriter text = new StringWriter();
+            CommandLine line = new CommandLine(program).setOut(new PrintWriter(text));
+            assertEquals(0, line.execute("--help"));
+            line.getCommandSpec()
+                    .options()
+                    .forEach(
+                            option -> assertTrue(text.toString().contains(option.longestName()), option.longestName()));
+        }
+    }
+
+    /** Scripts exist, bash can read them, and jmh/run prints its help, which names every mode of a page. */
+    @Test
+    void scriptsCanBeRead() throws Exception {
+        String help = output("bash", "jmh/run", "--help");
+        List<String> commands = found(SCRIPT);
+        assertTrue(commands.stream().anyMatch(command -> command.startsWith("jmh/run compare")), commands.toString());
+        for (String command : commands) {
+            String[] words = command.split("\\s+");
+            assertEquals("", output("bash", "-n", words[0]), command);
+            if (words[0].equals("jmh/run") && words.length > 1 && words[1].matches("[a-z]+")) {
+                assertTrue(help.contains("jmh/run " + words[1]), command);
+            } else if (words[0].equals("jmh/run") && words.length > 1 && words[1].matches("[A-Z]\\w+")) {
+                Path benchmark = Path.of("jmh/src/main/java/io/multihead/jmh/bench", words[1] + "Bench.java");
+                assertTrue(Files.exists(benchmark), command);
+            }
+        }
+    }
+
+    private static String output(String... command) throws IOException, InterruptedException {
+        Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+        String text = new String(process.getInputStream().readAllBytes());
+        assertEquals(0, process.waitFor(), text);
+        assertFalse(text.contains("syntax error"), text);
+        return text;
+    }
+}
