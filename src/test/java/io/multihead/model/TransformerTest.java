@@ -62,6 +62,18 @@ class TransformerTest {
         }
     }
 
+    @Test
+    void warmCallsFromGivenStatesAllocateNothing() {
+        Buffers buffers = model.buffers(3);
+        TokenBatch batch = TokenBatch.of(3);
+        fill(batch, 3);
+        Tensor given = Tensor.of(new float[3 * 32], 3, 32);
+        assertEquals(0, WarmCalls.allocatedBytes(() -> {
+            model.forwardFrom(SERIAL, batch, given, buffers);
+            model.forwardFrom(SERIAL, batch, buffers.states(), buffers);
+        }));
+    }
+
     private static ModelCase.Options everything(ModelCase.Arrangement arrangement) {
         return new ModelCase.Options(
                 arrangement,
