@@ -12,6 +12,7 @@ final class EncoderFamilies {
     static {
         BertConfig.TYPES.forEach(type -> ALL.put(type, BertConfig::of));
         ALL.put(ModernBertConfig.TYPE, ModernBertConfig::of);
+        ALL.put(NomicBertConfig.TYPE, NomicBertConfig::of);
     }
 
     private EncoderFamilies() {}

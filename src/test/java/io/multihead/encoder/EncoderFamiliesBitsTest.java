@@ -17,6 +17,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("lanes")
 class EncoderFamiliesBitsTest {
     private static final int MODERNBERT = -364881055;
+    private static final int NOMICBERT = 1381068337;
     private static final int MODERNBERT_SCORES = 1941751555;
 
     private static final List<String> TEXTS =
@@ -24,6 +25,14 @@ class EncoderFamiliesBitsTest {
 
     @TempDir
     Path folder;
+
+    @Test
+    void nomicBert() throws IOException {
+        try (SentenceEncoder encoder =
+                SentenceEncoder.load(Compute.serial(), new TinyNomicBert(1, false).write(folder))) {
+            assertEquals(NOMICBERT, Arrays.deepHashCode(encoder.embed(TEXTS)));
+        }
+    }
 
     @Test
     void modernBert() throws IOException {

@@ -99,6 +99,31 @@ public final class GoldenEncoder {
         return new GoldenEncoder(graph, "input_ids");
     }
 
+    /** Nomic's BERT of 12 layers, with heads of 64 and four times as many inner elements as the published models have. */
+    public static GoldenEncoder nomicBert() {
+        GoldenGraph graph = new GoldenGraph(12);
+        int inner = 4 * DIM;
+        List<String> angles = graph.angles(graph.positions(), HEAD_DIM, 1000);
+        String words = graph.weight("embeddings.word_embeddings.weight", 0, 1, VOCABULARY, DIM);
+        String types = graph.weight("embeddings.token_type_embeddings.weight", 0, 1, 2, DIM);
+        String sum =
+                graph.add(graph.apply("Gather", words, "input_ids"), graph.apply("Gather", types, "token_type_ids"));
+        String x = graph.norm("emb_ln", sum, DIM, 1e-12f, true);
+        for (int layer = 0; layer < 12; layer++) {
+            String name = "encoder.layers." + layer + ".";
+            String projected = graph.linear(name + "attn.Wqkv", x, 3 * DIM, DIM, 1.3);
+            String context = graph.attention(projected, HEADS, HEAD_DIM, angles, "");
+            String attended = graph.linear(name + "attn.out_proj", context, DIM, DIM, 1);
+            String middle = graph.norm(name + "norm1", graph.add(attended, x), DIM, 1e-12f, true);
+            String up = graph.linear(name + "mlp.fc11", middle, inner, DIM, 1);
+            String gate = graph.silu(graph.linear(name + "mlp.fc12", middle, inner, DIM, 1));
+            String fed = graph.linear(name + "mlp.fc2", graph.multiply(up, gate), DIM, inner, 1);
+            x = graph.norm(name + "norm2", graph.add(fed, middle), DIM, 1e-12f, true);
+        }
+        graph.output("last_hidden_state", x);
+        return new GoldenEncoder(graph, "input_ids", "token_type_ids");
+    }
+
     private static String norm(GoldenGraph graph, String name, String x) {
         return graph.norm(name, x, DIM, 1e-5f, false);
     }

@@ -30,6 +30,12 @@ class GoldenEncoderTest {
              "intermediate_size": 192, "vocab_size": 300, "classifier_pooling": "cls"}
             """;
 
+    private static final String NOMICBERT = """
+            {"model_type": "nomic_bert", "n_embd": 128, "n_layer": 12, "n_head": 2, "n_inner": 512, "vocab_size": 300,
+             "n_positions": 2048, "type_vocab_size": 2, "layer_norm_epsilon": 1e-12, "activation_function": "swiglu",
+             "rotary_emb_fraction": 1.0, "rotary_emb_base": 1000, "qkv_proj_bias": false, "mlp_fc1_bias": false, "mlp_fc2_bias": false}
+            """;
+
     private static JsonObject config(String json) {
         return new JsonObject("config", Json.object("config", json.getBytes(StandardCharsets.UTF_8)));
     }
@@ -100,6 +106,20 @@ class GoldenEncoderTest {
             "global_attn_every_n_layers\": 4"
         }) {
             String changed = MODERNBERT.replace("\"hidden_size", "\"" + wrong + ", \"hidden_size");
+            double difference = worst(model(changed, encoder), encoder, expected);
+            assertTrue(difference > 0.1, wrong + ": " + difference);
+        }
+    }
+
+    /** Its norms after parts keep elements small, in 12 layers: less than ModernBERT's. */
+    @Test
+    void vectorsOfNomicBertAreThoseOfTheReference() {
+        GoldenEncoder encoder = GoldenEncoder.nomicBert();
+        Tensor expected = Golden.open("encoder/nomicbert").tensor("vectors");
+        double worst = worst(model(NOMICBERT, encoder), encoder, expected);
+        assertTrue(worst <= TOLERANCE, "differ by " + worst);
+        for (String wrong : new String[] {"geglu", "1100"}) {
+            String changed = NOMICBERT.replace(wrong.equals("geglu") ? "swiglu" : "1000", wrong);
             double difference = worst(model(changed, encoder), encoder, expected);
             assertTrue(difference > 0.1, wrong + ": " + difference);
         }

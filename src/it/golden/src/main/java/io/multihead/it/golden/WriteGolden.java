@@ -28,6 +28,7 @@ public final class WriteGolden {
         WriteSparse.write(
                 tokenizer, model, Files.readString(paragraph), golden.resolve("encoder/sparse.safetensors"), COMMAND);
         WriteVectors.write(GoldenEncoder.modernBert(), golden.resolve("encoder/modernbert.safetensors"), COMMAND);
+        WriteVectors.write(GoldenEncoder.nomicBert(), golden.resolve("encoder/nomicbert.safetensors"), COMMAND);
         Files.delete(tokenizer);
         Files.delete(model);
         Files.delete(folder);
