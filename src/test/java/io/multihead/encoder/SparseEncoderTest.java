@@ -7,11 +7,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
 import io.multihead.format.Safetensors;
+import io.multihead.support.WarmCalls;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -96,6 +98,23 @@ class SparseEncoderTest {
     private static void requireSame(SparseVector expected, SparseVector actual) {
         assertArrayEquals(expected.ids(), actual.ids());
         assertArrayEquals(expected.weights(), actual.weights());
+    }
+
+    /** Two arrays, a vector and their lists: less than an object for each token, which views of rows would be. */
+    @Test
+    void warmCallsAllocateTheirResults() throws IOException {
+        MODEL.write(folder);
+        List<String> texts = Collections.nCopies(100, "a b c d e f g h i j");
+        try (SparseEncoder encoder = load()) {
+            long results = encoder.embed(texts).stream()
+                    .mapToLong(vector -> 3 * 24 + 8L * vector.size() + 16)
+                    .sum();
+            long allocated = Long.MAX_VALUE;
+            for (int call = 0; call < 2000 && allocated > results + 16 * 100; call++) {
+                allocated = WarmCalls.allocatedOnce(() -> encoder.embed(texts));
+            }
+            assertTrue(allocated <= results + 16 * 100, allocated + " bytes for results of " + results);
+        }
     }
 
     @Test

@@ -12,6 +12,13 @@ public final class WarmCalls {
 
     private WarmCalls() {}
 
+    /** Returns the bytes that a call allocates on the calling thread. */
+    public static long allocatedOnce(Runnable call) {
+        long before = THREADS.getCurrentThreadAllocatedBytes();
+        call.run();
+        return THREADS.getCurrentThreadAllocatedBytes() - before;
+    }
+
     /** Repeats a call until 50 in a row allocate nothing on the calling thread, and returns the bytes of the last 50: 0 if they settle. */
     public static long allocatedBytes(Runnable call) {
         long bytes = -1;
