@@ -89,7 +89,8 @@ public final class PackedWeights {
     }
 
     /**
-     * Packs a matrix as {@link #of(Tensor, WeightFormat, Arena)} does, on the threads of a Compute.
+     * Packs a matrix as {@link #of(Tensor, WeightFormat, Arena)} does, on the threads of a Compute; it is rounded to blocks by the calling
+     * thread alone.
      *
      * @param cpu threads
      * @param matrix {@code [inputs, outputs]}, any element type and strides
@@ -121,10 +122,9 @@ public final class PackedWeights {
         }
         PackedMatrix.requireSizes(panels, matrix.dim(0), matrix.dim(1));
         if (panels.isQuantised()) {
-            try (Arena temporary = Arena.ofConfined()) {
+            try (Arena temporary = Arena.ofShared()) {
                 BlockType type = BlockType.valueOf(format.name());
-                return of(
-                        BlockTensor.quantise(matrix.transpose(0, 1), type, temporary), arena, PackedMatrix.Loop.SERIAL);
+                return of(BlockTensor.quantise(matrix.transpose(0, 1), type, temporary), arena, loop);
             }
         }
         return new PackedWeights(PackedMatrix.of(panels, matrix, arena, loop));
@@ -171,7 +171,7 @@ public final class PackedWeights {
 
     /**
      * Returns these weights for products that round their inputs to 8 bits, as llama.cpp's do. One row by 8192 outputs
-     * takes four fifths of the time; small matrices gain nothing or lose, since each task rounds its rows anew.
+     * takes four fifths of the time; small matrices gain less, since rounding a row takes as long as some 64 outputs.
      *
      * <p>Of each 32 elements of a row of A the largest magnitude becomes 127, others the nearest integer, ties to even: each is off by up to
      * 1/254 of the largest, and of random numbers a product by half a percent of its spread. Products of integers are exact, so results have
