@@ -1,5 +1,6 @@
 package io.multihead.internal.gemm;
 
+import static io.multihead.internal.kernel.ColumnMajorB.CHAINS;
 import static io.multihead.support.Floats.bits;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 
@@ -65,7 +66,7 @@ class ProductAsItLiesProperties {
                 k,
                 layout == Layout.DENSE ? Layout.TURNED : layout,
                 seed,
-                (p, memory, sums, ldc) -> new ColumnMajorProduct(memory, () -> vectors)
+                (p, memory, sums, ldc) -> new ColumnMajorProduct(memory, () -> vectors && Lanes.COUNT >= CHAINS)
                         .multiply(p, new Packer(memory), 0, 0, 0, m, n, sums, ldc));
     }
 
