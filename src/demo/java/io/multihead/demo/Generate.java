@@ -1,5 +1,6 @@
 package io.multihead.demo;
 
+import io.multihead.cache.CacheFormat;
 import io.multihead.compute.Compute;
 import io.multihead.decoder.ChatMessage;
 import io.multihead.decoder.GeneratedText;
@@ -12,7 +13,6 @@ import io.multihead.decoder.Sampling;
 import io.multihead.decoder.Session;
 import io.multihead.decoder.SessionOptions;
 import io.multihead.decoder.Sessions;
-import io.multihead.tensor.DType;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -73,9 +73,9 @@ public final class Generate implements Callable<Integer> {
 
     @Option(
             names = "--cache",
-            description = "type of keys and values: F32, F16, BF16 or I8 (default: ${DEFAULT-VALUE})",
+            description = "how keys and values are stored: ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE})",
             defaultValue = "F16")
-    private DType cache;
+    private CacheFormat cache;
 
     @Option(
             names = "--8-bit-inputs",
@@ -234,7 +234,7 @@ public final class Generate implements Callable<Integer> {
 
     private SessionOptions sessionOptions(LanguageModel loaded) {
         int tokens = context == null ? Math.min(loaded.contextTokens(), 4096) : context;
-        return SessionOptions.DEFAULT.withContextTokens(tokens).withCacheType(cache);
+        return SessionOptions.DEFAULT.withContextTokens(tokens).withCacheFormat(cache);
     }
 
     private void converse(LanguageModel loaded, Sessions sessions, GenerationOptions options) throws IOException {

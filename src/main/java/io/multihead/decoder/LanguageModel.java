@@ -1,10 +1,10 @@
 package io.multihead.decoder;
 
+import io.multihead.cache.CacheFormat;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.model.Transformer;
-import io.multihead.tensor.DType;
 import io.multihead.text.Tokenizer;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -136,7 +136,7 @@ public final class LanguageModel implements AutoCloseable {
                     "contextTokens", String.valueOf(tokens), "expected at most the model's " + contextTokens());
         }
         Transformer fitting = loaded.model(tokens);
-        KeyValueCache.Config config = fitting.cacheConfig().withDtype(options.cacheType());
+        KeyValueCache.Config config = fitting.cacheConfig().withFormat(options.cacheFormat());
         long pages = Math.ceilDiv(tokens, PAGE) + SPARE_PAGES;
         Arena arena = Arena.ofShared();
         try {
@@ -201,11 +201,11 @@ public final class LanguageModel implements AutoCloseable {
     /**
      * Returns the bytes that one token of a session takes.
      *
-     * @param cacheType element type of keys and values
+     * @param format how keys and values are stored
      * @return bytes of keys and values in all layers
      */
-    public long bytesPerToken(DType cacheType) {
-        return loaded.model().cacheConfig().withDtype(cacheType).bytesPerToken();
+    public long bytesPerToken(CacheFormat format) {
+        return loaded.model().cacheConfig().withFormat(format).bytesPerToken();
     }
 
     /**

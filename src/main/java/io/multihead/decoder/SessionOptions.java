@@ -1,5 +1,6 @@
 package io.multihead.decoder;
 
+import io.multihead.cache.CacheFormat;
 import io.multihead.internal.base.Checks;
 import io.multihead.tensor.DType;
 
@@ -9,23 +10,21 @@ import io.multihead.tensor.DType;
  * @param contextTokens most tokens of one session, at least 1; 0 for as many as the model was trained for
  * @param sessions how many sessions of that length have room at the same time, at least 1. More may be open as long as they are shorter,
  *     or share what they began with
- * @param cacheType element type of keys and values: F32, F16, BF16 or I8
+ * @param cacheFormat how keys and values are stored
  */
-public record SessionOptions(int contextTokens, int sessions, DType cacheType) {
+public record SessionOptions(int contextTokens, int sessions, CacheFormat cacheFormat) {
     /** One session of the model's whole context, with keys and values in f16, as llama.cpp keeps them. */
-    public static final SessionOptions DEFAULT = new SessionOptions(0, 1, DType.F16);
+    public static final SessionOptions DEFAULT = new SessionOptions(0, 1, CacheFormat.F16);
 
     /**
      * Checks the numbers.
      *
-     * @throws IllegalArgumentException if one is out of range, or the type is F64
+     * @throws IllegalArgumentException if one is out of range
      */
     public SessionOptions {
         Checks.atLeast(contextTokens, 0, "contextTokens");
         Checks.atLeast(sessions, 1, "sessions");
-        if (Checks.notNull(cacheType, "cacheType") == DType.F64) {
-            throw Checks.fail("cacheType", "F64", "expected F32, F16, BF16 or I8");
-        }
+        Checks.notNull(cacheFormat, "cacheFormat");
     }
 
     /**
@@ -34,7 +33,7 @@ public record SessionOptions(int contextTokens, int sessions, DType cacheType) {
      * @param newContextTokens most tokens of one session
      */
     public SessionOptions withContextTokens(int newContextTokens) {
-        return new SessionOptions(newContextTokens, sessions, cacheType);
+        return new SessionOptions(newContextTokens, sessions, cacheFormat);
     }
 
     /**
@@ -43,15 +42,36 @@ public record SessionOptions(int contextTokens, int sessions, DType cacheType) {
      * @param newSessions how many have room at the same time
      */
     public SessionOptions withSessions(int newSessions) {
-        return new SessionOptions(contextTokens, newSessions, cacheType);
+        return new SessionOptions(contextTokens, newSessions, cacheFormat);
     }
 
     /**
-     * {@return these options with another element type of keys and values}
+     * {@return the element type of keys and values}
+     */
+    public DType cacheType() {
+        return cacheFormat.dtype();
+    }
+
+    /**
+     * {@return these options with another element type of keys and values; I8 has a scale per key}
      *
      * @param newCacheType F32, F16, BF16 or I8
+     * @throws IllegalArgumentException if it is F64
      */
     public SessionOptions withCacheType(DType newCacheType) {
-        return new SessionOptions(contextTokens, sessions, newCacheType);
+        if (Checks.notNull(newCacheType, "cacheType") == DType.F64) {
+            throw Checks.fail("cacheType", "F64", "expected F32, F16, BF16 or I8");
+        }
+        return withCacheFormat(CacheFormat.of(newCacheType));
+    }
+
+    /**
+     * {@return these options with keys and values stored otherwise}
+     *
+     * @param newCacheFormat one that {@link #withCacheType} has, or {@link CacheFormat#I8_BLOCKS}, for models with keys of which some channels
+     *     are far larger than others
+     */
+    public SessionOptions withCacheFormat(CacheFormat newCacheFormat) {
+        return new SessionOptions(contextTokens, sessions, newCacheFormat);
     }
 }

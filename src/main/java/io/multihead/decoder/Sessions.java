@@ -56,7 +56,7 @@ public final class Sessions implements AutoCloseable {
      * @param file the file
      * @return the session
      * @throws IOException if the file cannot be read
-     * @throws IllegalArgumentException if the file is malformed, or of another model, another {@link SessionOptions#cacheType} or a longer
+     * @throws IllegalArgumentException if the file is malformed, or of another model, another {@link SessionOptions#cacheFormat} or a longer
      *     context than that of these sessions; the message names the file and both values, and no session was opened then
      * @throws io.multihead.cache.CacheFullException if other sessions hold the room that this one needs
      * @throws IllegalStateException if this is closed

@@ -3,8 +3,8 @@ package io.multihead.decoder;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.multihead.cache.CacheFormat;
 import io.multihead.compute.Compute;
-import io.multihead.tensor.DType;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -30,10 +30,11 @@ class SchedulesTest {
 
     @Test
     void everyScheduleHasTheSameTokens() {
-        DType[] types = {DType.F32, DType.F16, DType.BF16, DType.I8};
+        CacheFormat[] formats = CacheFormat.values();
         for (int schedule = 0; schedule < SCHEDULES; schedule++) {
             SplittableRandom random = new SplittableRandom(schedule);
-            SessionOptions options = SessionOptions.DEFAULT.withSessions(8).withCacheType(types[schedule % 4]);
+            SessionOptions options =
+                    SessionOptions.DEFAULT.withSessions(8).withCacheFormat(formats[schedule % formats.length]);
             try (Compute cpu = Compute.threads(1 + random.nextInt(3));
                     Compute serial = Compute.serial();
                     LanguageModel model = TinyDecoder.model(cpu, schedule % 10);
