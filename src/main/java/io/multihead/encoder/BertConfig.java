@@ -71,7 +71,7 @@ record BertConfig(
 
     private static final List<String> PARTS = List.of("embeddings.", "encoder.", "pooler.");
     private static final String CLASSIFIER = "classifier.";
-    /** What names of the heads of transformers' BERT models begin with. */
+    /** Prefixes of the weights of heads in transformers' BERT models. */
     private static final List<String> HEADS = List.of("cls.", "lm_head.", CLASSIFIER, "qa_outputs.");
     /** Positions as numbers. */
     private static final String POSITION_IDS = "embeddings.position_ids";

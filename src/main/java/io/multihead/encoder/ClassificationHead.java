@@ -16,7 +16,7 @@ final class ClassificationHead {
     private final float[] weight;
     private final float[] bias;
 
-    /** What is between the layers: writes one row of the first one's output, changed. */
+    /** The function between the two layers: maps a row of the first one's output to a row of the second one's input. */
     private interface Between {
         void apply(float[] rows, int at, double[] to);
     }

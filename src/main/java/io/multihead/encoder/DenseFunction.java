@@ -7,7 +7,7 @@ import java.util.Optional;
 import java.util.function.DoubleUnaryOperator;
 import org.jspecify.annotations.Nullable;
 
-/** What a dense layer of sentence-transformers does with every element, by the names of PyTorch's classes. */
+/** Activation functions of dense layers of sentence-transformers, by the names of PyTorch's classes. */
 enum DenseFunction {
     IDENTITY("linear.Identity", Activation.NONE, null),
     TANH("activation.Tanh", Activation.NONE, StrictMath::tanh),
@@ -20,9 +20,9 @@ enum DenseFunction {
     private static final String PACKAGE = "torch.nn.";
 
     private final String name;
-    /** What the product does. */
+    /** The function that the product applies as it writes its result. */
     final Activation fused;
-    /** What is done after it, with the same bits on all processors; null for nothing. */
+    /** A function of each element afterwards, with the same bits on all processors; null for none. */
     private final @Nullable DoubleUnaryOperator after;
 
     DenseFunction(String name, Activation fused, @Nullable DoubleUnaryOperator after) {

@@ -5,7 +5,6 @@ import static io.multihead.encoder.EncoderLimits.MOST;
 
 import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.Mask;
-import io.multihead.encoder.EncoderLimits.Named;
 import io.multihead.gemm.Activation;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
@@ -48,7 +47,7 @@ record ModernBertConfig(
         double localTheta,
         Biases biases,
         boolean classifiesMean)
-        implements EncoderConfig {
+        implements RotaryEncoderConfig {
     static final String TYPE = "modernbert";
 
     private static final String GLOBAL = "full_attention";
@@ -62,28 +61,8 @@ record ModernBertConfig(
     private static final String HEAD = "head.";
     private static final String CLASSIFIER = "classifier.";
 
-    /** The sizes of a model. */
-    record Sizes(int dim, int layers, int heads, int inner, int vocabulary, int positions) {
-        /** Those of ModernBERT base, which transformers takes where a file does not say. */
-        private static final Sizes DEFAULT = new Sizes(768, 22, 12, 1152, 50368, 8192);
-
-        Sizes {
-            Named dims = new Named("hidden_size", dim);
-            EncoderLimits.requirePairs(dims, heads);
-            EncoderLimits.requireBatch(
-                    new Named("max_position_embeddings", positions), dims, new Named("intermediate_size", inner), 2);
-        }
-
-        private static Sizes of(JsonObject config) {
-            return new Sizes(
-                    config.integer("hidden_size", 1, MOST, DEFAULT.dim),
-                    config.integer("num_hidden_layers", 1, MOST, DEFAULT.layers),
-                    config.integer("num_attention_heads", 1, MOST, DEFAULT.heads),
-                    config.integer("intermediate_size", 1, MOST, DEFAULT.inner),
-                    config.integer("vocab_size", 1, MOST, DEFAULT.vocabulary),
-                    config.integer("max_position_embeddings", LEAST_POSITIONS, MOST, DEFAULT.positions));
-        }
-    }
+    /** Those of ModernBERT base, which transformers takes where a file does not say. */
+    private static final Sizes DEFAULT = new Sizes(768, 22, 12, 1152, 50368, 8192);
 
     /** Which layers have biases; none in the models of the paper, but for that of the head's last layer. */
     record Biases(boolean attention, boolean norm, boolean feedForward, boolean head) {
@@ -96,6 +75,17 @@ record ModernBertConfig(
         }
     }
 
+    private static Sizes sizes(JsonObject config) {
+        Sizes sizes = new Sizes(
+                config.integer("hidden_size", 1, MOST, DEFAULT.dim()),
+                config.integer("num_hidden_layers", 1, MOST, DEFAULT.layers()),
+                config.integer("num_attention_heads", 1, MOST, DEFAULT.heads()),
+                config.integer("intermediate_size", 1, MOST, DEFAULT.inner()),
+                config.integer("vocab_size", 1, MOST, DEFAULT.vocabulary()),
+                config.integer("max_position_embeddings", LEAST_POSITIONS, MOST, DEFAULT.positions()));
+        return sizes.checked("hidden_size", "intermediate_size", "max_position_embeddings");
+    }
+
     /** Reads {@code config.json}, with the defaults of transformers. */
     static ModernBertConfig of(JsonObject config) {
         config.require("hidden_activation", "gelu");
@@ -105,7 +95,7 @@ record ModernBertConfig(
         }
         config.require("is_decoder", false);
         config.require("add_cross_attention", false);
-        Sizes sizes = Sizes.of(config);
+        Sizes sizes = sizes(config);
         String pooling = config.has(POOLING) ? config.text(POOLING) : "cls";
         if (!pooling.equals("cls") && !pooling.equals("mean")) {
             throw config.fail(POOLING, "cls or mean");
@@ -115,7 +105,7 @@ record ModernBertConfig(
         return new ModernBertConfig(
                 sizes,
                 config.has("norm_eps") ? config.number("norm_eps") : 1e-5,
-                local(config, sizes.layers),
+                local(config, sizes.layers()),
                 config.integer("local_attention", 0, MOST, 128) / 2,
                 globalTheta,
                 theta(ropes, LOCAL, config, "local_rope_theta", 10_000),
@@ -174,31 +164,6 @@ record ModernBertConfig(
     }
 
     @Override
-    public int dim() {
-        return sizes.dim;
-    }
-
-    @Override
-    public int layers() {
-        return sizes.layers;
-    }
-
-    @Override
-    public int heads() {
-        return sizes.heads;
-    }
-
-    @Override
-    public int vocabulary() {
-        return sizes.vocabulary;
-    }
-
-    @Override
-    public int positions() {
-        return sizes.positions;
-    }
-
-    @Override
     public int types() {
         return 1;
     }
@@ -221,53 +186,55 @@ record ModernBertConfig(
 
     @Override
     public Transformer model(EncoderParts parts) {
-        EmbeddingTables tables = EmbeddingTables.of(parts.table(WORDS, sizes.vocabulary, sizes.dim))
+        EmbeddingTables tables = EmbeddingTables.of(parts.table(WORDS, sizes.vocabulary(), sizes.dim()))
                 .withNorm(norm(parts, "embeddings.norm"));
         Rope global = rope(globalTheta);
         Rope near = rope(localTheta);
         List<Block> blocks = new ArrayList<>();
-        for (int layer = 0; layer < sizes.layers; layer++) {
+        for (int layer = 0; layer < sizes.layers(); layer++) {
             Block block = block(parts, layer, local.get(layer) ? near : global);
-            boolean last = layer == sizes.layers - 1;
+            boolean last = layer == sizes.layers() - 1;
             blocks.add(last ? block.withResultNorm(norm(parts, "final_norm")) : block);
         }
         return Transformer.of(tables, blocks);
     }
 
     private Rope rope(double theta) {
-        return Rope.of(Rope.Config.of(sizes.dim / sizes.heads).withTheta(theta));
+        return Rope.of(Rope.Config.of(sizes.dim() / sizes.heads()).withTheta(theta));
     }
 
     private Block block(EncoderParts parts, int layer, Rope rope) {
         String name = "layers." + layer + ".";
-        int dim = sizes.dim;
+        int dim = sizes.dim();
         Norm attentionNorm = layer == 0 ? null : norm(parts, name + "attn_norm");
         LinearGroup projections = LinearGroup.concatenated(
                 parts.linear(name + "attn.Wqkv", 3 * dim, dim, biases.attention), dim, dim, dim);
         AttentionOptions seen =
                 AttentionOptions.DEFAULT.withMask(local.get(layer) ? Mask.window(reach, reach) : Mask.NONE);
         SelfAttention attention = SelfAttention.of(
-                        sizes.heads,
-                        sizes.heads,
+                        sizes.heads(),
+                        sizes.heads(),
                         projections,
                         parts.linear(name + "attn.Wo", dim, dim, biases.attention),
                         seen)
                 .withRope(rope);
         Norm feedForwardNorm = norm(parts, name + "mlp_norm");
         LinearGroup gateAndUp = LinearGroup.concatenated(
-                parts.linear(name + "mlp.Wi", 2 * sizes.inner, dim, biases.feedForward), sizes.inner, sizes.inner);
+                parts.linear(name + "mlp.Wi", 2 * sizes.inner(), dim, biases.feedForward),
+                sizes.inner(),
+                sizes.inner());
         FeedForward feedForward = FeedForward.gated(
-                Activation.GELU, gateAndUp, parts.linear(name + "mlp.Wo", dim, sizes.inner, biases.feedForward));
+                Activation.GELU, gateAndUp, parts.linear(name + "mlp.Wo", dim, sizes.inner(), biases.feedForward));
         return Block.sandwichNorm(attentionNorm, attention, null, feedForwardNorm, feedForward, null);
     }
 
     private Norm norm(EncoderParts parts, String name) {
-        return parts.norm(name, sizes.dim, epsilon, biases.norm);
+        return parts.norm(name, sizes.dim(), epsilon, biases.norm);
     }
 
     @Override
     public ClassificationHead head(EncoderParts parts, int labels) {
-        int dim = sizes.dim;
+        int dim = sizes.dim();
         ClassificationHead.LayerNorm norm = new ClassificationHead.LayerNorm(
                 parts.array(HEAD + "norm.weight", dim),
                 biases.norm ? parts.array(HEAD + "norm.bias", dim) : new float[dim],
@@ -284,12 +251,12 @@ record ModernBertConfig(
     public Map<String, Object> toJson() {
         Map<String, Object> config = new LinkedHashMap<>();
         config.put("model_type", TYPE);
-        config.put("hidden_size", sizes.dim);
-        config.put("num_hidden_layers", sizes.layers);
-        config.put("num_attention_heads", sizes.heads);
-        config.put("intermediate_size", sizes.inner);
-        config.put("vocab_size", sizes.vocabulary);
-        config.put("max_position_embeddings", sizes.positions);
+        config.put("hidden_size", sizes.dim());
+        config.put("num_hidden_layers", sizes.layers());
+        config.put("num_attention_heads", sizes.heads());
+        config.put("intermediate_size", sizes.inner());
+        config.put("vocab_size", sizes.vocabulary());
+        config.put("max_position_embeddings", sizes.positions());
         config.put("norm_eps", epsilon);
         config.put(
                 LAYER_TYPES, local.stream().map(near -> near ? LOCAL : GLOBAL).toList());

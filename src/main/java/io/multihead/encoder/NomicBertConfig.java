@@ -4,7 +4,6 @@ import static io.multihead.encoder.EncoderLimits.LEAST_POSITIONS;
 import static io.multihead.encoder.EncoderLimits.MOST;
 
 import io.multihead.attention.AttentionOptions;
-import io.multihead.encoder.EncoderLimits.Named;
 import io.multihead.gemm.Activation;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.model.Block;
@@ -34,7 +33,7 @@ import java.util.Set;
  * @param biases which layers have biases
  */
 record NomicBertConfig(Sizes sizes, int types, double epsilon, Rotation rope, Activation gate, Biases biases)
-        implements EncoderConfig {
+        implements RotaryEncoderConfig {
     static final String TYPE = "nomic_bert";
 
     private static final String WORDS = "embeddings.word_embeddings";
@@ -67,31 +66,6 @@ record NomicBertConfig(Sizes sizes, int types, double epsilon, Rotation rope, Ac
             "rope_parameters",
             "quantization_config");
 
-    /** The sizes of a model. */
-    record Sizes(int dim, int layers, int heads, int inner, int vocabulary, int positions) {
-        Sizes {
-            Named dims = new Named("n_embd", dim);
-            EncoderLimits.requirePairs(dims, heads);
-            EncoderLimits.requireBatch(new Named("n_positions", positions), dims, new Named("n_inner", inner), 2);
-        }
-
-        private static Sizes of(JsonObject config) {
-            int words = config.integer("vocab_size", 1, MOST);
-            int multiple = config.integer("pad_vocab_size_multiple", 1, MOST, 1);
-            return new Sizes(
-                    config.integer("n_embd", 1, MOST),
-                    config.integer("n_layer", 1, MOST),
-                    config.integer("n_head", 1, MOST),
-                    roundUp(config.integer("n_inner", 1, MOST), INNER_MULTIPLE),
-                    roundUp(words, multiple),
-                    config.integer("n_positions", LEAST_POSITIONS, MOST));
-        }
-
-        private static int roundUp(int size, int multiple) {
-            return Math.ceilDiv(size, multiple) * multiple;
-        }
-    }
-
     /** The rotation of queries and keys. */
     record Rotation(double theta, boolean interleaved) {
         private static Rotation of(JsonObject config) {
@@ -122,6 +96,23 @@ record NomicBertConfig(Sizes sizes, int types, double epsilon, Rotation rope, Ac
         }
     }
 
+    private static Sizes sizes(JsonObject config) {
+        int words = config.integer("vocab_size", 1, MOST);
+        int multiple = config.integer("pad_vocab_size_multiple", 1, MOST, 1);
+        Sizes sizes = new Sizes(
+                config.integer("n_embd", 1, MOST),
+                config.integer("n_layer", 1, MOST),
+                config.integer("n_head", 1, MOST),
+                roundUp(config.integer("n_inner", 1, MOST), INNER_MULTIPLE),
+                roundUp(words, multiple),
+                config.integer("n_positions", LEAST_POSITIONS, MOST));
+        return sizes.checked("n_embd", "n_inner", "n_positions");
+    }
+
+    private static int roundUp(int size, int multiple) {
+        return Math.ceilDiv(size, multiple) * multiple;
+    }
+
     /** Reads {@code config.json}, with the defaults of the code beside the weights. */
     static NomicBertConfig of(JsonObject config) {
         FIXED.forEach(config::require);
@@ -131,37 +122,12 @@ record NomicBertConfig(Sizes sizes, int types, double epsilon, Rotation rope, Ac
             throw config.fail(GATE, "swiglu or geglu");
         }
         return new NomicBertConfig(
-                Sizes.of(config),
+                sizes(config),
                 config.integer("type_vocab_size", 1, MOST, 2),
                 config.has("layer_norm_epsilon") ? config.number("layer_norm_epsilon") : 1e-5,
                 Rotation.of(config),
                 GATES.get(gate),
                 Biases.of(config));
-    }
-
-    @Override
-    public int dim() {
-        return sizes.dim;
-    }
-
-    @Override
-    public int layers() {
-        return sizes.layers;
-    }
-
-    @Override
-    public int heads() {
-        return sizes.heads;
-    }
-
-    @Override
-    public int vocabulary() {
-        return sizes.vocabulary;
-    }
-
-    @Override
-    public int positions() {
-        return sizes.positions;
     }
 
     @Override
@@ -182,25 +148,25 @@ record NomicBertConfig(Sizes sizes, int types, double epsilon, Rotation rope, Ac
 
     @Override
     public Transformer model(EncoderParts parts) {
-        Tensor words = parts.table(WORDS, sizes.vocabulary, sizes.dim);
+        Tensor words = parts.table(WORDS, sizes.vocabulary(), sizes.dim());
         EmbeddingTables tables = EmbeddingTables.of(words)
-                .withTypes(parts.table("embeddings.token_type_embeddings", types, sizes.dim))
+                .withTypes(parts.table("embeddings.token_type_embeddings", types, sizes.dim()))
                 .withNorm(norm(parts, "emb_ln"));
-        Rope rotation = rope.of(sizes.dim / sizes.heads);
+        Rope rotation = rope.of(sizes.dim() / sizes.heads());
         List<Block> blocks = new ArrayList<>();
-        for (int layer = 0; layer < sizes.layers; layer++) {
+        for (int layer = 0; layer < sizes.layers(); layer++) {
             blocks.add(block(parts, "encoder.layers." + layer + ".", rotation));
         }
         return Transformer.of(tables, blocks);
     }
 
     private Block block(EncoderParts parts, String name, Rope rotation) {
-        int dim = sizes.dim;
+        int dim = sizes.dim();
         LinearGroup projections = LinearGroup.concatenated(
                 parts.linear(name + "attn.Wqkv", 3 * dim, dim, biases.attention), dim, dim, dim);
         SelfAttention attention = SelfAttention.of(
-                        sizes.heads,
-                        sizes.heads,
+                        sizes.heads(),
+                        sizes.heads(),
                         projections,
                         parts.linear(name + "attn.out_proj", dim, dim, biases.attention),
                         AttentionOptions.DEFAULT)
@@ -211,37 +177,37 @@ record NomicBertConfig(Sizes sizes, int types, double epsilon, Rotation rope, Ac
                 parts.fused(
                         name + "mlp.gate_and_up",
                         List.of(name + "mlp.fc12", name + "mlp.fc11"),
-                        sizes.inner,
+                        sizes.inner(),
                         dim,
                         biases.up),
-                sizes.inner,
-                sizes.inner);
+                sizes.inner(),
+                sizes.inner());
         FeedForward feedForward =
-                FeedForward.gated(gate, gateAndUp, parts.linear(name + "mlp.fc2", dim, sizes.inner, biases.down));
+                FeedForward.gated(gate, gateAndUp, parts.linear(name + "mlp.fc2", dim, sizes.inner(), biases.down));
         return Block.postNorm(attention, attentionNorm, feedForward, norm(parts, name + "norm2"));
     }
 
     private Norm norm(EncoderParts parts, String name) {
-        return parts.norm(name, sizes.dim, epsilon, true);
+        return parts.norm(name, sizes.dim(), epsilon, true);
     }
 
     @Override
     public ClassificationHead head(EncoderParts parts, int labels) {
-        float[] weight = parts.array(CLASSIFIER + "weight", labels, sizes.dim);
+        float[] weight = parts.array(CLASSIFIER + "weight", labels, sizes.dim());
         float[] bias = parts.array(CLASSIFIER + "bias", labels);
-        return ClassificationHead.tanh(parts.linear(POOLER, sizes.dim, sizes.dim, true), weight, bias);
+        return ClassificationHead.tanh(parts.linear(POOLER, sizes.dim(), sizes.dim(), true), weight, bias);
     }
 
     @Override
     public Map<String, Object> toJson() {
         Map<String, Object> config = new LinkedHashMap<>();
         config.put("model_type", TYPE);
-        config.put("n_embd", sizes.dim);
-        config.put("n_layer", sizes.layers);
-        config.put("n_head", sizes.heads);
-        config.put("n_inner", sizes.inner);
-        config.put("vocab_size", sizes.vocabulary);
-        config.put("n_positions", sizes.positions);
+        config.put("n_embd", sizes.dim());
+        config.put("n_layer", sizes.layers());
+        config.put("n_head", sizes.heads());
+        config.put("n_inner", sizes.inner());
+        config.put("vocab_size", sizes.vocabulary());
+        config.put("n_positions", sizes.positions());
         config.put("type_vocab_size", types);
         config.put("layer_norm_epsilon", epsilon);
         config.put(GATE, gate == Activation.SILU ? "swiglu" : "geglu");

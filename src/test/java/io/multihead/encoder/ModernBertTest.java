@@ -171,7 +171,7 @@ class ModernBertTest {
     @Test
     void whatAFileDoesNotSayIsTheDefault() {
         ModernBertConfig base = ModernBertConfig.of(new JsonObject("config", Map.of()));
-        assertEquals(new ModernBertConfig.Sizes(768, 22, 12, 1152, 50368, 8192), base.sizes());
+        assertEquals(new RotaryEncoderConfig.Sizes(768, 22, 12, 1152, 50368, 8192), base.sizes());
         assertEquals(64, base.reach());
         assertEquals(List.of(false, true, true, false), base.local().subList(0, 4));
         assertEquals(160_000, base.globalTheta());

@@ -4,6 +4,7 @@ import io.multihead.reference.ReferenceActivation;
 import io.multihead.reference.ReferenceLinear;
 import io.multihead.reference.ReferenceNorm;
 import io.multihead.reference.ReferenceSoftmax;
+import io.multihead.support.Numbers;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import java.util.Map;
@@ -98,12 +99,12 @@ final class ReferenceEncoder {
         double[][] y = new double[x.length][];
         for (int t = 0; t < x.length; t++) {
             double[] attended = linear(layer + "attention.output.dense", context[t]);
-            double[] middle = norm(layer + "attention.output.LayerNorm", sum(attended, x[t]));
+            double[] middle = norm(layer + "attention.output.LayerNorm", Numbers.sum(attended, x[t]));
             double[] inner = linear(layer + "intermediate.dense", middle);
             for (int i = 0; i < inner.length; i++) {
                 inner[i] = ReferenceActivation.gelu(inner[i]);
             }
-            y[t] = norm(layer + "output.LayerNorm", sum(linear(layer + "output.dense", inner), middle));
+            y[t] = norm(layer + "output.LayerNorm", Numbers.sum(linear(layer + "output.dense", inner), middle));
         }
         return y;
     }
@@ -147,20 +148,7 @@ final class ReferenceEncoder {
         return ReferenceNorm.forward(x, values(name + ".weight"), values(name + ".bias"), TinyModel.EPSILON, true);
     }
 
-    private static double[] sum(double[] a, double[] b) {
-        double[] result = a.clone();
-        for (int i = 0; i < a.length; i++) {
-            result[i] += b[i];
-        }
-        return result;
-    }
-
     private double[] values(String name) {
-        float[] values = weights.get(name).toArray();
-        double[] result = new double[values.length];
-        for (int i = 0; i < result.length; i++) {
-            result[i] = values[i];
-        }
-        return result;
+        return Numbers.of(weights.get(name));
     }
 }

@@ -4,6 +4,7 @@ import io.multihead.reference.ReferenceActivation;
 import io.multihead.reference.ReferenceLinear;
 import io.multihead.reference.ReferenceNorm;
 import io.multihead.reference.ReferenceSoftmax;
+import io.multihead.support.Numbers;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import java.util.Map;
@@ -33,13 +34,13 @@ final class ReferenceModernBert {
                     : Arrays.stream(x).map(row -> norm(name + "attn_norm", row)).toArray(double[][]::new);
             double[][] context = attention(name, read, layer % 2 == 1);
             for (int t = 0; t < x.length; t++) {
-                double[] middle = sum(x[t], linear(name + "attn.Wo", context[t]));
+                double[] middle = Numbers.sum(x[t], linear(name + "attn.Wo", context[t]));
                 double[] both = linear(name + "mlp.Wi", norm(name + "mlp_norm", middle));
                 double[] hidden = new double[TinyModernBert.INNER];
                 for (int i = 0; i < hidden.length; i++) {
                     hidden[i] = ReferenceActivation.gelu(both[i]) * both[hidden.length + i];
                 }
-                x[t] = sum(middle, linear(name + "mlp.Wo", hidden));
+                x[t] = Numbers.sum(middle, linear(name + "mlp.Wo", hidden));
             }
         }
         return Arrays.stream(x).map(row -> norm("final_norm", row)).toArray(double[][]::new);
@@ -89,7 +90,7 @@ final class ReferenceModernBert {
         double[][] states = states(ids);
         double[] pooled = states[0].clone();
         for (int t = 1; t < states.length && ofMean; t++) {
-            pooled = sum(pooled, states[t]);
+            pooled = Numbers.sum(pooled, states[t]);
         }
         for (int i = 0; i < pooled.length && ofMean; i++) {
             pooled[i] /= states.length;
@@ -111,20 +112,7 @@ final class ReferenceModernBert {
         return ReferenceNorm.forward(x, values(name + ".weight"), bias, EPSILON, true);
     }
 
-    private static double[] sum(double[] a, double[] b) {
-        double[] result = a.clone();
-        for (int i = 0; i < a.length; i++) {
-            result[i] += b[i];
-        }
-        return result;
-    }
-
     private double[] values(String name) {
-        float[] values = weights.get(name).toArray();
-        double[] result = new double[values.length];
-        for (int i = 0; i < result.length; i++) {
-            result[i] = values[i];
-        }
-        return result;
+        return Numbers.of(weights.get(name));
     }
 }

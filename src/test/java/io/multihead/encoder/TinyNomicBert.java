@@ -5,6 +5,7 @@ import io.multihead.reference.ReferenceActivation;
 import io.multihead.reference.ReferenceLinear;
 import io.multihead.reference.ReferenceNorm;
 import io.multihead.reference.ReferenceSoftmax;
+import io.multihead.support.Numbers;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -101,19 +102,19 @@ final class TinyNomicBert {
         double[][] x = new double[ids.length][];
         for (int t = 0; t < ids.length; t++) {
             double[] word = Arrays.copyOfRange(words, ids[t] * DIM, (ids[t] + 1) * DIM);
-            x[t] = norm("emb_ln", sum(word, Arrays.copyOfRange(rows, types[t] * DIM, (types[t] + 1) * DIM)));
+            x[t] = norm("emb_ln", Numbers.sum(word, Arrays.copyOfRange(rows, types[t] * DIM, (types[t] + 1) * DIM)));
         }
         for (int layer = 0; layer < 2; layer++) {
             String name = "encoder.layers." + layer + ".";
             double[][] context = attention(name + "attn.Wqkv", x);
             for (int t = 0; t < x.length; t++) {
-                double[] middle = norm(name + "norm1", sum(x[t], linear(name + "attn.out_proj", context[t])));
+                double[] middle = norm(name + "norm1", Numbers.sum(x[t], linear(name + "attn.out_proj", context[t])));
                 double[] up = linear(name + "mlp.fc11", middle);
                 double[] gate = linear(name + "mlp.fc12", middle);
                 for (int i = 0; i < INNER; i++) {
                     up[i] *= biases ? ReferenceActivation.gelu(gate[i]) : ReferenceActivation.silu(gate[i]);
                 }
-                x[t] = norm(name + "norm2", sum(middle, linear(name + "mlp.fc2", up)));
+                x[t] = norm(name + "norm2", Numbers.sum(middle, linear(name + "mlp.fc2", up)));
             }
         }
         return x;
@@ -172,20 +173,7 @@ final class TinyNomicBert {
         return ReferenceNorm.forward(x, values(name + ".weight"), values(name + ".bias"), EPSILON, true);
     }
 
-    private static double[] sum(double[] a, double[] b) {
-        double[] result = a.clone();
-        for (int i = 0; i < a.length; i++) {
-            result[i] += b[i];
-        }
-        return result;
-    }
-
     private double[] values(String name) {
-        float[] values = weights.get(name).toArray();
-        double[] result = new double[values.length];
-        for (int i = 0; i < result.length; i++) {
-            result[i] = values[i];
-        }
-        return result;
+        return Numbers.of(weights.get(name));
     }
 }

@@ -39,6 +39,15 @@ public final class Numbers {
         return values;
     }
 
+    /** Returns the sums of elements. */
+    public static double[] sum(double[] a, double[] b) {
+        double[] result = a.clone();
+        for (int i = 0; i < a.length; i++) {
+            result[i] += b[i];
+        }
+        return result;
+    }
+
     private static void fill(Tensor tensor, long[] index, int axis, DoubleSupplier source) {
         if (axis == index.length) {
             tensor.set(source.getAsDouble(), index);

@@ -28,7 +28,7 @@ public record SparseSearch(SparseEncoder encoder, int most) {
     static final String TEXT = "text";
     static final String WORDS = "words";
 
-    /** What a query's weights are at most in Lucene. */
+    /** The largest weight that Lucene takes in a query. */
     private static final float LARGEST = 64;
 
     /** Adds documents of a text each. */
