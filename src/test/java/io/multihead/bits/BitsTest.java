@@ -47,6 +47,11 @@ class BitsTest {
     }
 
     @Test
+    void cacheOfBlocks() throws IOException {
+        check("cacheOfBlocks", "?", CacheBits::runBlocks);
+    }
+
+    @Test
     void position() throws IOException {
         check("position", "07d34ef3d6a8f38f", PositionBits::run);
     }

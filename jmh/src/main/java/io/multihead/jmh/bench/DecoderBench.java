@@ -2,26 +2,21 @@ package io.multihead.jmh.bench;
 
 import io.multihead.compute.Compute;
 import io.multihead.decoder.GenerationOptions;
-import io.multihead.decoder.LanguageModel;
 import io.multihead.decoder.LoadOptions;
 import io.multihead.decoder.Session;
 import io.multihead.decoder.SessionOptions;
 import io.multihead.decoder.Sessions;
 import io.multihead.it.llamacpp.LlamaCpp;
-import io.multihead.jmh.data.RandomDecoder;
 import io.multihead.jmh.peer.Peer;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.SplittableRandom;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
-import org.openjdk.jmh.annotations.TearDown;
 
 /**
  * One decode step of a language model with random weights, from the token before to the next one's id: products, attention over {@code depth}
@@ -29,11 +24,7 @@ import org.openjdk.jmh.annotations.TearDown;
  * {@code multihead-8bit} one with inputs of 4-bit weights in 8 bits. llama.cpp's sequence grows by a token a call, ours has the same depth in
  * all of them.
  */
-public class DecoderBench extends Comparison {
-    /** Where .ci/llamacpp puts llama.cpp's libraries. */
-    private static final Path LIBRARIES = Path.of("src/it/llamacpp/target/npm/package/bins/linux-x64");
-
-    private static final Path FILES = Path.of("jmh/target/models");
+public class DecoderBench extends ModelComparison {
     private static final int MOST_STEPS = 4096;
     private static final int BATCH = 8;
 
@@ -52,8 +43,6 @@ public class DecoderBench extends Comparison {
     @Param({"1", "2"})
     public int threads;
 
-    private final List<AutoCloseable> open = new ArrayList<>();
-
     @Setup(Level.Trial)
     public void open() {
         cpu = Compute.threads(threads);
@@ -65,26 +54,20 @@ public class DecoderBench extends Comparison {
         call.run();
     }
 
-    @TearDown(Level.Trial)
-    public void closeModels() throws Exception {
-        for (AutoCloseable each : open.reversed()) {
-            each.close();
-        }
-    }
-
     private Runnable make() throws IOException {
-        Path file = RandomDecoder.file(FILES, RandomDecoder.Model.valueOf(model), format);
-        int[] ids = new SplittableRandom(1).ints(depth, 300, 31_000).toArray();
+        Path file = file(model, format);
+        int[] ids = ids(depth);
         return switch (impl) {
             case "multihead" -> own(file, ids, 1, LoadOptions.DEFAULT);
-            case "multihead-8bit" -> own(file, ids, 1, rounded());
+            case "multihead-8bit" -> own(file, ids, 1, rounded(format));
             case "multihead-batch8" -> own(file, ids, BATCH, LoadOptions.DEFAULT);
             case "llamacpp" -> llamaCpp(file, ids);
             default -> throw Peer.unknown(impl);
         };
     }
 
-    private LoadOptions rounded() {
+    /** Returns options with inputs in 8 bits. */
+    static LoadOptions rounded(String format) {
         if (!format.startsWith("Q4")) {
             throw Peer.absent("multihead-8bit", "is for weights of 4 bits");
         }
@@ -92,10 +75,9 @@ public class DecoderBench extends Comparison {
     }
 
     private Runnable own(Path file, int[] ids, int count, LoadOptions options) throws IOException {
-        LanguageModel loaded = kept(LanguageModel.load(cpu, file, options));
         SessionOptions room =
                 SessionOptions.DEFAULT.withContextTokens(depth + 64).withSessions(count);
-        Sessions sessions = kept(loaded.sessions(room));
+        Sessions sessions = sessions(file, options, room);
         List<Session> all = new ArrayList<>();
         List<GenerationOptions> one = new ArrayList<>();
         for (int i = 0; i < count; i++) {
@@ -109,10 +91,7 @@ public class DecoderBench extends Comparison {
     }
 
     private Runnable llamaCpp(Path file, int[] ids) {
-        if (!Files.isDirectory(LIBRARIES)) {
-            throw Peer.absent("llamacpp", "has no libraries in " + LIBRARIES + "; .ci/llamacpp fetches them");
-        }
-        LlamaCpp loaded = kept(LlamaCpp.load(LIBRARIES, file, depth + MOST_STEPS, threads));
+        LlamaCpp loaded = llamaCpp(file, depth + MOST_STEPS, threads);
         loaded.decode(ids);
         int[] next = {depth};
         return () -> {
@@ -121,10 +100,5 @@ public class DecoderBench extends Comparison {
             }
             loaded.decode(300 + next[0]++ % 30_000);
         };
-    }
-
-    private <T extends AutoCloseable> T kept(T closeable) {
-        open.add(closeable);
-        return closeable;
     }
 }

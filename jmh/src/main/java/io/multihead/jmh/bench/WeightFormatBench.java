@@ -5,7 +5,9 @@ import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.gemm.WeightFormat;
+import io.multihead.it.llamacpp.GgmlProduct;
 import io.multihead.jmh.data.Data;
+import io.multihead.jmh.peer.LlamaProduct;
 import io.multihead.jmh.peer.Onnx;
 import io.multihead.jmh.peer.OnnxBlocks;
 import io.multihead.jmh.peer.Peer;
@@ -26,7 +28,8 @@ import org.openjdk.jmh.annotations.Setup;
 
 /**
  * Rows times quantised or 16-bit weights, of which so many copies take turns that they come from memory. {@code multihead-8bit} rounds the
- * rows to 8 bits, as {@code onnxruntime-8bit} does; {@code multihead-f32} multiplies by the same values as packed f32.
+ * rows to 8 bits, as {@code onnxruntime-8bit} does; {@code multihead-f32} multiplies by the same values as packed f32. {@code llamacpp} has
+ * no other way: it rounds rows to 8 bits for blocks, to the precision of the weights for 16 bits.
  */
 public class WeightFormatBench extends Comparison {
     /** Bytes of all copies: more than caches hold. */
@@ -34,7 +37,7 @@ public class WeightFormatBench extends Comparison {
 
     private static final String ROUNDED = "-8bit";
 
-    @Param({"multihead", "multihead-8bit", "multihead-f32", "onnxruntime", "onnxruntime-8bit", "loops"})
+    @Param({"multihead", "multihead-8bit", "multihead-f32", "onnxruntime", "onnxruntime-8bit", "llamacpp", "loops"})
     public String impl;
 
     @Param({"BF16", "F16", "Q8_0", "Q4_0", "Q4_K", "Q5_K", "Q6_K"})
@@ -74,7 +77,7 @@ public class WeightFormatBench extends Comparison {
         // random signs;
         // rounded inputs are off by half a percent of the spread of results, of which the largest are five times as
         // large
-        Data.requireClose(impl, expected, y, impl.endsWith(ROUNDED) ? 3e-2 : 1e-5);
+        Data.requireClose(impl, expected, y, impl.endsWith(ROUNDED) || impl.equals("llamacpp") ? 3e-2 : 1e-5);
     }
 
     @Benchmark
@@ -94,6 +97,7 @@ public class WeightFormatBench extends Comparison {
                 requireFormat(BlockType.Q8_0, BlockType.Q4_0);
                 yield onnxRuntime(x, blocks(matrix), y);
             }
+            case "llamacpp" -> llamaCpp(x, matrix, y);
             case "loops" -> {
                 requireFormat(BlockType.Q8_0, BlockType.Q4_0);
                 yield loops(x, blocks(matrix), y);
@@ -131,6 +135,17 @@ public class WeightFormatBench extends Comparison {
             copies[i] = OnnxBlocks.multiply(rows, blocks, !impl.endsWith(ROUNDED), threads, x, y);
         }
         return () -> copies[next(copies.length)].run();
+    }
+
+    private Runnable llamaCpp(FloatBuffer x, Tensor matrix, FloatBuffer y) {
+        boolean isBlocks =
+                Arrays.stream(BlockType.values()).anyMatch(type -> type.name().equals(format));
+        GgmlProduct.Matrix weights = isBlocks
+                ? LlamaProduct.matrix(blocks(matrix))
+                : LlamaProduct.matrix(matrix.copy(Arena.ofAuto(), DType.valueOf(format)));
+        GgmlProduct[] copies = new GgmlProduct[copies(weights.bytes().byteSize())];
+        Arrays.setAll(copies, i -> new GgmlProduct(LlamaProduct.libraries(), threads, weights, x));
+        return () -> copies[next(copies.length)].multiply(y);
     }
 
     private Runnable loops(FloatBuffer x, BlockTensor blocks, FloatBuffer y) {

@@ -29,6 +29,7 @@ final class Claims {
             Map.entry("MaxSim", "late interaction"),
             Map.entry("Merges", "text to ids of language models"),
             Map.entry("MultiHeadAttentionLayer", "a layer: projections and attention"),
+            Map.entry("Prefill", "a prompt by a language model"),
             Map.entry("Rerank", "a cross-encoder's scores of passages"),
             Map.entry("Sgemm", "products of square matrices"),
             Map.entry("Softmax", "softmax of rows"),

@@ -5,6 +5,7 @@ import io.multihead.jmh.bench.AttentionDecodeBench;
 import io.multihead.jmh.bench.AttentionForwardBench;
 import io.multihead.jmh.bench.BackwardOptionsBench;
 import io.multihead.jmh.bench.DecodeBatchBench;
+import io.multihead.jmh.bench.DecoderBench;
 import io.multihead.jmh.bench.EmbeddingsBench;
 import io.multihead.jmh.bench.ExponentialBench;
 import io.multihead.jmh.bench.FewRowsBench;
@@ -12,6 +13,7 @@ import io.multihead.jmh.bench.LinearBench;
 import io.multihead.jmh.bench.MaxSimBench;
 import io.multihead.jmh.bench.MixedBench;
 import io.multihead.jmh.bench.MultiHeadAttentionLayerBench;
+import io.multihead.jmh.bench.PrefillBench;
 import io.multihead.jmh.bench.PrefillOptionsBench;
 import io.multihead.jmh.bench.RerankBench;
 import io.multihead.jmh.bench.SgemmBench;
@@ -104,7 +106,7 @@ public final class Plan {
                 "rows=4,64,512",
                 "outputs=4096",
                 "threads=1,2",
-                "impl=multihead,multihead-8bit,multihead-f32,onnxruntime,onnxruntime-8bit");
+                "impl=multihead,multihead-8bit,multihead-f32,onnxruntime,onnxruntime-8bit,llamacpp");
         add(
                 AttentionForwardBench.class,
                 "shape=1x8x512x64,1x8x2048x64,1x8x4096x64,1x32x1024x128",
@@ -122,7 +124,7 @@ public final class Plan {
                 AttentionDecodeBench.class,
                 "keyValueHeads=8",
                 "threads=1",
-                "impl=multihead,paged,bf16,f16,i8,onnxruntime,pytorch");
+                "impl=multihead,paged,bf16,f16,i8,i8blocks,onnxruntime,pytorch");
         add(AttentionDecodeBench.class, "keyValueHeads=8", "threads=2", "impl=multihead,paged,bf16,i8,onnxruntime");
         add(AttentionDecodeBench.class, "keyValueHeads=32", "threads=1", "impl=multihead,bf16,onnxruntime,pytorch");
         add(MultiHeadAttentionLayerBench.class, "threads=1", "impl=multihead,onnxruntime,pytorch");
@@ -132,6 +134,13 @@ public final class Plan {
         add(ExponentialBench.class);
         add(EmbeddingsBench.class, "threads=1", "impl=multihead,multiheadids,onnxpadded,onnxsingle,onnxint8");
         add(EmbeddingsBench.class, "texts=1x128,32x128,32xragged", "threads=2");
+        add(
+                DecoderBench.class,
+                "model=LLAMA3_1B",
+                "format=Q8_0,Q4_0,Q4_K,F16",
+                "depth=128",
+                "impl=multihead,multihead-8bit,llamacpp");
+        add(PrefillBench.class, "model=LLAMA3_1B", "format=Q8_0,Q4_0,F16", "threads=2");
         add(RerankBench.class);
         add(MaxSimBench.class);
         add(TokenizerBench.class);

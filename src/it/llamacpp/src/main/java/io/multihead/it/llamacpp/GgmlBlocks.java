@@ -19,7 +19,7 @@ final class GgmlBlocks {
 
     /** Returns the values of all elements, by {@code ggml_get_type_traits(type)->to_float}. */
     float[] dequantise(BlockTensor blocks) {
-        MemorySegment traits = (MemorySegment) library.call("ggml_get_type_traits", Native.POINTER, id(blocks.type()));
+        MemorySegment traits = (MemorySegment) library.call("ggml_get_type_traits", Native.POINTER, GgmlProduct.number(blocks.type().name()));
         MemorySegment toFloat = traits.reinterpret(64).get(Native.POINTER, TO_FLOAT);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment from = arena.allocate(blocks.bytes(), 64);
@@ -40,7 +40,7 @@ final class GgmlBlocks {
             library.call(
                     "ggml_quantize_chunk",
                     Native.LONG,
-                    id(type),
+                    GgmlProduct.number(type.name()),
                     from,
                     to,
                     0L,
@@ -49,15 +49,5 @@ final class GgmlBlocks {
                     MemorySegment.NULL);
             return to.toArray(ValueLayout.JAVA_BYTE);
         }
-    }
-
-    private static int id(BlockType type) {
-        return switch (type) {
-            case Q8_0 -> 8;
-            case Q4_0 -> 2;
-            case Q4_K -> 12;
-            case Q5_K -> 13;
-            case Q6_K -> 14;
-        };
     }
 }
