@@ -25,6 +25,7 @@ public final class Oracle {
             dequantise(ggml, type);
             quantise(ggml, type);
         }
+        new ProductChecks(libraries).run();
         new ModelChecks(library, libraries, Path.of(args[1]), Path.of(args[2])).run();
         FamilyChecks.run(libraries, Path.of(args[1]));
     }
