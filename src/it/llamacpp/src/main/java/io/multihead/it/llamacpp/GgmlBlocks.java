@@ -19,7 +19,10 @@ final class GgmlBlocks {
 
     /** Returns the values of all elements, by {@code ggml_get_type_traits(type)->to_float}. */
     float[] dequantise(BlockTensor blocks) {
-        MemorySegment traits = (MemorySegment) library.call("ggml_get_type_traits", Native.POINTER, GgmlProduct.number(blocks.type().name()));
+        MemorySegment traits = (MemorySegment) library.call(
+                "ggml_get_type_traits",
+                Native.POINTER,
+                GgmlProduct.number(blocks.type().name()));
         MemorySegment toFloat = traits.reinterpret(64).get(Native.POINTER, TO_FLOAT);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment from = arena.allocate(blocks.bytes(), 64);

@@ -60,7 +60,8 @@ public final class GgmlProduct implements AutoCloseable {
         frees.add(() -> library.call("ggml_backend_free", null, backend));
         threads(threads);
         MemorySegment weights = context();
-        MemorySegment w = pointer("ggml_new_tensor_2d", weights, number(matrix.type()), matrix.inputs(), matrix.outputs());
+        MemorySegment w =
+                pointer("ggml_new_tensor_2d", weights, number(matrix.type()), matrix.inputs(), matrix.outputs());
         MemorySegment rows = context();
         long count = x.capacity() / matrix.inputs();
         MemorySegment input = pointer("ggml_new_tensor_2d", rows, F32, matrix.inputs(), count);
@@ -71,7 +72,13 @@ public final class GgmlProduct implements AutoCloseable {
         layout = pointer("ggml_backend_buft_name", buffers).reinterpret(256).getString(0);
         allocate(weights, buffers);
         allocate(rows, pointer("ggml_backend_dev_buffer_type", device));
-        library.call("ggml_backend_tensor_set", null, w, matrix.bytes(), 0L, matrix.bytes().byteSize());
+        library.call(
+                "ggml_backend_tensor_set",
+                null,
+                w,
+                matrix.bytes(),
+                0L,
+                matrix.bytes().byteSize());
         MemorySegment copy = arena.allocate(4L * x.capacity(), 64);
         copy.copyFrom(MemorySegment.ofBuffer(x.duplicate().clear()));
         library.call("ggml_backend_tensor_set", null, input, copy, 0L, copy.byteSize());
@@ -137,7 +144,8 @@ public final class GgmlProduct implements AutoCloseable {
     /** The first kind of memory whose layout has kernels for the matrix, as llama.cpp looks for one when it loads a model. */
     private MemorySegment buffersFor(MemorySegment w) {
         MethodHandle list = cpu("ggml_backend_dev_get_extra_bufts", Native.POINTER, Native.POINTER);
-        MemorySegment others = ((MemorySegment) Native.invoke(list, device)).reinterpret(64 * Native.POINTER.byteSize());
+        MemorySegment others =
+                ((MemorySegment) Native.invoke(list, device)).reinterpret(64 * Native.POINTER.byteSize());
         MemorySegment described = w.reinterpret(BUFFER + Native.POINTER.byteSize());
         for (long i = 0; !others.getAtIndex(Native.POINTER, i).equals(MemorySegment.NULL); i++) {
             MemorySegment kind = others.getAtIndex(Native.POINTER, i);

@@ -54,7 +54,7 @@ final class ProductChecks {
             // mostly of one sign, so that sums are as large as their terms
             values[i] = (float) (0.02 * (1 + random.nextGaussian() / 2));
         }
-        try (Arena arena = Arena.ofConfined();
+        try (Arena arena = Arena.ofShared();
                 Compute cpu = Compute.threads(2)) {
             Tensor matrix = Tensor.of(values, OUTPUTS, INPUTS);
             float[] weights = new float[values.length];
