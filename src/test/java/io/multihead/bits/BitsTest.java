@@ -48,7 +48,7 @@ class BitsTest {
 
     @Test
     void cacheOfBlocks() throws IOException {
-        check("cacheOfBlocks", "?", CacheBits::runBlocks);
+        check("cacheOfBlocks", "d6848fef6707641b", CacheBits::runBlocks);
     }
 
     @Test
