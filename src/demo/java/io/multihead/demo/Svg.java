@@ -7,6 +7,8 @@ import java.awt.Font;
 import java.awt.Graphics2D;
 import java.awt.Shape;
 import java.awt.geom.AffineTransform;
+import java.awt.geom.Point2D;
+import java.awt.geom.Rectangle2D;
 import java.awt.image.BufferedImage;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -14,7 +16,9 @@ import java.io.UncheckedIOException;
 import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Base64;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -49,10 +53,14 @@ final class Svg {
             Pattern.compile("<rect height=\"([^\"]+)\" style=\"fill:rgb\\((\\d+),(\\d+),(\\d+)\\);"
                     + "stroke:none;\" width=\"([^\"]+)\" x=\"([^\"]+)\" y=\"([^\"]+)\"/>\\s*");
     private static final Pattern PATH = Pattern.compile(" d=\"[^\"]*\"");
+    private static final Pattern NUMBERS = Pattern.compile("-?[\\d.]+,-?[\\d.]+");
     private static final Pattern NUMBER = Pattern.compile("-?\\d+\\.\\d+(?:[eE]-?\\d+)?");
-    /** An upright rectangle, of which dashed lines have hundreds. */
-    private static final Pattern DASH =
-            Pattern.compile("M([-\\d.]+),([-\\d.]+)L([-\\d.]+),\\2L\\3,([-\\d.]+)L\\1,\\4Z");
+    /** Closed curves without a stroke: each dash of a dashed line is one. */
+    private static final Pattern DASHES =
+            Pattern.compile("<path d=\"((?:M[^MZ\"]*Z){3,})\" style=\"fill:(rgb\\([^)]*\\));stroke:none;\"/>");
+
+    /** Of rectangles that are equal: coordinates are rounded to a tenth. */
+    private static final double CLOSE = 0.15;
 
     private static final Pattern POINT =
             Pattern.compile("<ellipse cx=\"([^\"]+)\" cy=\"([^\"]+)\" rx=\"([^\"]+)\" ry=\"([^\"]+)\" "
@@ -68,7 +76,7 @@ final class Svg {
             new SVGProcessor()
                     .getDocument(graphics.getCommands(), new PageSize(width, height))
                     .writeTo(svg);
-            return points(cells(rounded(Charts.inline(svg.toString(StandardCharsets.UTF_8), name))));
+            return points(cells(dashes(rounded(Charts.inline(svg.toString(StandardCharsets.UTF_8), name)))));
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -101,16 +109,95 @@ final class Svg {
         }
     }
 
-    /** Rounds the coordinates of paths, which are pixels of a page at its own size, to a tenth, and writes rectangles shortly. */
+    /** Rounds the coordinates of paths, which are pixels of a page at its own size, to a tenth. */
     static String rounded(String svg) {
         return PATH.matcher(svg).replaceAll(path -> {
             String rounded = NUMBER.matcher(path.group())
                     .replaceAll(number -> BigDecimal.valueOf(Math.round(10 * Double.parseDouble(number.group())), 1)
                             .stripTrailingZeros()
                             .toPlainString());
-            String shorter = rounded.replaceAll("M(\\S+) L\\1 ", "M$1 ").replaceAll(" ([LQCZM])", "$1");
-            return DASH.matcher(shorter).replaceAll("M$1,$2H$3V$4H$1Z");
+            return rounded.replaceAll("M(\\S+) L\\1 ", "M$1 ").replaceAll(" ([LQCZM])", "$1");
         });
+    }
+
+    /** Replaces rectangles that follow each other like dashes, as which a dashed line is painted, by that line. */
+    static String dashes(String svg) {
+        return DASHES.matcher(svg).replaceAll(path -> {
+            List<Rectangle2D> dashes =
+                    Arrays.stream(path.group(1).split("Z")).map(Svg::rectangle).toList();
+            if (dashes.contains(null)) {
+                return path.group();
+            }
+            String line = line(dashes, path.group(2), true);
+            line = line == null ? line(dashes, path.group(2), false) : line;
+            return line == null ? path.group() : line;
+        });
+    }
+
+    /** Returns what a closed curve encloses, or null if it is no upright rectangle. */
+    private static @Nullable Rectangle2D rectangle(String curve) {
+        String[] corners = curve.substring(1).split("L");
+        Rectangle2D box = null;
+        List<Point2D> points = new ArrayList<>();
+        for (String corner : corners) {
+            String[] numbers = corner.split(",");
+            if (numbers.length != 2 || !NUMBERS.matcher(corner).matches()) {
+                return null;
+            }
+            points.add(new Point2D.Double(Double.parseDouble(numbers[0]), Double.parseDouble(numbers[1])));
+        }
+        for (Point2D point : points) {
+            Rectangle2D one = new Rectangle2D.Double(point.getX(), point.getY(), 0, 0);
+            box = box == null ? one : box.createUnion(one);
+        }
+        Rectangle2D all = box;
+        boolean isUpright = all != null
+                && points.size() == 4
+                && points.stream()
+                        .allMatch(point -> isOneOf(point.getX(), all.getMinX(), all.getMaxX())
+                                && isOneOf(point.getY(), all.getMinY(), all.getMaxY()));
+        return isUpright ? all : null;
+    }
+
+    private static boolean isOneOf(double value, double one, double other) {
+        return value == one || value == other;
+    }
+
+    /** Returns a line of equal dashes, or null if these are not as far from each other, or do not lie on one line. */
+    private static @Nullable String line(List<Rectangle2D> dashes, String colour, boolean horizontal) {
+        List<double[]> along = new ArrayList<>(); // from, length, across, width
+        for (Rectangle2D dash : dashes) {
+            along.add(
+                    horizontal
+                            ? new double[] {dash.getX(), dash.getWidth(), dash.getY(), dash.getHeight()}
+                            : new double[] {dash.getY(), dash.getHeight(), dash.getX(), dash.getWidth()});
+        }
+        along.sort(Comparator.comparingDouble(dash -> dash[0]));
+        double[] first = along.getFirst();
+        double[] last = along.getLast();
+        double step = (last[0] - first[0]) / (along.size() - 1);
+        for (int i = 0; i < along.size(); i++) {
+            double[] expected = {first[0] + i * step, first[1], first[2], first[3]};
+            boolean isCut = i == along.size() - 1 && along.get(i)[1] < first[1];
+            for (int j = 0; j < expected.length; j++) {
+                if (Math.abs(along.get(i)[j] - expected[j]) > CLOSE && !(isCut && j == 1)) {
+                    return null;
+                }
+            }
+        }
+        double end = last[0] + last[1];
+        double middle = first[2] + first[3] / 2;
+        String path = horizontal
+                ? String.format(Locale.ROOT, "M%.1f %.2fH%.1f", first[0], middle, end)
+                : String.format(Locale.ROOT, "M%.2f %.1fV%.1f", middle, first[0], end);
+        return String.format(
+                Locale.ROOT,
+                "<path d=\"%s\" style=\"fill:none;stroke:%s;stroke-width:%.1f;stroke-dasharray:%.1f %.2f\"/>",
+                path,
+                colour,
+                first[3],
+                first[1],
+                step - first[1]);
     }
 
     /** Replaces rectangles of one size that fill a grid by an image, which stands where the first of them stood. */

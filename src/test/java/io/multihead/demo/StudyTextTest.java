@@ -116,6 +116,25 @@ class StudyTextTest {
                 Svg.points(svg));
     }
 
+    /** The last dash of a line may be cut, and the first one may be painted last; what is no row of dashes stays. */
+    @Test
+    void rectanglesInARowBecomeADashedLine() {
+        String style = " style=\"fill:rgb(1,2,3);stroke:none;\"/>";
+        String across = "M18.0,4.5L21.0,4.5L21.0,5.5L18.0,5.5ZM26.0,4.5L28.0,4.5L28.0,5.5L26.0,5.5Z"
+                + "M10.0,4.5L13.0,4.5L13.0,5.5L10.0,5.5Z";
+        String upright = across.replaceAll("([\\d.]+),([\\d.]+)", "$2,$1");
+        String dashed = " style=\"fill:none;stroke:rgb(1,2,3);stroke-width:1.0;stroke-dasharray:3.0 5.00\"/>";
+        assertEquals("<path d=\"M10.0 5.00H28.0\"" + dashed, Svg.dashes("<path d=\"" + across + "\"" + style));
+        assertEquals("<path d=\"M5.00 10.0V28.0\"" + dashed, Svg.dashes("<path d=\"" + upright + "\"" + style));
+        for (String other : List.of(
+                across.replace("18.0", "18.5"),
+                across.replace("L13.0,5.5", "L14.0,5.5"),
+                across.replace("5.5", "5.9").replaceFirst("5.9", "6.9"))) {
+            String path = "<path d=\"" + other + "\"" + style;
+            assertEquals(path, Svg.dashes(path));
+        }
+    }
+
     /** Returns the first line of what a wrong option prints. */
     private String error(String... arguments) {
         StringWriter errors = new StringWriter();
