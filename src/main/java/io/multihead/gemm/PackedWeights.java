@@ -18,6 +18,7 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.Locale;
 
 /**
@@ -189,17 +190,57 @@ public final class PackedWeights {
     }
 
     /**
-     * Returns the elements, which f32 holds without loss.
+     * Returns weights of some outputs alone: copies of their columns as they are stored, so that products have the same bits.
+     *
+     * @param arena allocates native memory; a shared one if several threads are to multiply
+     * @param outputs numbers of columns, in the order wanted
+     * @return weights of the same format, which round inputs as these do
+     * @throws IllegalArgumentException if there is no such column
+     */
+    public PackedWeights selectOutputs(Arena arena, int... outputs) {
+        Checks.notNull(arena, "arena");
+        requireIndices(outputs, outputs(), "outputs");
+        return new PackedWeights(matrix.selectColumns(arena, outputs));
+    }
+
+    /**
+     * Returns weights of some inputs alone: copies of their rows as they are stored. Inputs of one block share scales, so that they stay
+     * together.
+     *
+     * @param arena allocates native memory; a shared one if several threads are to multiply
+     * @param inputs numbers of rows, in the order wanted
+     * @return weights of the same format, which round inputs as these do
+     * @throws IllegalArgumentException if there is no such row, or rows are no whole blocks ({@link WeightFormat#areWholeBlocks})
+     */
+    public PackedWeights selectInputs(Arena arena, int... inputs) {
+        Checks.notNull(arena, "arena");
+        requireIndices(inputs, inputs(), "inputs");
+        WeightFormat format = format();
+        if (!format.areWholeBlocks(inputs)) {
+            throw Checks.fail(
+                    "inputs",
+                    inputs.length + " rows",
+                    "expected whole blocks of " + format.blockInputs() + ", as " + format + " has them");
+        }
+        int[] blocks = new int[inputs.length / format.blockInputs()];
+        Arrays.setAll(blocks, i -> inputs[i * format.blockInputs()] / format.blockInputs());
+        return new PackedWeights(matrix.selectRows(arena, blocks));
+    }
+
+    private static void requireIndices(int[] indices, long limit, String argument) {
+        for (int index : Checks.notNull(indices, argument)) {
+            Checks.index(index, limit, argument);
+        }
+    }
+
+    /**
+     * Returns the elements, which f32 holds without loss; those of Q4_K and Q5_K are rounded once, as {@link BlockTensor#dequantise} does.
      *
      * @param arena owns the copy
      * @return {@code [inputs, outputs]}, dense f32
-     * @throws IllegalArgumentException if the format has blocks
      */
     public Tensor unpack(Arena arena) {
         Checks.notNull(arena, "arena");
-        if (matrix.format().isQuantised()) {
-            throw Checks.fail("weights", "format " + format(), "expected one without blocks");
-        }
         Tensor elements = Tensor.allocate(arena, DType.F32, Shape.of(inputs(), outputs()));
         matrix.unpack(elements);
         return elements;

@@ -74,6 +74,30 @@ public enum WeightFormat {
         return this == Q4_0 || this == Q4_K;
     }
 
+    /**
+     * Returns how many consecutive inputs share scales, which {@link PackedWeights#selectInputs} keeps together.
+     *
+     * @return 32 or 256, or 1 for a format without blocks
+     */
+    public int blockInputs() {
+        return panels.blockRows();
+    }
+
+    /**
+     * Returns whether inputs are whole blocks in any order, the inputs of each in ascending order.
+     *
+     * @param inputs numbers of inputs
+     * @return true for any inputs, if the format has no blocks
+     */
+    public boolean areWholeBlocks(int... inputs) {
+        int block = blockInputs();
+        boolean whole = Checks.notNull(inputs, "inputs").length % block == 0;
+        for (int i = 0; whole && i < inputs.length; i++) {
+            whole = inputs[i] % block == i % block && inputs[i] - i % block == inputs[i - i % block];
+        }
+        return whole;
+    }
+
     static WeightFormat ofCode(int code) {
         for (WeightFormat format : values()) {
             if (format.code == code) {

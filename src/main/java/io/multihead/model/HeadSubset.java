@@ -1,5 +1,6 @@
 package io.multihead.model;
 
+import io.multihead.gemm.WeightFormat;
 import io.multihead.internal.base.Checks;
 import java.lang.foreign.Arena;
 import java.util.Arrays;
@@ -43,9 +44,22 @@ final class HeadSubset {
                 elements(keyValueHeads, all.valueDim()));
     }
 
+    /** Fails unless the inputs of an output projection that are of these heads are whole blocks. */
+    void requireBlocks(PackedLinear output) {
+        WeightFormat format = output.weights().format();
+        if (!format.areWholeBlocks(elements(heads, all.valueDim()))) {
+            throw Checks.fail(
+                    "heads",
+                    Arrays.toString(heads),
+                    "expected heads whose " + all.valueDim() + " elements each fill whole blocks of "
+                            + format.blockInputs() + ", as the output projection has in " + format
+                            + ", or a part that withWideOutput returned");
+        }
+    }
+
     /** Returns the output projection of these heads. */
     PackedLinear output(PackedLinear of, Arena arena) {
-        return of.select(0, arena, elements(heads, all.valueDim()));
+        return of.selectInputs(arena, elements(heads, all.valueDim()));
     }
 
     float[] factors(float[] of) {

@@ -118,7 +118,7 @@ public final class LinearGroup {
         int[] counts = Arrays.stream(indices).mapToInt(each -> each.length).toArray();
         if (layers.size() > 1) {
             List<PackedLinear> some = IntStream.range(0, indices.length)
-                    .mapToObj(i -> layers.get(i).select(1, arena, indices[i]))
+                    .mapToObj(i -> layers.get(i).selectOutputs(arena, indices[i]))
                     .toList();
             return new LinearGroup(some, counts);
         }
@@ -131,7 +131,7 @@ public final class LinearGroup {
             at += outputs[i];
         }
         return new LinearGroup(
-                List.of(layers.get(0).select(1, arena, columns.build().toArray())), counts);
+                List.of(layers.get(0).selectOutputs(arena, columns.build().toArray())), counts);
     }
 
     /** Computes all outputs: {@code [rows, width]}, and the same memory in parts. */

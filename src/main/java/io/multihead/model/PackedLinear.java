@@ -6,12 +6,8 @@ import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.internal.base.Checks;
-import io.multihead.tensor.DType;
-import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
-import java.util.ArrayList;
-import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -107,35 +103,30 @@ public final class PackedLinear {
         return options;
     }
 
-    /** Returns a layer with copies of some inputs' rows of the weights (axis 0), or of some outputs' columns and biases (axis 1). */
-    PackedLinear select(int axis, Arena arena, int... indices) {
-        try (Arena temporary = Arena.ofConfined()) {
-            Tensor some = select(weights.unpack(temporary), axis, temporary, indices);
-            PackedWeights packed = PackedWeights.of(some, weights.format(), arena);
-            Tensor bias = options.bias();
-            if (axis == 0 || bias == null) {
-                return new PackedLinear(packed, options);
-            }
-            float[] biases = select(bias, 0, temporary, indices).toArray();
-            return new PackedLinear(packed, options.withBias(Tensor.of(biases)));
-        }
+    /** Returns a layer with copies of some inputs' rows of the weights. */
+    PackedLinear selectInputs(Arena arena, int... inputs) {
+        return new PackedLinear(weights.selectInputs(arena, inputs), options);
     }
 
-    /** Returns a copy of some positions of an axis, run by run. */
-    private static Tensor select(Tensor all, int axis, Arena arena, int... indices) {
-        List<Tensor> runs = new ArrayList<>();
-        int first = 0;
-        for (int i = 1; i <= indices.length; i++) {
-            if (i == indices.length || indices[i] != indices[i - 1] + 1) {
-                runs.add(all.slice(axis, indices[first], indices[i - 1] + 1L));
-                first = i;
-            }
+    /** Returns a layer with copies of some outputs' columns of the weights, and of their biases. */
+    PackedLinear selectOutputs(Arena arena, int... outputs) {
+        Tensor bias = options.bias();
+        if (bias == null) {
+            return new PackedLinear(weights.selectOutputs(arena, outputs), options);
         }
-        long[] dims = all.shape().toArray();
-        dims[axis] = indices.length;
-        Tensor some = Tensor.allocate(arena, DType.F32, Shape.of(dims));
-        Tensor.concat(axis, some, runs.toArray(Tensor[]::new));
-        return some;
+        float[] all = bias.toArray();
+        float[] some = new float[outputs.length];
+        for (int i = 0; i < some.length; i++) {
+            some[i] = all[outputs[i]];
+        }
+        return new PackedLinear(weights.selectOutputs(arena, outputs), options.withBias(Tensor.of(some)));
+    }
+
+    /** Returns this layer with a copy of its weights in f32. */
+    PackedLinear widened(Arena arena) {
+        try (Arena temporary = Arena.ofConfined()) {
+            return new PackedLinear(PackedWeights.of(weights.unpack(temporary), arena), options);
+        }
     }
 
     /**

@@ -150,18 +150,23 @@ public final class SelfAttention {
      * Returns attention of some heads alone (Michel et al. 2019, section 4), whose weights and options are copied: it takes the time and
      * memory of a smaller part, and computes what {@link #withHeadFactors} does with 0 for the other heads, but for rounding.
      *
+     * <p>Weights are copied as they are stored, quantised blocks too, and products with them have the bits of those with the same weights
+     * packed anew. The output projection has blocks of inputs, which are elements of heads: 32 or 256 of them stay together
+     * ({@link io.multihead.gemm.WeightFormat#blockInputs}). Where heads are no whole blocks, {@link #withWideOutput} allows any.
+     *
      * @param arena owns the copies; a shared one if several threads are to compute
      * @param kept query heads, in the order wanted; where several share a key/value head, as many of each that is left, side by side
      * @return the smaller part
      * @throws IllegalArgumentException if there is none, one is repeated or there is no such head, key/value heads are left with
-     *     different numbers of heads, weights are quantised in blocks, a norm is of all heads as one row, or options cannot be those of
-     *     some heads ({@link AttentionOptions#selectHeads})
+     *     different numbers of heads, their elements are no whole blocks of the output projection, a norm is of all heads as one row, or
+     *     options cannot be those of some heads ({@link AttentionOptions#selectHeads})
      */
     public SelfAttention keepHeads(Arena arena, int... kept) {
         Checks.notNull(arena, "arena");
         requireHeadNorm(queryNorm, "queries");
         requireHeadNorm(keyNorm, "keys");
         HeadSubset subset = new HeadSubset(layout, kept);
+        subset.requireBlocks(output);
         AttentionOptions fewer = options.selectHeads(arena, kept);
         return new SelfAttention(
                 subset.projections(projections, arena),
@@ -172,6 +177,18 @@ public final class SelfAttention {
                 queryNorm,
                 keyNorm,
                 headFactors == null ? null : subset.factors(headFactors));
+    }
+
+    /**
+     * Returns this part with its output projection in f32, from which {@link #keepHeads} may take any heads. Results differ by rounding where
+     * the projection was quantised, and it takes 4 bytes an element.
+     *
+     * @param arena owns the copy; a shared one if several threads are to compute
+     * @return the changed part, which shares the other weights
+     */
+    public SelfAttention withWideOutput(Arena arena) {
+        PackedLinear wide = output.widened(Checks.notNull(arena, "arena"));
+        return new SelfAttention(projections, wide, layout, options, rope, queryNorm, keyNorm, headFactors);
     }
 
     private void requireHeadNorm(@Nullable Norm norm, String argument) {

@@ -193,11 +193,6 @@ class TransformerTest {
         assertRefused(
                 "queries: a norm of 64 elements; expected one of each head's 16, which does not depend on other heads",
                 () -> attention.withHeadNorms(ofAll, null).keepHeads(arena, 0));
-        BlockTensor blocks = BlockTensor.quantise(Tensor.of(new float[32 * 32], 32, 32), BlockType.Q8_0, arena);
-        PackedLinear square = PackedLinear.of(PackedWeights.of(blocks, arena));
-        SelfAttention quantised =
-                SelfAttention.of(2, 2, LinearGroup.of(square, square, square), square, AttentionOptions.DEFAULT);
-        assertRefused("weights: format Q8_0; expected one without blocks", () -> quantised.keepHeads(arena, 0));
     }
 
     @Test

@@ -1,6 +1,7 @@
 package io.multihead.support;
 
 import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.util.function.DoubleSupplier;
@@ -37,6 +38,17 @@ public final class Numbers {
             read(tensor, new long[tensor.rank()], 0, values, 0);
         }
         return values;
+    }
+
+    /** Returns some positions of an axis, in the order given, as dense f32. */
+    public static Tensor select(Tensor of, int axis, int... indices) {
+        long[] dims = of.shape().toArray();
+        dims[axis] = indices.length;
+        Tensor some = Tensor.of(new float[(int) Shape.of(dims).elements()], dims);
+        for (int i = 0; i < indices.length; i++) {
+            of.select(axis, indices[i]).copyTo(some.select(axis, i));
+        }
+        return some;
     }
 
     /** Returns the sums of elements. */

@@ -4,6 +4,7 @@ import static io.multihead.internal.gemm.Blocking.KC;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.layout.BlockCopy;
 import io.multihead.internal.layout.BlockPacker;
 import io.multihead.internal.layout.Packer;
 import io.multihead.internal.layout.PanelFormat;
@@ -17,7 +18,9 @@ import io.multihead.tensor.BlockTensor;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.function.IntUnaryOperator;
 import java.util.function.LongConsumer;
+import java.util.function.LongUnaryOperator;
 
 /** All of B as panels of one format: the depth blocks of {@link Blocking#KC} rows one after another in one memory. Immutable. */
 public final class PackedMatrix {
@@ -150,22 +153,64 @@ public final class PackedMatrix {
         }
     }
 
-    /** Writes all elements, widened, to a tensor {@code [k, n]}; of a format without blocks. */
+    /** Writes all elements, widened, to a tensor {@code [k, n]}. */
     public void unpack(Tensor to) {
         try (Scratch scratch = new Scratch()) {
             Packer packer = new Packer(scratch);
+            PlainBlocks quantised = new PlainBlocks(scratch);
             for (int i = 0; i < blocks.length; i++) {
                 long pc = (long) i * KC;
                 int kc = (int) Math.min(KC, k - pc);
                 float[] rows = packer.panel(kc);
                 for (int jc = 0; jc < n; jc += Lanes.PANEL) {
-                    packer.widen(blocks[i], jc / Lanes.PANEL * format.panelSize(kc), kc, rows);
+                    int panel = jc / Lanes.PANEL * format.panelSize(kc);
+                    if (format.isQuantised()) {
+                        quantised.unpack(format.blocks(), blocks[i].segment(), format.offset(panel), kc, rows);
+                    } else {
+                        packer.widen(blocks[i], panel, kc, rows);
+                    }
                     long at = to.offset() + pc * to.stride(0) + jc * to.stride(1);
                     int columns = Math.min(Lanes.PANEL, n - jc);
                     packer.write(rows, 0, Lanes.PANEL, kc, columns, to, at, to.stride(0), to.stride(1));
                 }
             }
         }
+    }
+
+    /** Returns a matrix of some columns, with copies of their elements as they are stored. */
+    public PackedMatrix selectColumns(Arena arena, int... columns) {
+        return select(arena, k / format.blockRows(), i -> i, columns.length, j -> columns[j]);
+    }
+
+    /**
+     * Returns a matrix of some rows, with copies of their elements as they are stored.
+     *
+     * @param rowBlocks numbers of blocks of {@link PanelFormat#blockRows} rows
+     */
+    public PackedMatrix selectRows(Arena arena, int... rowBlocks) {
+        return select(arena, rowBlocks.length, i -> rowBlocks[(int) i], n, j -> j);
+    }
+
+    private PackedMatrix select(
+            Arena arena, long rowBlocks, LongUnaryOperator rowBlock, int columns, IntUnaryOperator column) {
+        long rows = rowBlocks * format.blockRows();
+        requireSizes(format, rows, columns);
+        MemorySegment segment = PanelMemory.segment(arena, bytes(format, rows, columns));
+        PackedMatrix some = new PackedMatrix(format, rows, columns, segment, roundsInputs);
+        BlockCopy copy = new BlockCopy(format);
+        for (int j = 0; j < columns; j++) {
+            for (long i = 0; i < rowBlocks; i++) {
+                copy.copy(place(rowBlock.applyAsLong(i), column.applyAsInt(j)), some.place(i, j));
+            }
+        }
+        return some;
+    }
+
+    private BlockCopy.Place place(long rowBlock, int column) {
+        int blocksOfDepth = KC / format.blockRows();
+        int number = (int) (rowBlock / blocksOfDepth);
+        int depth = (int) Math.min(KC, k - (long) number * KC);
+        return new BlockCopy.Place(blocks[number], depth, (int) (rowBlock % blocksOfDepth), column);
     }
 
     /** Returns the matrix whose panels, all blocks in order, are in memory of the caller's, which must have their size. */

@@ -2,6 +2,7 @@ package io.multihead.internal.gemm;
 
 import static io.multihead.internal.kernel.Lanes.PANEL;
 
+import io.multihead.internal.kernel.BlockScales;
 import io.multihead.internal.kernel.Fields;
 import io.multihead.internal.kernel.MicroKernel;
 import io.multihead.internal.kernel.NibbleTiles;
@@ -45,6 +46,18 @@ final class PlainBlocks {
             wide = memory.atLeast(wide, MicroKernel.MAX_DEPTH * PANEL);
             of.fields().widen(words, of.scaleWords(rows), rows, wide);
         }
+    }
+
+    /**
+     * Stores the elements of a panel that begins at a byte.
+     *
+     * @param to rows of 32 floats
+     */
+    void unpack(BlockPanels of, MemorySegment panels, long at, int rows, float[] to) {
+        scales = memory.atLeast(scales, BlockScales.FLOATS_OF_PANEL);
+        read(of, panels, at, rows, true, scales);
+        of.fields().widen(words, of.scaleWords(rows), rows, to);
+        of.fields().unpack(to, scales, rows, of.scales().hasMinima());
     }
 
     private void readWords(MemorySegment panels, long at, int count) {

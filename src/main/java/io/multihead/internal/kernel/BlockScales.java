@@ -83,8 +83,13 @@ public final class BlockScales {
         return halfWords() + small / 4 * PANEL;
     }
 
+    /** Returns the f16 of one column that so many rows have. */
+    public int halves() {
+        return hasMinima ? 2 : 1;
+    }
+
     private int halfWords() {
-        return hasMinima ? 2 * HALF : HALF;
+        return halves() * HALF;
     }
 
     /** Returns whether elements have minima. */

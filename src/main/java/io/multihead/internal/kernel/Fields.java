@@ -237,6 +237,22 @@ public abstract class Fields {
     }
 
     /**
+     * Turns rows of fields that were widened into elements, in place: each is its field without the power of two and the offset, times the
+     * scale, plus the minimum. {@link io.multihead.tensor.BlockType} has the same bits.
+     */
+    public final void unpack(float[] wide, float[] scales, int depth, boolean hasMinima) {
+        for (int k = 0; k < depth; k++) {
+            int scale = k / chain * PANEL;
+            int minimum = BlockScales.FIRST_MINIMUM + k / ROWS * PANEL;
+            for (int column = 0; column < PANEL; column++) {
+                int at = k * PANEL + column;
+                float product = (wide[at] * factors[k % ROWS] + negated[k % ROWS]) * scales[scale + column];
+                wide[at] = hasMinima ? product + scales[minimum + column] : product;
+            }
+        }
+    }
+
+    /**
      * Multiplies a prepared row by all columns of one panel without vectors, with the bits of the tiles: until C2 has compiled a tile, each
      * operation on a vector is a call that allocates.
      *

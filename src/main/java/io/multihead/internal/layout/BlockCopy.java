@@ -1,0 +1,105 @@
+package io.multihead.internal.layout;
+
+import static io.multihead.internal.base.NativeMemory.WORD;
+import static io.multihead.internal.kernel.Lanes.HALF;
+import static io.multihead.internal.kernel.Lanes.PANEL;
+
+import io.multihead.internal.kernel.Fields;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+
+/**
+ * Copies weights from panels to panels of the same format as they are stored, one column of a block of rows at a time, so that nothing is
+ * rounded again. In formats without blocks each row is one.
+ */
+public final class BlockCopy {
+    private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT;
+
+    private final PanelFormat format;
+    /** Rows of words of a block with two columns to a word, at the start of a panel or behind those of the block before. */
+    private final int halves;
+    /** Rows of words behind them, with a column to a word. */
+    private final int words;
+    /** Rows of words with a column to a word that are behind those above of all blocks. */
+    private final int fields;
+
+    /** Creates a copier of a format of weights. */
+    public BlockCopy(PanelFormat format) {
+        this.format = format;
+        if (format.isQuantised()) {
+            BlockPanels panels = format.blocks();
+            halves = panels.scales().halves();
+            words = (panels.scales().words() - halves * HALF) / PANEL;
+            fields = panels.rows() / Fields.ROWS * panels.fields().words();
+        } else {
+            halves = format == PanelFormat.F32 ? 0 : 1;
+            words = 1 - halves;
+            fields = 0;
+        }
+    }
+
+    /**
+     * One column of a block of rows.
+     *
+     * @param panels all panels of a depth block
+     * @param depth rows of the depth block
+     * @param block number of the block among those of the depth block
+     * @param column number of the column
+     */
+    public record Place(PanelMemory panels, int depth, int block, int column) {}
+
+    /** Copies one column of a block; others keep what they have. */
+    public void copy(Place from, Place to) {
+        long read = block(from);
+        long write = block(to);
+        for (int i = 0; i < halves; i++) {
+            setHalf(to, write + i * HALF * WORD, half(from, read + i * HALF * WORD));
+        }
+        copyWords(from, read + halves * HALF * WORD, to, write + halves * HALF * WORD, words);
+        copyWords(from, fields(from), to, fields(to), fields);
+    }
+
+    private static void copyWords(Place from, long read, Place to, long write, int count) {
+        MemorySegment source = from.panels.segment();
+        MemorySegment target = to.panels.segment();
+        for (int i = 0; i < count; i++) {
+            int word = source.get(INT, read + (i * PANEL + from.column % PANEL) * WORD);
+            target.set(INT, write + (i * PANEL + to.column % PANEL) * WORD, word);
+        }
+    }
+
+    private static int half(Place at, long row) {
+        int word = at.panels.segment().get(INT, row + at.column % HALF * WORD);
+        return word >>> shift(at) & 0xffff;
+    }
+
+    private static void setHalf(Place at, long row, int bits) {
+        MemorySegment target = at.panels.segment();
+        long offset = row + at.column % HALF * WORD;
+        int others = target.get(INT, offset) & ~(0xffff << shift(at));
+        target.set(INT, offset, others | bits << shift(at));
+    }
+
+    /** Returns where the bits of a column are in a word of two: those of the first half of a panel are the high ones. */
+    private static int shift(Place at) {
+        return at.column % PANEL < HALF ? 16 : 0;
+    }
+
+    /** Returns the byte at which the scales of a block begin, or the row of a format without blocks. */
+    private long block(Place at) {
+        return panel(at) + (long) at.block * wordsOfBlock() * WORD;
+    }
+
+    private long fields(Place at) {
+        int blocks = at.depth / format.blockRows();
+        return panel(at) + ((long) blocks * wordsOfBlock() + (long) at.block * fields * PANEL) * WORD;
+    }
+
+    private int wordsOfBlock() {
+        return halves * HALF + words * PANEL;
+    }
+
+    private long panel(Place at) {
+        return format.offset(at.column / PANEL * format.panelSize(at.depth));
+    }
+}

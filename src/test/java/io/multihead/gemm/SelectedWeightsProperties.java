@@ -1,0 +1,160 @@
+package io.multihead.gemm;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.compute.Compute;
+import io.multihead.support.Blocks;
+import io.multihead.support.Numbers;
+import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.BlockType;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+import java.util.SplittableRandom;
+import java.util.stream.IntStream;
+import net.jqwik.api.Arbitraries;
+import net.jqwik.api.Arbitrary;
+import net.jqwik.api.Combinators;
+import net.jqwik.api.EdgeCasesMode;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.Provide;
+import net.jqwik.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** Some columns or rows of packed weights have the bytes of those of the matrix, packed; and elements come back as they were packed. */
+@Tag("lanes")
+class SelectedWeightsProperties {
+    /** Inputs in blocks of the format, up to more than two depth blocks. */
+    record Case(WeightFormat format, int blocks, int outputs, long seed) {
+        int inputs() {
+            return blocks * format.blockInputs();
+        }
+
+        Tensor matrix(SplittableRandom random) {
+            Tensor matrix = Tensor.of(new float[inputs() * outputs], inputs(), outputs);
+            return Numbers.gaussian(matrix, random, 0.5, 1);
+        }
+    }
+
+    @Provide
+    Arbitrary<Case> cases() {
+        return Combinators.combine(
+                        Arbitraries.of(WeightFormat.class),
+                        Arbitraries.integers().between(0, 1200),
+                        Arbitraries.integers().between(1, 100),
+                        Arbitraries.longs())
+                .as((format, inputs, outputs, seed) ->
+                        new Case(format, inputs / format.blockInputs(), outputs, seed));
+    }
+
+    @Property(tries = 100, edgeCases = EdgeCasesMode.NONE)
+    void columnsKeepTheirBytes(@ForAll("cases") Case c) {
+        try (Arena arena = Arena.ofConfined()) {
+            SplittableRandom random = new SplittableRandom(c.seed);
+            Tensor matrix = c.matrix(random);
+            int[] kept = some(c.outputs, random);
+            PackedWeights packed = PackedWeights.of(matrix, c.format, arena).selectOutputs(arena, kept);
+            requireEqual(PackedWeights.of(Numbers.select(matrix, 1, kept), c.format, arena), packed);
+        }
+    }
+
+    @Property(tries = 100, edgeCases = EdgeCasesMode.NONE)
+    void rowsKeepTheirBytes(@ForAll("cases") Case c) {
+        try (Arena arena = Arena.ofConfined()) {
+            SplittableRandom random = new SplittableRandom(c.seed);
+            Tensor matrix = c.matrix(random);
+            int block = c.format.blockInputs();
+            int[] kept = Arrays.stream(some(c.blocks, random))
+                    .flatMap(each -> IntStream.range(each * block, (each + 1) * block))
+                    .toArray();
+            PackedWeights packed = PackedWeights.of(matrix, c.format, arena).selectInputs(arena, kept);
+            requireEqual(PackedWeights.of(Numbers.select(matrix, 0, kept), c.format, arena), packed);
+        }
+    }
+
+    private static void requireEqual(PackedWeights expected, PackedWeights actual) {
+        assertEquals(expected.format(), actual.format());
+        assertEquals(expected.inputs(), actual.inputs());
+        assertEquals(expected.outputs(), actual.outputs());
+        assertArrayEquals(bytes(expected), bytes(actual));
+    }
+
+    private static byte[] bytes(PackedWeights weights) {
+        return weights.panels().memory().toArray(ValueLayout.JAVA_BYTE);
+    }
+
+    /** Some numbers below a limit in any order, one of them twice at times; none below 0. */
+    private static int[] some(int limit, SplittableRandom random) {
+        return limit == 0 ? new int[0] : random.ints(1 + random.nextInt(limit), 0, limit).toArray();
+    }
+
+    /** Any bytes with any scales, so that zeros have signs, and minima round. */
+    @Property(tries = 100, edgeCases = EdgeCasesMode.NONE)
+    void blocksComeBack(@ForAll("cases") Case c) {
+        BlockType type = Arrays.stream(BlockType.values())
+                .filter(each -> WeightFormat.of(each) == c.format)
+                .findFirst()
+                .orElse(BlockType.Q5_K);
+        try (Arena arena = Arena.ofConfined()) {
+            int inputs = c.inputs() / type.elements() * type.elements();
+            BlockTensor blocks = Blocks.random(type, c.outputs, inputs, new SplittableRandom(c.seed));
+            Tensor expected = Tensor.of(new float[inputs * c.outputs], c.outputs, inputs);
+            blocks.dequantise(expected);
+            Tensor actual = PackedWeights.of(blocks, arena).unpack(arena);
+            assertArrayEquals(
+                    Numbers.of(expected), Numbers.of(actual.transpose(0, 1)), type + " " + inputs + " x " + c.outputs);
+        }
+    }
+
+    @Test
+    void inputsStayRounded() {
+        SplittableRandom random = new SplittableRandom(1);
+        BlockTensor blocks = Blocks.random(BlockType.Q4_K, 70, 512, random);
+        PackedWeights some = PackedWeights.of(blocks, Arena.ofAuto()).selectOutputs(Arena.ofAuto(), 65, 3, 40);
+        PackedWeights rounding = PackedWeights.of(blocks, Arena.ofAuto()).withEightBitInputs();
+        Tensor a = Numbers.gaussian(Tensor.of(new float[2 * 512], 2, 512), random, 1, 1);
+        Tensor all = Tensor.of(new float[2 * 70], 2, 70);
+        Tensor three = Tensor.of(new float[2 * 3], 2, 3);
+        try (Compute serial = Compute.serial()) {
+            Gemm.multiply(serial, a, rounding, all, GemmOptions.DEFAULT);
+            Gemm.multiply(serial, a, rounding.selectOutputs(Arena.ofAuto(), 65, 3, 40), three, GemmOptions.DEFAULT);
+            float[] expected = Numbers.select(all, 1, 65, 3, 40).toArray();
+            assertArrayEquals(expected, three.toArray());
+            Gemm.multiply(serial, a, some, three, GemmOptions.DEFAULT);
+            assertFalse(Arrays.equals(expected, three.toArray()), "rounded inputs change nothing");
+        }
+    }
+
+    @Test
+    void whatCannotBeSelectedIsNamed() {
+        Arena arena = Arena.ofAuto();
+        PackedWeights packed = PackedWeights.of(Tensor.of(new float[64 * 3], 64, 3), WeightFormat.Q4_0, arena);
+        assertRefused("outputs: 3; expected 0 to 2", () -> packed.selectOutputs(arena, 0, 3));
+        assertRefused("inputs: -1; expected 0 to 63", () -> packed.selectInputs(arena, -1));
+        String blocks = "; expected whole blocks of 32, as Q4_0 has them";
+        assertRefused("inputs: 31 rows" + blocks, () -> packed.selectInputs(arena, range(0, 31)));
+        assertRefused("inputs: 32 rows" + blocks, () -> packed.selectInputs(arena, range(1, 33)));
+        int[] swapped = range(0, 32);
+        swapped[3] = 4;
+        swapped[4] = 3;
+        assertRefused("inputs: 32 rows" + blocks, () -> packed.selectInputs(arena, swapped));
+        assertEquals(0, packed.selectInputs(arena).inputs());
+        assertEquals(0, packed.selectOutputs(arena).outputs());
+        assertTrue(WeightFormat.F32.areWholeBlocks(5, 3));
+    }
+
+    private static int[] range(int from, int to) {
+        return IntStream.range(from, to).toArray();
+    }
+
+    private static void assertRefused(String message, Runnable call) {
+        assertEquals(
+                message, assertThrows(IllegalArgumentException.class, call::run).getMessage());
+    }
+}
