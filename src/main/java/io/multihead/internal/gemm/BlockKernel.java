@@ -27,14 +27,13 @@ final class BlockKernel {
     private static final int SUM_ROWS = Lanes.roundUp(Blocking.MC_NARROW, ROW_STEP);
 
     private final Scratch memory;
+    private final LeftRows left;
     private final PlainBlocks plain;
     private final Panels none = new Panels();
     private float[] tile = {};
     private float[] scales = {};
     private PanelMemory wide = PanelMemory.NONE;
 
-    private final LeftRows noRows;
-    private LeftRows left;
     private int m;
     private int k;
     private Panels b = none;
@@ -44,15 +43,15 @@ final class BlockKernel {
 
     private long fields;
 
-    BlockKernel(Scratch memory) {
+    /** Multiplies rows that others read. */
+    BlockKernel(Scratch memory, LeftRows left) {
         this.memory = memory;
+        this.left = left;
         plain = new PlainBlocks(memory);
-        noRows = new LeftRows(memory);
-        left = noRows;
     }
 
     /** Sets both operands: the first {@code count} rows, at most {@link Blocking#MC_NARROW}, of those that were read last. */
-    BlockKernel left(LeftRows rows, int count, int depth, Panels right) {
+    BlockKernel operands(int count, int depth, Panels right) {
         m = count;
         k = depth;
         b = right;
@@ -60,13 +59,11 @@ final class BlockKernel {
         panels = right.segment();
         scales = memory.atLeast(scales, BlockScales.FLOATS_OF_PANEL);
         tile = memory.atLeast(tile, SUM_ROWS * PANEL);
-        left = rows;
         return this;
     }
 
-    /** Releases the operands, so that their memory is not kept alive. */
+    /** Releases the right operand, so that its memory is not kept alive. */
     void release() {
-        left = noRows;
         b = none;
         panels = MemorySegment.NULL;
     }

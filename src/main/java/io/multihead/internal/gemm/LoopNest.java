@@ -67,10 +67,10 @@ public final class LoopNest {
     /** Allocates its buffers from {@code memory} on first use. */
     public LoopNest(Scratch memory) {
         this.memory = memory;
-        kernel = new WeightKernel(memory);
+        left = new LeftRows(memory);
+        kernel = new WeightKernel(memory, left);
         panelPacker = new PanelPacker(memory);
         fewRows = new FewRows(memory);
-        left = new LeftRows(memory);
     }
 
     /** Computes one task of loop 5. */
@@ -107,7 +107,7 @@ public final class LoopNest {
             for (int ir = 0; ir < m; ir += rowStep) { // loop 3
                 int mc = Math.min(rowStep, m - ir);
                 left.read(p, packer, batch, ic + ir, mc, pc, kc);
-                kernel.left(left).right(right).into(sums, ir * ldc, ldc);
+                kernel.right(right).into(sums, ir * ldc, ldc);
                 kernel.multiply(mc, n, kc, pc > 0); // loops 2 and 1
                 if (pc + kc == p.k) {
                     finish(p, packer, batch, ic, jc, ir, mc, n);

@@ -3,12 +3,10 @@ package io.multihead.internal.gemm;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
 
-import io.multihead.internal.base.Checks;
 import io.multihead.internal.layout.PanelFormat;
 import io.multihead.internal.layout.PanelMemory;
 import io.multihead.internal.layout.Panels;
 import io.multihead.internal.layout.Scratch;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Loops 2 and 1 for B in any format: panels narrower than f32 are widened in registers for a few rows of A, and for more of them one
@@ -18,27 +16,23 @@ final class WeightKernel {
     private static final float[] NONE = {};
 
     private final Scratch memory;
+    private final LeftRows left;
     private final MacroKernel macroKernel;
     private final BlockKernel blockKernel;
     private final Panels widened = new Panels();
     private PanelMemory panel = PanelMemory.NONE;
 
     private Panels right = widened;
-    private @Nullable LeftRows left;
     private float[] c = NONE;
     private int c0;
     private int ldc;
 
-    WeightKernel(Scratch memory) {
+    /** Multiplies the rows of A that others read last. */
+    WeightKernel(Scratch memory, LeftRows left) {
         this.memory = memory;
+        this.left = left;
         macroKernel = new MacroKernel(memory);
-        blockKernel = new BlockKernel(memory);
-    }
-
-    /** Sets A. */
-    WeightKernel left(LeftRows rows) {
-        left = rows;
-        return this;
+        blockKernel = new BlockKernel(memory, left);
     }
 
     /** Sets B, which must not change before it is multiplied. */
@@ -55,13 +49,12 @@ final class WeightKernel {
         return this;
     }
 
-    /** Releases the operands, so that their memory is not kept alive. */
+    /** Releases B and C, so that their memory is not kept alive. */
     void release() {
         macroKernel.release();
         blockKernel.release();
         widened.clear();
         right(widened).into(NONE, 0, 0);
-        left = null;
     }
 
     /**
@@ -72,12 +65,11 @@ final class WeightKernel {
      * @param k columns of A, rows of B
      */
     void multiply(int m, int n, int k, boolean addToC) {
-        LeftRows a = Checks.notNull(left, "left");
         if (right.format().isQuantised()) {
-            blockKernel.left(a, m, k, right).multiply(n, c, c0, ldc, addToC);
+            blockKernel.operands(m, k, right).multiply(n, c, c0, ldc, addToC);
             return;
         }
-        macroKernel.left(a.floats(), a.first() * ROW);
+        macroKernel.left(left.floats(), left.first() * ROW);
         if (right.format() == PanelFormat.F32 || m <= Blocking.ROWS_IN_REGISTERS) {
             macroKernel.right(right).into(c, c0, ldc).multiply(m, n, k, addToC);
             return;
