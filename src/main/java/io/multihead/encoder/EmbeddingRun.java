@@ -3,79 +3,66 @@ package io.multihead.encoder;
 import io.multihead.internal.base.Checks;
 import io.multihead.model.Buffers;
 import io.multihead.model.TokenBatch;
-import io.multihead.text.TokenBuffer;
 import java.util.Iterator;
 import java.util.List;
-import java.util.RandomAccess;
 import org.jspecify.annotations.Nullable;
 
-/**
- * One pass over texts, or over token ids in their place: fills batches with their parts, computes them, and hands out the vectors in the
- * order of the texts. Reused for the next pass; for one caller at a time.
- */
-final class EmbeddingRun {
-    private final EncoderCore core;
-    private final TokenBuffer tokens = new TokenBuffer();
+/** One pass over texts, or over token ids in their place, that hands out their vectors in the order of the texts. */
+final class EmbeddingRun extends BatchRun {
     private Pooler pooler;
     private final DenseRun dense;
     /** A row of the last dense layer. */
     private final double[] row;
 
-    private TokenBatch batch = TokenBatch.of(EncoderConfig.BATCH_TOKENS);
     private final TextParts parts = new TextParts();
-    private final ListTexts listTexts = new ListTexts();
     private final Vectors vectors = new Vectors();
+    private VectorSink sink = vectors;
     private @Nullable EncoderOptions options;
-    private @Nullable Iterator<?> texts;
-    private long index;
-    /** Whether {@link #tokens} are those of a text with tokens still to come: {@link #from} (inclusive) to {@link #end} (exclusive). */
-    private boolean hasText;
-
+    /** The next part of a text: tokens from {@link #from} (inclusive) to {@link #part} (exclusive), of those up to {@link #end}. */
     private int from;
+
+    private int part;
     private int end;
     /** Tokens in front of each text that pooling ignores, where texts have a prompt. */
     private int prompt;
 
     private boolean hasPrompt;
+    /** Texts of a batch whose vectors wait for the dense layers. */
+    private int waiting;
 
     EmbeddingRun(EncoderCore core, DenseLayers dense) {
-        this.core = core;
+        super(core);
         this.dense = new DenseRun(dense);
         this.row = new double[dense.outputs()];
         this.pooler = new Pooler(core.model.config.dim(), 1);
     }
 
-    /** Begins with texts that are read by their index where the list can do that. */
+    /** Begins with the texts of a list. */
     void begin(EncoderOptions newOptions, List<?> newTexts) {
         vectors.begin(newTexts.size());
-        if (newTexts instanceof RandomAccess) {
-            listTexts.begin(newTexts);
-            begin(newOptions, listTexts);
-        } else {
-            begin(newOptions, newTexts.iterator());
-        }
+        prepare(newOptions);
+        start(newTexts, UNKNOWN, newOptions.maxTokens());
     }
 
-    /** Returns where vectors of a list are collected. */
-    Vectors vectors() {
-        return vectors;
-    }
-
+    /** Begins with texts that come one by one. */
     void begin(EncoderOptions newOptions, Iterator<?> newTexts) {
+        prepare(newOptions);
+        start(newTexts, UNKNOWN, newOptions.maxTokens());
+    }
+
+    private void prepare(EncoderOptions newOptions) {
         options = newOptions;
-        texts = newTexts;
-        index = 0;
-        hasText = false;
         prompt = ignoredOfPrompt(newOptions);
         int modes = newOptions.pooling().modes().size();
         if (pooler.modes() != modes) {
             pooler = new Pooler(core.model.config.dim(), modes);
         }
         pooler.clear();
-        batch.clear();
-        if (batch.capacity() < newOptions.batchTokens()) {
-            batch = TokenBatch.of(newOptions.batchTokens());
-        }
+    }
+
+    /** Returns where vectors of a list are collected. */
+    Vectors vectors() {
+        return vectors;
     }
 
     /** Returns how many tokens in front of each text pooling ignores: {@code [CLS]} and the prompt, as far as there is room for it. */
@@ -84,64 +71,54 @@ final class EmbeddingRun {
         return counts ? 0 : Math.min(core.tokenizer.count(how.prompt()), how.maxTokens()) - 1;
     }
 
-    /** Forgets the texts. */
+    @Override
     void forget() {
-        tokens.clear();
+        super.forget();
         options = null;
-        texts = null;
-        listTexts.end();
+        sink = vectors;
         vectors.end();
     }
 
-    /** Computes one batch, and returns false where no text is left. */
-    boolean step(VectorSink sink) {
-        core.requireOpen(); // here too, since without texts no results are taken
-        EncoderOptions how = Checks.notNull(options, "options");
-        fill(how, Checks.notNull(texts, "texts"));
-        if (batch.sequences() == 0) {
-            return false;
-        }
-        int waiting;
-        Buffers buffers = core.take(batch.tokens());
-        try {
-            core.model.forward(core.cpu, batch, buffers);
-            if (dense.isEmpty()) {
-                pool(how, buffers, sink);
-                return true;
-            }
-            waiting = poolForDense(how, buffers);
-        } finally {
-            core.giveBack(buffers);
-        }
-        finish(how, waiting, sink);
-        return true;
+    /** Computes one batch, whose vectors go to a receiver, and returns false where no text is left. */
+    boolean step(VectorSink to) {
+        sink = to;
+        return step();
     }
 
-    private void add(EncoderOptions how, Buffers buffers, int sequence) {
+    private EncoderOptions how() {
+        return Checks.notNull(options, "options");
+    }
+
+    @Override
+    void read(TokenBatch of, Buffers states) {
+        if (!dense.isEmpty()) {
+            waiting = poolForDense(of, states);
+            return;
+        }
+        for (int i = 0; i < of.sequences(); i++) {
+            pool(of, states, i);
+            if (parts.isLast(i)) {
+                sink.accept(pooler.result(how()), parts.textTokens(i), parts.ignored(i));
+            }
+        }
+    }
+
+    private void pool(TokenBatch of, Buffers states, int sequence) {
         pooler.add(
-                how.pooling().modes(),
-                buffers,
-                batch.start(sequence),
-                batch.start(sequence + 1),
+                how().pooling().modes(),
+                states,
+                of.start(sequence),
+                of.start(sequence + 1),
                 parts.prompt(sequence),
                 parts.tokens(sequence));
     }
 
-    private void pool(EncoderOptions how, Buffers buffers, VectorSink sink) {
-        for (int i = 0; i < batch.sequences(); i++) {
-            add(how, buffers, i);
-            if (parts.isLast(i)) {
-                sink.accept(pooler.result(how), parts.textTokens(i), parts.ignored(i));
-            }
-        }
-    }
-
     /** Returns how many texts the batch ends, whose vectors wait for the dense layers. */
-    private int poolForDense(EncoderOptions how, Buffers buffers) {
-        float[] input = dense.input(batch.sequences());
+    private int poolForDense(TokenBatch of, Buffers states) {
+        float[] input = dense.input(of.sequences());
         int texts = 0;
-        for (int i = 0; i < batch.sequences(); i++) {
-            add(how, buffers, i);
+        for (int i = 0; i < of.sequences(); i++) {
+            pool(of, states, i);
             if (parts.isLast(i)) {
                 pooler.write(input, texts * dense.inputs());
                 texts++;
@@ -150,11 +127,16 @@ final class EmbeddingRun {
         return texts;
     }
 
-    /** Computes the dense layers for the texts that a batch ends, all at once. */
-    private void finish(EncoderOptions how, int texts, VectorSink sink) {
-        float[] rows = dense.forward(core.cpu, texts);
+    /** Computes the dense layers, if there are any, for the texts that a batch ends, all at once. */
+    @Override
+    void finish(TokenBatch of) {
+        if (dense.isEmpty()) {
+            return;
+        }
+        EncoderOptions how = how();
+        float[] rows = dense.forward(core.cpu, waiting);
         int text = 0;
-        for (int i = 0; i < batch.sequences(); i++) {
+        for (int i = 0; i < of.sequences(); i++) {
             if (parts.isLast(i)) {
                 for (int k = 0; k < row.length; k++) {
                     row[k] = rows[text * row.length + k];
@@ -165,23 +147,9 @@ final class EmbeddingRun {
         }
     }
 
-    private void fill(EncoderOptions how, Iterator<?> source) {
-        batch.clear();
-        while (hasText || source.hasNext()) {
-            if (!hasText) {
-                open(how, source.next());
-            }
-            int part = partEnd(how.maxTokens() - 2);
-            // not the capacity, which may be that of a view for longer texts
-            if (batch.tokens() + part - from + 2 > how.batchTokens()) {
-                return;
-            }
-            append(part);
-        }
-    }
-
-    private void open(EncoderOptions how, @Nullable Object text) {
-        tokens.clear();
+    @Override
+    void open(@Nullable Object text, long number) {
+        EncoderOptions how = how();
         switch (text) {
             case String plain -> {
                 hasPrompt = true;
@@ -189,55 +157,56 @@ final class EmbeddingRun {
             }
             case int[] ids -> {
                 hasPrompt = false;
-                open(ids);
+                open(ids, number);
             }
             case null, default ->
-                Checks.notNull(null, "text " + index); // here, so that no name is made for other texts
+                Checks.notNull(null, "text " + number); // here, so that no name is made for other texts
         }
         int room = how.maxTokens() - 2;
         if (how.longTexts() == LongTexts.FAIL && tokens.size() > room) {
             throw Checks.fail(
-                    "text " + index,
+                    "text " + number,
                     (tokens.size() + 2) + " tokens",
                     "expected at most " + how.maxTokens() + ", or another way with long texts");
         }
-        from = 0;
         end = how.longTexts() == LongTexts.TRUNCATE ? Math.min(tokens.size(), room) : tokens.size();
-        index++;
-        hasText = true;
+        from = 0;
+        part = partEnd();
     }
 
-    private void open(int[] ids) {
+    private void open(int[] ids, long number) {
         try {
             core.tokenizer.append(ids, tokens);
         } catch (IllegalArgumentException wrong) {
             // not Checks.in, which would make a name for each text
-            throw new IllegalArgumentException("text " + index + ": " + wrong.getMessage(), wrong);
+            throw new IllegalArgumentException("text " + number + ": " + wrong.getMessage(), wrong);
         }
     }
 
     /** Returns where the next part ends: at the end of a word, unless the word alone is longer than a part. */
-    private int partEnd(int room) {
-        int most = Math.min(end, from + room);
-        int part = most;
-        while (part < end && part > from && tokens.continuesWord(part)) {
-            part--;
+    private int partEnd() {
+        int most = Math.min(end, from + how().maxTokens() - 2);
+        int last = most;
+        while (last < end && last > from && tokens.continuesWord(last)) {
+            last--;
         }
-        return part == from ? most : part;
+        return last == from ? most : last;
     }
 
-    private void append(int part) {
-        int i = batch.sequences();
-        batch.begin();
-        batch.add(core.tokenizer.firstToken());
-        for (int token = from; token < part; token++) {
-            batch.add(tokens.id(token));
-        }
-        batch.add(core.tokenizer.lastToken());
+    @Override
+    int length() {
+        return part - from + 2;
+    }
+
+    @Override
+    boolean add(TokenBatch to) {
+        int i = to.sequences();
+        addTokens(to, from, part);
         // the last token of a part always counts; a prompt is in front of the first part
         parts.put(i, part - from, from == 0 && hasPrompt ? Math.min(prompt, part - from + 1) : 0);
         parts.putText(i, part == end, tokens.size(), tokens.size() - end);
         from = part;
-        hasText = part < end;
+        part = partEnd();
+        return from < end;
     }
 }

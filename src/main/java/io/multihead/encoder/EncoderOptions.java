@@ -56,9 +56,4 @@ record EncoderOptions(
     EncoderOptions withPrompt(String changed) {
         return new EncoderOptions(pooling, normalization, dimension, maxTokens, longTexts, changed);
     }
-
-    /** Returns how many tokens a batch has at most: more than usual where one text may have more. */
-    int batchTokens() {
-        return Math.max(maxTokens, EncoderConfig.BATCH_TOKENS);
-    }
 }

@@ -3,15 +3,21 @@ package io.multihead.encoder;
 import java.util.Iterator;
 import java.util.List;
 import java.util.NoSuchElementException;
+import java.util.RandomAccess;
 
 /** The texts, or token ids, of a list by their index. Reused: a list's own iterator would be a new object for each call. */
 final class ListTexts implements Iterator<Object> {
     private List<?> texts = List.of();
     private int next;
 
-    void begin(List<?> newTexts) {
+    /** Returns the elements of a list: this, unless it would be slow to find them by their index. */
+    Iterator<?> begin(List<?> newTexts) {
+        if (!(newTexts instanceof RandomAccess)) {
+            return newTexts.iterator();
+        }
         texts = newTexts;
         next = 0;
+        return this;
     }
 
     /** Forgets the list. */

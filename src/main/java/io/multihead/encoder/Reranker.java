@@ -7,10 +7,8 @@ import io.multihead.text.Tokenizers;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Path;
-import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Comparator;
-import java.util.Deque;
 import java.util.List;
 import java.util.function.IntConsumer;
 import java.util.stream.IntStream;
@@ -30,46 +28,24 @@ import java.util.stream.IntStream;
  */
 public final class Reranker implements AutoCloseable {
     private final EncoderCore core;
-    private final Runs runs;
+    private final PairFormat format;
+    private final IdleRuns<RerankRun> runs;
     private final ScoreActivation activation;
     private final int maxTokens;
     private final Runnable unmap;
 
-    /** Passes that are reused from call to call, by all views of one reranker. Thread-safe. */
-    private static final class Runs {
-        private static final int MOST_IDLE = 16;
-
-        private final EncoderCore core;
-        private final PairFormat format;
-        private final Deque<RerankRun> idle = new ArrayDeque<>();
-
-        Runs(EncoderCore core) {
-            this.core = core;
-            format = PairFormat.of(core.tokenizer, core.model.config.types());
-        }
-
-        RerankRun take() {
-            synchronized (idle) {
-                RerankRun run = idle.pollLast();
-                return run == null ? new RerankRun(core, format) : run;
-            }
-        }
-
-        void giveBack(RerankRun run) {
-            run.finish();
-            synchronized (idle) {
-                if (idle.size() < MOST_IDLE) {
-                    idle.addLast(run);
-                }
-            }
-        }
-    }
-
-    private Reranker(EncoderCore core, Runs runs, ScoreActivation activation, int maxTokens, Runnable unmap) {
+    private Reranker(
+            EncoderCore core,
+            PairFormat format,
+            IdleRuns<RerankRun> runs,
+            ScoreActivation activation,
+            int maxTokens,
+            Runnable unmap) {
         this.core = core;
+        this.format = format;
         this.runs = runs;
         this.activation = Checks.notNull(activation, "activation");
-        this.maxTokens = (int) Checks.atLeast(maxTokens, runs.format.added(), "maxTokens");
+        this.maxTokens = (int) Checks.atLeast(maxTokens, format.added(), "maxTokens");
         this.unmap = unmap;
         int positions = core.model.config.positions();
         if (maxTokens > positions) {
@@ -135,7 +111,9 @@ public final class Reranker implements AutoCloseable {
     }
 
     private static Reranker of(EncoderCore core, ScoreActivation activation, int maxTokens, Runnable unmap) {
-        return new Reranker(core, new Runs(core), activation, maxTokens, unmap);
+        PairFormat format = PairFormat.of(core.tokenizer, core.model.config.types());
+        IdleRuns<RerankRun> runs = new IdleRuns<>(() -> new RerankRun(core, format));
+        return new Reranker(core, format, runs, activation, maxTokens, unmap);
     }
 
     /**
@@ -145,7 +123,7 @@ public final class Reranker implements AutoCloseable {
      * @return a reranker that shares the weights
      */
     public Reranker withActivation(ScoreActivation newActivation) {
-        return new Reranker(core, runs, newActivation, maxTokens, unmap);
+        return new Reranker(core, format, runs, newActivation, maxTokens, unmap);
     }
 
     /**
@@ -157,7 +135,7 @@ public final class Reranker implements AutoCloseable {
      * @throws IllegalArgumentException if the model cannot take as many
      */
     public Reranker withMaxTokens(int newMaxTokens) {
-        return new Reranker(core, runs, activation, newMaxTokens, unmap);
+        return new Reranker(core, format, runs, activation, newMaxTokens, unmap);
     }
 
     /**

@@ -5,8 +5,6 @@ import io.multihead.internal.base.Checks;
 import io.multihead.text.EncoderTokenizer;
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.ArrayDeque;
-import java.util.Deque;
 import java.util.List;
 
 /**
@@ -19,19 +17,16 @@ import java.util.List;
  * <p>Immutable and thread-safe; virtual threads may call it. {@link #close} unmaps the weights; the {@link Compute} stays the caller's.
  */
 public final class SparseEncoder implements AutoCloseable {
-    private static final int MOST_IDLE = 16;
-
     private final SparseFolder.Loaded loaded;
     private final EncoderCore core;
     private final int maxTokens;
-    /** Shared by all views. */
-    private final Deque<SparseRun> idle;
+    private final IdleRuns<SparseRun> runs;
 
-    private SparseEncoder(SparseFolder.Loaded loaded, int maxTokens, Deque<SparseRun> idle) {
+    private SparseEncoder(SparseFolder.Loaded loaded, int maxTokens, IdleRuns<SparseRun> runs) {
         this.loaded = loaded;
         this.core = loaded.core();
         this.maxTokens = maxTokens;
-        this.idle = idle;
+        this.runs = runs;
     }
 
     /**
@@ -51,7 +46,9 @@ public final class SparseEncoder implements AutoCloseable {
     public static SparseEncoder load(Compute cpu, Path folder) throws IOException {
         Checks.notNull(cpu, "cpu");
         SparseFolder.Loaded loaded = SparseFolder.load(cpu, Checks.notNull(folder, "folder"));
-        return new SparseEncoder(loaded, loaded.maxTokens(), new ArrayDeque<>());
+        IdleRuns<SparseRun> runs =
+                new IdleRuns<>(() -> new SparseRun(loaded.core(), loaded.head(), loaded.activation()));
+        return new SparseEncoder(loaded, loaded.maxTokens(), runs);
     }
 
     /**
@@ -67,7 +64,7 @@ public final class SparseEncoder implements AutoCloseable {
             throw Checks.fail(
                     "maxTokens", String.valueOf(changed), "expected 3 to the model's " + positions + " positions");
         }
-        return new SparseEncoder(loaded, changed, idle);
+        return new SparseEncoder(loaded, changed, runs);
     }
 
     /**
@@ -121,27 +118,11 @@ public final class SparseEncoder implements AutoCloseable {
     }
 
     private SparseVector[] run(List<String> texts) {
-        SparseRun run = take();
+        SparseRun run = runs.take();
         try {
             return run.run(texts, maxTokens);
         } finally {
-            run.forget();
-            giveBack(run);
-        }
-    }
-
-    private SparseRun take() {
-        synchronized (idle) {
-            SparseRun run = idle.pollLast();
-            return run == null ? new SparseRun(core, loaded.head(), loaded.activation()) : run;
-        }
-    }
-
-    private void giveBack(SparseRun run) {
-        synchronized (idle) {
-            if (idle.size() < MOST_IDLE) {
-                idle.addLast(run);
-            }
+            runs.giveBack(run);
         }
     }
 

@@ -29,8 +29,9 @@ public final class TokenEncoder implements AutoCloseable {
     private TokenEncoder(TokenEncoderFolder.Loaded loaded) {
         core = loaded.core();
         projection = loaded.projection();
-        queries = TokenFormat.ofQueries(core.tokenizer, loaded.settings());
-        documents = TokenFormat.ofDocuments(core.tokenizer, loaded.settings());
+        TokenFormat.Ids ids = TokenFormat.Ids.of(core.tokenizer);
+        queries = TokenFormat.ofQueries(ids, loaded.settings());
+        documents = TokenFormat.ofDocuments(ids, loaded.settings());
         unmap = loaded::close;
     }
 

@@ -34,17 +34,17 @@ final class TokenFormat {
         this.skipped = skipped;
     }
 
-    /** The ids of a vocabulary's tokens. */
-    private record Ids(Map<String, Integer> ids) {
+    /** A tokenizer with the ids of its vocabulary's tokens, which all formats look up. */
+    record Ids(EncoderTokenizer tokenizer, Map<String, Integer> ids) {
         static Ids of(EncoderTokenizer tokenizer) {
             Map<String, Integer> ids = new HashMap<>();
             for (int id = 0; id < tokenizer.vocabularySize(); id++) {
                 ids.put(tokenizer.token(id), id);
             }
-            return new Ids(ids);
+            return new Ids(tokenizer, ids);
         }
 
-        int require(String token, String setting) {
+        private int require(String token, String setting) {
             Integer id = ids.get(token);
             if (id == null) {
                 throw Checks.fail(setting, "\"" + token + "\"", "expected a token of the vocabulary");
@@ -53,11 +53,10 @@ final class TokenFormat {
         }
     }
 
-    static TokenFormat ofQueries(EncoderTokenizer tokenizer, TokenSettings settings) {
-        Ids ids = Ids.of(tokenizer);
+    static TokenFormat ofQueries(Ids ids, TokenSettings settings) {
         int mask = settings.expands() ? ids.require(MASK, "mask_token") : NONE;
         return new TokenFormat(
-                tokenizer,
+                ids.tokenizer,
                 prefix(ids, settings.queryPrefix(), "query_prefix"),
                 mask,
                 settings.queryTokens(),
@@ -66,10 +65,9 @@ final class TokenFormat {
     }
 
     /** Skips what a word that is no token stands for, the unknown token, too, as PyLate does. */
-    static TokenFormat ofDocuments(EncoderTokenizer tokenizer, TokenSettings settings) {
-        Ids ids = Ids.of(tokenizer);
+    static TokenFormat ofDocuments(Ids ids, TokenSettings settings) {
         return new TokenFormat(
-                tokenizer,
+                ids.tokenizer,
                 prefix(ids, settings.documentPrefix(), "document_prefix"),
                 NONE,
                 settings.documentTokens(),

@@ -4,97 +4,78 @@ import io.multihead.internal.base.Checks;
 import io.multihead.model.Buffers;
 import io.multihead.model.PackedLinear;
 import io.multihead.model.TokenBatch;
-import io.multihead.tensor.DType;
-import io.multihead.tensor.Shape;
-import io.multihead.tensor.Tensor;
-import io.multihead.text.TokenBuffer;
-import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** One pass over texts: fills batches, computes and projects states, and collects vectors of length 1. For one call. */
-final class TokenRun {
+/** One pass over texts that projects states, and collects vectors of length 1. For one call. */
+final class TokenRun extends BatchRun {
     /** As PyTorch's {@code normalize}: shorter vectors keep their direction and stay short. */
     private static final double LEAST_NORM = 1e-12;
 
-    private final EncoderCore core;
     private final PackedLinear projection;
     private final TokenFormat format;
-    private final TokenBuffer text = new TokenBuffer();
-    private final TokenBatch batch;
     private final int dimension;
-    private final float[] projected;
+    private final RowViews projected;
     /** Whether each token of the batch has a vector. */
     private final boolean[] hasVector;
 
-    private float[] vectors;
+    private float[] vectors = {};
     private int count;
+    private long[] offsets = {};
+    private int done;
 
     TokenRun(EncoderCore core, PackedLinear projection, TokenFormat format) {
-        this.core = core;
+        super(core);
         this.projection = projection;
         this.format = format;
         int most = Math.max(format.most(), EncoderConfig.BATCH_TOKENS);
-        batch = TokenBatch.of(most);
         hasVector = new boolean[most];
         dimension = projection.outputs();
-        projected = new float[Checks.product("tokens x dimension", most, dimension)];
-        vectors = new float[0];
+        projected = new RowViews(dimension).of(most);
     }
 
     TokenVectors run(List<String> texts) {
-        core.requireOpen();
-        long[] offsets = new long[texts.size() + 1];
-        int done = 0;
-        boolean waits = false;
-        for (int next = 0; done < texts.size(); ) {
-            batch.clear();
-            while (waits || next < texts.size()) {
-                if (!waits) {
-                    open(texts.get(next), next);
-                    next++;
-                }
-                waits = batch.tokens() + format.length(text) > batch.capacity();
-                if (waits) {
-                    break;
-                }
-                format.add(batch, text, hasVector);
-            }
-            compute(offsets, done);
-            done += batch.sequences();
+        core.requireOpen(); // here too, since without texts nothing is computed
+        offsets = new long[texts.size() + 1];
+        start(texts, offsets.length - 1L, format.most());
+        while (done < offsets.length - 1) {
+            step();
         }
         return new TokenVectors(Arrays.copyOf(vectors, count * dimension), dimension, offsets);
     }
 
-    private void open(@Nullable String plain, int index) {
-        if (plain == null) {
-            throw new NullPointerException("text " + index + ": null; expected a text");
-        }
-        text.clear();
-        core.tokenizer.append(plain, text);
+    @Override
+    void open(@Nullable Object text, long number) {
+        core.tokenizer.append(requireText(text, "text", number), tokens);
     }
 
-    private void compute(long[] offsets, int done) {
-        Buffers buffers = core.take(batch.tokens());
-        try {
-            core.model.forward(core.cpu, batch, buffers);
-            MemorySegment memory = MemorySegment.ofArray(projected);
-            Tensor to = Tensor.view(
-                    memory.asSlice(0, (long) Float.BYTES * batch.tokens() * dimension),
-                    DType.F32,
-                    Shape.of(batch.tokens(), dimension));
-            projection.forward(core.cpu, buffers.states(), to);
-        } finally {
-            core.giveBack(buffers);
-        }
-        for (int i = 0; i < batch.sequences(); i++) {
-            for (int token = batch.start(i); token < batch.start(i + 1); token++) {
+    @Override
+    int length() {
+        return format.length(tokens);
+    }
+
+    @Override
+    boolean add(TokenBatch to) {
+        format.add(to, tokens, hasVector);
+        return false;
+    }
+
+    @Override
+    void read(TokenBatch of, Buffers states) {
+        projection.forward(core.cpu, states.states(), projected.get(of.tokens()));
+    }
+
+    @Override
+    void finish(TokenBatch of) {
+        for (int i = 0; i < of.sequences(); i++) {
+            for (int token = of.start(i); token < of.start(i + 1); token++) {
                 if (hasVector[token]) {
                     collect(token * dimension);
                 }
             }
-            offsets[done + i + 1] = count;
+            done++;
+            offsets[done] = count;
         }
     }
 
@@ -103,13 +84,14 @@ final class TokenRun {
         if (to + dimension > vectors.length) {
             vectors = Arrays.copyOf(vectors, (int) Math.min(2L * to + 64L * dimension, Checks.MAX_ARRAY_LENGTH));
         }
+        float[] from = projected.array();
         double squares = 0;
         for (int i = 0; i < dimension; i++) {
-            squares += (double) projected[at + i] * projected[at + i];
+            squares += (double) from[at + i] * from[at + i];
         }
         double norm = Math.max(Math.sqrt(squares), LEAST_NORM);
         for (int i = 0; i < dimension; i++) {
-            vectors[to + i] = (float) (projected[at + i] / norm);
+            vectors[to + i] = (float) (from[at + i] / norm);
         }
         count++;
     }

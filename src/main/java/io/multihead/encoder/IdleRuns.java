@@ -1,0 +1,40 @@
+package io.multihead.encoder;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.function.Supplier;
+
+/** Runs that are reused from call to call, by all views of one encoder. Thread-safe. */
+class IdleRuns<R extends BatchRun> {
+    private static final int MOST_IDLE = 16;
+
+    private final Supplier<R> maker;
+    private final Deque<R> idle = new ArrayDeque<>();
+
+    IdleRuns(Supplier<R> maker) {
+        this.maker = maker;
+    }
+
+    /** Takes a run over texts, to be given back at its end. */
+    final R take() {
+        synchronized (idle) {
+            R run = idle.pollLast();
+            return run == null ? newRun() : run;
+        }
+    }
+
+    /** Returns a run that is not to be given back. */
+    final R newRun() {
+        return maker.get();
+    }
+
+    /** Takes a run back, whose texts it forgets. */
+    final void giveBack(R run) {
+        run.forget();
+        synchronized (idle) {
+            if (idle.size() < MOST_IDLE) {
+                idle.addLast(run);
+            }
+        }
+    }
+}
