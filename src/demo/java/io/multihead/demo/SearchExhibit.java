@@ -39,11 +39,11 @@ final class SearchExhibit {
     /** Of the queries, and then of the sentences. */
     private final WordMatches matches;
 
-    private SearchExhibit(Compute cpu, SentenceEncoder encoder, Fables corpus) throws IOException {
+    private SearchExhibit(Compute cpu, SentenceEncoder encoder, Fables corpus) {
         this.corpus = corpus;
         List<String> texts = new ArrayList<>(QUERIES);
         texts.addAll(corpus.sentences());
-        matches = WordMatches.of(cpu, texts);
+        matches = new WordMatches(cpu, encoder, texts);
         vectors = encoder.embed(corpus.sentences());
         queries = encoder.embed(QUERIES);
     }

@@ -45,26 +45,49 @@ record TextBatch(List<int[]> texts) {
         return batch;
     }
 
-    /** Returns the vectors of the texts: the mean of their tokens' states, of length 1. */
-    List<float[]> pool(Tensor states) {
-        float[] values = states.toArray();
-        int dim = (int) states.dim(1);
-        List<float[]> vectors = new ArrayList<>();
-        int token = 0;
+    /** Returns the vectors of the tokens of each text: their states, of length 1. */
+    List<float[][]> tokenVectors(Tensor states) {
+        List<float[][]> vectors = new ArrayList<>();
+        int first = 0;
         for (int[] ids : texts) {
-            double[] sum = new double[dim];
-            for (int end = token + ids.length; token < end; token++) {
-                for (int i = 0; i < dim; i++) {
-                    sum[i] += values[token * dim + i];
-                }
+            float[][] own = new float[ids.length][];
+            for (int i = 0; i < own.length; i++) {
+                own[i] = unit(sum(states, first + i, 1));
             }
-            double length = Math.sqrt(Arrays.stream(sum).map(x -> x * x).sum());
-            float[] vector = new float[dim];
-            for (int i = 0; i < dim; i++) {
-                vector[i] = (float) (sum[i] / length);
-            }
-            vectors.add(vector);
+            vectors.add(own);
+            first += ids.length;
         }
         return vectors;
+    }
+
+    /** Returns the vectors of the texts: the mean of their tokens' states, of length 1. */
+    List<float[]> pool(Tensor states) {
+        List<float[]> vectors = new ArrayList<>();
+        int first = 0;
+        for (int[] ids : texts) {
+            vectors.add(unit(sum(states, first, ids.length)));
+            first += ids.length;
+        }
+        return vectors;
+    }
+
+    private static double[] sum(Tensor states, int first, int tokens) {
+        float[] values = states.slice(0, first, first + tokens).toArray();
+        double[] sum = new double[(int) states.dim(1)];
+        for (int token = 0; token < values.length; token += sum.length) {
+            for (int i = 0; i < sum.length; i++) {
+                sum[i] += values[token + i];
+            }
+        }
+        return sum;
+    }
+
+    private static float[] unit(double... of) {
+        double length = Math.sqrt(Arrays.stream(of).map(x -> x * x).sum());
+        float[] vector = new float[of.length];
+        for (int i = 0; i < vector.length; i++) {
+            vector[i] = (float) (of[i] / length);
+        }
+        return vector;
     }
 }

@@ -1,10 +1,10 @@
 package io.multihead.demo;
 
 import io.multihead.compute.Compute;
-import io.multihead.encoder.TokenEncoder;
-import io.multihead.encoder.TokenVectors;
+import io.multihead.encoder.SentenceEncoder;
+import io.multihead.model.Buffers;
+import io.multihead.model.Transformer;
 import io.multihead.text.TokenBuffer;
-import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -36,12 +36,15 @@ final class WordMatches {
     record Answer(int queryWord, Word word, double similarity) {}
 
     private final List<String> texts;
-    private final TokenVectors vectors;
+    /** By text and token. */
+    private final List<float[][]> vectors;
+
     private final List<List<Word>> words = new ArrayList<>();
 
-    private WordMatches(List<String> texts, TokenEncoder encoder) {
+    /** Computes the vectors of the tokens of all texts. */
+    WordMatches(Compute cpu, SentenceEncoder encoder, List<String> texts) {
         this.texts = texts;
-        vectors = encoder.embedDocuments(texts);
+        vectors = vectors(cpu, encoder, texts);
         TokenBuffer tokens = new TokenBuffer();
         for (String text : texts) {
             tokens.clear();
@@ -59,11 +62,15 @@ final class WordMatches {
         }
     }
 
-    /** Computes the vectors of the tokens of all texts. */
-    static WordMatches of(Compute cpu, List<String> texts) throws IOException {
-        try (TrainedTokens model = TrainedTokens.open(cpu)) {
-            return new WordMatches(texts, model.encoder());
+    private static List<float[][]> vectors(Compute cpu, SentenceEncoder encoder, List<String> texts) {
+        Transformer model = encoder.transformer();
+        List<float[][]> vectors = new ArrayList<>();
+        for (TextBatch batch : TextBatch.of(encoder.tokenizer(), texts)) {
+            Buffers buffers = model.buffers(batch.tokens());
+            model.forward(cpu, batch.tokenBatch(), buffers);
+            vectors.addAll(batch.tokenVectors(buffers.states()));
         }
+        return vectors;
     }
 
     private static List<Word> words(String text, TokenBuffer tokens) {
@@ -111,8 +118,8 @@ final class WordMatches {
 
     /** Returns the answers to the words of a query; of several to one word of the passage the strongest. */
     List<Answer> answers(int query, int passage) {
-        float[][] asked = vectors.vectors(query);
-        float[][] answering = vectors.vectors(passage);
+        float[][] asked = vectors.get(query);
+        float[][] answering = vectors.get(passage);
         Map<Word, Answer> best = new HashMap<>();
         for (int i = 0; i < words.get(query).size(); i++) {
             Answer answer = null;

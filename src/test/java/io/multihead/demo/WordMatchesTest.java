@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.encoder.SentenceEncoder;
 import java.io.IOException;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -18,8 +19,9 @@ class WordMatchesTest {
 
     @Test
     void wordsAnswerThemselvesAndTheirLike() throws IOException {
-        try (Compute cpu = Compute.threads(2)) {
-            WordMatches matches = WordMatches.of(cpu, TEXTS);
+        try (Compute cpu = Compute.threads(2);
+                SentenceEncoder encoder = TrainedModel.encoder(cpu)) {
+            WordMatches matches = new WordMatches(cpu, encoder, TEXTS);
             for (int text = 0; text < TEXTS.size(); text++) {
                 List<WordMatches.Answer> answers = matches.answers(text, text);
                 assertEquals(matches.words(text).size(), answers.size());
