@@ -39,7 +39,7 @@ enum CausalPattern {
         }
     }
 
-    /** Returns whether the key, which is no later, is such a token for the query. */
+    /** Returns whether the key is such a token for the query; none that is later is. */
     boolean matches(Text text, int query, int key) {
         int[] tokens = text.ids;
         return switch (this) {
@@ -54,19 +54,7 @@ enum CausalPattern {
 
     /** Returns the weight on such tokens, a mean over the queries that have one; 0 if none has. */
     double share(Text text, double[][] weights) {
-        double sum = 0;
-        int queries = 0;
-        for (int query = 1; query < text.length(); query++) {
-            boolean any = false;
-            for (int key = 0; key <= query; key++) {
-                if (matches(text, query, key)) {
-                    sum += weights[query][key];
-                    any = true;
-                }
-            }
-            queries += any ? 1 : 0;
-        }
-        return queries == 0 ? 0 : sum / queries;
+        return Pattern.share(weights, 1, text.length(), (query, key) -> matches(text, query, key));
     }
 
     /** Returns the share of a head that attends to all alike. */

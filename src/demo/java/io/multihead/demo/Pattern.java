@@ -38,12 +38,22 @@ enum Pattern {
 
     /** Returns the weight on such tokens, a mean over the queries that have one; 0 if none has. */
     double share(List<String> tokens, double[][] weights) {
+        return share(weights, 0, weights.length, (query, key) -> matches(tokens, query, key));
+    }
+
+    /** Whether a key is a token of a kind, seen from a query. */
+    interface Kind {
+        boolean has(int query, int key);
+    }
+
+    /** Returns the weight on tokens of a kind, a mean over the queries of a range that have one; 0 if none has. */
+    static double share(double[][] weights, int first, int end, Kind kind) {
         double sum = 0;
         int queries = 0;
-        for (int query = 0; query < weights.length; query++) {
+        for (int query = first; query < end; query++) {
             boolean any = false;
-            for (int key = 0; key < weights.length; key++) {
-                if (matches(tokens, query, key)) {
+            for (int key = 0; key < end; key++) {
+                if (kind.has(query, key)) {
                     sum += weights[query][key];
                     any = true;
                 }

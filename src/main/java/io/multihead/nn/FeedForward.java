@@ -46,8 +46,8 @@ public final class FeedForward implements Layer {
             Function<String, @Nullable Tensor> parameters) {
         requireSettings(embedDim, hidden, activation, dropout);
         Checks.notNull(parameters, "parameters");
-        Part first = new Part("linear1.", linear("linear1.", hidden, embedDim, parameters));
-        Part second = new Part("linear2.", linear("linear2.", embedDim, hidden, parameters));
+        Part first = new Part("linear1.", linear("linear1.", hidden, embedDim, parameters, false));
+        Part second = new Part("linear2.", linear("linear2.", embedDim, hidden, parameters, false));
         Part middle = new Part("", layer(activation));
         return new FeedForward(
                 dropout > 0
@@ -75,28 +75,14 @@ public final class FeedForward implements Layer {
             Activation activation,
             double dropout,
             Function<String, @Nullable Tensor> parameters) {
-        Checks.atLeast(embedDim, 1, "embedDim");
-        Checks.atLeast(hidden, 1, "hidden");
-        Checks.notNull(activation, "activation");
+        requireSettings(embedDim, hidden, activation, dropout);
         Checks.notNull(parameters, "parameters");
-        Checks.probability(dropout, "dropout");
-        Linear gate = optional("gate_proj.", hidden, embedDim, parameters);
-        Linear up = optional("up_proj.", hidden, embedDim, parameters);
+        Linear gate = linear("gate_proj.", hidden, embedDim, parameters, true);
+        Linear up = linear("up_proj.", hidden, embedDim, parameters, true);
         Part first = new Part("", GatedLinear.of(gate, layer(activation), up));
-        Part last = new Part("down_proj.", optional("down_proj.", embedDim, hidden, parameters));
+        Part last = new Part("down_proj.", linear("down_proj.", embedDim, hidden, parameters, true));
         return new FeedForward(
                 dropout > 0 ? Sequence.of(first, new Part("", Dropout.of(dropout)), last) : Sequence.of(first, last));
-    }
-
-    /** Returns a linear layer whose bias may be missing. */
-    private static Linear optional(
-            String prefix, long outputs, long inputs, Function<String, @Nullable Tensor> parameters) {
-        String weight = prefix + "weight";
-        String name = prefix + "bias";
-        Tensor bias = parameters.apply(name);
-        return Linear.of(
-                TensorChecks.requireParameter(parameters.apply(weight), weight, Shape.of(outputs, inputs)),
-                bias == null ? null : TensorChecks.requireParameter(bias, name, Shape.of(outputs)));
     }
 
     /**
@@ -127,12 +113,17 @@ public final class FeedForward implements Layer {
     }
 
     private static Linear linear(
-            String prefix, long outputs, long inputs, Function<String, @Nullable Tensor> parameters) {
+            String prefix,
+            long outputs,
+            long inputs,
+            Function<String, @Nullable Tensor> parameters,
+            boolean isBiasOptional) {
         String weight = prefix + "weight";
-        String bias = prefix + "bias";
+        String name = prefix + "bias";
+        Tensor bias = parameters.apply(name);
         return Linear.of(
                 TensorChecks.requireParameter(parameters.apply(weight), weight, Shape.of(outputs, inputs)),
-                TensorChecks.requireParameter(parameters.apply(bias), bias, Shape.of(outputs)));
+                bias == null && isBiasOptional ? null : TensorChecks.requireParameter(bias, name, Shape.of(outputs)));
     }
 
     private static Layer layer(Activation activation) {

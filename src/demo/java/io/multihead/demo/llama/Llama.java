@@ -1,7 +1,7 @@
 package io.multihead.demo.llama;
 
 import io.multihead.compute.Compute;
-import io.multihead.demo.train.Optimizer;
+import io.multihead.demo.train.Tensors;
 import io.multihead.gemm.Activation;
 import io.multihead.nn.CrossEntropy;
 import io.multihead.nn.Embedding;
@@ -108,12 +108,7 @@ public final class Llama {
     }
 
     private Tensor draw(String name, SplittableRandom random, double deviation, long... dims) {
-        Tensor tensor = Tensor.allocate(Arena.ofAuto(), DType.F32, Shape.of(dims));
-        float[] values = new float[(int) tensor.shape().elements()];
-        for (int i = 0; i < values.length; i++) {
-            values[i] = (float) (deviation * random.nextGaussian());
-        }
-        Optimizer.write(values, tensor);
+        Tensor tensor = Tensors.normal(random, deviation, dims);
         drawn.put(name, tensor);
         return tensor;
     }
@@ -167,11 +162,11 @@ public final class Llama {
      */
     double learn(Compute cpu, int[] tokens, int[] targets, int length, Map<String, Tensor> gradients) {
         Tensor x = embed(cpu, tokens, length);
-        Tensor logits = room(x.dim(0), x.dim(1), config.vocabulary);
+        Tensor logits = Tensors.room(x.dim(0), x.dim(1), config.vocabulary);
         try (Pass pass = whole.record(cpu, x, logits)) {
-            Tensor upstream = room(logits.shape().toArray());
+            Tensor upstream = Tensors.room(logits.shape().toArray());
             double value = loss.lossAndGradient(cpu, logits, targets, upstream);
-            Tensor down = room(x.shape().toArray());
+            Tensor down = Tensors.room(x.shape().toArray());
             pass.backward(upstream, down, gradients);
             embedding.backward(cpu, tokens, down, gradients.get("head.weight"));
             return value;
@@ -186,7 +181,7 @@ public final class Llama {
     /** Logits {@code [batch, length, vocabulary]}. */
     Tensor logits(Compute cpu, int[] tokens, int length) {
         Tensor x = embed(cpu, tokens, length);
-        Tensor logits = room(x.dim(0), x.dim(1), config.vocabulary);
+        Tensor logits = Tensors.room(x.dim(0), x.dim(1), config.vocabulary);
         whole.forward(cpu, x, logits);
         return logits;
     }
@@ -202,12 +197,12 @@ public final class Llama {
         List<Tensor> result = new ArrayList<>();
         Tensor x = embed(cpu, tokens, tokens.length);
         for (int layer = 0; layer < config.layers; layer++) {
-            Tensor normed = room(x.shape().toArray());
+            Tensor normed = Tensors.room(x.shape().toArray());
             norms.get(layer).forward(cpu, x, normed);
-            Tensor weights = room(1, config.heads, tokens.length, tokens.length);
-            attentions.get(layer).forward(cpu, normed, room(x.shape().toArray()), weights);
+            Tensor weights = Tensors.room(1, config.heads, tokens.length, tokens.length);
+            attentions.get(layer).forward(cpu, normed, Tensors.room(x.shape().toArray()), weights);
             result.add(weights.select(0, 0));
-            Tensor next = room(x.shape().toArray());
+            Tensor next = Tensors.room(x.shape().toArray());
             blocks.get(layer).forward(cpu, x, next);
             x = next;
         }
@@ -215,12 +210,8 @@ public final class Llama {
     }
 
     private Tensor embed(Compute cpu, int[] tokens, int length) {
-        Tensor x = room(tokens.length / length, length, config.dim);
+        Tensor x = Tensors.room(tokens.length / length, length, config.dim);
         embedding.forward(cpu, tokens, x);
         return x;
-    }
-
-    private static Tensor room(long... dims) {
-        return Tensor.of(new float[(int) Shape.of(dims).elements()], dims);
     }
 }

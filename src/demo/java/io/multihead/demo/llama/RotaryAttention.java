@@ -6,6 +6,7 @@ import io.multihead.attention.AttentionOptions;
 import io.multihead.attention.AttentionOutputs;
 import io.multihead.attention.AttentionPass;
 import io.multihead.compute.Compute;
+import io.multihead.demo.train.Tensors;
 import io.multihead.nn.Gradients;
 import io.multihead.nn.Layer;
 import io.multihead.nn.Linear;
@@ -62,14 +63,14 @@ final class RotaryAttention implements Layer {
         final Tensor logSumExp;
 
         Call(long batch, long tokens) {
-            rows = room(batch, tokens, (long) heads.all() * heads.dim);
+            rows = Tensors.room(batch, tokens, (long) heads.all() * heads.dim);
             Tensor all = byHead(rows, heads.all());
             query = all.slice(1, 0, heads.queries);
             key = all.slice(1, heads.queries, heads.queries + heads.keyValues);
             value = all.slice(1, heads.queries + heads.keyValues, heads.all());
-            mixed = room(batch, tokens, (long) heads.queries * heads.dim);
+            mixed = Tensors.room(batch, tokens, (long) heads.queries * heads.dim);
             output = byHead(mixed, heads.queries);
-            logSumExp = room(batch, heads.queries, tokens);
+            logSumExp = Tensors.room(batch, heads.queries, tokens);
         }
 
         private Tensor byHead(Tensor of, int count) {
@@ -85,10 +86,6 @@ final class RotaryAttention implements Layer {
         AttentionOutputs outputs() {
             return AttentionOutputs.of(output).withLogSumExp(logSumExp);
         }
-    }
-
-    private static Tensor room(long... dims) {
-        return Tensor.of(new float[(int) Shape.of(dims).elements()], dims);
     }
 
     @Override

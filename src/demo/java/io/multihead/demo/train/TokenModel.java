@@ -156,11 +156,11 @@ public final class TokenModel {
     /** The loss of a batch; its gradients are added to those given. */
     public double learn(Task.Batch batch, long seed, Map<String, Tensor> gradients) {
         Tensor x = embed(batch.tokens());
-        Tensor logits = room(x.dim(0), x.dim(1), config.classes());
+        Tensor logits = Tensors.room(x.dim(0), x.dim(1), config.classes());
         try (Pass pass = whole.record(cpu, x, logits, seed)) {
-            Tensor upstream = room(logits.shape().toArray());
+            Tensor upstream = Tensors.room(logits.shape().toArray());
             double value = loss.lossAndGradient(cpu, logits, batch.targets(), upstream);
-            Tensor down = room(x.shape().toArray());
+            Tensor down = Tensors.room(x.shape().toArray());
             pass.backward(upstream, down, gradients);
             Tensor rows = gradients.get("embedding.weight");
             if (rows != null) {
@@ -197,7 +197,7 @@ public final class TokenModel {
     /** Logits {@code [batch, length, classes]}. */
     public Tensor logits(int[] tokens) {
         Tensor x = embed(tokens);
-        Tensor logits = room(x.dim(0), x.dim(1), config.classes());
+        Tensor logits = Tensors.room(x.dim(0), x.dim(1), config.classes());
         whole.forward(cpu, x, logits);
         return logits;
     }
@@ -207,13 +207,13 @@ public final class TokenModel {
         List<Tensor> result = new ArrayList<>();
         Tensor x = embed(tokens);
         for (TransformerBlock block : blocks) {
-            Tensor weights = room(x.dim(0), block.attention().config().queryHeads(), x.dim(1), x.dim(1));
-            Tensor y = room(x.shape().toArray());
+            Tensor weights = Tensors.room(x.dim(0), block.attention().config().queryHeads(), x.dim(1), x.dim(1));
+            Tensor y = Tensors.room(x.shape().toArray());
             // post-norm: attention reads the block's own input
             block.attention()
                     .forward(cpu, MultiHeadInputs.of(x), MultiHeadOutputs.of(y).withHeadWeights(weights));
             result.add(weights);
-            Tensor next = room(x.shape().toArray());
+            Tensor next = Tensors.room(x.shape().toArray());
             block.forward(cpu, x, next);
             x = next;
         }
@@ -221,7 +221,7 @@ public final class TokenModel {
     }
 
     private Tensor embed(int[] tokens) {
-        Tensor x = room(tokens.length / config.sizes.length(), config.sizes.length(), config.embedDim);
+        Tensor x = Tensors.room(tokens.length / config.sizes.length(), config.sizes.length(), config.embedDim);
         embedding.forward(cpu, tokens, x);
         SinusoidalPositions.add(cpu, x, 0);
         return x;
@@ -236,16 +236,6 @@ public final class TokenModel {
     }
 
     private void draw(String name, SplittableRandom random, double deviation, long... dims) {
-        Tensor tensor = Tensor.allocate(Arena.ofAuto(), DType.F32, Shape.of(dims));
-        float[] values = new float[(int) tensor.shape().elements()];
-        for (int i = 0; i < values.length; i++) {
-            values[i] = (float) (deviation * random.nextGaussian());
-        }
-        Optimizer.write(values, tensor);
-        parameters.put(name, tensor);
-    }
-
-    private static Tensor room(long... dims) {
-        return Tensor.of(new float[(int) Shape.of(dims).elements()], dims);
+        parameters.put(name, Tensors.normal(random, deviation, dims));
     }
 }

@@ -1,0 +1,28 @@
+package io.multihead.demo.train;
+
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.Arena;
+import java.util.SplittableRandom;
+
+/** Fresh tensors of f32. */
+public final class Tensors {
+    private Tensors() {}
+
+    /** Zeros on the heap, for results. */
+    public static Tensor room(long... dims) {
+        return Tensor.of(new float[(int) Shape.of(dims).elements()], dims);
+    }
+
+    /** Normal numbers around 0 in native memory, for parameters. */
+    public static Tensor normal(SplittableRandom random, double deviation, long... dims) {
+        Tensor tensor = Tensor.allocate(Arena.ofAuto(), DType.F32, Shape.of(dims));
+        float[] values = new float[(int) tensor.shape().elements()];
+        for (int i = 0; i < values.length; i++) {
+            values[i] = (float) (deviation * random.nextGaussian());
+        }
+        Optimizer.write(values, tensor);
+        return tensor;
+    }
+}
