@@ -60,7 +60,7 @@ abstract class BatchRun {
         }
         Buffers buffers = core.take(batch.tokens());
         try {
-            core.model.forward(core.cpu, batch, buffers);
+            core.model.transformer.forward(core.cpu, batch, buffers);
             read(batch, buffers);
         } finally {
             core.giveBack(buffers);

@@ -78,7 +78,7 @@ final class BertOnnx {
                 throw Checks.fail(
                         "weight \"" + OUTPUT_BIAS + "\"", "shape " + bias.shape(), "expected a number for each label");
             }
-            return EncoderModel.classifier(config, Checks.fitsInt(bias.dim(0), "labels"), weights);
+            return EncoderModel.of(config, Checks.fitsInt(bias.dim(0), "labels"), weights);
         });
     }
 

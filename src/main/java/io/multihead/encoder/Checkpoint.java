@@ -1,8 +1,11 @@
 package io.multihead.encoder;
 
+import io.multihead.compute.Compute;
 import io.multihead.format.SafetensorsFolder;
 import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
+import io.multihead.text.EncoderTokenizer;
+import io.multihead.text.Tokenizers;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Path;
@@ -50,9 +53,24 @@ final class Checkpoint {
         return map(folder, config, arena, false);
     }
 
-    /** Maps the files of a cross-encoder's folder, which has a head that classifies sequences. */
-    static Checkpoint mapClassifier(Path folder, EncoderConfig config, Arena arena) throws IOException {
-        return map(folder, config, arena, true);
+    /** Reads the encoder of a folder, and its tokenizer, with as many labels as a head has that classifies sequences, or 0. */
+    static EncoderCore load(Compute cpu, Path folder, EncoderConfig config, int labels) throws IOException {
+        Arena arena = Arena.ofShared();
+        try {
+            return ModelLoader.load(
+                    cpu,
+                    new Unmapping(arena),
+                    () -> map(folder, config, arena, labels > 0).model(labels),
+                    () -> tokenizer(folder, config));
+        } catch (Throwable failed) {
+            arena.close();
+            throw failed;
+        }
+    }
+
+    private static EncoderTokenizer tokenizer(Path folder, EncoderConfig config) throws IOException {
+        EncoderTokenizer tokenizer = Tokenizers.loadEncoder(folder);
+        return Checks.in(folder, () -> EncoderCore.requireRows(tokenizer, config));
     }
 
     private static Checkpoint map(Path folder, EncoderConfig config, Arena arena, boolean classifies)
@@ -105,13 +123,12 @@ final class Checkpoint {
 
     /** Returns the encoder, which takes every weight of it. */
     EncoderModel model() {
-        return Checks.in(files.path(), () -> EncoderModel.of(config, new Weights(weights.keySet(), this::get)));
+        return model(0);
     }
 
-    /** Returns the encoder and its head. */
-    EncoderModel classifier(int labels) {
+    private EncoderModel model(int labels) {
         return Checks.in(
-                files.path(), () -> EncoderModel.classifier(config, labels, new Weights(weights.keySet(), this::get)));
+                files.path(), () -> EncoderModel.of(config, labels, new Weights(weights.keySet(), this::get)));
     }
 
     private Tensor get(String name) {

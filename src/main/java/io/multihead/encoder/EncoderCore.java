@@ -17,15 +17,19 @@ final class EncoderCore {
     final Compute cpu;
     final EncoderModel model;
     final EncoderTokenizer tokenizer;
+    /** Of the weights that are mapped. */
+    private final Unmapping files;
+
     private final Semaphore turns;
     private final Deque<Buffers> idle = new ArrayDeque<>();
     private volatile boolean closed;
 
     /** Fails if the tokenizer has tokens that the model has no row for. */
-    EncoderCore(Compute cpu, EncoderModel model, EncoderTokenizer tokenizer) {
+    EncoderCore(Compute cpu, EncoderModel model, EncoderTokenizer tokenizer, Unmapping files) {
         this.cpu = cpu;
         this.model = model;
         this.tokenizer = requireRows(tokenizer, model.config);
+        this.files = files;
         this.turns =
                 new Semaphore(Math.max(cpu.parallelism(), Runtime.getRuntime().availableProcessors()));
     }
@@ -56,16 +60,27 @@ final class EncoderCore {
             return waiting;
         }
         try {
-            return model.buffers(Math.max(tokens, EncoderConfig.BATCH_TOKENS));
+            return model.transformer.buffers(Math.max(tokens, EncoderConfig.BATCH_TOKENS));
         } catch (Throwable failed) {
             turns.release();
             throw failed;
         }
     }
 
-    /** Ends every call before its next batch; what its batch reads of mapped files may end it sooner. */
+    /** Ends every call before its next batch; what its batch reads of the files, which are unmapped, may end it sooner. */
     void close() {
         closed = true;
+        files.close();
+    }
+
+    /** Returns what is made for this core, or closes it if that fails. */
+    <T, E extends Exception> T orClose(Checks.Reading<T, E> making) throws E {
+        try {
+            return making.read();
+        } catch (Throwable failed) {
+            close();
+            throw failed;
+        }
     }
 
     /** Fails if this is closed. */

@@ -1,9 +1,6 @@
 package io.multihead.encoder;
 
-import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
-import io.multihead.model.Buffers;
-import io.multihead.model.TokenBatch;
 import io.multihead.model.Transformer;
 import io.multihead.tensor.Tensor;
 import java.util.Map;
@@ -16,7 +13,9 @@ import org.jspecify.annotations.Nullable;
 final class EncoderModel {
     final EncoderConfig config;
     private final EncoderParts parts;
+    /** Its states are the vectors of tokens, and its logits those of the head's first layer. */
     final Transformer transformer;
+
     /** Of a cross-encoder. */
     private final @Nullable ClassificationHead head;
 
@@ -31,11 +30,11 @@ final class EncoderModel {
 
     /** Takes every weight of a checkpoint, and fails if one is missing or left over. */
     static EncoderModel of(EncoderConfig config, Weights weights) {
-        return new EncoderModel(config, 0, EncoderParts.of(weights));
+        return of(config, 0, weights);
     }
 
-    /** Takes every weight of a checkpoint with a head that gives each sequence a number for each label. */
-    static EncoderModel classifier(EncoderConfig config, int labels, Weights weights) {
+    /** Does the same, with a head that gives each sequence a number for each label, or without for 0 labels. */
+    static EncoderModel of(EncoderConfig config, int labels, Weights weights) {
         return new EncoderModel(config, labels, EncoderParts.of(weights));
     }
 
@@ -59,31 +58,8 @@ final class EncoderModel {
         return parts.mappedBytes();
     }
 
-    /** Returns the intermediate rows of batches of up to {@code tokens} tokens. */
-    Buffers buffers(int tokens) {
-        return transformer.buffers(tokens);
-    }
-
-    /** Computes the vectors of all tokens of a batch: the states of the buffers. */
-    void forward(Compute cpu, TokenBatch batch, Buffers to) {
-        transformer.forward(cpu, batch, to);
-    }
-
-    /**
-     * Does the same and writes attention weights, {@code [layers, heads, tokens, keys]} with as many keys as the longest sequence
-     * has tokens.
-     */
-    void forward(Compute cpu, TokenBatch batch, Buffers to, Tensor weights) {
-        transformer.forward(cpu, batch, to, weights);
-    }
-
     /** Returns the head, which a cross-encoder has. */
     ClassificationHead head() {
         return Checks.notNull(head, "head");
-    }
-
-    /** Computes what the head's first layer makes of the states of some tokens of the last call, {@code [rows, dim]}. */
-    void dense(Compute cpu, int[] rows, Tensor to, Buffers buffers) {
-        transformer.logits(cpu, rows, to, buffers);
     }
 }

@@ -33,13 +33,28 @@ final class ModelLoader implements LoopBody {
      */
     static EncoderCore load(Compute cpu, Callable<EncoderModel> model, Callable<? extends EncoderTokenizer> tokenizer)
             throws IOException {
+        return load(cpu, Unmapping.NONE, model, tokenizer);
+    }
+
+    /**
+     * Reads both, or fails as the other method does.
+     *
+     * @param files of the model, which the core unmaps; if this fails, they stay the caller's
+     */
+    static EncoderCore load(
+            Compute cpu,
+            Unmapping files,
+            Callable<EncoderModel> model,
+            Callable<? extends EncoderTokenizer> tokenizer)
+            throws IOException {
         ModelLoader loader = new ModelLoader(model, tokenizer);
         SingleCall.run(cpu, loader, 2);
         loader.model.run(); // does nothing, unless another thread ran both tasks before this one came
         return new EncoderCore(
                 cpu,
                 ModelLoader.<EncoderModel, IOException>result(loader.model),
-                ModelLoader.<EncoderTokenizer, IOException>result(loader.tokenizer));
+                ModelLoader.<EncoderTokenizer, IOException>result(loader.tokenizer),
+                files);
     }
 
     /**

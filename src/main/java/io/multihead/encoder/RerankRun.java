@@ -79,7 +79,7 @@ final class RerankRun extends BatchRun {
 
     @Override
     void read(TokenBatch of, Buffers states) {
-        core.model.dense(core.cpu, pooled(of, states), rows.get(of.sequences()), states);
+        core.model.transformer.logits(core.cpu, pooled(of, states), rows.get(of.sequences()), states);
     }
 
     @Override

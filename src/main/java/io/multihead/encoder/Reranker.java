@@ -32,21 +32,18 @@ public final class Reranker implements AutoCloseable {
     private final IdleRuns<RerankRun> runs;
     private final ScoreActivation activation;
     private final int maxTokens;
-    private final Runnable unmap;
 
     private Reranker(
             EncoderCore core,
             PairFormat format,
             IdleRuns<RerankRun> runs,
             ScoreActivation activation,
-            int maxTokens,
-            Runnable unmap) {
+            int maxTokens) {
         this.core = core;
         this.format = format;
         this.runs = runs;
         this.activation = Checks.notNull(activation, "activation");
         this.maxTokens = (int) Checks.atLeast(maxTokens, format.added(), "maxTokens");
-        this.unmap = unmap;
         int positions = core.model.config.positions();
         if (maxTokens > positions) {
             throw Checks.fail(
@@ -77,12 +74,8 @@ public final class Reranker implements AutoCloseable {
     public static Reranker load(Compute cpu, Path folder) throws IOException {
         Checks.notNull(cpu, "cpu");
         LoadedReranker loaded = RerankerFolder.load(cpu, Checks.notNull(folder, "folder"));
-        try {
-            return Checks.in(folder, () -> of(loaded.core(), loaded.activation(), loaded.maxTokens(), loaded::close));
-        } catch (Throwable failed) {
-            loaded.close();
-            throw failed;
-        }
+        EncoderCore core = loaded.core();
+        return core.orClose(() -> Checks.in(folder, () -> of(core, loaded.activation(), loaded.maxTokens())));
     }
 
     /**
@@ -107,13 +100,13 @@ public final class Reranker implements AutoCloseable {
                 ModelLoader.load(cpu, () -> BertOnnx.loadClassifier(onnx), () -> Tokenizers.ofEncoderJson(json));
         RerankerConfig.requireTwoTypes(core.model.config);
         int labels = core.model.head().labels();
-        return of(core, RerankerConfig.byDefault(labels), core.model.config.positions(), () -> {});
+        return of(core, RerankerConfig.byDefault(labels), core.model.config.positions());
     }
 
-    private static Reranker of(EncoderCore core, ScoreActivation activation, int maxTokens, Runnable unmap) {
+    private static Reranker of(EncoderCore core, ScoreActivation activation, int maxTokens) {
         PairFormat format = PairFormat.of(core.tokenizer, core.model.config.types());
         IdleRuns<RerankRun> runs = new IdleRuns<>(() -> new RerankRun(core, format));
-        return new Reranker(core, format, runs, activation, maxTokens, unmap);
+        return new Reranker(core, format, runs, activation, maxTokens);
     }
 
     /**
@@ -123,7 +116,7 @@ public final class Reranker implements AutoCloseable {
      * @return a reranker that shares the weights
      */
     public Reranker withActivation(ScoreActivation newActivation) {
-        return new Reranker(core, format, runs, newActivation, maxTokens, unmap);
+        return new Reranker(core, format, runs, newActivation, maxTokens);
     }
 
     /**
@@ -135,7 +128,7 @@ public final class Reranker implements AutoCloseable {
      * @throws IllegalArgumentException if the model cannot take as many
      */
     public Reranker withMaxTokens(int newMaxTokens) {
-        return new Reranker(core, format, runs, activation, newMaxTokens, unmap);
+        return new Reranker(core, format, runs, activation, newMaxTokens);
     }
 
     /**
@@ -297,6 +290,5 @@ public final class Reranker implements AutoCloseable {
     @Override
     public void close() {
         core.close();
-        unmap.run();
     }
 }

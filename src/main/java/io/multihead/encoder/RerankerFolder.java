@@ -5,7 +5,6 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -24,23 +23,14 @@ final class RerankerFolder {
     static LoadedReranker load(Compute cpu, Path folder) throws IOException {
         boolean modular = Files.exists(folder.resolve("modules.json"));
         Path files = modular ? transformer(folder) : folder;
-        RerankerConfig config = EncoderFolder.read(files.resolve("config.json"), RerankerConfig::of);
+        RerankerConfig config = SettingsFile.read(files.resolve("config.json"), RerankerConfig::of);
         int maxTokens = EncoderFolder.maxTokens(files, modular, EncoderFolder.Task.CLASSIFICATION, config.model());
         ScoreActivation activation = modular
-                ? EncoderFolder.read(folder.resolve(FRAMEWORK), RerankerFolder::named)
+                ? SettingsFile.read(folder.resolve(FRAMEWORK), RerankerFolder::named)
                         .orElse(config.activation())
                 : config.activation();
-        Arena arena = Arena.ofShared();
-        try {
-            EncoderCore core = ModelLoader.load(
-                    cpu,
-                    () -> Checkpoint.mapClassifier(files, config.model(), arena).classifier(config.labels()),
-                    () -> EncoderFolder.tokenizer(files, config.model()));
-            return new LoadedReranker(core, activation, maxTokens, new Unmapping(arena));
-        } catch (Throwable failed) {
-            arena.close();
-            throw failed;
-        }
+        EncoderCore core = Checkpoint.load(cpu, files, config.model(), config.labels());
+        return new LoadedReranker(core, activation, maxTokens);
     }
 
     private static Path transformer(Path folder) throws IOException {

@@ -3,6 +3,7 @@ package io.multihead.encoder;
 import io.multihead.compute.Compute;
 import io.multihead.model.Buffers;
 import io.multihead.model.TokenBatch;
+import io.multihead.model.Transformer;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -25,7 +26,7 @@ final class SmallModel {
         if (isEnough.getAsBoolean()) {
             return 0;
         }
-        EncoderModel model = EncoderModel.of(CONFIG, Weights.zeros());
+        Transformer model = EncoderModel.of(CONFIG, Weights.zeros()).transformer;
         Buffers buffers = model.buffers(TOKENS);
         TokenBatch batch = TokenBatch.of(TOKENS);
         batch.begin();

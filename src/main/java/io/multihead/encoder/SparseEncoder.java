@@ -133,6 +133,5 @@ public final class SparseEncoder implements AutoCloseable {
     @Override
     public void close() {
         core.close();
-        loaded.unmapping().close();
     }
 }

@@ -20,7 +20,7 @@ final class SparseFolder {
             Map.of("relu", SparseActivation.RELU, "log1p_relu", SparseActivation.LOG1P_RELU);
 
     /** What a folder has. */
-    record Loaded(EncoderCore core, MaskedHead head, SparseActivation activation, int maxTokens, Unmapping unmapping) {}
+    record Loaded(EncoderCore core, MaskedHead head, SparseActivation activation, int maxTokens) {}
 
     /** The transformer's folder, whether its settings must say what it is for, and the pooling's. */
     private record Modules(Path transformer, boolean mustBeNamed, Path pooling) {}
@@ -46,18 +46,16 @@ final class SparseFolder {
         BertConfig config = Checks.in(model.resolve("config.json"), () -> BertConfig.of(json));
         boolean isTied = Checks.in(model.resolve("config.json"), () -> json.flag("tie_word_embeddings", true));
         int maxTokens = EncoderFolder.maxTokens(model, modular, EncoderFolder.Task.FILL_MASK, config);
-        Arena arena = Arena.ofShared();
-        try {
-            EncoderCore core = ModelLoader.load(
-                    cpu,
-                    () -> Checkpoint.map(model, config, arena).model(),
-                    () -> EncoderFolder.tokenizer(model, config));
+        SparseActivation function = activation;
+        EncoderCore core = Checkpoint.load(cpu, model, config, 0);
+        return core.orClose(() -> new Loaded(core, head(model, config, isTied), function, maxTokens));
+    }
+
+    private static MaskedHead head(Path model, BertConfig config, boolean isTied) throws IOException {
+        // packed, so that nothing refers to the file afterwards
+        try (Arena arena = Arena.ofShared()) {
             SafetensorsFolder weights = SafetensorsFolder.map(model, arena);
-            MaskedHead head = Checks.in(weights.path(), () -> MaskedHead.take(weights, config, isTied));
-            return new Loaded(core, head, activation, maxTokens, new Unmapping(arena));
-        } catch (Throwable failed) {
-            arena.close();
-            throw failed;
+            return Checks.in(weights.path(), () -> MaskedHead.take(weights, config, isTied));
         }
     }
 

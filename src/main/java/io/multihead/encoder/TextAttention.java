@@ -58,7 +58,7 @@ public record TextAttention(List<String> tokens, Tensor weights) {
         }
         Buffers buffers = core.take(n);
         try {
-            core.model.forward(core.cpu, batch, buffers, weights);
+            core.model.transformer.forward(core.cpu, batch, buffers, weights);
         } finally {
             core.giveBack(buffers);
         }

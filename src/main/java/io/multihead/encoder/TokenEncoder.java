@@ -24,7 +24,6 @@ public final class TokenEncoder implements AutoCloseable {
     private final PackedLinear projection;
     private final TokenFormat queries;
     private final TokenFormat documents;
-    private final Runnable unmap;
 
     private TokenEncoder(TokenEncoderFolder.Loaded loaded) {
         core = loaded.core();
@@ -32,7 +31,6 @@ public final class TokenEncoder implements AutoCloseable {
         TokenFormat.Ids ids = TokenFormat.Ids.of(core.tokenizer);
         queries = TokenFormat.ofQueries(ids, loaded.settings());
         documents = TokenFormat.ofDocuments(ids, loaded.settings());
-        unmap = loaded::close;
     }
 
     /**
@@ -51,12 +49,7 @@ public final class TokenEncoder implements AutoCloseable {
     public static TokenEncoder load(Compute cpu, Path folder) throws IOException {
         Checks.notNull(cpu, "cpu");
         TokenEncoderFolder.Loaded loaded = TokenEncoderFolder.load(cpu, Checks.notNull(folder, "folder"));
-        try {
-            return Checks.in(folder, () -> new TokenEncoder(loaded));
-        } catch (Throwable failed) {
-            loaded.close();
-            throw failed;
-        }
+        return loaded.core().orClose(() -> Checks.in(folder, () -> new TokenEncoder(loaded)));
     }
 
     /**
@@ -139,6 +132,5 @@ public final class TokenEncoder implements AutoCloseable {
     @Override
     public void close() {
         core.close();
-        unmap.run();
     }
 }

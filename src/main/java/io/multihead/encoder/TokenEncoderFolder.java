@@ -27,11 +27,7 @@ final class TokenEncoderFolder {
     private static final int MOST = 1 << 24;
 
     /** What a folder has. */
-    record Loaded(EncoderCore core, PackedLinear projection, TokenSettings settings, Unmapping unmapping) {
-        void close() {
-            unmapping.close();
-        }
-    }
+    record Loaded(EncoderCore core, PackedLinear projection, TokenSettings settings) {}
 
     /** The folders of the transformer and of the projection, which has a module of its own but in folders of ColBERT's authors. */
     private record Modules(Path transformer, @Nullable Path dense) {}
@@ -42,23 +38,14 @@ final class TokenEncoderFolder {
         boolean modular = Files.exists(folder.resolve("modules.json"));
         Modules modules = modular ? modules(folder) : new Modules(folder, null);
         Path files = modules.transformer;
-        EncoderConfig config = EncoderFolder.read(files.resolve("config.json"), json -> config(json, modular));
+        EncoderConfig config = SettingsFile.read(files.resolve("config.json"), json -> config(json, modular));
         EncoderFolder.maxTokens(files, modular, EncoderFolder.Task.EMBEDDING, config);
         TokenSettings settings = modular
-                ? EncoderFolder.read(folder.resolve("config_sentence_transformers.json"), TokenSettings::ofPyLate)
+                ? SettingsFile.read(folder.resolve("config_sentence_transformers.json"), TokenSettings::ofPyLate)
                 : metadata(folder.resolve("artifact.metadata"));
         requireLengths(settings, config, folder);
-        Arena arena = Arena.ofShared();
-        try {
-            EncoderCore core = ModelLoader.load(
-                    cpu,
-                    () -> Checkpoint.map(files, config, arena).model(),
-                    () -> EncoderFolder.tokenizer(files, config));
-            return new Loaded(core, projection(modules, config), settings, new Unmapping(arena));
-        } catch (Throwable failed) {
-            arena.close();
-            throw failed;
-        }
+        EncoderCore core = Checkpoint.load(cpu, files, config, 0);
+        return core.orClose(() -> new Loaded(core, projection(modules, config), settings));
     }
 
     private static EncoderConfig config(JsonObject json, boolean modular) {
@@ -71,7 +58,7 @@ final class TokenEncoderFolder {
 
     private static TokenSettings metadata(Path file) throws IOException {
         return Files.exists(file)
-                ? EncoderFolder.read(file, TokenSettings::ofMetadata)
+                ? SettingsFile.read(file, TokenSettings::ofMetadata)
                 : TokenSettings.ofMetadata(new JsonObject("metadata", Map.of()));
     }
 
@@ -119,7 +106,7 @@ final class TokenEncoderFolder {
                 SafetensorsFolder file = SafetensorsFolder.map(modules.transformer, arena);
                 return Checks.in(file.path(), () -> pack(file, config, -1, false));
             }
-            JsonObject settings = EncoderFolder.read(dense.resolve("config.json"), TokenEncoderFolder::plain);
+            JsonObject settings = SettingsFile.read(dense.resolve("config.json"), TokenEncoderFolder::plain);
             int outputs = Checks.in(dense, () -> settings.integer("out_features", 1, MOST));
             SafetensorsFolder file = SafetensorsFolder.map(dense, arena);
             return Checks.in(file.path(), () -> pack(file, config, outputs, settings.flag("bias", true)));

@@ -69,11 +69,11 @@ class GoldenEncoderTest {
     /** Returns how far the elements of vectors are from those of the oracle at most; all texts are one batch. */
     private static double worst(EncoderModel model, GoldenEncoder encoder, Tensor expected) {
         TokenBatch batch = batch(encoder);
-        Buffers buffers = model.buffers(512);
+        Buffers buffers = model.transformer.buffers(512);
         double worst = 0;
         int row = 0;
         try (Compute cpu = Compute.threads(2)) {
-            model.forward(cpu, batch, buffers);
+            model.transformer.forward(cpu, batch, buffers);
         }
         for (int text = 0; text < batch.sequences(); text++) {
             for (int token : GoldenEncoder.tokens(GoldenEncoder.texts()[text])) {
@@ -133,7 +133,7 @@ class GoldenEncoderTest {
         for (int pooling = 0; pooling < 2; pooling++) {
             EncoderConfig config =
                     EncoderFamilies.configure(config(MODERNBERT.replace("cls", pooling == 0 ? "cls" : "mean")));
-            EncoderModel model = EncoderModel.classifier(config, GoldenEncoder.LABELS, weights(encoder, true));
+            EncoderModel model = EncoderModel.of(config, GoldenEncoder.LABELS, weights(encoder, true));
             double[] logits = logits(model, encoder);
             for (int text = 0; text < logits.length / GoldenEncoder.LABELS; text++) {
                 for (int label = 0; label < GoldenEncoder.LABELS; label++) {
@@ -150,18 +150,18 @@ class GoldenEncoderTest {
 
     private static double[] logits(EncoderModel model, GoldenEncoder encoder) {
         TokenBatch batch = batch(encoder);
-        Buffers buffers = model.buffers(512);
+        Buffers buffers = model.transformer.buffers(512);
         float[] rows = new float[batch.sequences() * GoldenEncoder.DIM];
         double[] room = new double[GoldenEncoder.DIM];
         double[] logits = new double[batch.sequences() * GoldenEncoder.LABELS];
         int[] read = batch.firstRows();
         try (Compute cpu = Compute.threads(2)) {
-            model.forward(cpu, batch, buffers);
+            model.transformer.forward(cpu, batch, buffers);
             if (model.head().ofMean()) {
                 ClassificationHead.writeMeans(batch, buffers, room);
                 read = new int[] {0, 1, 2};
             }
-            model.dense(cpu, read, Tensor.of(rows, batch.sequences(), GoldenEncoder.DIM), buffers);
+            model.transformer.logits(cpu, read, Tensor.of(rows, batch.sequences(), GoldenEncoder.DIM), buffers);
         }
         for (int text = 0; text < batch.sequences(); text++) {
             model.head().logits(rows, text * GoldenEncoder.DIM, room, logits, text * GoldenEncoder.LABELS);

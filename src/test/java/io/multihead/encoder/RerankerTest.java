@@ -187,6 +187,6 @@ class RerankerTest {
         assertEquals(
                 0, WarmCalls.allocatedBytes(() -> run.run("ab c", passages, TinyModel.POSITIONS, outputs, done -> {})));
         assertArrayEquals(reranker.withActivation(ScoreActivation.IDENTITY).score("ab c", passages), outputs);
-        loaded.close();
+        loaded.core().close();
     }
 }

@@ -53,8 +53,8 @@ class UnseenTokensProperties {
             batch.add(ids[token]);
         }
         add(batch, after);
-        Buffers buffers = MODEL.buffers(40);
-        MODEL.forward(THREADS, batch, buffers);
+        Buffers buffers = MODEL.transformer.buffers(40);
+        MODEL.transformer.forward(THREADS, batch, buffers);
         float[][] states = rows(buffers.states());
         assertArrayEquals(alone(before), Arrays.copyOfRange(states, 0, 5), "the sequence before");
         assertArrayEquals(
@@ -82,8 +82,8 @@ class UnseenTokensProperties {
     private static float[][] alone(int[] ids) {
         TokenBatch batch = TokenBatch.of(ids.length);
         add(batch, ids);
-        Buffers buffers = MODEL.buffers(ids.length);
-        MODEL.forward(Compute.serial(), batch, buffers);
+        Buffers buffers = MODEL.transformer.buffers(ids.length);
+        MODEL.transformer.forward(Compute.serial(), batch, buffers);
         return rows(buffers.states());
     }
 
