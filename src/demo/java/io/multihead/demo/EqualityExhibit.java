@@ -26,9 +26,9 @@ final class EqualityExhibit {
         try (Pass pass = layer.record(subject.cpu(), x, output)) {
             pass.backward(x, gradient);
         }
-        PlainAttention plain = new PlainAttention(matrix(x.select(0, 0)), layer.parameters());
-        Comparison forward = new Comparison(plain.output(), matrix(output.select(0, 0)));
-        Comparison backward = new Comparison(plain.inputGradient(plain.input()), matrix(gradient.select(0, 0)));
+        PlainAttention plain = new PlainAttention(Values.matrix(x.select(0, 0)), layer.parameters());
+        Comparison forward = new Comparison(plain.output(), Values.matrix(output.select(0, 0)));
+        Comparison backward = new Comparison(plain.inputGradient(plain.input()), Values.matrix(gradient.select(0, 0)));
         return new Exhibit(
                 "One head is plain self-attention",
                 "The layer with h = 1 against softmax(X Wq (X Wk)ᵀ / √d) X Wv Wo, written out as loops over doubles, and the gradient "
@@ -76,15 +76,5 @@ final class EqualityExhibit {
             worst = most;
             largest = size;
         }
-    }
-
-    private static double[][] matrix(Tensor tensor) {
-        double[][] matrix = new double[(int) tensor.dim(0)][(int) tensor.dim(1)];
-        for (int i = 0; i < matrix.length; i++) {
-            for (int j = 0; j < matrix[i].length; j++) {
-                matrix[i][j] = tensor.get(i, j);
-            }
-        }
-        return matrix;
     }
 }

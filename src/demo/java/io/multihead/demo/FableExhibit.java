@@ -41,7 +41,7 @@ final class FableExhibit {
             layer++;
             for (int head = 0; head < weights.dim(0); head++) {
                 names.add("layer " + layer + " head " + (head + 1));
-                heads.add(HeadExhibits.matrix(weights, head));
+                heads.add(Values.matrix(weights.select(0, head)));
             }
         }
         computed = fables.computed();
@@ -119,11 +119,7 @@ final class FableExhibit {
     }
 
     private int best(CausalPattern pattern) {
-        int best = 0;
-        for (int head = 1; head < heads.size(); head++) {
-            best = share(pattern, head) > share(pattern, best) ? head : best;
-        }
-        return best;
+        return Values.largest(heads.size(), head -> share(pattern, head));
     }
 
     /** Returns the pattern whose best head is the farthest from even attention, as a ratio. */
@@ -188,7 +184,7 @@ final class FableExhibit {
                 trained.heldOut(),
                 trained.heldOutBits(),
                 Math.abs(trained.heldOut() - trained.unrounded()),
-                capital(names.get(best(strongest))),
+                HeadExhibits.capital(names.get(best(strongest))),
                 share(strongest, best(strongest)),
                 strongest.target,
                 strongest.chance(text),
@@ -196,9 +192,5 @@ final class FableExhibit {
                 written.get(Weights.F32).tokens().length,
                 asLayers ? "that of the layers" : "which is not that of the layers",
                 computed.margin());
-    }
-
-    private static String capital(String text) {
-        return text.substring(0, 1).toUpperCase(java.util.Locale.ROOT) + text.substring(1);
     }
 }

@@ -9,7 +9,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.IntToDoubleFunction;
-import java.util.stream.IntStream;
 
 /**
  * The most telling heads of a survey, by measurement alone: first the one of the lowest and the one of the highest entropy and, of
@@ -89,9 +88,6 @@ final class HeadChoice {
     }
 
     private int best(IntToDoubleFunction value) {
-        return IntStream.range(0, survey.heads())
-                .boxed()
-                .max(Comparator.comparingDouble(value::applyAsDouble))
-                .orElseThrow();
+        return Values.largest(survey.heads(), value);
     }
 }

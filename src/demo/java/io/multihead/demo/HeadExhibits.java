@@ -7,7 +7,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
-import java.util.stream.DoubleStream;
 import java.util.stream.IntStream;
 import org.knowm.xchart.HeatMapChart;
 import org.knowm.xchart.XYChart;
@@ -31,11 +30,11 @@ final class HeadExhibits {
         double most = most(weights);
         List<Exhibit.Picture> charts = new ArrayList<>();
         for (int h = 0; h < Subject.HEADS; h++) {
-            charts.add(Charts.draw("head-" + (h + 1), map(HEADS.get(h), matrix(weights, h), most)));
+            charts.add(Charts.draw("head-" + (h + 1), map(HEADS.get(h), Values.matrix(weights.select(0, h)), most)));
         }
         double[] entropy = statistics.entropy();
-        int sharpest = arg(entropy, true);
-        int flattest = arg(entropy, false);
+        int sharpest = Values.largest(entropy.length, head -> -entropy[head]);
+        int flattest = Values.largest(entropy.length, head -> entropy[head]);
         String finding = format(
                 "Head %d is the sharpest with %.2f bits of entropy per token and head %d the flattest with %.2f, of at most %.2f "
                         + "bits for %d tokens.",
@@ -58,7 +57,7 @@ final class HeadExhibits {
         Tensor single = sentence.weights(1, Mask.NONE);
         double[][] mean = new double[sentence.tokens().size()][sentence.tokens().size()];
         for (int h = 0; h < Subject.HEADS; h++) {
-            double[][] head = matrix(weights, h);
+            double[][] head = Values.matrix(weights.select(0, h));
             for (int i = 0; i < mean.length; i++) {
                 for (int j = 0; j < mean.length; j++) {
                     mean[i][j] += head[i][j] / Subject.HEADS;
@@ -83,7 +82,7 @@ final class HeadExhibits {
                 "Eight heads against one",
                 "The same 64 features in one head of 64 and in eight heads of 8, whose weights are averaged on the right.",
                 List.of(
-                        Charts.draw("single-head", map("one head", matrix(single, 0), most)),
+                        Charts.draw("single-head", map("one head", Values.matrix(single.select(0, 0)), most)),
                         Charts.draw("mean-of-heads", map("mean of eight heads", mean, most)),
                         Charts.draw("deviation", spread)),
                 format(
@@ -132,7 +131,7 @@ final class HeadExhibits {
     /** Exhibit 4. */
     Exhibit causal() {
         Tensor masked = sentence.weights(Subject.HEADS, Mask.CAUSAL);
-        double[][] first = matrix(masked, 0);
+        double[][] first = Values.matrix(masked.select(0, 0));
         List<String> rows = new ArrayList<>();
         double worst = 0;
         double above = 0;
@@ -141,7 +140,7 @@ final class HeadExhibits {
             rows.add(format("%s  (sum %.6f)", sentence.tokens().get(i), sum));
         }
         for (int h = 0; h < Subject.HEADS; h++) {
-            double[][] head = matrix(masked, h);
+            double[][] head = Values.matrix(masked.select(0, h));
             for (int i = 0; i < head.length; i++) {
                 worst = Math.max(worst, Math.abs(1 - Arrays.stream(head[i]).sum()));
                 above = Math.max(
@@ -162,32 +161,15 @@ final class HeadExhibits {
         return Charts.heatMap(title, sentence.tokens(), sentence.tokens(), values, most);
     }
 
-    static double[][] matrix(Tensor weights, int head) {
-        int rows = (int) weights.dim(1);
-        int columns = (int) weights.dim(2);
-        double[][] matrix = new double[rows][columns];
-        for (int i = 0; i < rows; i++) {
-            for (int j = 0; j < columns; j++) {
-                matrix[i][j] = weights.get(head, i, j);
-            }
-        }
-        return matrix;
-    }
-
     private static double most(Tensor weights) {
         float[] all =
                 weights.copy(java.lang.foreign.Arena.ofAuto(), weights.dtype()).toArray();
         return IntStream.range(0, all.length).mapToDouble(i -> all[i]).max().orElse(1);
     }
 
-    private static int arg(double[] values, boolean smallest) {
-        double wanted = smallest
-                ? DoubleStream.of(values).min().orElse(0)
-                : DoubleStream.of(values).max().orElse(0);
-        return IntStream.range(0, values.length)
-                .filter(i -> values[i] == wanted)
-                .findFirst()
-                .orElse(0);
+    /** Returns a text with a capital letter. */
+    static String capital(String text) {
+        return text.substring(0, 1).toUpperCase(Locale.ROOT) + text.substring(1);
     }
 
     static String format(String pattern, Object... values) {

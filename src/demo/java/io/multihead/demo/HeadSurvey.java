@@ -22,7 +22,7 @@ final class HeadSurvey {
         int n = tokens.size();
         Tensor all = attention.weights().reshape((long) layers * headsOfLayer, n, n);
         weights = new double[layers * headsOfLayer][][];
-        Arrays.setAll(weights, head -> HeadExhibits.matrix(all, head));
+        Arrays.setAll(weights, head -> Values.matrix(all.select(0, head)));
         HeadStatistics statistics = HeadStatistics.of(all);
         entropy = statistics.entropy();
         cosine = statistics.cosineSimilarity();

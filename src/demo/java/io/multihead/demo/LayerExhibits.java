@@ -6,12 +6,12 @@ import io.multihead.analysis.AttentionCost;
 import io.multihead.analysis.AttentionCost.Component;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.compute.Compute;
+import io.multihead.demo.train.Tensors;
 import io.multihead.nn.Gradients;
 import io.multihead.nn.Pass;
 import io.multihead.nn.attention.MultiHeadAttention;
 import io.multihead.nn.attention.MultiHeadConfig;
 import io.multihead.tensor.DType;
-import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
@@ -191,13 +191,7 @@ final class LayerExhibits {
         TimedLayer(Arena arena, int heads, long length) {
             layer = MultiHeadAttention.initialise(
                     MultiHeadConfig.of(WIDE, heads).withOptions(AttentionOptions.DEFAULT), 1, arena);
-            x = Tensor.allocate(arena, DType.F32, Shape.of(1, length, WIDE));
-            SplittableRandom random = new SplittableRandom(1);
-            float[] values = new float[(int) x.shape().elements()];
-            for (int i = 0; i < values.length; i++) {
-                values[i] = (float) random.nextGaussian();
-            }
-            Tensor.of(values, 1, length, WIDE).copyTo(x);
+            x = Tensors.normal(new SplittableRandom(1), 1, 1, length, WIDE);
             y = Tensor.allocate(arena, DType.F32, x.shape());
             dx = Tensor.allocate(arena, DType.F32, x.shape());
             gradients = Gradients.zeros(layer, arena);

@@ -21,10 +21,10 @@ final class PlainAttention {
         int d = x[0].length;
         Tensor in = parameters.get("in_proj_weight");
         Tensor bias = parameters.get("in_proj_bias");
-        queryWeight = matrix(in.slice(0, 0, d));
-        keyWeight = matrix(in.slice(0, d, 2L * d));
-        valueWeight = matrix(in.slice(0, 2L * d, 3L * d));
-        outputWeight = matrix(parameters.get("out_proj.weight"));
+        queryWeight = Values.matrix(in.slice(0, 0, d));
+        keyWeight = Values.matrix(in.slice(0, d, 2L * d));
+        valueWeight = Values.matrix(in.slice(0, 2L * d, 3L * d));
+        outputWeight = Values.matrix(parameters.get("out_proj.weight"));
         query = project(x, queryWeight, bias.slice(0, 0, d));
         key = project(x, keyWeight, bias.slice(0, d, 2L * d));
         value = project(x, valueWeight, bias.slice(0, 2L * d, 3L * d));
@@ -112,15 +112,5 @@ final class PlainAttention {
             }
         }
         return result;
-    }
-
-    private static double[][] matrix(Tensor tensor) {
-        double[][] matrix = new double[(int) tensor.dim(0)][(int) tensor.dim(1)];
-        for (int i = 0; i < matrix.length; i++) {
-            for (int j = 0; j < matrix[i].length; j++) {
-                matrix[i][j] = tensor.get(i, j);
-            }
-        }
-        return matrix;
     }
 }

@@ -127,12 +127,8 @@ final class PruningExhibits {
             ablation[i] = 100 * lost[i / HEADS][i % HEADS];
             gradient[i] = importance[i / HEADS][i % HEADS];
         }
-        int worst = 0;
-        int most = 0;
-        for (int i = 0; i < ablation.length; i++) {
-            worst = ablation[i] > ablation[worst] ? i : worst;
-            most = gradient[i] > gradient[most] ? i : most;
-        }
+        int worst = Values.largest(ablation.length, i -> ablation[i]);
+        int most = Values.largest(gradient.length, i -> gradient[i]);
         return new Exhibit(
                 "Which heads matter",
                 format(

@@ -28,7 +28,7 @@ final class TrainedHeadExhibits {
         List<Exhibit.Picture> charts = new ArrayList<>();
         chosen.forEach((head, measured) -> charts.add(WeightMap.attention(
                 "trained-head-" + (head / sentence.headsOfLayer() + 1) + "-" + (head % sentence.headsOfLayer() + 1),
-                capital(sentence.name(head)),
+                HeadExhibits.capital(sentence.name(head)),
                 measured,
                 sentence.tokens().stream().map(StudyText::label).toList(),
                 sentence.weights(head))));
@@ -62,7 +62,7 @@ final class TrainedHeadExhibits {
                 "mean of all heads",
                 "even attention"));
         for (Pattern pattern : Pattern.values()) {
-            int head = most(sentence.heads(), h -> sentence.share(h, pattern));
+            int head = Values.largest(sentence.heads(), h -> sentence.share(h, pattern));
             rows.add(List.of(
                     pattern.target,
                     sentence.name(head),
@@ -75,8 +75,8 @@ final class TrainedHeadExhibits {
     }
 
     private String finding() {
-        int previous = most(paragraph.heads(), h -> paragraph.share(h, Pattern.PREVIOUS));
-        int next = most(paragraph.heads(), h -> paragraph.share(h, Pattern.NEXT));
+        int previous = Values.largest(paragraph.heads(), h -> paragraph.share(h, Pattern.PREVIOUS));
+        int next = Values.largest(paragraph.heads(), h -> paragraph.share(h, Pattern.NEXT));
         return format(
                 "In the whole paragraph of %d tokens, %s puts %.2f of its weight on the previous token and %s %.2f on the next one; "
                         + "the mean over all heads puts %.2f on [CLS], which even attention would give %.2f, and %.2f on [SEP].",
@@ -129,9 +129,9 @@ final class TrainedHeadExhibits {
                     layers(layer -> paragraph.mean(layer, head -> paragraph.share(head, pattern))),
                     false);
         }
-        int sharpest = most(layers, layer -> -entropy[layer]);
-        int diverse = most(layers, layer -> diversity[layer]);
-        int alike = most(layers, layer -> -diversity[layer]);
+        int sharpest = Values.largest(layers, layer -> -entropy[layer]);
+        int diverse = Values.largest(layers, layer -> diversity[layer]);
+        int alike = Values.largest(layers, layer -> -diversity[layer]);
         return new Exhibit(
                 "Diversity and entropy of the trained heads, by layer",
                 format(
@@ -163,19 +163,7 @@ final class TrainedHeadExhibits {
 
     private double extreme(int layer, boolean highest) {
         int from = layer * paragraph.headsOfLayer();
-        int head = most(paragraph.headsOfLayer(), h -> (highest ? 1 : -1) * paragraph.entropy(from + h));
+        int head = Values.largest(paragraph.headsOfLayer(), h -> (highest ? 1 : -1) * paragraph.entropy(from + h));
         return paragraph.entropy(from + head);
-    }
-
-    private static int most(int count, IntToDoubleFunction value) {
-        int most = 0;
-        for (int i = 1; i < count; i++) {
-            most = value.applyAsDouble(i) > value.applyAsDouble(most) ? i : most;
-        }
-        return most;
-    }
-
-    private static String capital(String text) {
-        return text.substring(0, 1).toUpperCase(java.util.Locale.ROOT) + text.substring(1);
     }
 }

@@ -127,10 +127,7 @@ final class TrainedPruningExhibit {
                 .orElse(0);
         int half = Arrays.binarySearch(POINTS, 36);
         int end = TIMED_POINTS.length - 1;
-        int worst = 0;
-        for (int head = 0; head < lost.length * lost[0].length; head++) {
-            worst = lost(head) > lost(worst) ? head : worst;
-        }
+        int worst = Values.largest(lost.length * lost[0].length, this::lost);
         return format(
                 "Without %d of 72 heads the mean cosine is %.3f, without half of them %.3f and in random order %.3f; the head whose loss "
                         + "alone costs most is layer %d head %d (%.3f). With one head a layer the model runs %.2f times as fast "

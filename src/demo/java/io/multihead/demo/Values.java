@@ -1,0 +1,29 @@
+package io.multihead.demo;
+
+import io.multihead.tensor.Tensor;
+import java.util.function.IntToDoubleFunction;
+
+/** Numbers of exhibits. */
+final class Values {
+    private Values() {}
+
+    /** Returns the elements of a tensor of two axes. */
+    static double[][] matrix(Tensor tensor) {
+        double[][] matrix = new double[(int) tensor.dim(0)][(int) tensor.dim(1)];
+        for (int i = 0; i < matrix.length; i++) {
+            for (int j = 0; j < matrix[i].length; j++) {
+                matrix[i][j] = tensor.get(i, j);
+            }
+        }
+        return matrix;
+    }
+
+    /** Returns which of so many numbers is the largest, the first of several. */
+    static int largest(int count, IntToDoubleFunction value) {
+        int largest = 0;
+        for (int i = 1; i < count; i++) {
+            largest = value.applyAsDouble(i) > value.applyAsDouble(largest) ? i : largest;
+        }
+        return largest;
+    }
+}
