@@ -17,10 +17,6 @@ final class DenseRun {
         }
     }
 
-    boolean isEmpty() {
-        return dense.isEmpty();
-    }
-
     /** Returns where pooled vectors are to be written one after another, at most {@code count} of them. */
     float[] input(int count) {
         rows[0].reserve(count);
@@ -33,15 +29,5 @@ final class DenseRun {
             dense.layers().get(i - 1).forward(cpu, rows[i - 1], rows[i], count);
         }
         return rows[rows.length - 1].array();
-    }
-
-    /** Returns the elements of a pooled vector. */
-    int inputs() {
-        return dense.inputs();
-    }
-
-    /** Returns the elements of a row of the last layer. */
-    int outputs() {
-        return dense.outputs();
     }
 }

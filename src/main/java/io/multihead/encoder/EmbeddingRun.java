@@ -10,7 +10,8 @@ import org.jspecify.annotations.Nullable;
 /** One pass over texts, or over token ids in their place, that hands out their vectors in the order of the texts. */
 final class EmbeddingRun extends BatchRun {
     private Pooler pooler;
-    private final DenseRun dense;
+    private final DenseLayers dense;
+    private final DenseRun denseRows;
     /** A row of the last dense layer. */
     private final double[] row;
 
@@ -32,7 +33,8 @@ final class EmbeddingRun extends BatchRun {
 
     EmbeddingRun(EncoderCore core, DenseLayers dense) {
         super(core);
-        this.dense = new DenseRun(dense);
+        this.dense = dense;
+        this.denseRows = new DenseRun(dense);
         this.row = new double[dense.outputs()];
         this.pooler = new Pooler(core.model.config.dim(), 1);
     }
@@ -97,29 +99,31 @@ final class EmbeddingRun extends BatchRun {
         }
         for (int i = 0; i < of.sequences(); i++) {
             pool(of, states, i);
-            if (parts.isLast(i)) {
-                sink.accept(pooler.result(how()), parts.textTokens(i), parts.ignored(i));
+            TextParts.Part last = parts.get(i);
+            if (last.isLast) {
+                sink.accept(pooler.result(how()), last.textTokens, last.ignored);
             }
         }
     }
 
     private void pool(TokenBatch of, Buffers states, int sequence) {
+        TextParts.Part own = parts.get(sequence);
         pooler.add(
                 how().pooling().modes(),
                 states,
                 of.start(sequence),
                 of.start(sequence + 1),
-                parts.prompt(sequence),
-                parts.tokens(sequence));
+                own.prompt,
+                own.tokens);
     }
 
     /** Returns how many texts the batch ends, whose vectors wait for the dense layers. */
     private int poolForDense(TokenBatch of, Buffers states) {
-        float[] input = dense.input(of.sequences());
+        float[] input = denseRows.input(of.sequences());
         int texts = 0;
         for (int i = 0; i < of.sequences(); i++) {
             pool(of, states, i);
-            if (parts.isLast(i)) {
+            if (parts.get(i).isLast) {
                 pooler.write(input, texts * dense.inputs());
                 texts++;
             }
@@ -134,14 +138,15 @@ final class EmbeddingRun extends BatchRun {
             return;
         }
         EncoderOptions how = how();
-        float[] rows = dense.forward(core.cpu, waiting);
+        float[] rows = denseRows.forward(core.cpu, waiting);
         int text = 0;
         for (int i = 0; i < of.sequences(); i++) {
-            if (parts.isLast(i)) {
+            TextParts.Part last = parts.get(i);
+            if (last.isLast) {
                 for (int k = 0; k < row.length; k++) {
                     row[k] = rows[text * row.length + k];
                 }
-                sink.accept(how.normalization().apply(row, how.dimension()), parts.textTokens(i), parts.ignored(i));
+                sink.accept(how.normalization().apply(row, how.dimension()), last.textTokens, last.ignored);
                 text++;
             }
         }
@@ -200,11 +205,14 @@ final class EmbeddingRun extends BatchRun {
 
     @Override
     boolean add(TokenBatch to) {
-        int i = to.sequences();
+        TextParts.Part added = parts.get(to.sequences());
         addTokens(to, from, part);
+        added.tokens = part - from;
         // the last token of a part always counts; a prompt is in front of the first part
-        parts.put(i, part - from, from == 0 && hasPrompt ? Math.min(prompt, part - from + 1) : 0);
-        parts.putText(i, part == end, tokens.size(), tokens.size() - end);
+        added.prompt = from == 0 && hasPrompt ? Math.min(prompt, added.tokens + 1) : 0;
+        added.isLast = part == end;
+        added.textTokens = tokens.size();
+        added.ignored = tokens.size() - end;
         from = part;
         part = partEnd();
         return from < end;

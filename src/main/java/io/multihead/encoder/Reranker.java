@@ -73,7 +73,7 @@ public final class Reranker implements AutoCloseable {
      */
     public static Reranker load(Compute cpu, Path folder) throws IOException {
         Checks.notNull(cpu, "cpu");
-        LoadedReranker loaded = RerankerFolder.load(cpu, Checks.notNull(folder, "folder"));
+        RerankerFolder.Loaded loaded = RerankerFolder.load(cpu, Checks.notNull(folder, "folder"));
         EncoderCore core = loaded.core();
         return core.orClose(() -> Checks.in(folder, () -> of(core, loaded.activation(), loaded.maxTokens())));
     }

@@ -17,10 +17,13 @@ import java.util.Optional;
 final class RerankerFolder {
     private static final String FRAMEWORK = "config_sentence_transformers.json";
 
+    /** What a folder has: the model with its head, what outputs become, and the tokens of a pair. */
+    record Loaded(EncoderCore core, ScoreActivation activation, int maxTokens) {}
+
     private RerankerFolder() {}
 
     /** Reads all files of a folder, and maps the weights. */
-    static LoadedReranker load(Compute cpu, Path folder) throws IOException {
+    static Loaded load(Compute cpu, Path folder) throws IOException {
         boolean modular = Files.exists(folder.resolve("modules.json"));
         Path files = modular ? transformer(folder) : folder;
         RerankerConfig config = SettingsFile.read(files.resolve("config.json"), RerankerConfig::of);
@@ -30,7 +33,7 @@ final class RerankerFolder {
                         .orElse(config.activation())
                 : config.activation();
         EncoderCore core = Checkpoint.load(cpu, files, config.model(), config.labels());
-        return new LoadedReranker(core, activation, maxTokens);
+        return new Loaded(core, activation, maxTokens);
     }
 
     private static Path transformer(Path folder) throws IOException {

@@ -180,7 +180,7 @@ class RerankerTest {
     /** All but the scores. */
     @Test
     void warmPassesAllocateNothing() throws IOException {
-        LoadedReranker loaded = RerankerFolder.load(Compute.serial(), folder);
+        RerankerFolder.Loaded loaded = RerankerFolder.load(Compute.serial(), folder);
         List<String> passages = TinyReranker.texts(new SplittableRandom(6), 60, 5);
         double[] outputs = new double[passages.size()];
         RerankRun run = new RerankRun(loaded.core(), PairFormat.of(loaded.core().tokenizer, 2));
