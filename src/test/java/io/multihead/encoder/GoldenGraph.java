@@ -1,5 +1,6 @@
 package io.multihead.encoder;
 
+import io.multihead.support.OnnxMessage;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;

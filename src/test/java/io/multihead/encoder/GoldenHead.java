@@ -1,5 +1,6 @@
 package io.multihead.encoder;
 
+import io.multihead.support.OnnxMessage;
 import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;

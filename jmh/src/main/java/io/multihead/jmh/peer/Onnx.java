@@ -4,12 +4,11 @@ import ai.onnxruntime.OnnxTensor;
 import ai.onnxruntime.OrtEnvironment;
 import ai.onnxruntime.OrtException;
 import ai.onnxruntime.OrtSession;
-import java.io.ByteArrayOutputStream;
+import io.multihead.support.OnnxMessage;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
-import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
@@ -20,20 +19,20 @@ public final class Onnx implements Runnable, AutoCloseable {
     private static final int INT32 = 6;
 
     private final OrtEnvironment environment = OrtEnvironment.getEnvironment();
-    private final Message graph = new Message();
+    private final OnnxMessage graph = new OnnxMessage();
     private final Map<String, OnnxTensor> inputs = new LinkedHashMap<>();
     private final Map<String, OnnxTensor> outputs = new LinkedHashMap<>();
-    private Message node;
+    private OnnxMessage node;
     private OrtSession session;
 
     public Onnx(String operator, String domain) {
-        node = new Message().text(4, operator).text(7, domain);
+        node = new OnnxMessage().text(4, operator).text(7, domain);
     }
 
     /** Another node, to which all further inputs, attributes and outputs belong. */
     public Onnx then(String operator, String domain) {
         graph.message(1, node);
-        node = new Message().text(4, operator).text(7, domain);
+        node = new OnnxMessage().text(4, operator).text(7, domain);
         return this;
     }
 
@@ -78,16 +77,16 @@ public final class Onnx implements Runnable, AutoCloseable {
 
     private Onnx constant(String name, int type, byte[] raw, long... shape) {
         node.text(1, name);
-        Message tensor = new Message();
+        OnnxMessage tensor = new OnnxMessage();
         for (long size : shape) {
             tensor.number(1, size);
         }
-        graph.message(5, tensor.number(2, type).text(8, name).bytes(9, raw));
+        graph.message(5, tensor.number(2, type).text(8, name).raw(9, raw));
         return this;
     }
 
     public Onnx attribute(String name, long value) {
-        node.message(5, new Message().text(1, name).number(3, value).number(20, 2));
+        node.message(5, new OnnxMessage().text(1, name).number(3, value).number(20, 2));
         return this;
     }
 
@@ -112,12 +111,12 @@ public final class Onnx implements Runnable, AutoCloseable {
 
     public Onnx open(int threads) throws OrtException {
         graph.message(1, node).text(2, "graph");
-        Message model = new Message().number(1, 8);
-        model.message(8, new Message().text(1, "").number(2, 17));
-        model.message(8, new Message().text(1, "com.microsoft").number(2, 1));
+        OnnxMessage model = new OnnxMessage().number(1, 8);
+        model.message(8, new OnnxMessage().text(1, "").number(2, 17));
+        model.message(8, new OnnxMessage().text(1, "com.microsoft").number(2, 1));
         OrtSession.SessionOptions options = new OrtSession.SessionOptions();
         options.setIntraOpNumThreads(threads);
-        session = environment.createSession(model.message(7, graph).toBytes(), options);
+        session = environment.createSession(model.message(7, graph).bytes(), options);
         return this;
     }
 
@@ -135,51 +134,12 @@ public final class Onnx implements Runnable, AutoCloseable {
         session.close();
     }
 
-    private static Message value(String name, int type, long... shape) {
-        Message dims = new Message();
+    private static OnnxMessage value(String name, int type, long... shape) {
+        OnnxMessage dims = new OnnxMessage();
         for (long size : shape) {
-            dims.message(1, new Message().number(1, size));
+            dims.message(1, new OnnxMessage().number(1, size));
         }
-        Message tensor = new Message().message(1, new Message().number(1, type).message(2, dims));
-        return new Message().text(1, name).message(2, tensor);
-    }
-
-    /** A protocol buffers message: fields are appended as they come. */
-    private static final class Message {
-        private final ByteArrayOutputStream out = new ByteArrayOutputStream();
-
-        Message number(int field, long value) {
-            varint((long) field << 3);
-            varint(value);
-            return this;
-        }
-
-        Message text(int field, String value) {
-            return bytes(field, value.getBytes(StandardCharsets.UTF_8));
-        }
-
-        Message message(int field, Message value) {
-            return bytes(field, value.toBytes());
-        }
-
-        Message bytes(int field, byte[] value) {
-            varint((long) field << 3 | 2);
-            varint(value.length);
-            out.writeBytes(value);
-            return this;
-        }
-
-        byte[] toBytes() {
-            return out.toByteArray();
-        }
-
-        private void varint(long value) {
-            long rest = value;
-            while ((rest & ~0x7fL) != 0) {
-                out.write((int) (rest & 0x7f | 0x80));
-                rest >>>= 7;
-            }
-            out.write((int) rest);
-        }
+        OnnxMessage tensor = new OnnxMessage().message(1, new OnnxMessage().number(1, type).message(2, dims));
+        return new OnnxMessage().text(1, name).message(2, tensor);
     }
 }

@@ -1,4 +1,4 @@
-package io.multihead.encoder;
+package io.multihead.support;
 
 import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
@@ -6,23 +6,24 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 
-/** A message of ONNX's format, as the graphs of golden models are written. Needs nothing but the JDK. */
-final class OnnxMessage {
+/** A message of ONNX's format, whose fields are appended as they come. Needs nothing but the JDK. */
+public final class OnnxMessage {
     private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
 
-    static OnnxMessage node(String name, String operation, String output, List<String> inputs) {
+    /** A node. */
+    public static OnnxMessage node(String name, String operation, String output, List<String> inputs) {
         OnnxMessage node = new OnnxMessage();
         inputs.forEach(input -> node.text(1, input));
         return node.text(2, output).text(3, name).text(4, operation);
     }
 
     /** An attribute of a node. */
-    static OnnxMessage integer(String name, int value) {
+    public static OnnxMessage integer(String name, int value) {
         return new OnnxMessage().text(1, name).number(3, value).number(20, 2);
     }
 
     /** An attribute of a node. */
-    static OnnxMessage integers(String name, int... values) {
+    public static OnnxMessage integers(String name, int... values) {
         OnnxMessage attribute = new OnnxMessage().text(1, name);
         for (int value : values) {
             attribute.number(8, value);
@@ -31,7 +32,7 @@ final class OnnxMessage {
     }
 
     /** An attribute of a node. */
-    static OnnxMessage real(String name, float value) {
+    public static OnnxMessage real(String name, float value) {
         OnnxMessage attribute = new OnnxMessage().text(1, name);
         attribute.varint(2 << 3 | 5);
         attribute.bytes.writeBytes(little(value));
@@ -39,7 +40,7 @@ final class OnnxMessage {
     }
 
     /** A tensor of f32. */
-    static OnnxMessage tensor(String name, float[] values, int... dims) {
+    public static OnnxMessage tensor(String name, float[] values, int... dims) {
         OnnxMessage tensor = new OnnxMessage();
         for (int dim : dims) {
             tensor.number(1, dim);
@@ -48,7 +49,7 @@ final class OnnxMessage {
     }
 
     /** A tensor of 64-bit integers with one axis. */
-    static OnnxMessage longs(String name, long... values) {
+    public static OnnxMessage longs(String name, long... values) {
         ByteBuffer little = ByteBuffer.allocate(Long.BYTES * values.length).order(ByteOrder.LITTLE_ENDIAN);
         little.asLongBuffer().put(values);
         return new OnnxMessage()
@@ -64,28 +65,33 @@ final class OnnxMessage {
         return little.array();
     }
 
-    OnnxMessage number(int field, long value) {
+    /** Appends a field of a number. */
+    public OnnxMessage number(int field, long value) {
         varint((long) field << 3);
         varint(value);
         return this;
     }
 
-    OnnxMessage text(int field, String value) {
+    /** Appends a field of a text. */
+    public OnnxMessage text(int field, String value) {
         return raw(field, value.getBytes(StandardCharsets.UTF_8));
     }
 
-    OnnxMessage message(int field, OnnxMessage value) {
+    /** Appends a field of another message. */
+    public OnnxMessage message(int field, OnnxMessage value) {
         return raw(field, value.bytes());
     }
 
-    OnnxMessage raw(int field, byte[] value) {
+    /** Appends a field of bytes. */
+    public OnnxMessage raw(int field, byte[] value) {
         varint((long) field << 3 | 2);
         varint(value.length);
         bytes.writeBytes(value);
         return this;
     }
 
-    byte[] bytes() {
+    /** Returns the message as it is stored. */
+    public byte[] bytes() {
         return bytes.toByteArray();
     }
 
