@@ -127,8 +127,7 @@ final class Checkpoint {
     }
 
     private EncoderModel model(int labels) {
-        return Checks.in(
-                files.path(), () -> EncoderModel.of(config, labels, new Weights(weights.keySet(), this::get)));
+        return Checks.in(files.path(), () -> EncoderModel.of(config, labels, new Weights(weights.keySet(), this::get)));
     }
 
     private Tensor get(String name) {

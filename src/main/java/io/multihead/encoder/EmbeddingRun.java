@@ -108,13 +108,7 @@ final class EmbeddingRun extends BatchRun {
 
     private void pool(TokenBatch of, Buffers states, int sequence) {
         TextParts.Part own = parts.get(sequence);
-        pooler.add(
-                how().pooling().modes(),
-                states,
-                of.start(sequence),
-                of.start(sequence + 1),
-                own.prompt,
-                own.tokens);
+        pooler.add(how().pooling().modes(), states, of.start(sequence), of.start(sequence + 1), own.prompt, own.tokens);
     }
 
     /** Returns how many texts the batch ends, whose vectors wait for the dense layers. */

@@ -42,10 +42,7 @@ final class ModelLoader implements LoopBody {
      * @param files of the model, which the core unmaps; if this fails, they stay the caller's
      */
     static EncoderCore load(
-            Compute cpu,
-            Unmapping files,
-            Callable<EncoderModel> model,
-            Callable<? extends EncoderTokenizer> tokenizer)
+            Compute cpu, Unmapping files, Callable<EncoderModel> model, Callable<? extends EncoderTokenizer> tokenizer)
             throws IOException {
         ModelLoader loader = new ModelLoader(model, tokenizer);
         SingleCall.run(cpu, loader, 2);

@@ -34,11 +34,7 @@ public final class Reranker implements AutoCloseable {
     private final int maxTokens;
 
     private Reranker(
-            EncoderCore core,
-            PairFormat format,
-            IdleRuns<RerankRun> runs,
-            ScoreActivation activation,
-            int maxTokens) {
+            EncoderCore core, PairFormat format, IdleRuns<RerankRun> runs, ScoreActivation activation, int maxTokens) {
         this.core = core;
         this.format = format;
         this.runs = runs;

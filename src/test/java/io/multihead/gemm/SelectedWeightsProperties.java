@@ -46,14 +46,13 @@ class SelectedWeightsProperties {
     Arbitrary<Case> cases() {
         return Combinators.combine(
                         Arbitraries.of(WeightFormat.class),
-                        Arbitraries.integers().between(0, 1200),
-                        Arbitraries.integers().between(1, 100),
+                        Arbitraries.integers().between(0, 1600),
+                        Arbitraries.integers().between(1, 70),
                         Arbitraries.longs())
-                .as((format, inputs, outputs, seed) ->
-                        new Case(format, inputs / format.blockInputs(), outputs, seed));
+                .as((format, inputs, outputs, seed) -> new Case(format, inputs / format.blockInputs(), outputs, seed));
     }
 
-    @Property(tries = 100, edgeCases = EdgeCasesMode.NONE)
+    @Property(tries = 60, edgeCases = EdgeCasesMode.NONE)
     void columnsKeepTheirBytes(@ForAll("cases") Case c) {
         try (Arena arena = Arena.ofConfined()) {
             SplittableRandom random = new SplittableRandom(c.seed);
@@ -64,7 +63,7 @@ class SelectedWeightsProperties {
         }
     }
 
-    @Property(tries = 100, edgeCases = EdgeCasesMode.NONE)
+    @Property(tries = 60, edgeCases = EdgeCasesMode.NONE)
     void rowsKeepTheirBytes(@ForAll("cases") Case c) {
         try (Arena arena = Arena.ofConfined()) {
             SplittableRandom random = new SplittableRandom(c.seed);
@@ -91,11 +90,13 @@ class SelectedWeightsProperties {
 
     /** Some numbers below a limit in any order, one of them twice at times; none below 0. */
     private static int[] some(int limit, SplittableRandom random) {
-        return limit == 0 ? new int[0] : random.ints(1 + random.nextInt(limit), 0, limit).toArray();
+        return limit == 0
+                ? new int[0]
+                : random.ints(1 + random.nextInt(limit), 0, limit).toArray();
     }
 
     /** Any bytes with any scales, so that zeros have signs, and minima round. */
-    @Property(tries = 100, edgeCases = EdgeCasesMode.NONE)
+    @Property(tries = 60, edgeCases = EdgeCasesMode.NONE)
     void blocksComeBack(@ForAll("cases") Case c) {
         BlockType type = Arrays.stream(BlockType.values())
                 .filter(each -> WeightFormat.of(each) == c.format)

@@ -129,7 +129,8 @@ class PackedHeadsTest {
         SelfAttention kept = whole.keepHeads(arena, heads);
         boolean isOneProduct = whole.projections().layers().size() == 1;
         assertEquals(format, kept.output().weights().format());
-        assertEquals(whole.projections().layers().size(), kept.projections().layers().size());
+        assertEquals(
+                whole.projections().layers().size(), kept.projections().layers().size());
         float[] states = states(kept);
         assertArrayEquals(states(expected.attention(format, isOneProduct)), states, format + " " + isOneProduct);
         assertFalse(Arrays.equals(states(whole), states), format.name());
@@ -141,8 +142,9 @@ class PackedHeadsTest {
         int valueDim = 64;
         Weights all = weights(8, 8, valueDim);
         SelfAttention whole = all.attention(WeightFormat.Q4_K, false);
-        String reason = "; expected heads whose 64 elements each fill whole blocks of 256, as the output projection has in "
-                + "Q4_K, or a part that withWideOutput returned";
+        String reason =
+                "; expected heads whose 64 elements each fill whole blocks of 256, as the output projection has in "
+                        + "Q4_K, or a part that withWideOutput returned";
         assertRefused("heads: [5]" + reason, () -> whole.keepHeads(arena, 5));
         assertRefused("heads: [3, 2, 1, 0]" + reason, () -> whole.keepHeads(arena, KEPT));
         int[] last = {4, 5, 6, 7};
@@ -154,8 +156,8 @@ class PackedHeadsTest {
         Tensor output = Tensor.allocate(arena, DType.F32, Shape.of(DIM, 8 * valueDim));
         blocks.dequantise(output);
         Tensor rows = Numbers.select(output.transpose(0, 1), 0, elements(KEPT, valueDim));
-        SelfAttention wide =
-                some.attention(some.projections(WeightFormat.Q4_K, false), PackedLinear.of(pack(rows, WeightFormat.F32)));
+        SelfAttention wide = some.attention(
+                some.projections(WeightFormat.Q4_K, false), PackedLinear.of(pack(rows, WeightFormat.F32)));
         assertArrayEquals(states(wide), states(whole.withWideOutput(arena).keepHeads(arena, KEPT)));
     }
 

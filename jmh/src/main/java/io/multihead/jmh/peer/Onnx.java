@@ -139,7 +139,8 @@ public final class Onnx implements Runnable, AutoCloseable {
         for (long size : shape) {
             dims.message(1, new OnnxMessage().number(1, size));
         }
-        OnnxMessage tensor = new OnnxMessage().message(1, new OnnxMessage().number(1, type).message(2, dims));
+        OnnxMessage tensor =
+                new OnnxMessage().message(1, new OnnxMessage().number(1, type).message(2, dims));
         return new OnnxMessage().text(1, name).message(2, tensor);
     }
 }
