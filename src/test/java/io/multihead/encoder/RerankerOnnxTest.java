@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
 import io.multihead.format.OnnxFile;
+import io.multihead.support.OnnxMessage;
 import io.multihead.tensor.Tensor;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
@@ -50,8 +51,9 @@ class RerankerOnnxTest {
                 OnnxFile.model(head()));
     }
 
-    private OnnxFile head() {
-        OnnxFile graph = new OnnxFile().message(1, OnnxFile.node("/bert/pooler/activation/Tanh", activation, "p"));
+    private OnnxMessage head() {
+        OnnxMessage graph =
+                new OnnxMessage().message(1, OnnxFile.node("/bert/pooler/activation/Tanh", activation, "p"));
         for (String name : HEAD) {
             Tensor weight = model.named().get(name);
             Tensor stored = transposed ? weight : weight.permute(1, 0);
@@ -60,8 +62,12 @@ class RerankerOnnxTest {
             graph.message(
                             1,
                             OnnxFile.node(node, "Gemm", node + "_0", "x", file, name.replace("weight", "bias"))
-                                    .message(5, new OnnxFile().text(1, "alpha").real(2, alpha))
-                                    .message(5, new OnnxFile().text(1, "transB").integer(3, transposed ? 1 : 0)))
+                                    .message(
+                                            5,
+                                            new OnnxMessage().text(1, "alpha").real(2, alpha))
+                                    .message(
+                                            5,
+                                            new OnnxMessage().text(1, "transB").number(3, transposed ? 1 : 0)))
                     .message(
                             5,
                             OnnxFile.tensor(

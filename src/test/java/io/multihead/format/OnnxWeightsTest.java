@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.management.ThreadMXBean;
+import io.multihead.support.OnnxMessage;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.io.ByteArrayInputStream;
@@ -30,8 +31,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 class OnnxWeightsTest {
     private static final float[] SIX = {1, 2, 3, 4, 5, 6};
 
-    private static OnnxFile graph() {
-        return new OnnxFile()
+    private static OnnxMessage graph() {
+        return new OnnxMessage()
                 .message(1, OnnxFile.constant("two", 2f))
                 .message(1, OnnxFile.node("/a/dense/MatMul", "MatMul", "y", "x", "onnx::MatMul_1"))
                 .message(1, OnnxFile.node("/a/Div", "Div", "z", "y", "two"))
@@ -40,12 +41,12 @@ class OnnxWeightsTest {
                 .message(5, OnnxFile.tensor("onnx::MatMul_1", SIX, 2, 3))
                 .message(
                         5,
-                        new OnnxFile()
-                                .integer(1, 1)
-                                .integer(2, 7)
+                        new OnnxMessage()
+                                .number(1, 1)
+                                .number(2, 7)
                                 .text(8, "ids")
                                 .raw(9, new byte[8]))
-                .message(11, new OnnxFile().text(1, "x"));
+                .message(11, new OnnxMessage().text(1, "x"));
     }
 
     @Test
@@ -65,13 +66,17 @@ class OnnxWeightsTest {
     /** A model in f16, type 10, lacks no weights; another name is that of none. */
     @Test
     void weightsOfOtherTypesAreNamed() throws IOException {
-        OnnxFile half = new OnnxFile().integer(1, 2).integer(2, 10);
-        OnnxWeights weights = read(OnnxFile.model(new OnnxFile()
+        OnnxMessage half = new OnnxMessage().number(1, 2).number(2, 10);
+        OnnxWeights weights = read(OnnxFile.model(new OnnxMessage()
                 .message(1, OnnxFile.node("/a/dense/MatMul", "MatMul", "y", "x", "onnx::MatMul_1"))
                 .message(5, half.text(8, "onnx::MatMul_1").raw(9, new byte[4]))
                 .message(
                         5,
-                        new OnnxFile().integer(1, 1).integer(2, 10).text(8, "b").raw(9, new byte[2]))));
+                        new OnnxMessage()
+                                .number(1, 1)
+                                .number(2, 10)
+                                .text(8, "b")
+                                .raw(9, new byte[2]))));
         assertEquals(Set.of(), weights.names());
         for (String name : List.of("a.dense.weight", "b")) {
             assertEquals(
@@ -88,7 +93,7 @@ class OnnxWeightsTest {
     /** A product of the outermost module has no module's name to give to a weight. */
     @Test
     void aProductOfTheOutermostModuleKeepsTheNameOfItsWeight() throws IOException {
-        OnnxWeights weights = read(OnnxFile.model(new OnnxFile()
+        OnnxWeights weights = read(OnnxFile.model(new OnnxMessage()
                 .message(1, OnnxFile.node("/MatMul", "MatMul", "y", "x", "projection"))
                 .message(5, OnnxFile.tensor("projection", SIX, 2, 3))));
         assertEquals(List.of("projection"), List.copyOf(weights.names()));
@@ -102,12 +107,12 @@ class OnnxWeightsTest {
         for (int i = 0; i < values.length; i++) {
             values[i] = i;
         }
-        OnnxFile tensor = new OnnxFile()
+        OnnxMessage tensor = new OnnxMessage()
                 .raw(1, new byte[] {(byte) 0xd0, (byte) 0x86, 3})
-                .integer(2, 1)
-                .raw(4, OnnxFile.little(values))
+                .number(2, 1)
+                .raw(4, OnnxMessage.little(values))
                 .text(8, "w");
-        byte[] file = OnnxFile.model(new OnnxFile().message(5, tensor));
+        byte[] file = OnnxFile.model(new OnnxMessage().message(5, tensor));
         SplittableRandom random = new SplittableRandom(1);
         OnnxWeights weights = OnnxWeights.read(new ByteArrayInputStream(file) {
             @Override
@@ -166,36 +171,38 @@ class OnnxWeightsTest {
     record Bad(byte[] file, String message) {}
 
     static Stream<Bad> badFiles() {
-        OnnxFile two = OnnxFile.tensor("w", SIX, 2, 3);
-        OnnxFile shared = graph().message(1, OnnxFile.node("/b/MatMul", "MatMul", "v", "x", "onnx::MatMul_1"));
+        OnnxMessage two = OnnxFile.tensor("w", SIX, 2, 3);
+        OnnxMessage shared = graph().message(1, OnnxFile.node("/b/MatMul", "MatMul", "v", "x", "onnx::MatMul_1"));
         return Stream.of(
                 new Bad(new byte[0], "onnx: at byte 0: no graph; expected one"),
-                new Bad(new OnnxFile().integer(1, 6).bytes(), "no graph; expected one"),
+                new Bad(new OnnxMessage().number(1, 6).bytes(), "no graph; expected one"),
                 new Bad(new byte[] {(byte) 0x80}, "ends too early; expected more bytes"),
                 new Bad(new byte[] {0}, "field 0; expected 1 to 2^29 - 1"),
                 new Bad(new byte[] {11}, "wire type 3; expected 0, 1, 2 or 5"),
-                new Bad(new OnnxFile().integer(7, 1).bytes(), "wire type 0; expected 2"),
-                new Bad(new OnnxFile().length(7, 100).bytes(), "ends too early"),
-                new Bad(new OnnxFile().length(7, -1).bytes(), "a field of 18446744073709551615 bytes"),
-                new Bad(new OnnxFile().raw(7, new byte[] {10, 5}).bytes(), "a field of 5 bytes; expected one within"),
+                new Bad(new OnnxMessage().number(7, 1).bytes(), "wire type 0; expected 2"),
+                new Bad(new OnnxMessage().length(7, 100).bytes(), "ends too early"),
+                new Bad(new OnnxMessage().length(7, -1).bytes(), "a field of 18446744073709551615 bytes"),
+                new Bad(
+                        new OnnxMessage().raw(7, new byte[] {10, 5}).bytes(),
+                        "a field of 5 bytes; expected one within"),
                 new Bad(new byte[] {8, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 1}, "an integer of more than 10 bytes"),
                 new Bad(
                         graph(OnnxFile.tensor("w", SIX, 2, 2)),
                         "weight \"w\": 6 elements; expected those of shape [2, 2]"),
                 new Bad(graph(OnnxFile.tensor("w", SIX, -2, -3)), "weight \"w\": shape [-2, -3]; expected"),
                 new Bad(graph(OnnxFile.tensor("w", SIX, new long[17])), "more than 16 integers"),
-                new Bad(graph(new OnnxFile().integer(2, 1).raw(9, new byte[5])), "5 bytes of floats"),
-                new Bad(graph(new OnnxFile().integer(14, 1)), "in another file; expected its data here"),
-                new Bad(OnnxFile.model(new OnnxFile().message(5, two).message(5, two)), "there twice"),
-                new Bad(OnnxFile.model(new OnnxFile().message(15, two)), "a sparse tensor; expected dense ones"),
+                new Bad(graph(new OnnxMessage().number(2, 1).raw(9, new byte[5])), "5 bytes of floats"),
+                new Bad(graph(new OnnxMessage().number(14, 1)), "in another file; expected its data here"),
+                new Bad(OnnxFile.model(new OnnxMessage().message(5, two).message(5, two)), "there twice"),
+                new Bad(OnnxFile.model(new OnnxMessage().message(15, two)), "a sparse tensor; expected dense ones"),
                 new Bad(OnnxFile.model(shared), "share a weight; expected one each"),
                 new Bad(
                         OnnxFile.model(graph().message(5, OnnxFile.tensor("a.dense.weight", SIX, 3, 2))),
                         "two weights named"));
     }
 
-    private static byte[] graph(OnnxFile tensor) {
-        return OnnxFile.model(new OnnxFile().message(5, tensor));
+    private static byte[] graph(OnnxMessage tensor) {
+        return OnnxFile.model(new OnnxMessage().message(5, tensor));
     }
 
     @ParameterizedTest
@@ -230,9 +237,9 @@ class OnnxWeightsTest {
     /** A length of 4 GiB in a file of some bytes costs little. */
     @Test
     void aLengthAllocatesNothing() {
-        OnnxFile tensor = new OnnxFile().integer(1, 1L << 30).integer(2, 1).length(9, 1L << 32);
+        OnnxMessage tensor = new OnnxMessage().number(1, 1L << 30).number(2, 1).length(9, 1L << 32);
         byte[] start = tensor.bytes();
-        byte[] head = new OnnxFile()
+        byte[] head = new OnnxMessage()
                 .length(7, (1L << 32) + 1000)
                 .length(5, (1L << 32) + 500)
                 .bytes();

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.management.ThreadMXBean;
+import io.multihead.support.OnnxMessage;
 import io.multihead.tensor.Shape;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
@@ -20,8 +21,8 @@ class OnnxWireTest {
     private static final int LAST_FIELD = (1 << 29) - 1;
 
     /** Adds a field of each wire type that no version of the format has. */
-    private static OnnxFile withUnknown(OnnxFile message) {
-        return message.integer(100, -1)
+    private static OnnxMessage withUnknown(OnnxMessage message) {
+        return message.number(100, -1)
                 .fixed(101, 8)
                 .raw(102, new byte[] {-1, -1, -1})
                 .fixed(LAST_FIELD, 4);
@@ -29,21 +30,22 @@ class OnnxWireTest {
 
     @Test
     void unknownFieldsAreSkippedInEveryMessage() throws IOException {
-        OnnxFile tensor =
-                withUnknown(new OnnxFile().integer(1, 1).integer(2, 1)).text(8, "w");
-        tensor.raw(9, OnnxFile.little(new float[] {3}));
-        OnnxFile half = withUnknown(new OnnxFile().integer(2, 1)).raw(9, OnnxFile.little(new float[] {0.5f}));
-        OnnxFile attribute = withUnknown(new OnnxFile().text(1, "value")).message(5, half);
-        OnnxFile constant = withUnknown(new OnnxFile().message(5, attribute))
+        OnnxMessage tensor =
+                withUnknown(new OnnxMessage().number(1, 1).number(2, 1)).text(8, "w");
+        tensor.raw(9, OnnxMessage.little(new float[] {3}));
+        OnnxMessage half = withUnknown(new OnnxMessage().number(2, 1)).raw(9, OnnxMessage.little(new float[] {0.5f}));
+        OnnxMessage attribute = withUnknown(new OnnxMessage().text(1, "value")).message(5, half);
+        OnnxMessage constant = withUnknown(new OnnxMessage().message(5, attribute))
                 .text(4, "Constant")
                 .text(2, "half")
                 .text(3, "constant");
-        OnnxFile node =
-                withUnknown(new OnnxFile().text(1, "half")).text(3, "/Mul").text(4, "Mul");
-        OnnxFile graph = withUnknown(new OnnxFile().message(5, tensor))
+        OnnxMessage node =
+                withUnknown(new OnnxMessage().text(1, "half")).text(3, "/Mul").text(4, "Mul");
+        OnnxMessage graph = withUnknown(new OnnxMessage().message(5, tensor))
                 .message(1, constant)
                 .message(1, node);
-        OnnxWeights weights = read(withUnknown(new OnnxFile().message(7, graph)).bytes());
+        OnnxWeights weights =
+                read(withUnknown(new OnnxMessage().message(7, graph)).bytes());
         assertEquals(List.of("w"), List.copyOf(weights.names()));
         assertArrayEquals(new float[] {3}, weights.get("w").toArray());
         assertEquals(Shape.of(1), weights.get("w").shape());
@@ -52,24 +54,27 @@ class OnnxWireTest {
 
     @Test
     void whatFollowsTheGraphIsReadToo() throws IOException {
-        OnnxFile first = new OnnxFile().message(5, OnnxFile.tensor("a", new float[1], 1));
-        OnnxFile second = new OnnxFile().message(5, OnnxFile.tensor("b", new float[1], 1));
-        OnnxFile model = new OnnxFile().message(7, first).integer(1, 6).message(7, second);
+        OnnxMessage first = new OnnxMessage().message(5, OnnxFile.tensor("a", new float[1], 1));
+        OnnxMessage second = new OnnxMessage().message(5, OnnxFile.tensor("b", new float[1], 1));
+        OnnxMessage model = new OnnxMessage().message(7, first).number(1, 6).message(7, second);
         assertEquals(List.of("a", "b"), List.copyOf(read(model.bytes()).names()));
         assertFails(
                 "onnx: at byte 3: field 0; expected 1 to 2^29 - 1",
-                new OnnxFile().message(7, new OnnxFile()).raw(0, new byte[0]).bytes());
+                new OnnxMessage()
+                        .message(7, new OnnxMessage())
+                        .raw(0, new byte[0])
+                        .bytes());
     }
 
     @Test
     void constantsAreScalarsAndVectorsKeepTheirShape() throws IOException {
-        OnnxFile two = OnnxFile.node("c", "Constant", "two")
-                .message(5, new OnnxFile().message(5, OnnxFile.tensor("", new float[] {1, 2}, 2)));
-        OnnxFile graph = new OnnxFile()
+        OnnxMessage two = OnnxFile.node("c", "Constant", "two")
+                .message(5, new OnnxMessage().message(5, OnnxFile.tensor("", new float[] {1, 2}, 2)));
+        OnnxMessage graph = new OnnxMessage()
                 .message(1, two)
                 .message(1, OnnxFile.node("/Add", "Add", "y", "two"))
                 .message(1, OnnxFile.node("/v/MatMul", "MatMul", "z", "x", "vector"))
-                .message(5, OnnxFile.tensor("vector", new float[] {3, 4}, 2).integer(14, 0));
+                .message(5, OnnxFile.tensor("vector", new float[] {3, 4}, 2).number(14, 0));
         OnnxWeights weights = read(OnnxFile.model(graph));
         assertEquals(OptionalDouble.empty(), weights.constant("/Add"));
         assertArrayEquals(new float[] {3, 4}, weights.get("v.weight").toArray());
@@ -80,7 +85,7 @@ class OnnxWireTest {
     void fieldsBeyondTheLastAreNamed() {
         assertFails(
                 "field 536870912; expected 1 to 2^29 - 1",
-                new OnnxFile().integer(LAST_FIELD + 1, 0).bytes());
+                new OnnxMessage().number(LAST_FIELD + 1, 0).bytes());
         // its low bits are those of field 7
         byte[] wrapped = {(byte) 0xba, (byte) 0x80, (byte) 0x80, (byte) 0x80, (byte) 0x80, 1, 0};
         assertFails("expected 1 to 2^29 - 1", wrapped);
@@ -88,7 +93,7 @@ class OnnxWireTest {
 
     @Test
     void anIntegerOfAnotherWireTypeIsNamed() {
-        OnnxFile tensor = new OnnxFile().raw(2, new byte[] {1});
+        OnnxMessage tensor = new OnnxMessage().raw(2, new byte[] {1});
         assertFails("wire type 2; expected 0", graph(tensor));
     }
 
@@ -105,18 +110,19 @@ class OnnxWireTest {
     @Test
     void anIntegerEndsWithinItsMessage() {
         byte[] model =
-                new OnnxFile().raw(7, new byte[] {(byte) 0x80}).integer(1, 6).bytes();
+                new OnnxMessage().raw(7, new byte[] {(byte) 0x80}).number(1, 6).bytes();
         assertFails("onnx: at byte 3: ends too early; expected more bytes", model);
     }
 
     /** A graph that claims to go on to byte 2^63 - 1 was taken for the whole file, wherever that ends. */
     @Test
     void lengthsToTheEndOfALongAreRefused() {
-        byte[] graph =
-                new OnnxFile().message(5, OnnxFile.tensor("a", new float[1], 1)).bytes();
+        byte[] graph = new OnnxMessage()
+                .message(5, OnnxFile.tensor("a", new float[1], 1))
+                .bytes();
         int start = 10; // a tag, and a length of 9 bytes
         for (long length : new long[] {Long.MAX_VALUE - start - 1, Long.MAX_VALUE - start, Long.MAX_VALUE, -1}) {
-            byte[] head = new OnnxFile().length(7, length).bytes();
+            byte[] head = new OnnxMessage().length(7, length).bytes();
             byte[] file = Arrays.copyOf(head, head.length + graph.length);
             System.arraycopy(graph, 0, file, head.length, graph.length);
             assertThrows(IllegalArgumentException.class, () -> read(file), "length " + length);
@@ -132,8 +138,8 @@ class OnnxWireTest {
     }
 
     private static byte[] claiming(long bytes) {
-        byte[] tensor = new OnnxFile().integer(2, 1).length(9, bytes).bytes();
-        byte[] head = new OnnxFile()
+        byte[] tensor = new OnnxMessage().number(2, 1).length(9, bytes).bytes();
+        byte[] head = new OnnxMessage()
                 .length(7, bytes + 1000)
                 .length(5, bytes + tensor.length)
                 .bytes();
@@ -159,8 +165,8 @@ class OnnxWireTest {
         assertTrue(bytes >= available && bytes < 2 * available, bytes + " bytes");
     }
 
-    private static byte[] graph(OnnxFile tensor) {
-        return OnnxFile.model(new OnnxFile().message(5, tensor));
+    private static byte[] graph(OnnxMessage tensor) {
+        return OnnxFile.model(new OnnxMessage().message(5, tensor));
     }
 
     private static void assertFails(String message, byte[] file) {

@@ -33,10 +33,7 @@ public final class OnnxMessage {
 
     /** An attribute of a node. */
     public static OnnxMessage real(String name, float value) {
-        OnnxMessage attribute = new OnnxMessage().text(1, name);
-        attribute.varint(2 << 3 | 5);
-        attribute.bytes.writeBytes(little(value));
-        return attribute.number(20, 1);
+        return new OnnxMessage().text(1, name).real(2, value).number(20, 1);
     }
 
     /** A tensor of f32. */
@@ -59,7 +56,8 @@ public final class OnnxMessage {
                 .raw(9, little.array());
     }
 
-    private static byte[] little(float... values) {
+    /** Numbers as ONNX stores them. */
+    public static byte[] little(float... values) {
         ByteBuffer little = ByteBuffer.allocate(Float.BYTES * values.length).order(ByteOrder.LITTLE_ENDIAN);
         little.asFloatBuffer().put(values);
         return little.array();
@@ -84,9 +82,31 @@ public final class OnnxMessage {
 
     /** Appends a field of bytes. */
     public OnnxMessage raw(int field, byte[] value) {
-        varint((long) field << 3 | 2);
-        varint(value.length);
+        length(field, value.length);
         bytes.writeBytes(value);
+        return this;
+    }
+
+    /** Appends the start of a field of so many bytes. */
+    public OnnxMessage length(int field, long length) {
+        varint((long) field << 3 | 2);
+        varint(length);
+        return this;
+    }
+
+    /** Appends a field of a 32-bit number. */
+    public OnnxMessage real(int field, float value) {
+        varint((long) field << 3 | 5);
+        bytes.writeBytes(little(value));
+        return this;
+    }
+
+    /** Appends a field of 4 or 8 bytes, all 0xff. */
+    public OnnxMessage fixed(int field, int length) {
+        varint((long) field << 3 | (length == 4 ? 5 : 1));
+        for (int i = 0; i < length; i++) {
+            bytes.write(0xff);
+        }
         return this;
     }
 
