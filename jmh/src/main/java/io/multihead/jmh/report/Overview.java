@@ -33,10 +33,10 @@ final class Overview {
     private static final List<Shown> CASES = List.of(
             shown("decode, GQA", "AttentionDecode", Map.of("keyValueHeads", "8", "keys", "4096")),
             shown("decode", "AttentionDecode", Map.of("keyValueHeads", "32", "keys", "4096")),
-            shown("causal, 2048", "AttentionForward", Map.of("causal", "true", "shape", "1x8x2048x64")),
-            shown("full, 2048", "AttentionForward", Map.of("causal", "false", "shape", "1x8x2048x64")),
-            shown("MiniLM, 32 x 128", "Embeddings", Map.of("texts", "32x128")),
-            shown("sgemm, 1024", "Sgemm", Map.of("size", "1024")),
+            shown("causal", "AttentionForward", Map.of("causal", "true", "shape", "1x8x2048x64")),
+            shown("full", "AttentionForward", Map.of("causal", "false", "shape", "1x8x2048x64")),
+            shown("MiniLM", "Embeddings", Map.of("texts", "32x128")),
+            shown("sgemm", "Sgemm", Map.of("size", "1024")),
             shown("1B, Q8_0", "Decoder", Map.of("model", "LLAMA3_1B", "format", "Q8_0", "depth", "128")));
 
     private Overview() {}
