@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
 import io.multihead.encoder.SentenceEncoder;
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -17,8 +18,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
 import javax.xml.parsers.DocumentBuilderFactory;
+import javax.xml.parsers.ParserConfigurationException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.xml.sax.SAXException;
 
 /** Texts that are not the study's own: any language and any length is drawn, or is one error. */
 class StudyTextTest {
@@ -45,26 +48,32 @@ class StudyTextTest {
     void everyTextIsDrawn() throws Exception {
         try (Compute cpu = Compute.threads(2);
                 SentenceEncoder encoder = TrainedModel.encoder(cpu)) {
-            for (String text : texts().toList()) {
-                StudyText chosen = StudyText.of(text);
-                Subject subject = Subject.of(chosen, 42, cpu);
-                HeadExhibits heads = new HeadExhibits(subject);
-                TrainedHeadExhibits trained = new TrainedHeadExhibits(encoder, chosen);
-                List<Exhibit> exhibits = new ArrayList<>(
-                        List.of(trained.heatMaps(), trained.byLayer(), heads.heatMaps(), heads.againstSingleHead()));
-                exhibits.addAll(List.of(heads.diversity(), heads.causal(), EqualityExhibit.draw(subject)));
-                for (Exhibit exhibit : exhibits) {
-                    String about = exhibit.title() + " of " + text.substring(0, Math.min(20, text.length()));
-                    assertFalse(exhibit.finding().contains("NaN"), about + ": " + exhibit.finding());
-                    assertTrue(exhibit.charts().size() >= 1, about);
-                    for (Exhibit.Picture picture : exhibit.charts()) {
-                        String svg = picture.svg().substring(0, picture.svg().indexOf("</svg>") + 6);
-                        DocumentBuilderFactory.newInstance()
-                                .newDocumentBuilder()
-                                .parse(new java.io.ByteArrayInputStream(svg.getBytes(StandardCharsets.UTF_8)));
-                    }
+            texts().toList().parallelStream().forEach(text -> assertDrawn(text, cpu, encoder));
+        }
+    }
+
+    private static void assertDrawn(String text, Compute cpu, SentenceEncoder encoder) {
+        try {
+            StudyText chosen = StudyText.of(text);
+            Subject subject = Subject.of(chosen, 42, cpu);
+            HeadExhibits heads = new HeadExhibits(subject);
+            TrainedHeadExhibits trained = new TrainedHeadExhibits(encoder, chosen);
+            List<Exhibit> exhibits = new ArrayList<>(
+                    List.of(trained.heatMaps(), trained.byLayer(), heads.heatMaps(), heads.againstSingleHead()));
+            exhibits.addAll(List.of(heads.diversity(), heads.causal(), EqualityExhibit.draw(subject)));
+            for (Exhibit exhibit : exhibits) {
+                String about = exhibit.title() + " of " + text.substring(0, Math.min(20, text.length()));
+                assertFalse(exhibit.finding().contains("NaN"), about + ": " + exhibit.finding());
+                assertTrue(exhibit.charts().size() >= 1, about);
+                for (Exhibit.Picture picture : exhibit.charts()) {
+                    String svg = picture.svg().substring(0, picture.svg().indexOf("</svg>") + 6);
+                    DocumentBuilderFactory.newInstance()
+                            .newDocumentBuilder()
+                            .parse(new ByteArrayInputStream(svg.getBytes(StandardCharsets.UTF_8)));
                 }
             }
+        } catch (IOException | ParserConfigurationException | SAXException e) {
+            throw new AssertionError(text.substring(0, Math.min(20, text.length())), e);
         }
     }
 
