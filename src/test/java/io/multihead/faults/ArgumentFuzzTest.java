@@ -32,7 +32,7 @@ import org.junit.jupiter.api.io.TempDir;
  * {@code -Dmultihead.faults.seed=S} repeats the one call with that seed.
  */
 class ArgumentFuzzTest {
-    private static final int CALLS = Integer.getInteger("multihead.faults.calls", 10_000);
+    private static final int CALLS = Integer.getInteger("multihead.faults.calls", 5_000);
 
     /** Positions in memory are the only arguments with the JDK's own exception, which their documentation names. */
     private static final Set<String> POSITIONS = Set.of("getAt", "setAt");
