@@ -31,10 +31,22 @@ final class CharacterTable {
     private record Page(int[] entries, int[][] expansions) {}
 
     private final TextNormalization normalization;
+    private final boolean divides;
     private final Page[] pages = new Page[(Character.MAX_CODE_POINT + 1) >> PAGE_BITS];
 
+    /** A table in which punctuation is alone. */
     CharacterTable(TextNormalization normalization) {
+        this(normalization, true);
+    }
+
+    private CharacterTable(TextNormalization normalization, boolean divides) {
         this.normalization = normalization;
+        this.divides = divides;
+    }
+
+    /** Returns a table in which punctuation is part of words: what a normaliser does that no pre-tokenizer follows. */
+    static CharacterTable withoutPunctuation(TextNormalization normalization) {
+        return new CharacterTable(normalization, false);
     }
 
     static int kind(int entry) {
@@ -97,7 +109,7 @@ final class CharacterTable {
         int[] results = text.codePoints()
                 .filter(c -> !normalization.stripAccents() || Character.getType(c) != Character.NON_SPACING_MARK)
                 .flatMap(this::lower)
-                .map(c -> pack(alone || isPunctuation(c) ? ALONE : LETTER, c))
+                .map(c -> pack(alone || divides && isPunctuation(c) ? ALONE : LETTER, c))
                 .toArray();
         return results.length == 0 ? new int[] {pack(REMOVED, 0)} : results;
     }

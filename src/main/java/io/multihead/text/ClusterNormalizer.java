@@ -11,25 +11,13 @@ final class ClusterNormalizer implements UnigramNormalizer {
     private static final int LONGEST = 5;
     private static final int ASCII = 0x80;
 
-    /** Changes text that is normalised already. */
-    enum Step {
-        /** White space at the end is removed. */
-        STRIP_RIGHT,
-        /** White space at the beginning is removed. */
-        STRIP_LEFT,
-        /** Several spaces become one. */
-        SPACES_TO_SPACE,
-        /** Several spaces become U+2581. */
-        SPACES_TO_MARK
-    }
-
     private final CharacterMap map;
-    private final List<Step> steps;
+    private final List<NormalizerStep> steps;
     private final Graphemes graphemes = new Graphemes();
     /** By ASCII character: what it becomes on its own. */
     private final long[] ascii = new long[ASCII];
 
-    ClusterNormalizer(CharacterMap map, List<Step> steps) {
+    ClusterNormalizer(CharacterMap map, List<NormalizerStep> steps) {
         this.map = map;
         this.steps = steps;
         for (byte c = 0; c >= 0; c++) {
@@ -60,9 +48,7 @@ final class ClusterNormalizer implements UnigramNormalizer {
             }
         }
         buffer.finish(index);
-        for (int i = 0; i < steps.size(); i++) {
-            apply(steps.get(i), buffer);
-        }
+        NormalizerStep.apply(steps, buffer);
     }
 
     private void cluster(UnigramBuffer buffer, int from, int end, int origin) {
@@ -89,52 +75,5 @@ final class ClusterNormalizer implements UnigramNormalizer {
 
     private void replace(UnigramBuffer buffer, long match, int origin) {
         map.copyText(match, buffer, origin);
-    }
-
-    private static void apply(Step step, UnigramBuffer buffer) {
-        switch (step) {
-            case STRIP_RIGHT -> stripRight(buffer);
-            case STRIP_LEFT -> stripLeft(buffer);
-            case SPACES_TO_SPACE -> joinSpaces(buffer, (byte) ' ');
-            case SPACES_TO_MARK -> joinSpaces(buffer, UnigramBuffer.MARK);
-        }
-    }
-
-    private static void stripRight(UnigramBuffer buffer) {
-        while (buffer.end > UnigramBuffer.START) {
-            int last = buffer.before(buffer.end);
-            if (buffer.spaceLength(last) == 0) {
-                return;
-            }
-            buffer.end = last;
-        }
-    }
-
-    private static void stripLeft(UnigramBuffer buffer) {
-        int at = UnigramBuffer.START;
-        while (at < buffer.end && buffer.spaceLength(at) > 0) {
-            at += buffer.spaceLength(at);
-        }
-        int rest = buffer.end - at;
-        System.arraycopy(buffer.text, at, buffer.text, UnigramBuffer.START, rest);
-        System.arraycopy(buffer.origins, at, buffer.origins, UnigramBuffer.START, rest + 1);
-        buffer.end = UnigramBuffer.START + rest;
-    }
-
-    private static void joinSpaces(UnigramBuffer buffer, byte joined) {
-        byte[] text = buffer.text;
-        int[] origins = buffer.origins;
-        int size = UnigramBuffer.START;
-        for (int at = UnigramBuffer.START; at < buffer.end; ) {
-            int next = at + 1;
-            while (text[at] == ' ' && next < buffer.end && text[next] == ' ') {
-                next++;
-            }
-            origins[size] = origins[at];
-            text[size++] = next > at + 1 ? joined : text[at];
-            at = next;
-        }
-        origins[size] = origins[buffer.end];
-        buffer.end = size;
     }
 }

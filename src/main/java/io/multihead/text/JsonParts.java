@@ -18,20 +18,23 @@ final class JsonParts {
         }
     }
 
-    /** Returns the parts of a component, which is a sequence of them or one itself; none where it is absent. */
+    /** Returns the parts of a component, which is one itself or a sequence of parts and sequences; none where it is absent. */
     static List<JsonObject> list(JsonObject file, String member, String parts) {
-        if (!file.has(member)) {
-            return List.of();
-        }
-        JsonObject component = file.object(member);
-        if (!"Sequence".equals(component.find("type"))) {
-            return List.of(component);
-        }
         List<JsonObject> list = new ArrayList<>();
-        for (Object part : component.array(parts)) {
-            list.add(JsonObject.of(component.name() + "." + parts, part));
+        if (file.has(member)) {
+            add(file.object(member), parts, list);
         }
         return list;
+    }
+
+    private static void add(JsonObject component, String parts, List<JsonObject> to) {
+        if (!"Sequence".equals(component.find("type"))) {
+            to.add(component);
+            return;
+        }
+        for (Object part : component.array(parts)) {
+            add(JsonObject.of(component.name() + "." + parts, part), parts, to);
+        }
     }
 
     /** Returns whether text is composed (NFC) first, which is all that happens to it. */

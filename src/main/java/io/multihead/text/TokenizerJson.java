@@ -13,6 +13,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.OptionalInt;
 import java.util.Set;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -27,7 +28,35 @@ final class TokenizerJson {
         return parse(new JsonObject("tokenizer", Json.object("tokenizer", utf8)));
     }
 
+    /** The tokens that stand around a text, and two texts, by their ids in the vocabulary. */
+    private record Ends(int first, int last, PairTemplate pairs) {
+        static final Ends NONE = new Ends(SpecialIds.NONE, SpecialIds.NONE, PairTemplate.OTHER);
+
+        static Ends of(JsonObject file, List<String> tokens) {
+            JsonObject processor = file.object("post_processor");
+            String[] ends = template(processor);
+            int first = id(tokens, ends[0]);
+            int last = id(tokens, ends[1]);
+            requireId(processor, "cls", ends[0], first);
+            requireId(processor, "sep", ends[1], last);
+            return new Ends(first, last, PairJson.of(file, first, last));
+        }
+    }
+
     static WordPieceModel parse(JsonObject file) {
+        if (file.has("padding")) {
+            // positions would depend on the other texts of a batch
+            file.object("padding").require("direction", "Right");
+        }
+        return parse(file, tokens -> Ends.of(file, tokens));
+    }
+
+    /** Reads a file without its template and padding. */
+    static WordPieceModel parseWithoutEnds(JsonObject file) {
+        return parse(file, tokens -> Ends.NONE);
+    }
+
+    private static WordPieceModel parse(JsonObject file, Function<List<String>, Ends> endsOf) {
         requireType(file.object("pre_tokenizer"), "BertPreTokenizer");
         JsonObject model = file.object("model");
         model.require("type", "WordPiece");
@@ -40,16 +69,7 @@ final class TokenizerJson {
         JsonObject vocabulary = model.object("vocab");
         Map<String, Integer> special = special(file, vocabulary);
         List<String> tokens = Arrays.asList(tokens(vocabulary, special));
-        JsonObject processor = file.object("post_processor");
-        String[] ends = template(processor);
-        if (file.has("padding")) {
-            // positions would depend on the other texts of a batch
-            file.object("padding").require("direction", "Right");
-        }
-        int first = id(tokens, ends[0]);
-        int last = id(tokens, ends[1]);
-        requireId(processor, "cls", ends[0], first);
-        requireId(processor, "sep", ends[1], last);
+        Ends ends = endsOf.apply(tokens);
         return new WordPieceModel(
                 tokens,
                 special,
@@ -60,10 +80,10 @@ final class TokenizerJson {
                 normalization(file.object("normalizer")),
                 prefix,
                 id(tokens, model.text("unk_token")),
-                first,
-                last,
+                ends.first,
+                ends.last,
                 truncation(file),
-                PairJson.of(file, first, last));
+                ends.pairs);
     }
 
     private static int id(List<String> tokens, String token) {
@@ -80,7 +100,8 @@ final class TokenizerJson {
         }
     }
 
-    private static TextNormalization normalization(JsonObject normalizer) {
+    /** Returns what a BertNormalizer says. */
+    static TextNormalization normalization(JsonObject normalizer) {
         requireType(normalizer, "BertNormalizer");
         boolean lowercase = normalizer.flag("lowercase", true);
         return new TextNormalization(
@@ -192,7 +213,8 @@ final class TokenizerJson {
         return name;
     }
 
-    private static OptionalInt truncation(JsonObject file) {
+    /** Returns how many tokens a file truncates texts to, if it does. */
+    static OptionalInt truncation(JsonObject file) {
         if (!file.has("truncation")) {
             return OptionalInt.empty();
         }
@@ -220,12 +242,7 @@ final class TokenizerJson {
                         "strip_accents", steps.stripAccents(),
                         "lowercase", steps.lowercase()));
         file.put("pre_tokenizer", object("type", "BertPreTokenizer"));
-        file.put(
-                "post_processor",
-                object(
-                        "type", "BertProcessing",
-                        "sep", List.of(tokens.get(model.last()), model.last()),
-                        "cls", List.of(tokens.get(model.first()), model.first())));
+        file.put("post_processor", model.first() == SpecialIds.NONE ? null : ends(model));
         file.put("decoder", null);
         file.put(
                 "model",
@@ -236,6 +253,14 @@ final class TokenizerJson {
                         "max_input_chars_per_word", WordPieceModel.LONGEST_WORD,
                         "vocab", ids(tokens, model.added())));
         return JsonWriter.write("tokenizer", file).getBytes(StandardCharsets.UTF_8);
+    }
+
+    private static Map<String, Object> ends(WordPieceModel model) {
+        List<String> tokens = model.vocabulary();
+        return object(
+                "type", "BertProcessing",
+                "sep", List.of(tokens.get(model.last()), model.last()),
+                "cls", List.of(tokens.get(model.first()), model.first()));
     }
 
     private static Map<String, Object> truncation(int tokens) {

@@ -12,6 +12,10 @@ final class UnigramBuffer {
     /** U+2581, which stands for a space, in one byte that UTF-8 does not have. */
     static final byte MARK = (byte) 0xff;
 
+    private static final int MARKED = 0x2581;
+    /** By the bytes of a code point: the bits that tell how many there are. */
+    private static final int[] LEADS = {0, 0, 0xc0, 0xe0, 0xf0};
+
     private static final int FEW = 256;
     /** Arrays for longer texts are not kept. */
     private static final int MOST_KEPT = 1 << 18;
@@ -50,12 +54,40 @@ final class UnigramBuffer {
     /** Adds a byte of normalised text. */
     void put(byte next, int origin) {
         if (end + 1 >= text.length) {
-            int longer = (int) Math.min(Integer.MAX_VALUE - 8, 2L * text.length);
-            text = Arrays.copyOf(text, longer);
-            origins = Arrays.copyOf(origins, longer);
+            grow(2L * text.length);
         }
         origins[end] = origin;
         text[end++] = next;
+    }
+
+    /** Adds a code point of normalised text. */
+    void putCodePoint(int codePoint, int origin) {
+        if (codePoint < 0x80) {
+            put((byte) codePoint, origin);
+        } else if (codePoint == MARKED) {
+            put(MARK, origin);
+        } else {
+            int bytes = Utf8.length(codePoint);
+            put((byte) (LEADS[bytes] | codePoint >> 6 * (bytes - 1)), origin);
+            for (int rest = bytes - 2; rest >= 0; rest--) {
+                put((byte) (0x80 | codePoint >> 6 * rest & 0x3f), origin);
+            }
+        }
+    }
+
+    /** Adds bytes that are still to be written. */
+    void lengthen(long bytes) {
+        long longer = end + bytes;
+        if (longer + 1 >= text.length) {
+            grow(longer + 2);
+        }
+        end = Math.toIntExact(longer);
+    }
+
+    private void grow(long length) {
+        int longer = (int) Math.min(Integer.MAX_VALUE - 8, length);
+        text = Arrays.copyOf(text, longer);
+        origins = Arrays.copyOf(origins, longer);
     }
 
     /** Ends the normalised text at an index of the whole one. */

@@ -20,7 +20,6 @@ import org.jspecify.annotations.Nullable;
  */
 final class UnigramJson {
     private static final String MARK = "\u2581";
-    private static final String SPACES = " {2,}";
 
     /** Of ten. */
     private static final double[] POWERS = IntStream.range(0, 40)
@@ -143,29 +142,25 @@ final class UnigramJson {
 
     private UnigramNormalizer normalizer() {
         CharacterMap map = CharacterMap.EMPTY;
-        List<ClusterNormalizer.Step> steps = new ArrayList<>();
+        TextNormalization bert = null;
         List<JsonObject> parts = JsonParts.list(file, "normalizer", "normalizers");
+        StepsJson steps = new StepsJson();
         for (JsonObject part : parts) {
-            switch (part.text("type")) {
-                case "Precompiled" -> {
-                    if (part != parts.getFirst()) {
-                        throw part.fail("type", "Precompiled first");
-                    }
-                    map = map(part);
+            String type = part.text("type");
+            boolean first = type.equals("Precompiled") || type.equals("BertNormalizer");
+            if (first && part != parts.getFirst()) {
+                throw part.fail("type", type + " first");
+            }
+            switch (type) {
+                case "Precompiled" -> map = map(part);
+                case "BertNormalizer" -> {
+                    part.require("clean_text", true);
+                    bert = TokenizerJson.normalization(part);
                 }
-                case "Strip" -> {
-                    if (part.flag("strip_left", true)) {
-                        steps.add(ClusterNormalizer.Step.STRIP_LEFT);
-                    }
-                    if (part.flag("strip_right", true)) {
-                        steps.add(ClusterNormalizer.Step.STRIP_RIGHT);
-                    }
-                }
-                case "Replace" -> steps.add(replacement(part));
-                default -> throw part.fail("type", "Precompiled, Strip or Replace");
+                default -> steps.add(part);
             }
         }
-        return new ClusterNormalizer(map, List.copyOf(steps));
+        return bert == null ? new ClusterNormalizer(map, steps.all()) : new CodePointNormalizer(bert, steps.all());
     }
 
     private static CharacterMap map(JsonObject part) {
@@ -177,15 +172,6 @@ final class UnigramJson {
             throw Checks.fail(name, String.valueOf(wrong.getMessage()), "expected base 64");
         }
         return CharacterMap.of(bytes, name);
-    }
-
-    private static ClusterNormalizer.Step replacement(JsonObject part) {
-        part.object("pattern").require("Regex", SPACES);
-        return switch (part.text("content")) {
-            case " " -> ClusterNormalizer.Step.SPACES_TO_SPACE;
-            case MARK -> ClusterNormalizer.Step.SPACES_TO_MARK;
-            default -> throw part.fail("content", "a space or U+2581");
-        };
     }
 
     private Division division() {

@@ -141,6 +141,25 @@ public final class UnigramFixture {
                 + Base64.getEncoder().encodeToString(map(CHARACTERS)) + "\"}";
     }
 
+    /** Returns the normaliser of BERT. */
+    public static String bert() {
+        return "{\"type\": \"BertNormalizer\", \"clean_text\": true, \"handle_chinese_chars\": true, \"strip_accents\": null,"
+                + " \"lowercase\": true}";
+    }
+
+    /** Returns what model2vec puts behind a normaliser: punctuation between spaces, and single spaces within the text alone. */
+    public static String model2vec(String first) {
+        StringBuilder parts = new StringBuilder(first);
+        for (char c : NormalizerStep.PUNCTUATION.toCharArray()) {
+            String quoted = c == '"' || c == '\\' ? "\\" + c : String.valueOf(c);
+            parts.append(", {\"type\": \"Replace\", \"pattern\": {\"String\": \"" + quoted + "\"}, \"content\": \" "
+                    + quoted + " \"}");
+        }
+        return "{\"type\": \"Sequence\", \"normalizers\": [" + parts
+                + ", {\"type\": \"Replace\", \"pattern\": {\"Regex\": \"\\\\s+\"}, \"content\": \" \"},"
+                + " {\"type\": \"Strip\", \"strip_left\": true, \"strip_right\": true}]}";
+    }
+
     public static String metaspace(String more) {
         return "{\"type\": \"Metaspace\", \"replacement\": \"\u2581\"" + more + "}";
     }

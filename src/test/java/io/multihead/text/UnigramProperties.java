@@ -5,12 +5,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.charset.StandardCharsets;
+import java.text.Normalizer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import net.jqwik.api.Arbitraries;
@@ -114,6 +116,57 @@ class UnigramProperties {
         }
         String metaspace = UnigramFixture.metaspace(", \"split\": false");
         check(whole, UnigramFixture.json(UnigramFixture.precompiled(), metaspace, pieces, scores, false), text);
+    }
+
+    @Provide
+    Arbitrary<String> punctuated() {
+        List<String> parts = new ArrayList<>(PARTS);
+        parts.addAll(List.of(
+                "!", "a.b", "~~", "\\", "\"", "_", "%", "\u00a0", "\t", " , ", "\u2014", "\u4e2d", "A", "\u00c9",
+                "\u0130"));
+        return Arbitraries.of(parts).list().ofMaxSize(20).map(all -> String.join("", all));
+    }
+
+    /** model2vec's files: what another normaliser leaves, with spaces around punctuation, is not divided before pieces are looked for. */
+    @Property(tries = 2000)
+    void normalisersOfModel2VecDoAsDefined(
+            @ForAll("pieces") List<String> pieces,
+            @ForAll("scores") List<Double> given,
+            @ForAll("punctuated") String text,
+            @ForAll boolean bert) {
+        double[] scores = scores(given, pieces.size());
+        double unknown = Arrays.stream(scores).min().getAsDouble() - PENALTY;
+        String first =
+                bert ? asBert(wellFormed(text)) : PlainUnigram.byClusters(wellFormed(text), UnigramFixture.CHARACTERS);
+        String normal = first.replaceAll("([!-/:-@\\[-`{-~])", " $1 ")
+                .replaceAll("(?U)\\s+", " ")
+                .replaceAll("^ | $", "");
+        List<Integer> expected = new ArrayList<>();
+        String marked = normal.replace(' ', '\u2581');
+        if (!marked.isEmpty()) {
+            String prefixed = marked.startsWith("\u2581") ? marked : "\u2581" + marked;
+            expected.addAll(PlainUnigram.divide(prefixed, pieces, scores, unknown, false));
+        }
+        String normalizer = UnigramFixture.model2vec(bert ? UnigramFixture.bert() : UnigramFixture.precompiled());
+        String metaspace = UnigramFixture.metaspace(", \"split\": false, \"prepend_scheme\": \"always\"");
+        check(expected, UnigramFixture.json(normalizer, metaspace, pieces, scores, false), text);
+    }
+
+    /** BERT's normaliser of the crate, of what the texts here have. */
+    private static String asBert(String text) {
+        StringBuilder cleaned = new StringBuilder();
+        text.codePoints().forEach(c -> {
+            boolean isSpace = Character.isSpaceChar(c) || c >= '\t' && c <= '\r';
+            boolean isIdeograph = c >= 0x4e00 && c <= 0x9fff;
+            if (isSpace) {
+                cleaned.append(' ');
+            } else if (c != 0xfffd && Character.getType(c) != Character.FORMAT) {
+                cleaned.append(isIdeograph ? " " + Character.toString(c) + " " : Character.toString(c));
+            }
+        });
+        return Normalizer.normalize(cleaned, Normalizer.Form.NFD)
+                .replaceAll("\\p{Mn}", "")
+                .toLowerCase(Locale.ROOT);
     }
 
     private static void check(List<Integer> expected, String json, String text) {

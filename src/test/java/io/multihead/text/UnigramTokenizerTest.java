@@ -196,7 +196,7 @@ class UnigramTokenizerTest {
             delimiter = '|',
             quoteCharacter = '`',
             value = {
-                "\"type\": \"Precompiled\"|\"type\": \"NFKC\"|tokenizer.normalizer.type: NFKC; expected Precompiled, Strip or Replace",
+                "\"type\": \"Precompiled\"|\"type\": \"NFKC\"|tokenizer.normalizer.type: NFKC; expected Precompiled, BertNormalizer, Strip or Replace",
                 "\"precompiled_charsmap\": \"|\"precompiled_charsmap\": \"!|tokenizer.normalizer.precompiled_charsmap: Illegal base64 character 21; expected base 64",
                 "\"precompiled_charsmap\": \"|\"precompiled_charsmap\": \"////|tokenizer.normalizer.precompiled_charsmap: ",
                 "WhitespaceSplit|Whitespace|tokenizer.pre_tokenizer: 2 parts; expected Metaspace, perhaps after WhitespaceSplit",
@@ -215,6 +215,46 @@ class UnigramTokenizerTest {
         String actual =
                 assertThrows(IllegalArgumentException.class, () -> read(json)).getMessage();
         assertTrue(actual.startsWith(message), actual);
+    }
+
+    /** Spaces around some punctuation alone are no file's of model2vec. */
+    @Test
+    void partsOfModel2VecsNormaliserAreNamed() {
+        String whole = UnigramFixture.model2vec(UnigramFixture.precompiled());
+        String percent = "{\"type\": \"Replace\", \"pattern\": {\"String\": \"%\"}, \"content\": \" % \"}, ";
+        for (String[] each : new String[][] {
+            {
+                percent,
+                "",
+                "tokenizer.normalizer: spaces around !\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~; expected them around !"
+            },
+            {
+                "\" % \"",
+                "\" %\"",
+                "tokenizer.normalizer.normalizers.content:  %; expected a punctuation character of ASCII"
+            },
+            {
+                "\"%\"",
+                "\"x\"",
+                "tokenizer.normalizer.normalizers.content:  % ; expected a punctuation character of ASCII"
+            },
+            {
+                "\\\\s+",
+                "\\\\s*",
+                "tokenizer.normalizer.normalizers.pattern.Regex: \\s*; expected  {2,}, or \\s+ for a space"
+            }
+        }) {
+            assertTrue(whole.contains(each[0]), each[0]);
+            String json = UnigramFixture.json(
+                    whole.replace(each[0], each[1]),
+                    UnigramFixture.metaspace(""),
+                    UnigramFixture.PIECES,
+                    UnigramFixture.scores(UnigramFixture.PIECES.size()),
+                    false);
+            String actual = assertThrows(IllegalArgumentException.class, () -> read(json))
+                    .getMessage();
+            assertTrue(actual.startsWith(each[2]), actual);
+        }
     }
 
     @Test

@@ -20,23 +20,55 @@ import java.util.TreeMap;
  * SentencePiece's own map of characters (nmt_nfkc), with which ALBERT's model comes.
  */
 final class UnigramFiles {
-    /** The parts of a {@code tokenizer.json} beside its pieces: XLM-R's, those of conversions by transformers, and others that crates read. */
-    private static final Map<String, String> SHAPES =
-            new TreeMap<>(Map.of("words", """
+    /** The shape whose normaliser is BERT's, for which code points are classified by Unicode's tables of the crate or of the JDK. */
+    static final String BERT = "model2vec-bert";
+
+    /**
+     * The parts of a {@code tokenizer.json} beside its pieces: XLM-R's, those of conversions by transformers, those of model2vec, and others that
+     * crates read.
+     */
+    private static final Map<String, String> SHAPES = new TreeMap<>(Map.of(
+            "words",
+            """
             "normalizer": {"type": "Precompiled", "precompiled_charsmap": "MAP"},
             "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"},
-              {"type": "Metaspace", "replacement": "\u2581", "add_prefix_space": true}]},""", "converted", """
+              {"type": "Metaspace", "replacement": "\u2581", "add_prefix_space": true}]},""",
+            "converted",
+            """
             "normalizer": {"type": "Sequence", "normalizers": [{"type": "Precompiled", "precompiled_charsmap": "MAP"},
               {"type": "Strip", "strip_left": false, "strip_right": true},
               {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": "\u2581"}]},
-            "pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": true},""", "spaces", """
+            "pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": true},""",
+            "spaces",
+            """
             "normalizer": {"type": "Sequence", "normalizers": [{"type": "Precompiled", "precompiled_charsmap": "MAP"},
               {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}]},
-            "pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first", "split": false},""", "plain", """
+            "pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first", "split": false},""",
+            "plain",
+            """
             "normalizer": null,
-            "pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "never", "split": true},"""));
+            "pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "never", "split": true},""",
+            "model2vec",
+            model2Vec("{\"type\": \"Precompiled\", \"precompiled_charsmap\": \"MAP\"}"),
+            BERT,
+            model2Vec("""
+            {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": null, "lowercase": true}""")));
 
     private UnigramFiles() {}
+
+    /** Returns what model2vec makes of a normaliser: spaces around punctuation, and single spaces within the text alone. */
+    private static String model2Vec(String first) {
+        StringBuilder parts = new StringBuilder(first);
+        for (char c : "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~".toCharArray()) {
+            String quoted = c == '"' || c == '\\' ? "\\" + c : String.valueOf(c);
+            parts.append(", {\"type\": \"Replace\", \"pattern\": {\"String\": \"" + quoted + "\"}, \"content\": \" "
+                    + quoted + " \"}");
+        }
+        return "\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [" + parts
+                + ", {\"type\": \"Replace\", \"pattern\": {\"Regex\": \"\\\\s+\"}, \"content\": \" \"},"
+                + " {\"type\": \"Strip\", \"strip_left\": true, \"strip_right\": true}]}, \"pre_tokenizer\": {\"type\": \"Metaspace\","
+                + " \"replacement\": \"\u2581\", \"prepend_scheme\": \"always\", \"split\": false},";
+    }
 
     /** Writes a folder for each shape, and returns them. */
     static List<Path> write(Path models) throws IOException {
