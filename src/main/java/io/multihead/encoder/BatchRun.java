@@ -115,13 +115,23 @@ abstract class BatchRun {
         return plain;
     }
 
-    /** Adds a sequence of some tokens of the text, between the first and the last token that the tokenizer puts around them. */
+    /**
+     * Adds a sequence of some tokens of the text, between the first and the last token that the tokenizer puts around them. Where it puts none
+     * there, another token stands for a sequence of none.
+     */
     final void addTokens(TokenBatch to, int from, int end) {
+        boolean isEnded = core.tokenizer.around() > 0;
         to.begin();
-        to.add(core.tokenizer.firstToken());
+        if (isEnded) {
+            to.add(core.tokenizer.firstToken());
+        }
         for (int token = from; token < end; token++) {
             to.add(tokens.id(token));
         }
-        to.add(core.tokenizer.lastToken());
+        if (isEnded) {
+            to.add(core.tokenizer.lastToken());
+        } else if (from == end) {
+            to.add(0);
+        }
     }
 }

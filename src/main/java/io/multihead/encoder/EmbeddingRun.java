@@ -43,13 +43,18 @@ final class EmbeddingRun extends BatchRun {
     void begin(EncoderOptions newOptions, List<?> newTexts) {
         vectors.begin(newTexts.size());
         prepare(newOptions);
-        start(newTexts, UNKNOWN, newOptions.maxTokens());
+        start(newTexts, UNKNOWN, mostTokens(newOptions));
     }
 
     /** Begins with texts that come one by one. */
     void begin(EncoderOptions newOptions, Iterator<?> newTexts) {
         prepare(newOptions);
-        start(newTexts, UNKNOWN, newOptions.maxTokens());
+        start(newTexts, UNKNOWN, mostTokens(newOptions));
+    }
+
+    /** Returns how many tokens a part of a text has at most, with those around it: static embeddings may divide a text anywhere. */
+    private int mostTokens(EncoderOptions how) {
+        return core.model.config.isStatic() ? EncoderConfig.BATCH_TOKENS : how.maxTokens();
     }
 
     private void prepare(EncoderOptions newOptions) {
@@ -108,7 +113,10 @@ final class EmbeddingRun extends BatchRun {
 
     private void pool(TokenBatch of, Buffers states, int sequence) {
         TextParts.Part own = parts.get(sequence);
-        pooler.add(how().pooling().modes(), states, of.start(sequence), of.start(sequence + 1), own.prompt, own.tokens);
+        int first = of.start(sequence);
+        // not the sequence's end: one of no tokens has another's in their place
+        int last = first + own.tokens + core.tokenizer.around();
+        pooler.add(how().pooling().modes(), states, first, last, own.prompt, own.tokens);
     }
 
     /** Returns how many texts the batch ends, whose vectors wait for the dense layers. */
@@ -161,11 +169,11 @@ final class EmbeddingRun extends BatchRun {
             case null, default ->
                 Checks.notNull(null, "text " + number); // here, so that no name is made for other texts
         }
-        int room = how.maxTokens() - 2;
+        int room = how.maxTokens() - core.tokenizer.around();
         if (how.longTexts() == LongTexts.FAIL && tokens.size() > room) {
             throw Checks.fail(
                     "text " + number,
-                    (tokens.size() + 2) + " tokens",
+                    core.tokenizer.around() + tokens.size() + " tokens",
                     "expected at most " + how.maxTokens() + ", or another way with long texts");
         }
         end = how.longTexts() == LongTexts.TRUNCATE ? Math.min(tokens.size(), room) : tokens.size();
@@ -184,7 +192,7 @@ final class EmbeddingRun extends BatchRun {
 
     /** Returns where the next part ends: at the end of a word, unless the word alone is longer than a part. */
     private int partEnd() {
-        int most = Math.min(end, from + how().maxTokens() - 2);
+        int most = Math.min(end, from + mostTokens(how()) - core.tokenizer.around());
         int last = most;
         while (last < end && last > from && tokens.continuesWord(last)) {
             last--;
@@ -194,7 +202,7 @@ final class EmbeddingRun extends BatchRun {
 
     @Override
     int length() {
-        return part - from + 2;
+        return Math.max(1, part - from + core.tokenizer.around());
     }
 
     @Override

@@ -11,6 +11,14 @@ interface EncoderConfig {
     /** Tokens of a batch: enough for the products, and few enough that its activations stay in the cache. */
     int BATCH_TOKENS = 512;
 
+    /**
+     * Returns whether a token's state is a row of a table, whatever its sequence has beside it: then texts have no tokens around them and may
+     * be divided anywhere, and their vectors are means.
+     */
+    default boolean isStatic() {
+        return false;
+    }
+
     /** Returns the elements of a token's vector. */
     int dim();
 

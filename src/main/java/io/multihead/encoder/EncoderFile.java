@@ -7,15 +7,9 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.internal.base.JsonWriter;
-import io.multihead.tensor.DType;
-import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import io.multihead.text.EncoderTokenizer;
-import io.multihead.text.WordPiece;
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -30,39 +24,37 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * An encoder in one file, its matrices packed as products read them: safetensors whose metadata says the layout of panels, the model's
- * sizes as {@code config.json} and the options. The tokenizer is a tensor of the bytes of a {@code tokenizer.json}.
+ * sizes as {@code config.json} and the options. The tokenizer is a tensor of the bytes of a {@code tokenizer.json}, and perhaps of a
+ * {@code tokenizer_config.json}.
  */
 final class EncoderFile {
     private static final String FORMAT = "multihead sentence encoder 2";
-    private static final String TOKENIZER = "tokenizer.json";
 
     private EncoderFile() {}
 
     static void write(
-            Path file, EmbeddingRuns runs, EncoderOptions options, Map<String, String> prompts, String defaultPrompt)
+            Path file,
+            EmbeddingRuns runs,
+            EncoderOptions options,
+            Map<String, String> prompts,
+            String defaultPrompt,
+            TokenizerFiles files)
             throws IOException {
         EncoderCore core = runs.core();
         DenseLayers dense = runs.dense();
-        byte[] tokenizer = json(core.tokenizer);
+        Map<String, Tensor> tokenizer = files.tensors(core.tokenizer);
         Map<String, Tensor> tensors = new LinkedHashMap<>();
         Map<String, Tensor> others = new LinkedHashMap<>();
         dense.put(tensors, others); // panels come first, as in the model
         tensors.putAll(core.model.packed());
         tensors.putAll(others);
-        tensors.put(TOKENIZER, Tensor.view(MemorySegment.ofArray(tokenizer), DType.I8, Shape.of(tokenizer.length)));
+        tensors.putAll(tokenizer);
         Map<String, String> metadata = new LinkedHashMap<>();
         metadata.put("format", FORMAT);
         metadata.put("panels", PackedWeights.layout());
         metadata.put("config", JsonWriter.write("config", core.model.config.toJson()));
         metadata.put("options", JsonWriter.write("options", toJson(options, dense, prompts, defaultPrompt)));
         Safetensors.write(file, tensors, metadata);
-    }
-
-    private static byte[] json(EncoderTokenizer tokenizer) {
-        if (tokenizer instanceof WordPiece wordPiece) {
-            return wordPiece.toTokenizerJson();
-        }
-        throw Checks.fail("tokenizer", tokenizer.toString(), "expected WordPiece, which alone is written");
     }
 
     /** Maps a file that {@link #write} wrote. */
@@ -81,21 +73,26 @@ final class EncoderFile {
         Map<String, String> metadata = file.metadata();
         require("format", metadata.get("format"), FORMAT);
         require("panels", metadata.get("panels"), PackedWeights.layout());
-        EncoderConfig config = EncoderFamilies.configure(json(metadata, "config"));
+        EncoderConfig config = config(json(metadata, "config"));
         JsonObject described = json(metadata, "options");
         EncoderOptions options = options(described, config);
         Map<String, String> prompts = Map.copyOf(described.object("prompts").texts());
         Set<String> names = new HashSet<>(file.names());
-        names.remove(TOKENIZER);
+        TokenizerFiles.NAMES.forEach(names::remove);
         int inputs = options.pooling().modes().size() * config.dim();
         DenseLayers dense = dense(file, described, inputs);
         names.removeIf(DenseLayers::isNamed);
         EncoderCore core = ModelLoader.load(
                 cpu,
                 () -> EncoderModel.ofPacked(config, new Weights(names, file::get)),
-                () -> WordPiece.ofTokenizerJson(bytes(file)));
+                () -> TokenizerFiles.read(file, config));
         String defaultPrompt = described.has("default_prompt") ? described.text("default_prompt") : options.prompt();
-        return new LoadedEncoder(core, dense, options, prompts, defaultPrompt, new Unmapping(arena));
+        return new LoadedEncoder(
+                core, dense, options, prompts, defaultPrompt, TokenizerFiles.of(file), new Unmapping(arena));
+    }
+
+    private static EncoderConfig config(JsonObject json) {
+        return StaticConfig.isOf(json) ? StaticConfig.of(json) : EncoderFamilies.configure(json);
     }
 
     private static DenseLayers dense(Safetensors file, JsonObject described, int inputs) {
@@ -115,15 +112,6 @@ final class EncoderFile {
     private static JsonObject json(Map<String, String> metadata, String key) {
         String text = metadata.getOrDefault(key, "");
         return new JsonObject(key, Json.object(key, text.getBytes(StandardCharsets.UTF_8)));
-    }
-
-    private static byte[] bytes(Safetensors file) {
-        Tensor bytes = file.get(TOKENIZER);
-        if (bytes.dtype() != DType.I8) {
-            throw Checks.fail(TOKENIZER, bytes.toString(), "expected bytes");
-        }
-        Checks.fitsInt(bytes.memory().byteSize(), "bytes of " + TOKENIZER);
-        return bytes.memory().toArray(ValueLayout.JAVA_BYTE);
     }
 
     private static Map<String, Object> toJson(

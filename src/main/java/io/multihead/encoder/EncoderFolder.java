@@ -25,6 +25,10 @@ final class EncoderFolder {
     /** Packages differ between versions of the library, from {@code sentence_transformers.models} on; the classes do not. */
     private static final String MODULE = "sentence_transformers.";
 
+    /** Which modules there may be, in this order. */
+    private static final String MODULES =
+            "a Transformer, a Pooling, perhaps Dense and then a Normalize module, or a StaticEmbedding in place of the first two";
+
     /** Arguments of the configuration and the tokenizer, by their names in versions 2 to 5. */
     private static final List<String> ARGUMENTS =
             List.of("config_args", "config_kwargs", "tokenizer_args", "processor_kwargs", "processing_kwargs");
@@ -39,16 +43,22 @@ final class EncoderFolder {
             .toList();
 
     /**
-     * The contents of {@code modules.json}: the transformer's folder, how tokens are pooled, the folders of dense layers, and whether vectors
-     * are normalised. Without that file, sentence-transformers reads none of its other files either.
+     * The contents of {@code modules.json}: the folder of the transformer, or of the table of static embeddings, how tokens are pooled, the
+     * folders of dense layers, and whether vectors are normalised. Without that file, sentence-transformers reads none of its other files
+     * either.
      */
     private record Modules(
-            boolean exist, Path transformer, PoolingConfig pooling, List<Path> dense, Normalization normalization) {}
+            boolean exist,
+            Path tokens,
+            PoolingConfig pooling,
+            boolean isStatic,
+            List<Path> dense,
+            Normalization normalization) {}
 
-    /** The modules by their folders. */
+    /** The modules by their folders: a transformer and its pooling, or a table. */
     private record Paths(
-            Path transformer,
-            Path pooling,
+            Path tokens,
+            @Nullable Path pooling,
             List<Path> dense,
             @Nullable Path normalize) {}
 
@@ -82,31 +92,53 @@ final class EncoderFolder {
     /** Reads all files of a folder, and maps the weights. */
     static LoadedEncoder load(Compute cpu, Path folder) throws IOException {
         Modules modules = modules(folder);
-        Path files = modules.transformer;
-        EncoderConfig config = read(files.resolve("config.json"), EncoderFamilies::configure);
-        int maxTokens = maxTokens(files, modules.exist, Task.EMBEDDING, config);
         Path frameworkFile = folder.resolve("config_sentence_transformers.json");
         Framework framework = modules.exist && Files.exists(frameworkFile)
                 ? read(frameworkFile, EncoderFolder::framework)
                 : Framework.NONE;
-        DenseLayers dense =
-                DenseLayers.load(modules.dense, modules.pooling.modes().size() * config.dim());
         Arena arena = Arena.ofShared();
         try {
-            EncoderCore core = ModelLoader.load(
-                    cpu, () -> Checkpoint.map(files, config, arena).model(), () -> tokenizer(files, config));
+            Tokens tokens = modules.isStatic ? table(cpu, modules, arena) : transformer(cpu, modules, arena);
             EncoderOptions options = new EncoderOptions(
                     modules.pooling,
                     modules.normalization,
                     framework.dimension,
-                    maxTokens,
+                    tokens.most,
                     LongTexts.TRUNCATE,
                     framework.prompt);
-            return new LoadedEncoder(core, dense, options, framework.prompts, framework.prompt, new Unmapping(arena));
+            return new LoadedEncoder(
+                    tokens.core,
+                    tokens.dense,
+                    options,
+                    framework.prompts,
+                    framework.prompt,
+                    TokenizerFiles.map(tokens.core, modules.tokens, arena),
+                    new Unmapping(arena));
         } catch (Throwable failed) {
             arena.close();
             throw failed;
         }
+    }
+
+    /** What gives tokens their vectors, what comes after pooling, and how many tokens of a text count. */
+    private record Tokens(EncoderCore core, DenseLayers dense, int most) {}
+
+    private static Tokens transformer(Compute cpu, Modules modules, Arena arena) throws IOException {
+        Path files = modules.tokens;
+        EncoderConfig config = read(files.resolve("config.json"), EncoderFamilies::configure);
+        int maxTokens = maxTokens(files, modules.exist, Task.EMBEDDING, config);
+        DenseLayers dense =
+                DenseLayers.load(modules.dense, modules.pooling.modes().size() * config.dim());
+        EncoderCore core = ModelLoader.load(
+                cpu, () -> Checkpoint.map(files, config, arena).model(), () -> tokenizer(files, config));
+        return new Tokens(core, dense, maxTokens);
+    }
+
+    private static Tokens table(Compute cpu, Modules modules, Arena arena) throws IOException {
+        StaticTable table = StaticTable.map(modules.tokens, arena);
+        DenseLayers dense = DenseLayers.load(modules.dense, table.config().dim());
+        EncoderCore core = ModelLoader.load(cpu, table::model, table::tokenizer);
+        return new Tokens(core, dense, core.tokenizer.truncation().orElse(core.model.config.positions()));
     }
 
     /** Reads the tokenizer of a transformer's folder. */
@@ -118,16 +150,18 @@ final class EncoderFolder {
     private static Modules modules(Path folder) throws IOException {
         Path file = folder.resolve("modules.json");
         if (!Files.exists(file)) {
-            return new Modules(false, folder, PoolingConfig.DEFAULT, List.of(), Normalization.NONE);
+            return new Modules(false, folder, PoolingConfig.DEFAULT, false, List.of(), Normalization.NONE);
         }
         Paths paths = Checks.in(file, () -> paths(folder, Json.array("modules", Files.readAllBytes(file))));
-        PoolingConfig pooling = read(paths.pooling.resolve("config.json"), PoolingConfig::of);
+        Path pool = paths.pooling;
+        PoolingConfig pooling =
+                pool == null ? PoolingConfig.DEFAULT : read(pool.resolve("config.json"), PoolingConfig::of);
         Path normalize = paths.normalize;
         if (normalize != null && Files.exists(normalize.resolve("config.json"))) {
             read(normalize.resolve("config.json"), EncoderFolder::requireVectors);
         }
         Normalization normalization = normalize == null ? Normalization.NONE : Normalization.WHOLE;
-        return new Modules(true, paths.transformer, pooling, paths.dense, normalization);
+        return new Modules(true, paths.tokens, pooling, pool == null, paths.dense, normalization);
     }
 
     /** A Normalize module may be told to work on the vectors of tokens instead. */
@@ -138,30 +172,38 @@ final class EncoderFolder {
     }
 
     private static Paths paths(Path folder, List<?> list) {
-        Path transformer = null;
+        Path tokens = null;
         Path pooling = null;
+        boolean makesVectors = false;
         List<Path> dense = new ArrayList<>();
         Path normalize = null;
         for (Object element : list) {
             JsonObject module = JsonObject.of("modules", element);
             Path path = within(folder, module);
             String type = module.text("type");
-            if (is(type, "Transformer") && transformer == null) {
-                transformer = path;
-            } else if (is(type, "Pooling") && transformer != null && pooling == null) {
+            if (is(type, "Transformer") && tokens == null) {
+                tokens = path;
+            } else if (is(type, "StaticEmbedding") && tokens == null) {
+                tokens = path;
+                makesVectors = true;
+            } else if (is(type, "Pooling") && tokens != null && !makesVectors) {
                 pooling = path;
-            } else if (is(type, "Dense") && pooling != null && normalize == null) {
+                makesVectors = true;
+            } else if (is(type, "Dense") && makesVectors && normalize == null) {
                 dense.add(path);
-            } else if (is(type, "Normalize") && pooling != null && normalize == null) {
+            } else if (is(type, "Normalize") && makesVectors && normalize == null) {
                 normalize = path;
             } else {
-                throw module.fail("type", "a Transformer, a Pooling, perhaps Dense and then a Normalize module");
+                throw module.fail("type", MODULES);
             }
         }
-        if (transformer == null || pooling == null) {
-            throw Checks.fail("modules", list.size() + " modules", "expected a Transformer and a Pooling module");
+        if (tokens == null || !makesVectors) {
+            throw Checks.fail(
+                    "modules",
+                    list.size() + " modules",
+                    "expected a Transformer and a Pooling module, or a StaticEmbedding module");
         }
-        return new Paths(transformer, pooling, dense, normalize);
+        return new Paths(tokens, pooling, dense, normalize);
     }
 
     /** Returns whether a module's type is a class of this name. */

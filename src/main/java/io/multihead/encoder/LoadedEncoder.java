@@ -10,6 +10,7 @@ import java.util.Map;
  * @param options pooling, lengths and the prompt
  * @param prompts by name
  * @param defaultPrompt the model's prompt where a name has none; that of the options may be another
+ * @param tokenizerFiles what a packed file has of the tokenizer
  * @param unmapping of the mapped file; closed by the receiver
  */
 record LoadedEncoder(
@@ -18,6 +19,7 @@ record LoadedEncoder(
         EncoderOptions options,
         Map<String, String> prompts,
         String defaultPrompt,
+        TokenizerFiles tokenizerFiles,
         Unmapping unmapping) {
     void close() {
         unmapping.close();

@@ -32,7 +32,10 @@ final class Pooler {
         float[] states = buffers.array();
         int stride = buffers.stride();
         int first = from + ignored;
-        for (int i = 0; i < modes.size(); i++) {
+        if (first == end) {
+            Arrays.fill(part, 0); // as PyTorch's EmbeddingBag
+        }
+        for (int i = 0; i < modes.size() && first < end; i++) {
             int at = i * dim;
             switch (modes.get(i)) {
                 case MEAN -> mean(states, stride, first, end, at, end - first);

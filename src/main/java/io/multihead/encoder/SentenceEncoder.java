@@ -8,23 +8,21 @@ import io.multihead.text.Tokenizers;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Path;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
-import java.util.NoSuchElementException;
 import java.util.function.IntConsumer;
 
 /**
  * Sentence embeddings by a BERT model (Devlin et al. 2019; Reimers and Gurevych 2019, "Sentence-BERT"): a text's tokens pass through
- * the encoder, and their states become one vector.
+ * the encoder, and their states become one vector. Or by static embeddings, sentence-transformers' StaticEmbedding: the mean of the rows
+ * that a table has for a text's tokens, all of them where no length is named, without {@code [CLS]} and {@code [SEP]}.
  *
  * <p>Texts are packed into batches of about 512 tokens without padding. A vector has the same bits alone and in any batch, for any
  * number of threads and at every lane width. Empty text is the sequence of {@code [CLS]} and {@code [SEP]}, as in
- * sentence-transformers, and has a vector like any other. A warm call of one thread allocates its results and, with a
- * prompt, the texts with the prompt.
+ * sentence-transformers, and has a vector like any other; that of static embeddings is zero, as there. A warm call of one thread allocates
+ * its results and, with a prompt, the texts with the prompt.
  *
  * <p>Immutable and thread-safe; virtual threads may call it. The {@code with} methods return views that share weights and
  * threads. {@link #close} unmaps the weights of all of them; the {@link Compute} stays the caller's. An encoder that nobody closes keeps
@@ -39,6 +37,7 @@ public final class SentenceEncoder implements AutoCloseable {
     private final EncoderOptions options;
     private final Map<String, String> prompts;
     private final String defaultPrompt;
+    private final TokenizerFiles tokenizerFiles;
     private final Runnable unmap;
 
     private SentenceEncoder(
@@ -46,13 +45,19 @@ public final class SentenceEncoder implements AutoCloseable {
             EncoderOptions options,
             Map<String, String> prompts,
             String defaultPrompt,
+            TokenizerFiles tokenizerFiles,
             Runnable unmap) {
         this.core = runs.core();
         this.runs = runs;
         this.options = options;
         this.prompts = prompts;
         this.defaultPrompt = defaultPrompt;
+        this.tokenizerFiles = tokenizerFiles;
         this.unmap = unmap;
+        if (core.model.config.isStatic() && !options.pooling().equals(PoolingConfig.DEFAULT)) {
+            throw Checks.fail(
+                    "pooling", options.pooling().toString(), "expected the mean of all tokens for static embeddings");
+        }
         Checks.atLeast(options.maxTokens(), 3, "maxTokens");
         if (options.maxTokens() > core.model.config.positions()) {
             throw Checks.fail(
@@ -66,8 +71,9 @@ public final class SentenceEncoder implements AutoCloseable {
      * Loads a model from a folder as sentence-transformers writes it: {@code config.json}, {@code model.safetensors} or the files that
      * {@code model.safetensors.index.json} names, which are mapped, {@code tokenizer.json} or {@code vocab.txt}, and, where they exist,
      * {@code modules.json}, {@code 1_Pooling/config.json}, {@code 2_Dense} with weights of its own, {@code sentence_bert_config.json} and
-     * {@code config_sentence_transformers.json}. In another file system than the default, such as an archive, the weights are read into
-     * native memory instead.
+     * {@code config_sentence_transformers.json}. For static embeddings, {@code modules.json} and the StaticEmbedding module's
+     * {@code model.safetensors} and {@code tokenizer.json}, also as model2vec writes them. In another file system than the default, such as
+     * an archive, the weights are read into native memory instead.
      *
      * <p>Settings that a file does not name have the defaults of transformers and sentence-transformers. Without {@code modules.json},
      * pooling is the mean, vectors are not normalised, and lengths and prompts of the last two files do not count. Without a
@@ -111,7 +117,13 @@ public final class SentenceEncoder implements AutoCloseable {
     private static SentenceEncoder of(LoadedEncoder loaded) {
         try {
             EmbeddingRuns runs = new EmbeddingRuns(loaded.core(), loaded.dense());
-            return new SentenceEncoder(runs, loaded.options(), loaded.prompts(), loaded.defaultPrompt(), loaded::close);
+            return new SentenceEncoder(
+                    runs,
+                    loaded.options(),
+                    loaded.prompts(),
+                    loaded.defaultPrompt(),
+                    loaded.tokenizerFiles(),
+                    loaded::close);
         } catch (Throwable failed) {
             loaded.close();
             throw failed;
@@ -148,7 +160,7 @@ public final class SentenceEncoder implements AutoCloseable {
                 LongTexts.TRUNCATE,
                 "");
         DenseLayers none = DenseLayers.none(core.model.config.dim());
-        return new SentenceEncoder(new EmbeddingRuns(core, none), options, Map.of(), "", () -> {});
+        return new SentenceEncoder(new EmbeddingRuns(core, none), options, Map.of(), "", TokenizerFiles.NONE, () -> {});
     }
 
     /**
@@ -157,7 +169,8 @@ public final class SentenceEncoder implements AutoCloseable {
      * @param pooling the way
      * @param more others
      * @return an encoder that shares the weights
-     * @throws IllegalArgumentException if the model has a dense layer after pooling, for vectors of another length
+     * @throws IllegalArgumentException if the model has a dense layer after pooling, for vectors of another length, or is one of static
+     *     embeddings, and this is not the mean
      */
     public SentenceEncoder withPooling(Pooling pooling, Pooling... more) {
         List<Pooling> modes = new ArrayList<>(List.of(Checks.notNull(pooling, "pooling")));
@@ -203,7 +216,8 @@ public final class SentenceEncoder implements AutoCloseable {
     /**
      * Returns this encoder for texts of another length.
      *
-     * @param maxTokens tokens of one text, or of one part of it, {@code [CLS]} and {@code [SEP]} included; 3 to the model's positions
+     * @param maxTokens tokens of one text, or of one part of it, {@code [CLS]} and {@code [SEP]} included; 3 to the model's positions, of
+     *     which there is no limit for static embeddings
      * @return an encoder that shares the weights
      * @throws IllegalArgumentException if the model cannot take as many
      */
@@ -256,7 +270,7 @@ public final class SentenceEncoder implements AutoCloseable {
     }
 
     private SentenceEncoder with(EncoderOptions changed) {
-        return new SentenceEncoder(runs, changed, prompts, defaultPrompt, unmap);
+        return new SentenceEncoder(runs, changed, prompts, defaultPrompt, tokenizerFiles, unmap);
     }
 
     /**
@@ -277,7 +291,7 @@ public final class SentenceEncoder implements AutoCloseable {
     /**
      * Returns how many tokens of a text count, {@code [CLS]} and {@code [SEP]} included.
      *
-     * @return at least 3
+     * @return at least 3; {@link Integer#MAX_VALUE} without a limit
      */
     public int maxTokens() {
         return options.maxTokens();
@@ -287,7 +301,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * Returns the parts of the model, for studies: states between its blocks, or blocks with other heads. They share the weights of this
      * encoder and cannot be used once it is closed.
      *
-     * @return the model without pooling
+     * @return the model without pooling; a table without blocks for static embeddings
      */
     public Transformer transformer() {
         return core.model.transformer;
@@ -410,40 +424,7 @@ public final class SentenceEncoder implements AutoCloseable {
         // not a pooled run: there is no sign of when an iterator is no longer used
         EmbeddingRun run = runs.newRun();
         run.begin(options, texts);
-        return new Embeddings(run);
-    }
-
-    private static final class Embeddings implements Iterator<TextEmbedding> {
-        private final EmbeddingRun run;
-        private final Deque<TextEmbedding> ready = new ArrayDeque<>();
-        /** Set while a batch is made: what was read of its texts is lost if that fails. */
-        private boolean broken;
-
-        Embeddings(EmbeddingRun run) {
-            this.run = run;
-        }
-
-        @Override
-        public boolean hasNext() {
-            boolean more = true;
-            while (more && ready.isEmpty()) {
-                if (broken) {
-                    throw new IllegalStateException("embeddings: ended by an error; expected a new iterator");
-                }
-                broken = true;
-                more = run.step((vector, tokens, ignored) -> ready.add(new TextEmbedding(vector, tokens, ignored)));
-                broken = false;
-            }
-            return !ready.isEmpty();
-        }
-
-        @Override
-        public TextEmbedding next() {
-            if (!hasNext()) {
-                throw new NoSuchElementException("no text left");
-            }
-            return ready.remove();
-        }
+        return new EmbeddingIterator(run);
     }
 
     /**
@@ -454,9 +435,12 @@ public final class SentenceEncoder implements AutoCloseable {
      * @return tokens and weights
      * @throws IllegalArgumentException if the text is too long and {@link LongTexts#TRUNCATE} was not chosen: the parts of a text that
      *     is split do not attend to each other
-     * @throws IllegalStateException if the encoder or its Compute is closed
+     * @throws IllegalStateException if the encoder or its Compute is closed, or the model has no heads, as static embeddings
      */
     public TextAttention attention(String text) {
+        if (core.model.config.isStatic()) {
+            throw new IllegalStateException("encoder: static embeddings; expected a model with heads");
+        }
         return TextAttention.of(core, options, Checks.notNull(text, "text"));
     }
 
@@ -469,13 +453,14 @@ public final class SentenceEncoder implements AutoCloseable {
      *
      * @param file where to write: as many bytes as matrices in f32, tables as they are and the tokenizer need
      * @throws IOException if the file cannot be written
-     * @throws IllegalArgumentException if the path has no file name, or a prompt or a token has an unpaired surrogate
+     * @throws IllegalArgumentException if the path has no file name, a prompt or a token has an unpaired surrogate, or the tokenizer is not
+     *     WordPiece, and its folder has no {@code tokenizer.json}
      * @throws IllegalStateException if the encoder is closed, or is closed meanwhile
      */
     public void write(Path file) throws IOException {
         Checks.notNull(file, "file");
         core.requireOpen();
-        EncoderFile.write(file, runs, options, prompts, defaultPrompt);
+        EncoderFile.write(file, runs, options, prompts, defaultPrompt, tokenizerFiles);
     }
 
     /**

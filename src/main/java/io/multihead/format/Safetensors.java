@@ -12,6 +12,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
@@ -198,19 +199,25 @@ public final class Safetensors {
     }
 
     /**
-     * Returns the elements of an I64 tensor, such as positions.
+     * Returns the elements of a tensor of integers, such as positions.
      *
      * @param name its name
      * @return the elements, row-major, as a new array
-     * @throws IllegalArgumentException if there is none of that name, it is not I64, or an array cannot hold it
+     * @throws IllegalArgumentException if there is none of that name, it is neither I64 nor I32, or an array cannot hold it
      */
     public long[] longs(String name) {
         Entry entry = entry(name);
-        if (!entry.dtype().equals("I64")) {
-            throw Checks.fail("tensor \"" + name + "\"", "dtype " + entry.dtype(), "expected I64");
+        boolean wide = entry.dtype().equals("I64");
+        if (!wide && !entry.dtype().equals("I32")) {
+            throw Checks.fail("tensor \"" + name + "\"", "dtype " + entry.dtype(), "expected I64 or I32");
         }
         Checks.fitsInt(entry.shape().elements(), "tensor \"" + name + "\" elements");
-        return data.asSlice(entry.from(), entry.to() - entry.from()).toArray(ValueLayout.JAVA_LONG_UNALIGNED);
+        MemorySegment elements = data.asSlice(entry.from(), entry.to() - entry.from());
+        return wide
+                ? elements.toArray(ValueLayout.JAVA_LONG_UNALIGNED)
+                : Arrays.stream(elements.toArray(ValueLayout.JAVA_INT_UNALIGNED))
+                        .asLongStream()
+                        .toArray();
     }
 
     private Entry entry(String name) {

@@ -118,6 +118,21 @@ public final class SafetensorsFolder {
      * @throws IllegalArgumentException if there is none, or it has an element type that is not supported
      */
     public Tensor get(String name) {
+        return file(name).get(name);
+    }
+
+    /**
+     * Returns the elements of a tensor of integers.
+     *
+     * @param name its name
+     * @return the elements, as {@link Safetensors#longs} returns them
+     * @throws IllegalArgumentException if there is none, or it has another element type
+     */
+    public long[] longs(String name) {
+        return file(name).longs(name);
+    }
+
+    private Safetensors file(String name) {
         Safetensors file = files.get(Checks.notNull(name, "name"));
         if (file == null) {
             throw Checks.fail(
@@ -125,6 +140,6 @@ public final class SafetensorsFolder {
                     "not in the file",
                     "expected one of " + files.keySet().stream().limit(10).toList());
         }
-        return file.get(name);
+        return file;
     }
 }

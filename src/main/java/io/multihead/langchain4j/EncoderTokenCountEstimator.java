@@ -14,8 +14,6 @@ import io.multihead.text.EncoderTokenizer;
  * text. Thread-safe.
  */
 public final class EncoderTokenCountEstimator implements TokenCountEstimator {
-    private static final int AROUND = 2;
-
     private final EncoderTokenizer tokenizer;
 
     /**
@@ -34,7 +32,7 @@ public final class EncoderTokenCountEstimator implements TokenCountEstimator {
 
     @Override
     public int estimateTokenCountInText(String text) {
-        return tokenizer.count(text) - AROUND;
+        return tokenizer.count(text) - tokenizer.around();
     }
 
     @Override

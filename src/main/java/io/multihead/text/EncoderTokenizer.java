@@ -1,8 +1,10 @@
 package io.multihead.text;
 
+import java.util.OptionalInt;
+
 /**
- * Text as the token ids of an encoder such as BERT: each text between a first and a last token, with where in the text each token comes
- * from.
+ * Text as the token ids of an encoder such as BERT: each text between a first and a last token, or without tokens around it, as static
+ * embeddings read texts; with where in the text each token comes from.
  *
  * <p>Implementations are immutable and thread-safe. {@link #append(String, TokenBuffer)} allocates nothing once the buffer has grown and
  * the scripts in use, or words of byte pairs, were seen, but for text with characters from U+0300 on where it is composed (NFC);
@@ -42,18 +44,33 @@ public interface EncoderTokenizer {
     String token(int id);
 
     /**
+     * Returns how many tokens are put around every text: {@link #firstToken} and {@link #lastToken}, or none.
+     *
+     * @return 2 or 0
+     */
+    int around();
+
+    /**
      * Returns the id of the token that begins every text, such as {@code [CLS]}.
      *
-     * @return an id
+     * @return an id, or {@link SpecialIds#NONE} without tokens around texts
      */
     int firstToken();
 
     /**
      * Returns the id of the token that ends every text, such as {@code [SEP]}.
      *
-     * @return an id
+     * @return an id, or {@link SpecialIds#NONE} without tokens around texts
      */
     int lastToken();
+
+    /**
+     * Returns how many tokens the tokenizer's file would truncate a text to, those around it included. Tokenizers of this package truncate
+     * only where {@link #encode(String, int)} says so.
+     *
+     * @return a number of tokens, or empty where the file says nothing
+     */
+    OptionalInt truncation();
 
     /**
      * Returns how many times {@link #lastToken} stands between the two texts of a pair, which also ends with it: 1 for BERT, 2 for RoBERTa
@@ -74,8 +91,8 @@ public interface EncoderTokenizer {
     /**
      * Returns a text's ids between {@link #firstToken} and {@link #lastToken}.
      *
-     * @param text any text; empty text gives these two tokens
-     * @return a new array of at least two ids
+     * @param text any text; empty text gives the tokens around it alone
+     * @return a new array of at least {@link #around} ids
      */
     int[] encode(String text);
 
@@ -83,8 +100,8 @@ public interface EncoderTokenizer {
      * Returns a text's ids between {@link #firstToken} and {@link #lastToken}, the end of the text cut off where there are too many.
      *
      * @param text any text
-     * @param mostTokens the most ids to return, the two included; at least 2
-     * @return a new array of at least two ids
+     * @param mostTokens the most ids to return, those around a text included; at least 2
+     * @return a new array of at least {@link #around} ids
      */
     int[] encode(String text, int mostTokens);
 
@@ -92,13 +109,13 @@ public interface EncoderTokenizer {
      * Returns how many ids {@link #encode(String)} would return.
      *
      * @param text any text
-     * @return at least 2
+     * @return at least {@link #around}
      */
     int count(String text);
 
     /**
      * Appends tokens by their ids, as {@link #encode(String)} returns them, without {@link #firstToken} and {@link #lastToken}, with which
-     * they begin and end.
+     * they begin and end where there are tokens around texts.
      *
      * @param ids the ids of one text
      * @param to where the tokens go; a token's offsets are its index in {@code ids} and one past it

@@ -12,6 +12,11 @@ abstract class EndedTokenizer implements EncoderTokenizer {
     abstract boolean continuesWord(int id);
 
     @Override
+    public final int around() {
+        return firstToken() == SpecialIds.NONE ? 0 : 2;
+    }
+
+    @Override
     public final int[] encode(String text) {
         return encode(text, Integer.MAX_VALUE);
     }
@@ -21,12 +26,16 @@ abstract class EndedTokenizer implements EncoderTokenizer {
         Checks.atLeast(mostTokens, 2, "mostTokens");
         TokenBuffer buffer = take();
         append(text, buffer);
-        int[] ids = new int[Math.min(buffer.size(), mostTokens - 2) + 2];
-        ids[0] = firstToken();
-        for (int i = 1; i < ids.length - 1; i++) {
-            ids[i] = buffer.id(i - 1);
+        int around = around();
+        int[] ids = new int[Math.min(buffer.size(), mostTokens - around) + around];
+        int before = around / 2;
+        for (int i = before; i < ids.length - before; i++) {
+            ids[i] = buffer.id(i - before);
         }
-        ids[ids.length - 1] = lastToken();
+        if (around > 0) {
+            ids[0] = firstToken();
+            ids[ids.length - 1] = lastToken();
+        }
         giveBack(buffer);
         return ids;
     }
@@ -35,7 +44,7 @@ abstract class EndedTokenizer implements EncoderTokenizer {
     public final int count(String text) {
         TokenBuffer buffer = take();
         append(text, buffer);
-        int count = buffer.size() + 2;
+        int count = buffer.size() + around();
         giveBack(buffer);
         return count;
     }
@@ -43,16 +52,17 @@ abstract class EndedTokenizer implements EncoderTokenizer {
     @Override
     public final void append(int[] ids, TokenBuffer to) {
         Checks.notNull(to, "to");
-        int inner = Checks.notNull(ids, "ids").length - 1;
-        if (inner < 1 || ids[0] != firstToken() || ids[inner] != lastToken()) {
+        int before = around() / 2;
+        int end = Checks.notNull(ids, "ids").length - before;
+        if (before > 0 && (end < 1 || ids[0] != firstToken() || ids[end] != lastToken())) {
             throw Checks.fail(
                     "ids", ids.length + " of them", "expected " + firstToken() + " first and " + lastToken() + " last");
         }
-        for (int i = 1; i < inner; i++) {
+        for (int i = before; i < end; i++) {
             Checks.index(ids[i], vocabularySize(), "ids");
         }
-        for (int i = 1; i < inner; i++) {
-            to.add(ids[i], i, i + 1, i > 1 && continuesWord(ids[i]));
+        for (int i = before; i < end; i++) {
+            to.add(ids[i], i, i + 1, i > before && continuesWord(ids[i]));
         }
     }
 

@@ -2,18 +2,35 @@ package io.multihead.text;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
+import java.util.OptionalInt;
 import org.jspecify.annotations.Nullable;
 
-/** A tokenizer of pieces as that of an encoder: between the tokens that its file puts around a text. */
+/** A tokenizer of pieces as that of an encoder: between the tokens that its file puts around a text, or without any. */
 final class PieceEncoder extends EndedTokenizer {
     private final PieceTokenizer tokenizer;
     private final PairTemplate pairs;
+    private final OptionalInt truncation;
     private final boolean specialInText;
+    private final int first;
+    private final int last;
 
-    PieceEncoder(PieceTokenizer tokenizer, PairTemplate pairs, boolean specialInText) {
+    /** A tokenizer that finds special tokens in texts. */
+    PieceEncoder(PieceTokenizer tokenizer, PairTemplate pairs, OptionalInt truncation) {
         this.tokenizer = tokenizer;
         this.pairs = pairs;
+        this.truncation = truncation;
+        specialInText = true;
+        first = tokenizer.specialIds().begin();
+        last = tokenizer.specialIds().end();
+    }
+
+    private PieceEncoder(PieceEncoder other, boolean specialInText, int first, int last) {
+        tokenizer = other.tokenizer;
+        pairs = other.pairs;
+        truncation = other.truncation;
         this.specialInText = specialInText;
+        this.first = first;
+        this.last = last;
     }
 
     /** Returns the tokenizer that a {@code tokenizer.json} describes, and perhaps a {@code tokenizer_config.json}. */
@@ -24,12 +41,18 @@ final class PieceEncoder extends EndedTokenizer {
                     "tokens around a text", String.valueOf(special.added()), "expected one before it and one after it");
         }
         PairTemplate pairs = PairJson.of(file, special.begin(), special.end());
-        return new PieceEncoder(tokenizer, pairs.with(config), true);
+        return new PieceEncoder(tokenizer, pairs.with(config), TokenizerJson.truncation(file));
+    }
+
+    /** Returns the tokenizer that a {@code tokenizer.json} describes, without the tokens that it may put around a text. */
+    static PieceEncoder withoutEnds(PieceTokenizer tokenizer, JsonObject file) {
+        PieceEncoder ended = new PieceEncoder(tokenizer, PairTemplate.OTHER, TokenizerJson.truncation(file));
+        return new PieceEncoder(ended, true, SpecialIds.NONE, SpecialIds.NONE);
     }
 
     @Override
     public EncoderTokenizer withSpecialTokensInText(boolean recognised) {
-        return new PieceEncoder(tokenizer, pairs, recognised);
+        return new PieceEncoder(this, recognised, first, last);
     }
 
     @Override
@@ -49,12 +72,17 @@ final class PieceEncoder extends EndedTokenizer {
 
     @Override
     public int firstToken() {
-        return tokenizer.specialIds().begin();
+        return first;
     }
 
     @Override
     public int lastToken() {
-        return tokenizer.specialIds().end();
+        return last;
+    }
+
+    @Override
+    public OptionalInt truncation() {
+        return truncation;
     }
 
     @Override

@@ -9,12 +9,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.OptionalInt;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** Makes the tokenizer that a model's file describes. */
 public final class Tokenizers {
     private static final String ENDS = "eos_token_id";
+    private static final String CONFIG = "tokenizer_config.json";
 
     private Tokenizers() {}
 
@@ -50,7 +52,7 @@ public final class Tokenizers {
      */
     public static Tokenizer load(Path folder) throws IOException {
         Path json = Checks.notNull(folder, "folder").resolve("tokenizer.json");
-        JsonObject config = object(folder, "tokenizer_config.json");
+        JsonObject config = object(folder, CONFIG);
         Set<Integer> stops = stops(folder);
         if (!Files.exists(json) && Files.exists(folder.resolve("tokenizer.model"))) {
             return sentencePiece(folder.resolve("tokenizer.model"), config, stops);
@@ -69,13 +71,13 @@ public final class Tokenizers {
      */
     public static EncoderTokenizer loadEncoder(Path folder) throws IOException {
         Path json = Checks.notNull(folder, "folder").resolve("tokenizer.json");
-        JsonObject config = object(folder, "tokenizer_config.json");
+        JsonObject config = object(folder, CONFIG);
         Path fairseq = folder.resolve("sentencepiece.bpe.model");
         if (!Files.exists(json)) {
             return Files.exists(fairseq) ? fairseq(fairseq, config) : WordPiece.load(folder);
         }
         JsonObject file = Checks.in(json, () -> json(Files.readAllBytes(json)));
-        return "WordPiece".equals(file.object("model").find("type"))
+        return isWordPiece(file)
                 ? new WordPiece(WordPieceFiles.load(folder, Checks.in(json, () -> TokenizerJson.parse(file))))
                 : Checks.in(json, () -> encoder(file, config));
     }
@@ -88,9 +90,41 @@ public final class Tokenizers {
      */
     public static EncoderTokenizer ofEncoderJson(byte[] utf8) {
         JsonObject file = json(Checks.notNull(utf8, "utf8"));
-        return "WordPiece".equals(file.object("model").find("type"))
-                ? new WordPiece(TokenizerJson.parse(file))
-                : encoder(file, null);
+        return isWordPiece(file) ? new WordPiece(TokenizerJson.parse(file)) : encoder(file, null);
+    }
+
+    /**
+     * {@return the tokenizer of an encoder's {@code tokenizer.json} whose model is Unigram or BPE over bytes, with what the
+     * {@code tokenizer_config.json} beside it says}
+     *
+     * @param utf8 the whole {@code tokenizer.json}
+     * @param config the whole {@code tokenizer_config.json}
+     * @throws IllegalArgumentException if a file is malformed, or asks for what is not implemented; the message names it
+     */
+    public static EncoderTokenizer ofEncoderJson(byte[] utf8, byte[] config) {
+        JsonObject file = json(Checks.notNull(utf8, "utf8"));
+        if (isWordPiece(file)) {
+            throw file.object("model").fail("type", "Unigram or BPE, as more files of its folder count for WordPiece");
+        }
+        return encoder(file, new JsonObject(CONFIG, Json.object(CONFIG, Checks.notNull(config, "config"))));
+    }
+
+    private static boolean isWordPiece(JsonObject file) {
+        return "WordPiece".equals(file.object("model").find("type"));
+    }
+
+    /**
+     * {@return the tokenizer of a {@code tokenizer.json} that puts no tokens around texts, as static embeddings read them, whatever template the
+     * file has; its model is WordPiece, Unigram or BPE over bytes}
+     *
+     * @param utf8 the whole file
+     * @throws IllegalArgumentException if the file is malformed, or asks for what is not implemented; the message names it
+     */
+    public static EncoderTokenizer ofJsonWithoutEnds(byte[] utf8) {
+        JsonObject file = json(Checks.notNull(utf8, "utf8"));
+        return isWordPiece(file)
+                ? new WordPiece(TokenizerJson.parseWithoutEnds(file))
+                : PieceEncoder.withoutEnds(pieces(file, null), file);
     }
 
     /** Files of this name have other ids for other models, such as CamemBERT and mBART. */
@@ -102,13 +136,19 @@ public final class Tokenizers {
         return Checks.in(
                 file,
                 () -> new PieceEncoder(
-                        SentencePieceModel.parseFairseq(Files.readAllBytes(file)), PairTemplate.ROBERTA, true));
+                        SentencePieceModel.parseFairseq(Files.readAllBytes(file)),
+                        PairTemplate.ROBERTA,
+                        OptionalInt.empty()));
     }
 
     private static EncoderTokenizer encoder(JsonObject file, @Nullable JsonObject config) {
+        return PieceEncoder.of(pieces(file, config), file, config);
+    }
+
+    private static PieceTokenizer pieces(JsonObject file, @Nullable JsonObject config) {
         return switch (parse(file, config, Set.of())) {
-            case UnigramTokenizer unigram -> PieceEncoder.of(unigram, file, config);
-            case BytePairTokenizer bytes -> PieceEncoder.of(bytes, file, config);
+            case UnigramTokenizer unigram -> unigram;
+            case BytePairTokenizer bytes -> bytes;
             default -> throw file.object("model").fail("type", "WordPiece, Unigram, or BPE over bytes, for an encoder");
         };
     }

@@ -88,8 +88,9 @@ public final class WordPiece extends EndedTokenizer {
     }
 
     /**
-     * Returns a {@code tokenizer.json} of this tokenizer, which {@link #ofTokenizerJson} reads, as do HuggingFace's libraries. Whether
-     * special tokens are found in texts is not part of such a file.
+     * Returns a {@code tokenizer.json} of this tokenizer, which {@link #ofTokenizerJson} reads, or without tokens around texts
+     * {@link Tokenizers#ofJsonWithoutEnds}, as do HuggingFace's libraries. Whether special tokens are found in texts is not part of such a
+     * file.
      *
      * @return UTF-8
      * @throws IllegalArgumentException if a token has an unpaired surrogate
@@ -128,12 +129,7 @@ public final class WordPiece extends EndedTokenizer {
         return model.last();
     }
 
-    /**
-     * Returns how many tokens the tokenizer's file would truncate a text to, the special ones included. This class truncates only
-     * where {@link #encode(String, int)} says so.
-     *
-     * @return a number of tokens, or empty where the file says nothing
-     */
+    @Override
     public OptionalInt truncation() {
         return model.truncation();
     }

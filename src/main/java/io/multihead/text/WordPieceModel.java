@@ -20,8 +20,8 @@ import java.util.Set;
  * @param normalization what happens to text first
  * @param prefix what pieces that continue a word start with
  * @param unknown the id of the unknown token
- * @param first the id of the token that begins a text
- * @param last the id of the token that ends a text
+ * @param first the id of the token that begins a text; {@link SpecialIds#NONE} for none
+ * @param last the id of the token that ends a text; {@link SpecialIds#NONE} for none
  * @param truncation tokens that the file would truncate a text to
  * @param pairs how two texts become one sequence
  */

@@ -58,6 +58,38 @@ final class TinyXlmR {
         return shifted;
     }
 
+    /** Returns random weights with those of a head, whose first token looks at all tokens, so that a wrong one changes its state. */
+    static Map<String, Tensor> classifier(long seed, int first) {
+        Map<String, Tensor> weights = weights(seed, first);
+        weights.replaceAll((name, weight) -> name.endsWith("query.weight") ? times(0.1f, weight) : weight);
+        weights.replaceAll((name, weight) -> name.endsWith("value.weight") ? times(6, weight) : weight);
+        SplittableRandom random = new SplittableRandom(seed + 2);
+        TinyModel.put(weights, random, "classifier.dense.weight", TinyModel.DIM, TinyModel.DIM);
+        TinyModel.put(weights, random, "classifier.dense.bias", TinyModel.DIM);
+        TinyModel.put(weights, random, "classifier.out_proj.weight", 1, TinyModel.DIM);
+        TinyModel.put(weights, random, "classifier.out_proj.bias", 1);
+        return weights;
+    }
+
+    private static Tensor times(float factor, Tensor weight) {
+        float[] values = weight.toArray();
+        for (int i = 0; i < values.length; i++) {
+            values[i] *= factor;
+        }
+        return Tensor.of(values, weight.shape().toArray());
+    }
+
+    /** Writes the folder of a cross-encoder, whose padding has the row before that of the first position. */
+    static Path writeClassifier(Path folder, Map<String, Tensor> weights) throws IOException {
+        write(folder, weights, FIRST - 1);
+        Files.delete(folder.resolve("modules.json"));
+        Files.writeString(
+                folder.resolve("config.json"),
+                "{\"architectures\": [\"XLMRobertaForSequenceClassification\"], \"id2label\": {\"0\": \"LABEL_0\"}, "
+                        + config(FIRST - 1).strip().substring(1));
+        return folder;
+    }
+
     /** Writes the folder as transformers does, with the head of a masked language model and a pooler, which vectors do not use. */
     static Path write(Path folder, Map<String, Tensor> weights, int padding) throws IOException {
         TinyModel.write(folder);

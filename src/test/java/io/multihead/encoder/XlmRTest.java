@@ -6,15 +6,18 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
+import io.multihead.format.Safetensors;
 import io.multihead.reference.ReferenceLinear;
 import io.multihead.tensor.Tensor;
+import io.multihead.text.EncoderTokenizer;
 import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -88,21 +91,8 @@ class XlmRTest {
     /** The first token's state passes a layer, tanh and the last layer; there is no pooler. */
     @Test
     void aClassifierHasBothItsLayers() throws IOException {
-        Map<String, Tensor> weights = TinyXlmR.weights(5, 2);
-        // the first token looks at all tokens, so that a wrong one changes its state
-        weights.replaceAll((name, weight) -> name.endsWith("query.weight") ? times(0.1f, weight) : weight);
-        weights.replaceAll((name, weight) -> name.endsWith("value.weight") ? times(6, weight) : weight);
-        SplittableRandom random = new SplittableRandom(7);
-        TinyModel.put(weights, random, "classifier.dense.weight", TinyModel.DIM, TinyModel.DIM);
-        TinyModel.put(weights, random, "classifier.dense.bias", TinyModel.DIM);
-        TinyModel.put(weights, random, "classifier.out_proj.weight", 1, TinyModel.DIM);
-        TinyModel.put(weights, random, "classifier.out_proj.bias", 1);
-        TinyXlmR.write(folder, weights, 1);
-        Files.delete(folder.resolve("modules.json"));
-        Files.writeString(
-                folder.resolve("config.json"),
-                "{\"architectures\": [\"XLMRobertaForSequenceClassification\"], \"id2label\": {\"0\": \"LABEL_0\"}, "
-                        + TinyXlmR.config(1).strip().substring(1));
+        Map<String, Tensor> weights = TinyXlmR.classifier(5, 2);
+        TinyXlmR.writeClassifier(folder, weights);
         ReferenceEncoder reference = new ReferenceEncoder(TinyXlmR.shifted(weights, 2));
         try (Reranker reranker = Reranker.load(Compute.serial(), folder)) {
             double[] scores = reranker.score("ab c", List.of("abc", "d e f", "xxx", "z"));
@@ -140,14 +130,6 @@ class XlmRTest {
         }
     }
 
-    private static Tensor times(float factor, Tensor weight) {
-        float[] values = weight.toArray();
-        for (int i = 0; i < values.length; i++) {
-            values[i] *= factor;
-        }
-        return Tensor.of(values, weight.shape().toArray());
-    }
-
     private static int[] ids(String first, String second) {
         String all = "<s> " + first + " </s> </s> " + second + " </s>";
         List<String> start = List.of("<s>", "<pad>", "</s>");
@@ -167,13 +149,43 @@ class XlmRTest {
         return all;
     }
 
+    /** Its tokenizer is the files' own bytes, those of the configuration included. */
     @Test
-    void aPackedFileNeedsWordPiece() throws IOException {
+    void aPackedFileHasTheTokenizersFiles() throws IOException {
+        TinyXlmR.write(folder, TinyXlmR.weights(1, 2), 1);
+        Path file = folder.resolve("packed");
+        try (SentenceEncoder encoder = SentenceEncoder.load(Compute.serial(), folder)) {
+            encoder.write(file);
+            byte[] written = Files.readAllBytes(file);
+            try (SentenceEncoder mapped = SentenceEncoder.map(Compute.serial(), file)) {
+                assertArrayEquals(encoder.embed(TEXTS), mapped.embed(TEXTS));
+                assertEquals(
+                        encoder.tokenizer().secondType(), mapped.tokenizer().secondType());
+                assertEquals(
+                        encoder.tokenizer().separators(), mapped.tokenizer().separators());
+                mapped.write(file);
+            }
+            assertArrayEquals(written, Files.readAllBytes(file));
+            try (Arena arena = Arena.ofConfined()) {
+                Safetensors packed = Safetensors.map(file, arena);
+                for (String name : List.of("tokenizer.json", "tokenizer_config.json")) {
+                    assertArrayEquals(
+                            Files.readAllBytes(folder.resolve(name)),
+                            packed.get(name).memory().toArray(ValueLayout.JAVA_BYTE));
+                }
+            }
+        }
+    }
+
+    /** An encoder of other files, such as SentencePiece's, has nothing to write. */
+    @Test
+    void aPackedFileNeedsATokenizerJson() throws IOException {
         TinyXlmR.write(folder, TinyXlmR.weights(1, 2), 1);
         try (SentenceEncoder encoder = SentenceEncoder.load(Compute.serial(), folder)) {
-            String message = assertThrows(IllegalArgumentException.class, () -> encoder.write(folder.resolve("packed")))
+            EncoderTokenizer tokenizer = encoder.tokenizer();
+            String message = assertThrows(IllegalArgumentException.class, () -> TokenizerFiles.NONE.tensors(tokenizer))
                     .getMessage();
-            assertTrue(message.endsWith("expected WordPiece, which alone is written"), message);
+            assertTrue(message.endsWith("expected WordPiece, or that of a folder with a tokenizer.json"), message);
         }
     }
 }

@@ -267,17 +267,25 @@ class SafetensorsTest {
 
     @Test
     void longsAreReadAndOtherTypesNamed() {
-        byte[] bytes = file("{'n':{'dtype':'I64','shape':[2],'data_offsets':[0,16]}," + part("f", 16, 20) + "}", 20);
-        ByteBuffer data = ByteBuffer.wrap(bytes, bytes.length - 20, 16).order(ByteOrder.LITTLE_ENDIAN);
-        data.putLong(Long.MIN_VALUE).putLong(1L << 40);
+        byte[] bytes = file(
+                "{'n':{'dtype':'I64','shape':[2],'data_offsets':[0,16]}," + part("f", 16, 20)
+                        + ",'i':{'dtype':'I32','shape':[2],'data_offsets':[20,28]}}",
+                28);
+        ByteBuffer data = ByteBuffer.wrap(bytes, bytes.length - 28, 28).order(ByteOrder.LITTLE_ENDIAN);
+        data.putLong(Long.MIN_VALUE)
+                .putLong(1L << 40)
+                .putFloat(1)
+                .putInt(Integer.MIN_VALUE)
+                .putInt(7);
         Safetensors file = Safetensors.parse(MemorySegment.ofArray(bytes));
         assertArrayEquals(new long[] {Long.MIN_VALUE, 1L << 40}, file.longs("n"));
+        assertArrayEquals(new long[] {Integer.MIN_VALUE, 7}, file.longs("i"));
         assertEquals(
                 "tensor \"n\": dtype I64; expected F32, F64, BF16, F16, I8, U8 or BOOL",
                 assertThrows(IllegalArgumentException.class, () -> file.get("n"))
                         .getMessage());
         assertEquals(
-                "tensor \"f\": dtype F32; expected I64",
+                "tensor \"f\": dtype F32; expected I64 or I32",
                 assertThrows(IllegalArgumentException.class, () -> file.longs("f"))
                         .getMessage());
     }
@@ -302,7 +310,7 @@ class SafetensorsTest {
         String refused = "tensor \"u\": dtype " + dtype + "; expected ";
         Named.message(refused + "F32, F64, BF16, F16, I8, U8 or BOOL", () -> tensors.get("u"));
         Named.message(refused + "F32, F64, BF16, F16, I8, U8 or BOOL", () -> tensors.find("u"));
-        Named.message(refused + "I64", () -> tensors.longs("u"));
+        Named.message(refused + "I64 or I32", () -> tensors.longs("u"));
     }
 
     @Test

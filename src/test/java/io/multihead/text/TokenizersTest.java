@@ -130,6 +130,33 @@ class TokenizersTest {
         assertTrue(message.endsWith("WordPiece, Unigram, or BPE over bytes, for an encoder"), message);
     }
 
+    /** As static embeddings read a file, whose template does not count. */
+    @Test
+    void nothingMayBePutAroundTexts() {
+        byte[] file = BYTES.getBytes(StandardCharsets.UTF_8);
+        for (EncoderTokenizer tokenizer : List.of(
+                Tokenizers.ofJsonWithoutEnds(file),
+                Tokenizers.ofJsonWithoutEnds(file).withSpecialTokensInText(false))) {
+            assertEquals(0, tokenizer.around());
+            assertEquals(SpecialIds.NONE, tokenizer.firstToken());
+            assertEquals(SpecialIds.NONE, tokenizer.lastToken());
+            assertArrayEquals(new int[] {AB, ' ', AB}, tokenizer.encode("ab ab"));
+            assertArrayEquals(new int[] {AB, ' '}, tokenizer.encode("ab ab", 2));
+            assertArrayEquals(new int[0], tokenizer.encode(""));
+            assertEquals(3, tokenizer.count("ab ab"));
+            TokenBuffer buffer = new TokenBuffer();
+            tokenizer.append(new int[] {AB, ' '}, buffer);
+            assertArrayEquals(new int[] {AB, ' '}, buffer.ids());
+            assertThrows(IllegalArgumentException.class, () -> tokenizer.append(new int[] {260}, buffer));
+            assertEquals(2, buffer.size());
+        }
+        String message = assertThrows(
+                        IllegalArgumentException.class,
+                        () -> Tokenizers.ofJsonWithoutEnds(PIECES.getBytes(StandardCharsets.UTF_8)))
+                .getMessage();
+        assertTrue(message.endsWith("WordPiece, Unigram, or BPE over bytes, for an encoder"), message);
+    }
+
     /** BERT's template around composed bytes, as ModernBERT has it. */
     private static EncoderTokenizer composing() {
         String begin = "{\"SpecialToken\": {\"id\": \"[s]\", \"type_id\": 0}}";

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.management.ThreadMXBean;
+import io.multihead.internal.base.Json;
+import io.multihead.internal.base.JsonObject;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
@@ -114,6 +116,27 @@ class WordPieceTest {
         WordPiece unpaired =
                 WordPiece.ofVocabulary(List.of("[UNK]", "[CLS]", "[SEP]", "\ud83d"), TextNormalization.CASED);
         assertThrows(IllegalArgumentException.class, unpaired::toTokenizerJson);
+    }
+
+    @Test
+    void aTokenizerWithoutTokensAroundTextsIsReadAgain() {
+        WordPieceModel plain = WordPieceModel.of(List.of("[UNK]", "[CLS]", "[SEP]", "a"), TextNormalization.CASED);
+        WordPieceModel endless = new WordPieceModel(
+                plain.vocabulary(),
+                plain.special(),
+                plain.added(),
+                plain.normalization(),
+                plain.prefix(),
+                plain.unknown(),
+                SpecialIds.NONE,
+                SpecialIds.NONE,
+                OptionalInt.of(5),
+                PairTemplate.OTHER);
+        byte[] written = new WordPiece(endless).toTokenizerJson();
+        assertEquals(
+                endless,
+                TokenizerJson.parseWithoutEnds(new JsonObject("tokenizer", Json.object("tokenizer", written))));
+        assertThrows(IllegalArgumentException.class, () -> TokenizerJson.parse(written));
     }
 
     private static void assertReadAgain(WordPieceModel model) {

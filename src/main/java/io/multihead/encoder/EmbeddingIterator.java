@@ -1,0 +1,40 @@
+package io.multihead.encoder;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.Iterator;
+import java.util.NoSuchElementException;
+
+/** The embeddings of a run's texts, one batch ahead of their use. For one thread at a time. */
+final class EmbeddingIterator implements Iterator<TextEmbedding> {
+    private final EmbeddingRun run;
+    private final Deque<TextEmbedding> ready = new ArrayDeque<>();
+    /** Set while a batch is made: what was read of its texts is lost if that fails. */
+    private boolean broken;
+
+    EmbeddingIterator(EmbeddingRun run) {
+        this.run = run;
+    }
+
+    @Override
+    public boolean hasNext() {
+        boolean more = true;
+        while (more && ready.isEmpty()) {
+            if (broken) {
+                throw new IllegalStateException("embeddings: ended by an error; expected a new iterator");
+            }
+            broken = true;
+            more = run.step((vector, tokens, ignored) -> ready.add(new TextEmbedding(vector, tokens, ignored)));
+            broken = false;
+        }
+        return !ready.isEmpty();
+    }
+
+    @Override
+    public TextEmbedding next() {
+        if (!hasNext()) {
+            throw new NoSuchElementException("no text left");
+        }
+        return ready.remove();
+    }
+}

@@ -1,0 +1,101 @@
+package io.multihead.encoder;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.JsonObject;
+import io.multihead.model.EmbeddingTables;
+import io.multihead.model.Transformer;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * Static embeddings: the vector of a token is its row of a table, whatever stands beside it. A model of no blocks, whose states are these
+ * rows. Immutable.
+ *
+ * @param dim elements of a row
+ * @param vocabulary rows of the table
+ */
+record StaticConfig(int dim, int vocabulary) implements EncoderConfig {
+    /** The table's name in files of packed weights, where {@code .weight} follows it as in those of sentence-transformers. */
+    static final String TABLE = "embedding";
+
+    /** What packed files have as {@code model_type}; no {@code config.json} has it. */
+    private static final String TYPE = "static_embedding";
+
+    /** More than any model has: the rows of a batch are 256 MB at most then. */
+    private static final int MOST_DIM = 1 << 16;
+
+    StaticConfig {
+        if (dim < 1 || dim > MOST_DIM) {
+            throw Checks.fail("hidden_size", String.valueOf(dim), "expected 1 to " + MOST_DIM);
+        }
+        Checks.atLeast(vocabulary, 1, "vocab_size");
+    }
+
+    /** Returns whether {@link #of} reads a configuration. */
+    static boolean isOf(JsonObject config) {
+        return TYPE.equals(config.find("model_type"));
+    }
+
+    /** Reads what {@link #toJson} returns. */
+    static StaticConfig of(JsonObject config) {
+        return new StaticConfig(
+                config.integer("hidden_size", 1, MOST_DIM), config.integer("vocab_size", 1, Integer.MAX_VALUE));
+    }
+
+    @Override
+    public boolean isStatic() {
+        return true;
+    }
+
+    @Override
+    public int layers() {
+        return 0;
+    }
+
+    @Override
+    public int heads() {
+        return 0;
+    }
+
+    /** There is no limit. */
+    @Override
+    public int positions() {
+        return Integer.MAX_VALUE;
+    }
+
+    @Override
+    public int types() {
+        return 1;
+    }
+
+    @Override
+    public int pairTypes() {
+        return 1;
+    }
+
+    @Override
+    public EncoderNames names(boolean classifies) {
+        return new EncoderNames(TABLE + ".weight", List.of(""), List.of(), List.of(), List.of(), Set.of());
+    }
+
+    @Override
+    public Transformer model(EncoderParts parts) {
+        return Transformer.of(EmbeddingTables.of(parts.table(TABLE, vocabulary, dim)), List.of());
+    }
+
+    @Override
+    public ClassificationHead head(EncoderParts parts, int labels) {
+        throw Checks.fail("num_labels", String.valueOf(labels), "expected none of static embeddings");
+    }
+
+    @Override
+    public Map<String, Object> toJson() {
+        Map<String, Object> config = new LinkedHashMap<>();
+        config.put("model_type", TYPE);
+        config.put("hidden_size", dim);
+        config.put("vocab_size", vocabulary);
+        return config;
+    }
+}

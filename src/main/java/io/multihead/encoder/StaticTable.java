@@ -1,0 +1,158 @@
+package io.multihead.encoder;
+
+import io.multihead.format.SafetensorsFolder;
+import io.multihead.internal.base.Checks;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import io.multihead.text.EncoderTokenizer;
+import io.multihead.text.Tokenizers;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Set;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The folder of a StaticEmbedding module of sentence-transformers: {@code embedding.weight}, one row per token, and {@code tokenizer.json}. Or
+ * that of model2vec: {@code embeddings}, perhaps {@code mapping}, the row of each token, and {@code weights}, a factor of each token, which
+ * are applied once, as sentence-transformers does.
+ */
+final class StaticTable {
+    private static final String TABLE = StaticConfig.TABLE + ".weight";
+    private static final String MODEL2VEC = "embeddings";
+    private static final String MAPPING = "mapping";
+    private static final String FACTORS = "weights";
+
+    /** Bytes of a table for whose rows no others are needed. */
+    private static final long FEW = 1 << 28;
+
+    /** How many times the bytes of its rows a table may have beyond that, since few rows may stand for many tokens. */
+    private static final long GROWTH = 64;
+
+    private final SafetensorsFolder files;
+    private final Path folder;
+    private final Arena arena;
+    private final Tensor rows;
+    private final long @Nullable [] mapping;
+    private final double @Nullable [] factors;
+    private final StaticConfig config;
+
+    private StaticTable(SafetensorsFolder files, Path folder, Arena arena) {
+        this.files = files;
+        this.folder = folder;
+        this.arena = arena;
+        Set<String> unused = new TreeSet<>(files.names());
+        String name = unused.contains(TABLE) ? TABLE : MODEL2VEC;
+        if (!unused.remove(name)) {
+            throw Checks.fail(
+                    "tensor \"" + TABLE + "\"",
+                    "not in the file",
+                    "expected it, or model2vec's \"" + MODEL2VEC + "\", beside "
+                            + unused.stream().limit(10).toList());
+        }
+        rows = files.get(name);
+        if (rows.rank() != 2 || !rows.dtype().isFloating()) {
+            throw Checks.fail("weight \"" + name + "\"", rows.toString(), "expected floating numbers [tokens, dim]");
+        }
+        boolean isOurs = name.equals(MODEL2VEC);
+        mapping = isOurs && unused.remove(MAPPING) ? files.longs(MAPPING) : null;
+        int tokens = mapping == null ? Checks.fitsInt(rows.dim(0), "rows of \"" + name + "\"") : mapping.length;
+        config = Checks.in(
+                "weight \"" + name + "\"", () -> new StaticConfig(Checks.fitsInt(rows.dim(1), "hidden_size"), tokens));
+        factors = isOurs && unused.remove(FACTORS) ? factors(files.get(FACTORS), tokens) : null;
+        if (!unused.isEmpty()) {
+            throw Checks.fail("weights", "unused " + unused, "expected those of a StaticEmbedding module");
+        }
+        if (mapping != null) {
+            requireRows(mapping);
+        }
+    }
+
+    /** Maps the weights of a module's folder. */
+    static StaticTable map(Path folder, Arena arena) throws IOException {
+        SafetensorsFolder files = SafetensorsFolder.map(folder, arena);
+        return Checks.in(files.path(), () -> new StaticTable(files, folder, arena));
+    }
+
+    private static double[] factors(Tensor factors, int tokens) {
+        if (factors.rank() != 1 || factors.dim(0) != tokens || !factors.dtype().isFloating()) {
+            throw Checks.fail(
+                    "weight \"" + FACTORS + "\"",
+                    factors.toString(),
+                    "expected floating numbers of shape [" + tokens + "]");
+        }
+        double[] values = new double[tokens];
+        for (int i = 0; i < tokens; i++) {
+            values[i] = factors.get(i);
+        }
+        return values;
+    }
+
+    private void requireRows(long[] of) {
+        for (int token = 0; token < of.length; token++) {
+            if (of[token] < 0 || of[token] >= rows.dim(0)) {
+                throw Checks.fail(
+                        MAPPING + "[" + token + "]",
+                        String.valueOf(of[token]),
+                        "expected 0 to " + (rows.dim(0) - 1) + ", a row of \"" + MODEL2VEC + "\"");
+            }
+        }
+        long most = Math.max(FEW, GROWTH * bytes(rows.dim(0)));
+        if (bytes(of.length) > most) {
+            throw Checks.fail(
+                    MAPPING,
+                    of.length + " tokens of " + bytes(1) + " bytes",
+                    "expected at most " + most + " bytes for " + rows.dim(0) + " different rows");
+        }
+    }
+
+    private long bytes(long tokens) {
+        return tokens * config.dim() * Float.BYTES;
+    }
+
+    /** Returns the sizes. */
+    StaticConfig config() {
+        return config;
+    }
+
+    /** Returns the table as a model. */
+    EncoderModel model() {
+        return Checks.in(files.path(), () -> EncoderModel.of(config, new Weights(Set.of(TABLE), name -> perToken())));
+    }
+
+    /** Returns one row per token: in place, or in native memory where rows are shared or multiplied. */
+    private Tensor perToken() {
+        long[] from = mapping;
+        double[] each = factors;
+        if (from == null && each == null) {
+            return rows;
+        }
+        DType dtype = each == null ? rows.dtype() : DType.F32;
+        Tensor all = Tensor.allocate(arena, dtype, Shape.of(config.vocabulary(), config.dim()));
+        for (int token = 0; token < config.vocabulary(); token++) {
+            long row = from == null ? token : from[token];
+            rows.slice(0, row, row + 1).copyTo(all.slice(0, token, token + 1L));
+            if (each != null) {
+                multiply(all, (long) token * config.dim(), each[token]);
+            }
+        }
+        return all;
+    }
+
+    /** The product of two numbers of 24 bits is exact in double, and so is rounded once. */
+    private void multiply(Tensor all, long start, double factor) {
+        for (long i = start; i < start + config.dim(); i++) {
+            all.setAt(i, all.getAt(i) * factor);
+        }
+    }
+
+    /** Reads the tokenizer. A model's other files say nothing of it, as sentence-transformers does not read them. */
+    EncoderTokenizer tokenizer() throws IOException {
+        Path json = folder.resolve("tokenizer.json");
+        return Checks.in(
+                json, () -> EncoderCore.requireRows(Tokenizers.ofJsonWithoutEnds(Files.readAllBytes(json)), config));
+    }
+}
