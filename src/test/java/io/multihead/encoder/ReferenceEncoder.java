@@ -9,16 +9,28 @@ import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import java.util.Map;
 
-/** The tiny model as plain loops in double: the vectors of one sequence, and what pooling makes of them. */
+/** BERT, such as the tiny model, as plain loops in double: the vectors of one sequence, and what pooling makes of them. */
 final class ReferenceEncoder {
     private final Map<String, Tensor> weights;
+    private final int dim;
+    private final int layers;
+    private final int heads;
+    private final double epsilon;
 
     /** States of the last layer by token, and attention weights by layer, head, query and key. */
     @SuppressWarnings("ArrayRecordComponent")
     private record Run(double[][] states, double[][][][] attention) {}
 
     ReferenceEncoder(Map<String, Tensor> weights) {
+        this(weights, TinyModel.LAYERS, TinyModel.HEADS, TinyModel.EPSILON);
+    }
+
+    ReferenceEncoder(Map<String, Tensor> weights, int layers, int heads, double epsilon) {
         this.weights = weights;
+        this.dim = (int) weights.get("embeddings.LayerNorm.weight").dim(0);
+        this.layers = layers;
+        this.heads = heads;
+        this.epsilon = epsilon;
     }
 
     double[] embed(int[] ids, Pooling pooling, boolean normalized) {
@@ -76,19 +88,18 @@ final class ReferenceEncoder {
     }
 
     private Run run(int[] ids, int[] tokenTypes, int keys) {
-        double[][][][] attention = new double[TinyModel.LAYERS][TinyModel.HEADS][ids.length][];
-        double[] words = values("embeddings.word_embeddings.weight");
-        double[] positions = values("embeddings.position_embeddings.weight");
-        double[] types = values("embeddings.token_type_embeddings.weight");
-        int dim = TinyModel.DIM;
+        double[][][][] attention = new double[layers][heads][ids.length][];
+        Tensor words = weights.get("embeddings.word_embeddings.weight");
+        Tensor positions = weights.get("embeddings.position_embeddings.weight");
+        Tensor types = weights.get("embeddings.token_type_embeddings.weight");
         double[][] states = new double[ids.length][dim];
         for (int t = 0; t < ids.length; t++) {
             for (int i = 0; i < dim; i++) {
-                states[t][i] = words[ids[t] * dim + i] + types[tokenTypes[t] * dim + i] + positions[t * dim + i];
+                states[t][i] = words.get(ids[t], i) + types.get(tokenTypes[t], i) + positions.get(t, i);
             }
             states[t] = norm("embeddings.LayerNorm", states[t]);
         }
-        for (int layer = 0; layer < TinyModel.LAYERS; layer++) {
+        for (int layer = 0; layer < layers; layer++) {
             states = block("encoder.layer." + layer + ".", states, keys, attention[layer]);
         }
         return new Run(states, attention);
@@ -96,26 +107,29 @@ final class ReferenceEncoder {
 
     private double[][] block(String layer, double[][] x, int seen, double[][][] to) {
         double[][] context = attention(layer + "attention.self.", x, seen, to);
-        double[][] y = new double[x.length][];
+        double[][] attended = linear(layer + "attention.output.dense", context);
+        double[][] middle = new double[x.length][];
         for (int t = 0; t < x.length; t++) {
-            double[] attended = linear(layer + "attention.output.dense", context[t]);
-            double[] middle = norm(layer + "attention.output.LayerNorm", Numbers.sum(attended, x[t]));
-            double[] inner = linear(layer + "intermediate.dense", middle);
-            for (int i = 0; i < inner.length; i++) {
-                inner[i] = ReferenceActivation.gelu(inner[i]);
-            }
-            y[t] = norm(layer + "output.LayerNorm", Numbers.sum(linear(layer + "output.dense", inner), middle));
+            middle[t] = norm(layer + "attention.output.LayerNorm", Numbers.sum(attended[t], x[t]));
+        }
+        double[][] inner = linear(layer + "intermediate.dense", middle);
+        for (double[] row : inner) {
+            Arrays.setAll(row, i -> ReferenceActivation.gelu(row[i]));
+        }
+        double[][] y = linear(layer + "output.dense", inner);
+        for (int t = 0; t < x.length; t++) {
+            y[t] = norm(layer + "output.LayerNorm", Numbers.sum(y[t], middle[t]));
         }
         return y;
     }
 
     private double[][] attention(String layer, double[][] x, int seen, double[][][] to) {
-        int headDim = TinyModel.DIM / TinyModel.HEADS;
-        double[][] context = new double[x.length][TinyModel.DIM];
+        int headDim = dim / heads;
+        double[][] context = new double[x.length][dim];
         double[][] queries = linear(layer + "query", x);
         double[][] keys = linear(layer + "key", x);
         double[][] values = linear(layer + "value", x);
-        for (int head = 0; head < TinyModel.HEADS; head++) {
+        for (int head = 0; head < heads; head++) {
             for (int t = 0; t < x.length; t++) {
                 double[] scores = new double[seen];
                 for (int key = 0; key < seen; key++) {
@@ -136,16 +150,15 @@ final class ReferenceEncoder {
     }
 
     private double[][] linear(String name, double[][] x) {
-        return Arrays.stream(x).map(row -> linear(name, row)).toArray(double[][]::new);
-    }
-
-    private double[] linear(String name, double[] x) {
+        double[] weight = values(name + ".weight");
         double[] bias = values(name + ".bias");
-        return ReferenceLinear.forward(x, values(name + ".weight"), bias, bias.length, x.length);
+        return Arrays.stream(x)
+                .map(row -> ReferenceLinear.forward(row, weight, bias, bias.length, row.length))
+                .toArray(double[][]::new);
     }
 
     private double[] norm(String name, double[] x) {
-        return ReferenceNorm.forward(x, values(name + ".weight"), values(name + ".bias"), TinyModel.EPSILON, true);
+        return ReferenceNorm.forward(x, values(name + ".weight"), values(name + ".bias"), epsilon, true);
     }
 
     private double[] values(String name) {

@@ -124,6 +124,11 @@ public final class TinyReranker {
     record Pair(int[] ids, int[] types) {
         /** Cuts the longer text token by token; of two equally long ones that which was the shorter, or the first. */
         static Pair of(int[] query, int[] passage, int maxTokens) {
+            return of(query, passage, maxTokens, 2, 3);
+        }
+
+        /** Does so with other tokens around the texts. */
+        static Pair of(int[] query, int[] passage, int maxTokens, int begin, int end) {
             int first = query.length;
             int second = passage.length;
             while (first + second + 3 > maxTokens && first + second > 0) {
@@ -135,11 +140,11 @@ public final class TinyReranker {
             }
             int[] ids = new int[first + second + 3];
             int[] types = new int[ids.length];
-            ids[0] = 2;
+            ids[0] = begin;
             System.arraycopy(query, 0, ids, 1, first);
-            ids[first + 1] = 3;
+            ids[first + 1] = end;
             System.arraycopy(passage, 0, ids, first + 2, second);
-            ids[ids.length - 1] = 3;
+            ids[ids.length - 1] = end;
             for (int token = first + 2; token < ids.length; token++) {
                 types[token] = 1;
             }

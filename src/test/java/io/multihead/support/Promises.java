@@ -34,7 +34,10 @@ public enum Promises {
     EMBEDDINGS("Embeddings of all-MiniLM-L6-v2, vectors of length 1, beside ONNX Runtime's: error of an element", 1e-6),
     RERANKING(
             "Scores of all-MiniLM-L6-v2 with a head, beside ONNX Runtime's: error, relative where a score exceeds 1",
-            1e-5);
+            1e-5),
+    RERANKING_EXACT(
+            "Scores of the same, beside the model in float64: error, as a part of the magnitudes of the last sum's terms",
+            1e-6);
 
     private static final Path FILE = Path.of("target", "promises.txt");
 
