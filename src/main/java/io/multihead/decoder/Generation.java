@@ -127,23 +127,33 @@ final class Generation {
             logProbability = sampler.logProbability(logits, id);
         }
         if (tokenizer.stops(id)) {
-            finish = FinishReason.END_TOKEN;
-            tell(new GeneratedToken(id, rest(), logProbability));
+            String rest = rest();
+            finish = stops.isFound() ? FinishReason.STOP_TEXT : FinishReason.END_TOKEN;
+            tell(new GeneratedToken(id, rest, logProbability));
             return id;
         }
         session.add(id);
         String certain = stops.add(stream.append(id));
-        boolean last = generated.size() + 1 == options.maxTokens();
-        boolean full = session.room() <= 0;
-        if (stops.isFound()) {
-            finish = FinishReason.STOP_TEXT;
-        } else if (last) {
-            finish = FinishReason.MAX_TOKENS;
-        } else if (full && options.whenFull() == WhenFull.STOP) {
-            finish = FinishReason.CONTEXT_FULL;
+        finish = reason();
+        if (finish != null) {
+            certain += rest();
+            // what was held back may have one that had to wait for another
+            finish = stops.isFound() ? FinishReason.STOP_TEXT : finish;
         }
-        tell(new GeneratedToken(id, finish == null ? certain : certain + rest(), logProbability));
+        tell(new GeneratedToken(id, certain, logProbability));
         return id;
+    }
+
+    /** Returns why the text ends with the token that was added; null if it does not. */
+    private @Nullable FinishReason reason() {
+        if (stops.isFound()) {
+            return FinishReason.STOP_TEXT;
+        }
+        if (generated.size() + 1 == options.maxTokens()) {
+            return FinishReason.MAX_TOKENS;
+        }
+        boolean full = session.room() <= 0;
+        return full && options.whenFull() == WhenFull.STOP ? FinishReason.CONTEXT_FULL : null;
     }
 
     private void tell(GeneratedToken token) {

@@ -8,7 +8,9 @@ import java.util.List;
  *
  * @param sampling how tokens are chosen
  * @param maxTokens most tokens of the text, at least 1
- * @param stops texts that end the text where they appear, and are cut off; none is empty
+ * @param stops texts that end the text before the place where the first of them begins; none is empty. One that is complete waits while
+ *     another that began before it may still become complete, so that the text does not depend on how tokens divide it; of those that begin
+ *     at one place the shortest ends the text
  * @param logProbabilities whether tokens have their logarithms of probability, which takes a pass over the logits
  * @param whenFull what happens when the session's context is full
  * @param draftTokens most tokens that are guessed from the text so far and verified in one step (prompt lookup, Saxena 2023); 0 for none.

@@ -58,12 +58,21 @@ final class Sampler {
         if (sampling.temperature() == 0) {
             return largest();
         }
-        if (sampling.temperature() != temperature) {
-            temperature = sampling.temperature();
+        share(cpu, sampling.temperature());
+        return draw(sampling, uniform(sampling.seed(), index));
+    }
+
+    /** Computes probabilities from the logits. */
+    private void share(Compute cpu, double newTemperature) {
+        if (newTemperature != temperature) {
+            temperature = newTemperature;
             scaled = AttentionOptions.DEFAULT.withScale(1 / temperature);
         }
         Softmax.forward(cpu, scores, shares, null, scaled);
-        double uniform = uniform(sampling.seed(), index);
+    }
+
+    /** Chooses a token by a number from 0 to 1, from the probabilities as they are. */
+    int draw(Sampling sampling, double uniform) {
         boolean whole = sampling.topK() == 0 && sampling.topP() == 1 && sampling.minP() == 0;
         return whole ? drawFromAll(uniform) : drawFromMostProbable(sampling, uniform);
     }
@@ -134,11 +143,12 @@ final class Sampler {
     private int drawFromMostProbable(Sampling sampling, double uniform) {
         fillHeap();
         int most = sampling.topK() == 0 ? vocabulary : Math.min(sampling.topK(), vocabulary);
-        double limit = sampling.topP() * mass(most);
+        // the sum of all, in another order, may be less than that of some
+        double limit = sampling.topP() == 1 ? Double.POSITIVE_INFINITY : sampling.topP() * mass(most);
         double least = sampling.minP() * probabilities[ranked(0)];
         int count = 0;
         double kept = 0;
-        while (count < most && kept < limit && probabilities[ranked(count)] >= least) {
+        while (count < most && kept < limit && probabilities[ranked(count)] >= least && probabilities[ranked(count)] > 0) {
             kept += probabilities[ranked(count)];
             count++;
         }

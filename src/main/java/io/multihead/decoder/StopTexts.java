@@ -3,7 +3,9 @@ package io.multihead.decoder;
 import java.util.List;
 
 /**
- * Finds stop texts in a text that grows, and holds back what may be the beginning of one. For one text.
+ * Finds stop texts in a text that grows, and holds back what may be the beginning of one. The text ends where the first of them begins: of
+ * two that overlap, the one that begins first. So a stop text that is complete waits while one that began before it may still become complete, and
+ * what is found depends on the whole text and not on its parts. For one text.
  */
 final class StopTexts {
     private final List<String> stops;
@@ -14,63 +16,56 @@ final class StopTexts {
         this.stops = stops;
     }
 
-    /** Adds text, and returns what is certain: all before a stop text, or before what may be the beginning of one. */
+    /** Adds text, and returns what is certain: all before the first stop text, or before what may be the beginning of one. */
     String add(String text) {
         if (stops.isEmpty() || found) {
             return found ? "" : text;
         }
         held.append(text);
-        int end = firstStop();
-        found = end >= 0;
-        if (!found) {
-            end = held.length() - longestBegin();
-        }
-        String certain = held.substring(0, end);
-        held.delete(0, found ? held.length() : end);
+        int at = first(false);
+        found = isHere(at, true);
+        String certain = held.substring(0, at);
+        held.delete(0, found ? held.length() : at);
         return certain;
     }
 
-    /** Returns whether a stop text was found. */
+    /** Returns whether the text has a stop text, and ends before it. */
     boolean isFound() {
         return found;
     }
 
-    /** Returns what was held back, at the end of a text. */
+    /** Ends the text; returns what was held back before a stop text, all of it if there is none. */
     String rest() {
-        String rest = held.toString();
+        int at = first(true);
+        found |= at < held.length();
+        String rest = held.substring(0, at);
         held.setLength(0);
         return rest;
     }
 
-    /** Returns where the first stop text begins, or -1. */
-    private int firstStop() {
-        int first = -1;
-        for (String stop : stops) {
-            int at = held.indexOf(stop);
-            if (at >= 0 && (first < 0 || at < first)) {
-                first = at;
-            }
+    /** Returns where the first stop text begins, or what may become one unless it must be whole; the end of the text if there is none. */
+    private int first(boolean whole) {
+        int at = 0;
+        while (at < held.length() && !isHere(at, whole)) {
+            at++;
         }
-        return first;
+        return at;
     }
 
-    /** Returns the length of the longest end of the text with which a stop text begins. */
-    private int longestBegin() {
-        int longest = 0;
+    /** Returns whether a stop text begins here, or as much of one as there is text unless it must be whole. */
+    private boolean isHere(int at, boolean whole) {
+        int length = held.length() - at;
         for (String stop : stops) {
-            for (int length = Math.min(stop.length() - 1, held.length()); length > longest; length--) {
-                if (endsWithBegin(stop, length)) {
-                    longest = length;
-                }
+            if ((!whole || stop.length() <= length) && agree(stop, at, Math.min(stop.length(), length))) {
+                return true;
             }
         }
-        return longest;
+        return false;
     }
 
-    private boolean endsWithBegin(String stop, int length) {
-        int from = held.length() - length;
+    private boolean agree(String stop, int at, int length) {
         for (int i = 0; i < length; i++) {
-            if (held.charAt(from + i) != stop.charAt(i)) {
+            if (held.charAt(at + i) != stop.charAt(i)) {
                 return false;
             }
         }

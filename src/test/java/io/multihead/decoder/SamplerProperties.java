@@ -76,7 +76,7 @@ class SamplerProperties {
         List<Integer> kept = new ArrayList<>();
         double mass = 0;
         for (int id : ids) {
-            boolean enough = !whole && mass >= sampling.topP() * total;
+            boolean enough = sampling.topP() < 1 && mass >= sampling.topP() * total;
             if (enough || probabilities[id] < sampling.minP() * probabilities[ids.get(0)]) {
                 break;
             }
@@ -122,6 +122,40 @@ class SamplerProperties {
             Sampler sampler = new Sampler(3);
             for (int index = 0; index < 50; index++) {
                 assertEquals(0, sampler.choose(cpu, logits, NOTHING, sampling, index));
+            }
+        }
+    }
+
+    /**
+     * Of a token of probability 1 and three of 0.75 units in its last place, the first two add a unit each, where they are added in the order
+     * of their probabilities, as much as all three of them in the order of ids.
+     */
+    @Example
+    void withoutTopPNoTokenIsLost() {
+        float small = (float) Math.log(0.75 * 0x1p-52);
+        float[] logits = {small, small, small, 0};
+        try (Compute cpu = Compute.serial()) {
+            Sampler sampler = new Sampler(4);
+            Sampling sampling = Sampling.of(1, 3).withMinP(1e-17);
+            assertEquals(3, sampler.choose(cpu, logits, NOTHING, sampling, 0));
+            assertEquals(2, sampler.draw(sampling, Math.nextDown(1.0)));
+            assertEquals(0, sampler.draw(sampling.withTopP(1 - 0x1p-52), Math.nextDown(1.0)));
+        }
+    }
+
+    /** A probability that f32 rounds to zero. */
+    @Example
+    void whatHasNoProbabilityIsNeverDrawn() {
+        float[] logits = {-200, 0, -200};
+        try (Compute cpu = Compute.serial()) {
+            Sampler sampler = new Sampler(3);
+            for (Sampling sampling : List.of(
+                    Sampling.of(1, 3),
+                    Sampling.of(1, 3).withTopK(3),
+                    Sampling.of(1, 3).withTopP(0.999999),
+                    Sampling.of(1, 3).withMinP(1e-300))) {
+                assertEquals(1, sampler.choose(cpu, logits, NOTHING, sampling, 0));
+                assertEquals(1, sampler.draw(sampling, Math.nextDown(1.0)));
             }
         }
     }

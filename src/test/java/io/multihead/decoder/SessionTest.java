@@ -119,6 +119,36 @@ class SessionTest {
         assertEquals(text.text(), streamed.toString());
     }
 
+    /** A stop text of one letter waits for a longer one, which does not come before the text has all its tokens. */
+    @Test
+    void aStopTextThatWaitsEndsTheTextWhereItEndsAnyway() {
+        List<String> heard = new ArrayList<>();
+        String whole = sessions.open()
+                .append("abc")
+                .generate(DRAWN, token -> heard.add(token.text()))
+                .text();
+        int at = 1;
+        while (whole.indexOf(whole.charAt(at)) < at || Math.max(whole.charAt(at), whole.charAt(at - 1)) > 'z') {
+            at++;
+        }
+        int tokens = 0;
+        for (int length = 0; length <= at; tokens++) {
+            length += heard.get(tokens).length();
+        }
+        String stop = whole.substring(at, at + 1);
+        String longer = whole.substring(at - 1, at + 1) + "\u0000\u0000";
+        StringBuilder streamed = new StringBuilder();
+        GeneratedText text = sessions.open()
+                .append("abc")
+                .generate(
+                        DRAWN.withMaxTokens(tokens).withStops(stop, longer),
+                        token -> streamed.append(token.text()) != null);
+        assertEquals(FinishReason.STOP_TEXT, text.finish());
+        assertEquals(whole.substring(0, at), text.text());
+        assertEquals(text.text(), streamed.toString());
+        assertEquals(tokens, text.tokens().size());
+    }
+
     @Test
     void aListenerEndsTheText() {
         List<String> heard = new ArrayList<>();
