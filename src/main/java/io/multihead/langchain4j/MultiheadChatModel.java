@@ -2,6 +2,7 @@ package io.multihead.langchain4j;
 
 import dev.langchain4j.model.chat.ChatModel;
 import dev.langchain4j.model.chat.request.ChatRequest;
+import dev.langchain4j.model.chat.request.ChatRequestParameters;
 import dev.langchain4j.model.chat.response.ChatResponse;
 import io.multihead.compute.Compute;
 import io.multihead.decoder.ChatTemplate;
@@ -20,9 +21,13 @@ import org.jspecify.annotations.Nullable;
  * langchain4j's chat model on a {@link LanguageModel}: in process, without native libraries.
  *
  * <p>Temperature, top-k, top-p, presence penalty, stop sequences and the maximum of output tokens of a request override those of the
- * model. Tools, formats of responses, frequency penalties and contents other than text are refused with langchain4j's
- * {@link dev.langchain4j.exception.UnsupportedFeatureException}. Requests of several threads are computed together, and an answer is the
+ * model. All else that would change an answer is refused by name, with langchain4j's
+ * {@link dev.langchain4j.exception.UnsupportedFeatureException}: parameters of a provider's own class, tools, formats of responses, frequency
+ * penalties, contents other than one text, names of users, thoughts and images of answers. Attributes of messages, which langchain4j keeps
+ * for memories and gives to no model, are not read. Requests of several threads are computed together, and an answer is the
  * same alone and beside others.
+ *
+ * <p>Works with langchain4j's core from version 1.0 on.
  *
  * <p>Thread-safe. {@link #close} ends the model's own threads and frees its weights; requests that are running end with an
  * {@link IllegalStateException}.
@@ -48,6 +53,14 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
      */
     public static Builder builder() {
         return new Builder();
+    }
+
+    /**
+     * {@return parameters without values, which those of a request replace; what a request does not say is as {@link Builder#generation} says}
+     */
+    @Override
+    public ChatRequestParameters defaultRequestParameters() {
+        return NoParameters.INSTANCE;
     }
 
     @Override

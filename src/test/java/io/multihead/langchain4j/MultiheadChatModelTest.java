@@ -5,14 +5,23 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.agent.tool.ToolSpecification;
+import dev.langchain4j.data.image.Image;
 import dev.langchain4j.data.message.AiMessage;
 import dev.langchain4j.data.message.ChatMessage;
+import dev.langchain4j.data.message.CustomMessage;
+import dev.langchain4j.data.message.ImageContent;
 import dev.langchain4j.data.message.SystemMessage;
+import dev.langchain4j.data.message.TextContent;
+import dev.langchain4j.data.message.ToolExecutionResultMessage;
 import dev.langchain4j.data.message.UserMessage;
 import dev.langchain4j.exception.UnsupportedFeatureException;
 import dev.langchain4j.model.chat.request.ChatRequest;
+import dev.langchain4j.model.chat.request.ChatRequestParameters;
+import dev.langchain4j.model.chat.request.DefaultChatRequestParameters;
 import dev.langchain4j.model.chat.request.ResponseFormat;
+import dev.langchain4j.model.chat.request.ToolChoice;
 import dev.langchain4j.model.chat.response.ChatResponse;
 import dev.langchain4j.model.chat.response.PartialResponse;
 import dev.langchain4j.model.chat.response.PartialResponseContext;
@@ -27,9 +36,11 @@ import io.multihead.decoder.SessionOptions;
 import io.multihead.tensor.DType;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
@@ -105,20 +116,134 @@ class MultiheadChatModelTest {
     }
 
     @Test
-    void whatIsNotSupportedIsRefusedByName() {
-        assertRefused("frequencyPenalty", request -> request.frequencyPenalty(0.5));
-        assertRefused("responseFormat", request -> request.responseFormat(ResponseFormat.JSON));
-        assertRefused("modelName", request -> request.modelName("another"));
+    void parametersThatAreNotSupportedAreRefusedByName() {
+        assertRefused("frequencyPenalty: 0.5; expected none", request -> request.frequencyPenalty(0.5));
+        assertRefused("responseFormat: ", request -> request.responseFormat(ResponseFormat.JSON));
+        assertRefused("modelName: another; expected tiny.gguf", request -> request.modelName("another"));
+        ToolSpecification clock = ToolSpecification.builder().name("clock").build();
+        assertRefused("toolSpecifications: 1 of them; expected none", request -> request.toolSpecifications(clock));
         assertRefused(
-                "toolSpecifications",
-                request -> request.toolSpecifications(
-                        ToolSpecification.builder().name("clock").build()));
+                "toolSpecifications: 1 of them; expected none",
+                request -> request.toolSpecifications(clock).toolChoice(ToolChoice.NONE));
+        assertRefused("toolChoice: REQUIRED", request -> request.toolChoice(ToolChoice.REQUIRED));
     }
 
-    private void assertRefused(String parameter, UnaryOperator<ChatRequest.Builder> change) {
-        String message = assertThrows(UnsupportedFeatureException.class, () -> chat(change))
-                .getMessage();
-        assertTrue(message.startsWith(parameter + ": "), message);
+    @Test
+    void parametersThatAskForWhatIsDoneAnywayAreTaken() {
+        String plain = chat(request -> request).aiMessage().text();
+        ChatResponse response = chat(request -> request.frequencyPenalty(0.0)
+                .toolChoice(ToolChoice.NONE)
+                .responseFormat(ResponseFormat.TEXT)
+                .modelName("tiny.gguf")
+                .stopSequences(List.of())
+                .toolSpecifications(List.of()));
+        assertEquals(plain, response.aiMessage().text());
+        ChatResponse own = chat(request -> request.parameters(model.defaultRequestParameters()));
+        assertEquals(plain, own.aiMessage().text());
+    }
+
+    /** Parameters of a provider's own, which langchain4j drops where it merges them with those of a model. */
+    private static final class OfProvider extends DefaultChatRequestParameters {
+        OfProvider() {
+            super(DefaultChatRequestParameters.builder().maxOutputTokens(3));
+        }
+    }
+
+    @Test
+    void parametersOfProvidersAreRefusedByTheirClass() {
+        assertRefused(
+                "parameters: " + OfProvider.class.getName() + "; expected langchain4j's own",
+                request -> request.parameters(new OfProvider()));
+        ChatRequestParameters plain =
+                ChatRequestParameters.builder().maxOutputTokens(3).build();
+        ChatRequestParameters other = (ChatRequestParameters) Proxy.newProxyInstance(
+                getClass().getClassLoader(),
+                new Class<?>[] {ChatRequestParameters.class},
+                (proxy, method, arguments) -> method.invoke(plain, arguments));
+        assertRefused("parameters: " + other.getClass().getName(), request -> request.parameters(other));
+        assertEquals(3, chat(request -> request.parameters(plain)).tokenUsage().outputTokenCount());
+        // a stream is told of it as of any failure
+        Throwable[] failure = new Throwable[1];
+        MultiheadStreamingChatModel.of(model)
+                .chat(
+                        ChatRequest.builder().messages(CHAT).parameters(other).build(),
+                        failing(error -> failure[0] = error));
+        assertTrue(failure[0].getMessage().startsWith("parameters: "), failure[0].getMessage());
+        // without the merge
+        ChatRequest direct =
+                ChatRequest.builder().messages(CHAT).parameters(new OfProvider()).build();
+        assertThrows(UnsupportedFeatureException.class, () -> model.doChat(direct));
+    }
+
+    @Test
+    void contentsOtherThanTextAreRefusedByName() {
+        UserMessage user = UserMessage.from("Hi");
+        assertRefused("name of a USER message: Ann; expected none", UserMessage.from("Ann", "Hi"));
+        assertRefused(
+                "contents of a USER message: [TEXT, IMAGE]; expected one TEXT",
+                UserMessage.from(TextContent.from("Hi"), ImageContent.from("http://localhost/a.png")));
+        assertRefused(
+                "contents of a USER message: [TEXT, TEXT]; expected one TEXT",
+                UserMessage.from(TextContent.from("Hi"), TextContent.from("there")));
+        assertRefused(
+                "thinking of an AI message: 5 characters; expected none",
+                user,
+                AiMessage.builder().text("Hello").thinking("Hmm..").build(),
+                user);
+        Map<String, Object> images = Map.of(
+                AiMessage.GENERATED_IMAGES_KEY,
+                List.of(Image.builder().url("http://localhost/a.png").build()));
+        assertRefused(
+                "images of an AI message: 1 of them; expected none",
+                user,
+                AiMessage.builder().text("Hello").attributes(images).build(),
+                user);
+        ToolExecutionRequest call =
+                ToolExecutionRequest.builder().id("1").name("clock").build();
+        assertRefused(
+                "toolExecutionRequests of an AI message: 1 of them; expected none",
+                user,
+                AiMessage.from("Hello", List.of(call)),
+                user);
+        assertRefused(
+                "text of an AI message: none; expected a text",
+                user,
+                AiMessage.builder().build(),
+                user);
+        assertRefused(
+                "message: TOOL_EXECUTION_RESULT; expected SYSTEM, USER or AI",
+                user,
+                ToolExecutionResultMessage.from(call, "noon"));
+        assertRefused("message: CUSTOM; expected SYSTEM, USER or AI", user, CustomMessage.from(Map.of("a", "b")));
+    }
+
+    /** langchain4j keeps them for memories and sends them to no model. */
+    @Test
+    void attributesOfMessagesAreNoPartOfAPrompt() {
+        UserMessage user = UserMessage.builder()
+                .addContent(TextContent.from("Hi"))
+                .attributes(Map.of("id", 7))
+                .build();
+        AiMessage answer = AiMessage.builder()
+                .text("Hello.")
+                .thinking("")
+                .attributes(Map.of("id", 8))
+                .build();
+        List<ChatMessage> noted = List.of(user, answer, UserMessage.from("?"));
+        List<ChatMessage> plain = List.of(UserMessage.from("Hi"), AiMessage.from("Hello."), UserMessage.from("?"));
+        assertEquals(model.chat(plain).aiMessage().text(), model.chat(noted).aiMessage().text());
+    }
+
+    private void assertRefused(String begin, UnaryOperator<ChatRequest.Builder> change) {
+        assertBegins(begin, assertThrows(UnsupportedFeatureException.class, () -> chat(change)));
+    }
+
+    private void assertRefused(String begin, ChatMessage... messages) {
+        assertBegins(begin, assertThrows(UnsupportedFeatureException.class, () -> model.chat(messages)));
+    }
+
+    private static void assertBegins(String begin, Exception thrown) {
+        assertTrue(thrown.getMessage().startsWith(begin), thrown.getMessage());
     }
 
     @Test
@@ -207,7 +332,12 @@ class MultiheadChatModelTest {
         Throwable[] failure = new Throwable[1];
         ChatRequest request =
                 ChatRequest.builder().messages(CHAT).frequencyPenalty(1.0).build();
-        MultiheadStreamingChatModel.of(model).chat(request, new StreamingChatResponseHandler() {
+        MultiheadStreamingChatModel.of(model).chat(request, failing(error -> failure[0] = error));
+        assertInstanceOf(UnsupportedFeatureException.class, failure[0]);
+    }
+
+    private static StreamingChatResponseHandler failing(Consumer<Throwable> failed) {
+        return new StreamingChatResponseHandler() {
             @Override
             public void onCompleteResponse(ChatResponse response) {
                 throw new AssertionError("a response");
@@ -215,10 +345,9 @@ class MultiheadChatModelTest {
 
             @Override
             public void onError(Throwable error) {
-                failure[0] = error;
+                failed.accept(error);
             }
-        });
-        assertInstanceOf(UnsupportedFeatureException.class, failure[0]);
+        };
     }
 
     private static StreamingChatResponseHandler handler(StringBuilder streamed, ChatResponse[] complete) {

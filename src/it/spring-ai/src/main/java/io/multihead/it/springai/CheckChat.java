@@ -9,6 +9,7 @@ import io.multihead.decoder.Session;
 import io.multihead.decoder.SessionOptions;
 import io.multihead.decoder.Sessions;
 import java.io.IOException;
+import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -100,6 +101,26 @@ final class CheckChat {
                 AssistantMessage.builder().content("").toolCalls(List.of(call)).build();
         Prompt called = new Prompt(new UserMessage("Hi"), calls, new UserMessage("?"));
         refused(model, called, "message of media or of calls of tools; expected text");
+        ofProviders(model, expected);
+    }
+
+    /** What a provider adds to options and messages is refused; Spring AI's own classes are not, where they ask for nothing special. */
+    private static void ofProviders(ChatModel model, String expected) {
+        ChatOptions plain = ChatOptions.builder().frequencyPenalty(0.0).build();
+        ChatOptions other = (ChatOptions) Proxy.newProxyInstance(
+                CheckChat.class.getClassLoader(),
+                new Class<?>[] {ChatOptions.class},
+                (proxy, method, arguments) -> method.invoke(plain, arguments));
+        refused(model, other, "options");
+        AssistantMessage thought = new AssistantMessage("Hello.") {};
+        refused(model, new Prompt(new UserMessage("Hi"), thought, new UserMessage("?")), "message: ");
+        for (ChatOptions own : List.of(
+                plain,
+                ToolCallingChatOptions.builder().toolCallbacks(List.of()).build(),
+                StructuredOutputChatOptions.builder().build())) {
+            String text = model.call(new Prompt("Hi", own)).getResult().getOutput().getText();
+            require(text.equals(expected), "another text with " + own);
+        }
     }
 
     private static void refused(ChatModel model, ChatOptions options, String name) {

@@ -10,6 +10,7 @@ import io.multihead.decoder.Session;
 import io.multihead.decoder.Sessions;
 import io.multihead.decoder.TokenListener;
 import java.util.List;
+import java.util.Set;
 import org.springframework.ai.chat.messages.AssistantMessage;
 import org.springframework.ai.chat.messages.Message;
 import org.springframework.ai.chat.metadata.ChatGenerationMetadata;
@@ -34,6 +35,12 @@ import reactor.core.publisher.Flux;
  * @param defaults what holds where a prompt has no option
  */
 public record MultiheadChatModel(String name, Sessions sessions, GenerationOptions defaults) implements ChatModel {
+    /** The classes of options that have nothing of a provider; a context of tools, which there are none of, is not read. */
+    private static final Set<Class<?>> OWN = Set.of(
+            ChatOptions.builder().build().getClass(),
+            ToolCallingChatOptions.builder().build().getClass(),
+            StructuredOutputChatOptions.builder().build().getClass());
+
     @Override
     public ChatResponse call(Prompt prompt) {
         GeneratedText text = generate(prompt, TokenListener.NONE);
@@ -84,6 +91,10 @@ public record MultiheadChatModel(String name, Sessions sessions, GenerationOptio
     }
 
     private static ChatMessage message(Message message) {
+        if (message instanceof AssistantMessage && message.getClass() != AssistantMessage.class) {
+            throw new UnsupportedOperationException("message: " + message.getClass().getName()
+                    + "; expected Spring AI's own, as what a provider adds to it is not supported");
+        }
         if (message instanceof MediaContent content && !content.getMedia().isEmpty()
                 || message instanceof AssistantMessage answer && answer.hasToolCalls()) {
             throw new UnsupportedOperationException("message of media or of calls of tools; expected text");
@@ -100,7 +111,11 @@ public record MultiheadChatModel(String name, Sessions sessions, GenerationOptio
         if (given == null) {
             return defaults;
         }
-        if (given.getFrequencyPenalty() != null) {
+        if (!OWN.contains(given.getClass())) {
+            throw new UnsupportedOperationException("options: " + given.getClass().getName()
+                    + "; expected Spring AI's own, as what a provider adds to them is not supported");
+        }
+        if (given.getFrequencyPenalty() != null && given.getFrequencyPenalty() != 0) {
             throw new UnsupportedOperationException(
                     "frequencyPenalty: " + given.getFrequencyPenalty() + "; expected none, as it is not supported");
         }

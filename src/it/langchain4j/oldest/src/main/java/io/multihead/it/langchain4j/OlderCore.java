@@ -31,6 +31,7 @@ public final class OlderCore {
         }
         System.out.println("older core: the encoder's vectors");
         OlderScoring.run();
+        OlderChat.run();
     }
 
     private static void require(float[] expected, Embedding actual) {
