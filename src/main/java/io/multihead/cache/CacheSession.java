@@ -27,7 +27,8 @@ import java.util.function.Consumer;
  * {@code layer.L.value_scale} {@code [heads, tokens]} in f32. Tokens are grouped in blocks of 64; its metadata says of which blocks each
  * sequence is made, its first token and its length in each layer, and for which sizes, element type and rotary embeddings it is. What
  * sequences share is in the file once, and is shared again by the sequences that are loaded. Tokens that were truncated or dropped are
- * not in the file.
+ * not in the file. A last tensor {@code checksums} has the CRC-32C of the metadata and of each other tensor, so that a file which was
+ * damaged is refused. Files of earlier versions, which have none, are read too.
  *
  * <p>Paged and contiguous caches read each other's files. Saving reads the cache, as views do; loading changes it, as append does.
  */
@@ -97,21 +98,21 @@ public final class CacheSession {
             }
         }
         noted.putAll(SessionHeader.write(config, saved, blocks));
-        Safetensors.writeLazy(file, tensors, noted);
+        Safetensors.writeLazy(file, SessionChecksums.added(noted, tensors), noted);
     }
 
     /**
      * Opens the sequences of a file, in the order in which they were saved, with the smallest numbers that are not in use; sequences
      * that are open stay as they are. The file is mapped, or read into
-     * memory where its file system is not the default one, and read once.
+     * memory where its file system is not the default one, and read twice: for its checksums, and to fill pages.
      *
      * @param cpu threads and scratch
      * @param cache a cache of the file's sizes, element type and rotary embeddings
      * @param file a file that {@link #save} wrote
      * @return the numbers of the new sequences
      * @throws IOException if the file cannot be read; nothing has changed then
-     * @throws IllegalArgumentException if the file is not such a file or is for other caches: the message names the file, the field and
-     *     both values; nothing has changed then
+     * @throws IllegalArgumentException if the file is not such a file, is for other caches, or has other bytes than were written: the message
+     *     names the file, the field and both values; nothing has changed then
      * @throws CacheFullException if there is no room for all sequences; nothing has changed then
      */
     public static int[] load(Compute cpu, KeyValueCache cache, Path file) throws IOException {
@@ -124,11 +125,12 @@ public final class CacheSession {
      * @param cpu threads and scratch
      * @param cache a cache of the file's sizes, element type and rotary embeddings
      * @param file a file that {@link #save} wrote
-     * @param accept is given the notes of the file before anything else is read of it, and throws an
+     * @param accept is given the notes of the file before its tensors are read, and throws an
      *     {@link IllegalArgumentException} if they are not what it expects; the path is put before its message
      * @return the numbers of the new sequences
      * @throws IOException if the file cannot be read; nothing has changed then
-     * @throws IllegalArgumentException if the file is not such a file, is not accepted, or is for other caches; nothing has changed then
+     * @throws IllegalArgumentException if the file is not such a file, is not accepted, is for other caches, or has other bytes than were
+     *     written; nothing has changed then
      * @throws CacheFullException if there is no room for all sequences; nothing has changed then
      */
     public static int[] load(Compute cpu, KeyValueCache cache, Path file, Consumer<? super Map<String, String>> accept)
@@ -138,11 +140,12 @@ public final class CacheSession {
         Checks.notNull(cache, "cache").pool().requireAccess(cpu);
         try (Arena arena = Arena.ofShared()) {
             Safetensors tensors = Safetensors.map(file, arena);
-            SessionLoader loader = Checks.in(file, () -> {
+            return Checks.in(file, () -> {
+                SessionChecksums checksums =
+                        SessionHeader.hasChecksums(tensors) ? SessionChecksums.read(tensors) : null;
                 accept.accept(notes(tensors));
-                return new SessionLoader(cache, tensors);
+                return new SessionLoader(cache, tensors, checksums).load(cpu);
             });
-            return loader.load(cpu);
         }
     }
 

@@ -19,12 +19,16 @@ import org.jspecify.annotations.Nullable;
  * @param sequences in the order in which they were saved
  */
 record SessionHeader(List<Entry> sequences) {
-    private static final String FORMAT = "multihead cache session 2";
-    /** Named rotary embeddings in another way, and nothing else. */
-    private static final String FORMAT_1 = "multihead cache session 1";
-    /** Has the scales of each key in blocks; written for caches that have them alone, which earlier versions could not name. */
+    /** Has {@link SessionChecksums}. */
+    private static final String FORMAT = "multihead cache session 4";
+    /** Had the scales of each key in blocks, and was written for caches that have them. */
     private static final String FORMAT_3 = "multihead cache session 3";
+    /** Could not name scales in blocks. */
+    private static final String FORMAT_2 = "multihead cache session 2";
+    /** Named rotary embeddings in another way. */
+    private static final String FORMAT_1 = "multihead cache session 1";
 
+    private static final String FORMAT_FIELD = "format";
     private static final String SCALES = "keyScales";
     /** Positions stay below 2^53, as those of rotary embeddings do. */
     private static final long POSITIONS = 1L << 53;
@@ -45,10 +49,9 @@ record SessionHeader(List<Entry> sequences) {
 
     /** Returns the metadata for sequences of a cache. */
     static Map<String, String> write(Config config, List<Sequence> sequences, SessionBlocks blocks) {
-        Map<String, String> metadata = new LinkedHashMap<>(geometry(config));
-        if (config.keyScales() <= 1) {
-            metadata.remove(SCALES);
-        }
+        Map<String, String> metadata = new LinkedHashMap<>();
+        metadata.put(FORMAT_FIELD, FORMAT);
+        metadata.putAll(geometry(config));
         metadata.put("ropes", SessionRopes.write(config));
         metadata.put("sequences", String.valueOf(sequences.size()));
         for (int i = 0; i < sequences.size(); i++) {
@@ -64,18 +67,24 @@ record SessionHeader(List<Entry> sequences) {
         return metadata;
     }
 
+    /** Returns whether a file must have checksums: one of this version, and any that has some, whatever version it names. */
+    static boolean hasChecksums(Safetensors file) {
+        return FORMAT.equals(file.metadata().get(FORMAT_FIELD)) || file.contains(SessionChecksums.NAME);
+    }
+
     /** Reads and checks the metadata of a file for a cache. */
     static SessionHeader read(Safetensors file, Config config) {
         Map<String, String> metadata = file.metadata();
-        boolean isVersionOne = FORMAT_1.equals(metadata.get("format"));
-        String format = String.valueOf(metadata.get("format"));
-        if (!List.of(FORMAT_1, FORMAT, FORMAT_3).contains(format)) {
-            throw Checks.fail("format", format, "expected " + format(config) + ", as the cache has");
+        String format = String.valueOf(metadata.get(FORMAT_FIELD));
+        boolean isVersionOne = FORMAT_1.equals(format);
+        boolean namesScales = !isVersionOne && !FORMAT_2.equals(format);
+        if (!List.of(FORMAT_1, FORMAT_2, FORMAT_3, FORMAT).contains(format)) {
+            throw Checks.fail(FORMAT_FIELD, format, "expected " + FORMAT + " or an earlier one");
         }
         geometry(config).forEach((name, expected) -> {
-            // of versions 1 and 2 a key has one scale, or none
-            String actual = name.equals(SCALES) && !format.equals(FORMAT_3) ? scales(1) : metadata.get(name);
-            if (!expected.equals(actual) && !name.equals("format")) {
+            // where a file does not name its scales, a key has one, or none
+            String actual = name.equals(SCALES) && !namesScales ? scales(1) : metadata.get(name);
+            if (!expected.equals(actual)) {
                 throw Checks.fail(name, String.valueOf(actual), "expected " + expected + ", as the cache has");
             }
         });
@@ -127,7 +136,6 @@ record SessionHeader(List<Entry> sequences) {
     /** Returns what a file and a cache must have in common, by name, but for rotary embeddings. */
     private static Map<String, String> geometry(Config config) {
         Map<String, String> fields = new LinkedHashMap<>();
-        fields.put("format", format(config));
         fields.put("layers", String.valueOf(config.layers()));
         fields.put("heads", String.valueOf(config.heads()));
         fields.put("headDim", String.valueOf(config.headDim()));
@@ -135,10 +143,6 @@ record SessionHeader(List<Entry> sequences) {
         fields.put("dtype", config.dtype().toString());
         fields.put(SCALES, scales(config.keyScales()));
         return fields;
-    }
-
-    private static String format(Config config) {
-        return config.keyScales() > 1 ? FORMAT_3 : FORMAT;
     }
 
     private static String scales(int ofKey) {

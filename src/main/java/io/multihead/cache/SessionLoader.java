@@ -22,6 +22,7 @@ final class SessionLoader {
     private final KeyValueCache cache;
     private final PagePool pool;
     private final Safetensors file;
+    private final @Nullable SessionChecksums checksums;
     private final SessionHeader header;
     /** Blocks of a page. */
     private final int step;
@@ -31,9 +32,15 @@ final class SessionLoader {
     /** By sequence, which of {@link #contents} its pages are. */
     private final List<int[]> pagesOf = new ArrayList<>();
 
-    SessionLoader(KeyValueCache cache, Safetensors file) {
+    /**
+     * Plans a load.
+     *
+     * @param checksums of the file; null if it is of a version that has none
+     */
+    SessionLoader(KeyValueCache cache, Safetensors file, @Nullable SessionChecksums checksums) {
         this.cache = cache;
         this.file = file;
+        this.checksums = checksums;
         pool = cache.pool();
         step = pool.pageTokens / SessionBlocks.TOKENS;
         header = SessionHeader.read(file, cache.config());
@@ -75,6 +82,9 @@ final class SessionLoader {
             throw new CacheFullException(
                     "cache: " + contents.size() + " pages wanted by the file; expected at most the " + pool.available()
                             + " free of " + pool.pages + ", " + pool.pageTokens + " tokens each");
+        }
+        if (checksums != null) {
+            checksums.requireTensors();
         }
         int[] pages = new int[contents.size()];
         int taken = 0;

@@ -1,16 +1,15 @@
 package io.multihead.decoder;
 
+import io.multihead.internal.base.Crc32c;
 import io.multihead.tensor.BlockTensor;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 import java.util.TreeSet;
-import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,9 +18,6 @@ import org.jspecify.annotations.Nullable;
  * asked for. Thread-safe.
  */
 final class ModelIdentity {
-    /** Bytes that are copied at a time: CRC32C takes arrays. */
-    private static final int CHUNK = 1 << 16;
-
     private static final int DIGITS = 32;
 
     private final String name;
@@ -56,10 +52,10 @@ final class ModelIdentity {
     private String compute() {
         MessageDigest digest = sha256();
         add(digest, settings);
-        byte[] room = new byte[CHUNK];
+        Crc32c crc = new Crc32c();
         for (String tensor : new TreeSet<>(file.names())) {
             BlockTensor blocks = file.findBlocks(tensor);
-            add(digest, tensor + " " + (blocks != null ? line(blocks, room) : line(file.tensor(tensor), room)));
+            add(digest, tensor + " " + (blocks != null ? line(blocks, crc) : line(file.tensor(tensor), crc)));
         }
         return HexFormat.of().formatHex(digest.digest()).substring(0, DIGITS);
     }
@@ -77,30 +73,18 @@ final class ModelIdentity {
         }
     }
 
-    private static String line(BlockTensor blocks, byte[] room) {
-        return line(blocks.type(), blocks.shape(), crc(blocks.memory(), blocks.offset(), blocks.bytes(), room));
+    private static String line(BlockTensor blocks, Crc32c crc) {
+        return line(blocks.type(), blocks.shape(), crc.of(blocks.memory(), blocks.offset(), blocks.bytes()));
     }
 
     /** Tensors of files are dense. */
-    private static String line(Tensor tensor, byte[] room) {
+    private static String line(Tensor tensor, Crc32c crc) {
         DType dtype = tensor.dtype();
         long bytes = tensor.shape().elements() * dtype.bytes();
-        long crc = crc(tensor.memory(), tensor.offset() * dtype.bytes(), bytes, room);
-        return line(dtype, tensor.shape(), crc);
+        return line(dtype, tensor.shape(), crc.of(tensor.memory(), tensor.offset() * dtype.bytes(), bytes));
     }
 
-    private static String line(Object type, Shape shape, long crc) {
-        return type + " " + shape + " " + Long.toHexString(crc);
-    }
-
-    private static long crc(MemorySegment memory, long offset, long bytes, byte[] room) {
-        CRC32C crc = new CRC32C();
-        MemorySegment array = MemorySegment.ofArray(room);
-        for (long at = 0; at < bytes; at += CHUNK) {
-            int count = (int) Math.min(CHUNK, bytes - at);
-            MemorySegment.copy(memory, offset + at, array, 0, count);
-            crc.update(room, 0, count);
-        }
-        return crc.getValue();
+    private static String line(Object type, Shape shape, int crc) {
+        return type + " " + shape + " " + Integer.toHexString(crc);
     }
 }

@@ -11,22 +11,25 @@ import io.multihead.format.Safetensors;
 import io.multihead.position.Rope;
 import io.multihead.position.RopeScaling;
 import io.multihead.position.RopeSections;
+import io.multihead.support.Tokens;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.reflect.RecordComponent;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.SplittableRandom;
 import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Session files of all versions: what they name, and that the first version's are read still. */
+/** Session files of all versions: what they name, that earlier ones are read still, and that damaged ones are not. */
 class SessionFormatTest {
     private static final Compute CPU = Compute.serial();
     private static final Path FIRST = Path.of("src/test/resources/golden/session/version-1.safetensors");
@@ -73,7 +76,7 @@ class SessionFormatTest {
         Rope rope = Rope.of(Rope.Config.of(8).withScaling(new RopeScaling.Llama3(8, 1, 4, 8192)));
         Config config = Config.of(2, 1, 8).withRopes(rope.withSections(RopeSections.interleaved(2, 1, 1)));
         CacheSession.save(CPU, KeyValueCache.paged(config, 1L << 20), file);
-        assertEquals("multihead cache session 2", metadata(file).get("format"));
+        assertEquals("multihead cache session 4", metadata(file).get("format"));
         assertEquals("""
                 {"layers":[{"rotaryDims":8,"theta":10000.0,"pairing":"HALF_SPLIT","scaling":{"type":"Llama3","factor":8.0,\
                 "lowFrequencyFactor":1.0,"highFrequencyFactor":4.0,"originalContext":8192},"sections":"interleaved[2, 1, 1]"}]}""", metadata(file).get("ropes"));
@@ -124,8 +127,8 @@ class SessionFormatTest {
         refused(config, changed(file, "ropes", text -> text.substring(1)), "ropes: ");
         refused(config, changed(file, "ropes", text -> ""), "ropes: ");
         refused(config, changed(file, "ropes", text -> text.replace("None", "Other")), "type=Other");
-        String format = "format: multihead cache session 4; expected multihead cache session 2, as the cache has";
-        refused(config, changed(file, "format", text -> text.replace('2', '4')), format);
+        String format = "format: multihead cache session 5; expected multihead cache session 4 or an earlier one";
+        refused(config, changed(file, "format", text -> text.replace('3', '5')), format);
     }
 
     /** Written by a build of version 2 from {@link SessionModel#filled}. */
@@ -141,7 +144,88 @@ class SessionFormatTest {
         }
     }
 
-    /** Files of caches with a scale per block are of version 3, and no other cache takes them. */
+    /** Written by a build of version 3 from {@link SessionModel#filledBlocks}. */
+    @Test
+    void filesOfVersionThreeAreRead() throws IOException {
+        assertBlocks(FIRST.resolveSibling("version-3.safetensors"), 3);
+    }
+
+    /** Written by a build of version 4 from the same cache; its checksums are right still. */
+    @Test
+    void filesOfVersionFourAreRead() throws IOException {
+        Path fourth = FIRST.resolveSibling("version-4.safetensors");
+        assertBlocks(fourth, 4);
+        Path file = folder.resolve("session");
+        CacheSession.save(CPU, SessionModel.filledBlocks(CPU), file, 0, 1);
+        assertArrayEquals(Files.readAllBytes(fourth), Files.readAllBytes(file));
+    }
+
+    private static void assertBlocks(Path file, int version) throws IOException {
+        assertEquals("multihead cache session " + version, metadata(file).get("format"));
+        KeyValueCache expected = SessionModel.filledBlocks(CPU);
+        KeyValueCache loaded = KeyValueCache.paged(SessionModel.blocks(), 1L << 20);
+        assertArrayEquals(new int[] {0, 1}, CacheSession.load(CPU, loaded, file));
+        for (int sequence : new int[] {0, 1}) {
+            assertEquals(expected.length(0, sequence), loaded.length(0, sequence));
+            assertArrayEquals(
+                    RandomCache.attend(expected, 0, sequence, CPU), RandomCache.attend(loaded, 0, sequence, CPU));
+        }
+    }
+
+    /** Whatever byte of a file is another one, the file is refused by its path, or has the same sequence: there is white space in it. */
+    @Test
+    void aChangedByteIsNoticed() throws IOException {
+        Path file = folder.resolve("session");
+        Config config = Config.of(1, 1, 2).withRopes(Rope.of(Rope.Config.of(2)));
+        KeyValueCache cache = KeyValueCache.paged(config, 1L << 20);
+        int sequence = cache.open();
+        cache.append(CPU, 0, sequence, Tokens.gaussian(1, 1, 40, 2, 1), Tokens.gaussian(1, 1, 40, 2, 2));
+        CacheSession.save(CPU, cache, file, Map.of("tokens", "5 6 7"), sequence);
+        byte[] whole = Files.readAllBytes(file);
+        int[] bits = RandomCache.attend(cache, 0, sequence, CPU);
+        SplittableRandom random = new SplittableRandom(1);
+        int taken = 0;
+        for (int at = 0; at < whole.length; at++) {
+            byte[] changed = whole.clone();
+            changed[at] ^= (byte) (1 << random.nextInt(8));
+            Files.write(file, changed);
+            KeyValueCache other = KeyValueCache.paged(config, 1L << 20);
+            try {
+                int loaded = CacheSession.load(
+                        CPU, other, file, notes -> assertEquals(Map.of("tokens", "5 6 7"), notes))[0];
+                assertEquals(40, other.length(0, loaded));
+                assertArrayEquals(bits, RandomCache.attend(other, 0, loaded, CPU));
+                taken++;
+            } catch (IllegalArgumentException named) {
+                assertTrue(named.getMessage().startsWith(file + ": "), named.getMessage());
+                assertEquals(0, other.usedBytes());
+            }
+        }
+        // spaces behind the header, fewer than a cache line
+        assertTrue(taken < 64, taken + " files were taken");
+    }
+
+    @Test
+    void whatWasChangedIsNamed() throws IOException {
+        Path file = folder.resolve("session");
+        CacheSession.save(CPU, SessionModel.filledBlocks(CPU), file, 0, 1);
+        byte[] whole = Files.readAllBytes(file);
+        byte[] changed = whole.clone();
+        int checksums = Integer.BYTES * (1 + 4);
+        // keys, values, scales of keys, scales of values: the last byte of these is before the checksums
+        changed[whole.length - checksums - 1] ^= 1;
+        Files.write(file, changed);
+        refused(SessionModel.blocks(), file, "tensor \"layer.0.value_scale\": CRC-32C ");
+        changed = whole.clone();
+        changed[whole.length - 1] ^= 1;
+        Files.write(file, changed);
+        refused(SessionModel.blocks(), file, "tensor \"layer.0.value_scale\": CRC-32C ");
+        String text = new String(whole, StandardCharsets.ISO_8859_1).replace("sequence 1 lengths\":\"30", "sequence 1 lengths\":\"31");
+        Files.write(file, text.getBytes(StandardCharsets.ISO_8859_1));
+        refused(SessionModel.blocks(), file, "metadata: CRC-32C ");
+    }
+
+    /** Files say whether a key has a scale for each block, and no other cache takes them. */
     @Test
     void scalesOfBlocksAreNamed() throws IOException {
         Path blocks = folder.resolve("blocks");
@@ -149,8 +233,6 @@ class SessionFormatTest {
         Config config = Config.of(1, 1, 70).withFormat(CacheFormat.I8_BLOCKS);
         CacheSession.save(CPU, KeyValueCache.paged(config, 1L << 20), blocks);
         CacheSession.save(CPU, KeyValueCache.paged(config.withFormat(CacheFormat.I8), 1L << 20), plain);
-        assertEquals("multihead cache session 3", metadata(blocks).get("format"));
-        assertEquals("multihead cache session 2", metadata(plain).get("format"));
         assertEquals(0, CacheSession.load(CPU, KeyValueCache.paged(config, 1L << 20), blocks).length);
         refused(config, plain, "keyScales: at most one a key; expected 3 a key, as the cache has");
         refused(
@@ -172,9 +254,10 @@ class SessionFormatTest {
         try (Arena arena = Arena.ofShared()) {
             Safetensors read = Safetensors.map(file, arena);
             Map<String, String> metadata = new LinkedHashMap<>(read.metadata());
-            metadata.compute(field, (name, text) -> change.apply(text));
             Map<String, Tensor> tensors = new LinkedHashMap<>();
             read.names().forEach(name -> tensors.put(name, read.get(name)));
+            SessionModel.removeChecksums(metadata, tensors);
+            metadata.compute(field, (name, text) -> change.apply(text));
             Safetensors.write(copy, tensors, metadata);
         }
         return copy;

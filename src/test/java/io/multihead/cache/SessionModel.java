@@ -7,8 +7,10 @@ import io.multihead.position.RopeScaling;
 import io.multihead.position.RopeSections;
 import io.multihead.support.Tokens;
 import io.multihead.tensor.DType;
+import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 
 /** A small cache with a rotary embedding of each kind, whose session of the first version is among the resources. */
 final class SessionModel {
@@ -46,6 +48,26 @@ final class SessionModel {
         cache.truncate(second, 30);
         append(cpu, cache, second, 10, 2);
         return cache;
+    }
+
+    /** Returns a configuration with a scale for each 32 elements of a key, which version 3 was the first to name. */
+    static Config blocks() {
+        return Config.of(1, 1, 70).withValueDim(8).withFormat(CacheFormat.I8_BLOCKS);
+    }
+
+    /** Returns a cache of 40 tokens, and the first 30 of them. */
+    static KeyValueCache filledBlocks(Compute cpu) {
+        KeyValueCache cache = KeyValueCache.paged(blocks(), 1L << 20);
+        int first = cache.open();
+        cache.append(cpu, 0, first, Tokens.gaussian(1, 1, 40, 70, 1), Tokens.gaussian(1, 1, 40, 8, 2));
+        cache.truncate(cache.fork(first), 30);
+        return cache;
+    }
+
+    /** Makes a file's contents those of the version before checksums, so that a test may change what these are of. */
+    static void removeChecksums(Map<String, String> metadata, Map<String, Tensor> tensors) {
+        metadata.put("format", "multihead cache session 3");
+        tensors.remove(SessionChecksums.NAME);
     }
 
     private static void append(Compute cpu, KeyValueCache cache, int sequence, int tokens, long seed) {

@@ -1,0 +1,25 @@
+package io.multihead.internal.base;
+
+import java.lang.foreign.MemorySegment;
+import java.util.zip.CRC32C;
+
+/** CRC-32C of memory (RFC 3720, appendix B.4). For one thread. */
+public final class Crc32c {
+    /** Bytes that are copied at a time: the JDK's takes arrays. */
+    private static final int CHUNK = 1 << 16;
+
+    private final CRC32C crc = new CRC32C();
+    private final byte[] room = new byte[CHUNK];
+
+    /** Returns the checksum of so many bytes from {@code offset} on. */
+    public int of(MemorySegment memory, long offset, long bytes) {
+        MemorySegment array = MemorySegment.ofArray(room);
+        crc.reset();
+        for (long at = 0; at < bytes; at += CHUNK) {
+            int count = (int) Math.min(CHUNK, bytes - at);
+            MemorySegment.copy(memory, offset + at, array, 0, count);
+            crc.update(room, 0, count);
+        }
+        return (int) crc.getValue();
+    }
+}
