@@ -12,7 +12,8 @@ import java.util.List;
 
 /**
  * Vectors of the tokens of texts, for late interaction (Khattab and Zaharia 2020, "ColBERT"): a BERT model's states are projected to fewer elements
- * and have length 1. A query is filled with masks to a length of its own, each with a vector; punctuation of documents has none.
+ * and have length 1. A query is filled with masks to a length of its own, each with a vector; punctuation of documents has none, or
+ * what the folder's skip list names, {@code [CLS]} too if it does.
  *
  * <p>Texts are packed into batches of about 512 tokens without padding. A vector has the same bits alone and in any batch, for any number of
  * threads and at every lane width.
@@ -95,7 +96,7 @@ public final class TokenEncoder implements AutoCloseable {
      * Computes the vectors of documents.
      *
      * @param texts any texts
-     * @return their vectors, in their order; at least two of each
+     * @return their vectors, in their order; at least one of each
      * @throws IllegalStateException if the encoder or its Compute is closed
      */
     public TokenVectors embedDocuments(List<String> texts) {

@@ -4,7 +4,6 @@ import io.multihead.internal.base.Checks;
 import io.multihead.model.TokenBatch;
 import io.multihead.text.EncoderTokenizer;
 import io.multihead.text.TokenBuffer;
-import java.util.Arrays;
 import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
@@ -64,15 +63,22 @@ final class TokenFormat {
                 new BitSet());
     }
 
-    /** Skips what a word that is no token stands for, the unknown token, too, as PyLate does. */
+    /**
+     * Skips what a word that is no token stands for, the unknown token, too, and skips tokens around a text as those in it, as PyLate does.
+     */
     static TokenFormat ofDocuments(Ids ids, TokenSettings settings) {
-        return new TokenFormat(
-                ids.tokenizer,
-                prefix(ids, settings.documentPrefix(), "document_prefix"),
-                NONE,
-                settings.documentTokens(),
-                true,
-                skipped(ids, settings.skipped()));
+        EncoderTokenizer tokenizer = ids.tokenizer;
+        int prefix = prefix(ids, settings.documentPrefix(), "document_prefix");
+        BitSet skipped = skipped(ids, settings.skipped());
+        if (skipped.get(tokenizer.firstToken())
+                && (prefix == NONE || skipped.get(prefix))
+                && skipped.get(tokenizer.lastToken())) {
+            throw Checks.fail(
+                    "skiplist_words",
+                    "all tokens around a text",
+                    "expected one of them to stay, as a document of words that are skipped has no vector otherwise");
+        }
+        return new TokenFormat(tokenizer, prefix, NONE, settings.documentTokens(), true, skipped);
     }
 
     private static int prefix(Ids ids, String token, String setting) {
@@ -108,27 +114,26 @@ final class TokenFormat {
 
     /** Adds a text's sequence, and says which of its tokens have vectors. */
     void add(TokenBatch batch, TokenBuffer text, boolean[] hasVector) {
-        int first = batch.tokens();
         int kept = kept(text);
         batch.begin();
-        batch.add(tokenizer.firstToken());
+        add(batch, tokenizer.firstToken(), hasVector);
         if (prefix != NONE) {
-            batch.add(prefix);
+            add(batch, prefix, hasVector);
         }
         for (int token = 0; token < kept; token++) {
-            batch.add(text.id(token));
+            add(batch, text.id(token), hasVector);
         }
-        batch.add(tokenizer.lastToken());
+        add(batch, tokenizer.lastToken(), hasVector);
         if (!masksAreSeen) {
             batch.endKeys();
         }
         for (int length = kept + around(); length < length(text); length++) {
-            batch.add(mask);
+            add(batch, mask, hasVector);
         }
-        Arrays.fill(hasVector, first, batch.tokens(), true);
-        int textStart = first + around() - 1;
-        for (int token = 0; token < kept; token++) {
-            hasVector[textStart + token] = !skipped.get(text.id(token));
-        }
+    }
+
+    private void add(TokenBatch batch, int id, boolean[] hasVector) {
+        hasVector[batch.tokens()] = !skipped.get(id);
+        batch.add(id);
     }
 }

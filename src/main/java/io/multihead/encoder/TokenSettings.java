@@ -13,7 +13,7 @@ import java.util.List;
  * @param documentTokens most tokens of a document
  * @param expands whether masks fill queries
  * @param masksAreSeen whether other tokens see these masks
- * @param skipped tokens of documents that have no vectors
+ * @param skipped tokens of documents that have no vectors, wherever they are: {@code [CLS]}, a prefix or {@code [SEP]} too
  */
 record TokenSettings(
         String queryPrefix,

@@ -25,7 +25,7 @@ final class TinyTokenModel {
             """;
 
     static final String SETTINGS = """
-            {"query_prefix": "query", "document_prefix": ":", "query_length": 14, "document_length": 20,
+            {"query_prefix": "query", "document_prefix": "z", "query_length": 14, "document_length": 20,
              "attend_to_expansion_tokens": false, "do_query_expansion": true, "skiplist_words": ["a", "b"],
              "similarity_fn_name": "MaxSim", "prompts": {}, "default_prompt_name": null}
             """;
@@ -53,7 +53,7 @@ final class TinyTokenModel {
         return folder;
     }
 
-    /** Prefixes are tokens of the vocabulary here, too; punctuation is not in it, so that unknown tokens have no vectors. */
+    /** Prefixes are tokens of the vocabulary here, too; of punctuation a colon alone is in it, so that unknown tokens have no vectors. */
     Path writeAuthors(Path folder) throws IOException {
         Files.createDirectories(folder);
         Files.writeString(
@@ -62,7 +62,7 @@ final class TinyTokenModel {
                         + TinyModel.CONFIG.strip().substring(1));
         Files.writeString(
                 folder.resolve("artifact.metadata"),
-                "{\"query_token_id\": \"query\", \"doc_token_id\": \":\", \"query_maxlen\": 14, \"doc_maxlen\": 20, "
+                "{\"query_token_id\": \"query\", \"doc_token_id\": \"z\", \"query_maxlen\": 14, \"doc_maxlen\": 20, "
                         + "\"attend_to_mask_tokens\": false, \"dim\": 10}");
         Files.writeString(folder.resolve("vocab.txt"), String.join("\n", TinyModel.VOCABULARY));
         Map<String, Tensor> all = new LinkedHashMap<>(projection);

@@ -30,7 +30,7 @@ class TokenEncoderTest {
     private static final int SEP = 3;
     private static final int MASK = 4;
     private static final int QUERY = 5;
-    private static final int DOCUMENT = 6;
+    private static final int DOCUMENT = TinyModel.VOCABULARY.indexOf("z");
 
     @TempDir
     Path folder;
@@ -87,6 +87,44 @@ class TokenEncoderTest {
         }
         assertTrue(isCut, "a text of too many tokens");
         assertEquals(3, vectors.vectors(texts.size() - 1).length, "[CLS], the prefix and [SEP]");
+    }
+
+    /** PyLate compares all tokens with the list, those around a text too; so do ColBERT's authors, whose list is punctuation. */
+    @Test
+    void skippedTokensAroundADocumentHaveNoVectors() throws IOException {
+        float[][] all = encoder.embedDocuments(List.of("cd e")).vectors(0);
+        assertEquals(6, all.length, "[CLS], the prefix, three tokens and [SEP]");
+        assertSkips(new float[][] {all[1], all[2], all[3], all[4], all[5]}, "[CLS]");
+        assertSkips(new float[][] {all[0], all[1], all[2], all[3], all[4]}, "[SEP]");
+        assertSkips(new float[][] {all[0], all[2], all[3], all[4], all[5]}, "z");
+        assertSkips(new float[][] {all[1], all[3], all[4]}, "[CLS]", "c", "[SEP]");
+        // queries keep theirs
+        float[][] query = encoder.embedQueries(List.of("cd e")).vectors(0);
+        skip("[CLS]", "query", "[MASK]");
+        try (TokenEncoder skipping = TokenEncoder.load(Compute.serial(), folder.resolve("pylate"))) {
+            assertArrayEquals(query, skipping.embedQueries(List.of("cd e")).vectors(0));
+        }
+        skip("[SEP]", "z", "[CLS]");
+        assertFails(folder.resolve("pylate"), ": skiplist_words: all tokens around a text; expected one of them to stay");
+        Path authors = MODEL.writeAuthors(folder.resolve("colon"));
+        Path metadata = authors.resolve("artifact.metadata");
+        Files.writeString(metadata, Files.readString(metadata).replace("\"z\"", "\":\""));
+        try (TokenEncoder colon = TokenEncoder.load(Compute.serial(), authors)) {
+            assertEquals(5, colon.embedDocuments(List.of("cd e")).vectors(0).length);
+        }
+    }
+
+    private void skip(String... words) throws IOException {
+        Files.writeString(
+                folder.resolve("pylate/config_sentence_transformers.json"),
+                TinyTokenModel.SETTINGS.replace("\"a\", \"b\"", "\"" + String.join("\", \"", words) + "\""));
+    }
+
+    private void assertSkips(float[][] expected, String... words) throws IOException {
+        skip(words);
+        try (TokenEncoder skipping = TokenEncoder.load(Compute.serial(), folder.resolve("pylate"))) {
+            assertArrayEquals(expected, skipping.embedDocuments(List.of("cd e")).vectors(0));
+        }
     }
 
     private static void around(int[] ids, int prefix, int[] text, int kept) {
