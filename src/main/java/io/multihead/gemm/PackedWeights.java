@@ -78,7 +78,7 @@ public final class PackedWeights {
      * lost where the matrix has the format's type. The weights must not be used once the arena is closed.
      *
      * @param matrix {@code [inputs, outputs]}, any element type and strides
-     * @param format how elements are stored; blocks are rounded by {@link BlockTensor#quantise}, for which all of them take memory twice
+     * @param format how elements are stored; blocks are rounded by {@link BlockTensor#quantise}
      * @param arena allocates native memory; a shared one if several threads are to multiply
      * @return the packed copy
      * @throws IllegalArgumentException if the matrix has not two axes, 512 of its rows have more than 2^31 elements, it has more than 2^40
@@ -90,8 +90,7 @@ public final class PackedWeights {
     }
 
     /**
-     * Packs a matrix as {@link #of(Tensor, WeightFormat, Arena)} does, on the threads of a Compute; it is rounded to blocks by the calling
-     * thread alone.
+     * Packs a matrix as {@link #of(Tensor, WeightFormat, Arena)} does, with the same bits, on the threads of a Compute.
      *
      * @param cpu threads
      * @param matrix {@code [inputs, outputs]}, any element type and strides
@@ -123,10 +122,8 @@ public final class PackedWeights {
         }
         PackedMatrix.requireSizes(panels, matrix.dim(0), matrix.dim(1));
         if (panels.isQuantised()) {
-            try (Arena temporary = Arena.ofShared()) {
-                BlockType type = BlockType.valueOf(format.name());
-                return of(BlockTensor.quantise(matrix.transpose(0, 1), type, temporary), arena, loop);
-            }
+            BlockType type = BlockType.valueOf(format.name());
+            return new PackedWeights(PackedMatrix.rounded(panels, type, matrix, arena, loop));
         }
         return new PackedWeights(PackedMatrix.of(panels, matrix, arena, loop));
     }

@@ -24,6 +24,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.List;
 import java.util.SplittableRandom;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
@@ -259,6 +260,22 @@ class BlockWeightsProperties {
             assertArrayEquals(
                     bytes(PackedWeights.of(matrix, format, Arena.ofAuto())),
                     bytes(PackedWeights.of(THREADS, matrix, format, Arena.ofAuto())));
+        }
+    }
+
+    /** In the second task, from any thread. */
+    @Test
+    void whatBlocksDoNotHoldIsNamedByItsColumn() {
+        Tensor matrix = Tensor.of(new float[256 * 200], 256, 200);
+        for (double bad : new double[] {Double.NaN, 1e12}) {
+            matrix.set(bad, 7, 130);
+            for (Compute cpu : List.of(SERIAL, THREADS)) {
+                String message = assertThrows(
+                                IllegalArgumentException.class,
+                                () -> PackedWeights.of(cpu, matrix, WeightFormat.Q4_K, Arena.ofAuto()))
+                        .getMessage();
+                assertTrue(message.startsWith("matrix, columns 128 to 199: from: "), message);
+            }
         }
     }
 

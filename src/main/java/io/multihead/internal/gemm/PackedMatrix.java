@@ -15,6 +15,7 @@ import io.multihead.internal.layout.RoundingPacker;
 import io.multihead.internal.layout.Scratch;
 import io.multihead.internal.layout.StridedBlock;
 import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.BlockType;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -137,12 +138,38 @@ public final class PackedMatrix {
         long k = tensor.columns();
         int n = (int) tensor.shape().dim(0); // also without elements
         PackedMatrix packed = new PackedMatrix(format, k, n, PanelMemory.segment(arena, bytes(format, k, n)));
-        loop.run(Math.ceilDiv(n, ROWS_OF_TASK), task -> packed.pack(tensor, (int) task * ROWS_OF_TASK));
+        loop.run(Math.ceilDiv(n, ROWS_OF_TASK), task -> packed.pack(tensor, 0, (int) task * ROWS_OF_TASK));
         return packed;
     }
 
-    private void pack(BlockTensor tensor, int first) {
-        BlockPacker packer = new BlockPacker(format.blocks(), tensor);
+    /**
+     * Rounds a matrix {@code [k, n]} of sizes that {@link #requireSizes} accepts to blocks, as {@link BlockTensor#quantise} does, and packs
+     * them. A task is a few panels of all depth blocks, whose blocks take memory of their own meanwhile.
+     *
+     * @throws IllegalArgumentException if an element is not finite or too large; the message begins with "matrix"
+     */
+    public static PackedMatrix rounded(PanelFormat format, BlockType type, Tensor matrix, Arena arena, Loop loop) {
+        long k = matrix.dim(0);
+        int n = (int) matrix.dim(1);
+        PackedMatrix packed = new PackedMatrix(format, k, n, PanelMemory.segment(arena, bytes(format, k, n)));
+        Tensor rows = matrix.transpose(0, 1);
+        loop.run(Math.ceilDiv(n, ROWS_OF_TASK), task -> packed.round(type, rows, (int) task * ROWS_OF_TASK));
+        return packed;
+    }
+
+    private void round(BlockType type, Tensor rows, int first) {
+        int end = Math.min(n, first + ROWS_OF_TASK);
+        try (Arena arena = Arena.ofConfined()) {
+            Tensor some = rows.slice(0, first, end);
+            BlockTensor blocks = Checks.in(
+                    "matrix, columns " + first + " to " + (end - 1), () -> BlockTensor.quantise(some, type, arena));
+            pack(blocks, first, first);
+        }
+    }
+
+    /** Packs the panels of a task, from rows of which the tensor's first is number {@code start}. */
+    private void pack(BlockTensor tensor, int start, int first) {
+        BlockPacker packer = new BlockPacker(format.blocks(), tensor, start);
         int end = Math.min(n, first + ROWS_OF_TASK);
         for (int row = first; row < end; row += Lanes.PANEL) {
             int rows = Math.min(Lanes.PANEL, end - row);

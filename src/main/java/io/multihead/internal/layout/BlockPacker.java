@@ -14,15 +14,21 @@ import java.util.Arrays;
 public final class BlockPacker {
     private final BlockPanels format;
     private final BlockTensor tensor;
+    private final int start;
     private final QuantisedBlock block;
     private final byte[] bytes;
     private final int[] fields;
     private final int[] words;
 
-    /** Creates a packer of all rows of a tensor, whose type is that of the format. */
-    public BlockPacker(BlockPanels format, BlockTensor tensor) {
+    /**
+     * Creates a packer of the rows of a tensor, whose type is that of the format.
+     *
+     * @param start the number of the tensor's first row, where it has some of the rows of a matrix
+     */
+    public BlockPacker(BlockPanels format, BlockTensor tensor, int start) {
         this.format = format;
         this.tensor = tensor;
+        this.start = start;
         block = QuantisedBlock.of(tensor.type());
         bytes = new byte[MicroKernel.MAX_DEPTH / format.rows() * tensor.type().bytes()];
         fields = new int[format.rows()];
@@ -46,7 +52,7 @@ public final class BlockPacker {
 
     private void packColumn(int row, long first, int depth, int column) {
         int size = tensor.type().bytes();
-        long from = tensor.offset() + row * tensor.rowBytes() + first / format.rows() * size;
+        long from = tensor.offset() + (row - start) * tensor.rowBytes() + first / format.rows() * size;
         int blocks = depth / format.rows();
         MemorySegment.copy(tensor.memory(), ValueLayout.JAVA_BYTE, from, bytes, 0, blocks * size);
         int w0 = format.scaleWords(depth) + column;
