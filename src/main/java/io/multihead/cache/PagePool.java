@@ -10,6 +10,7 @@ import io.multihead.internal.layout.PanelMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,13 +19,16 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A slab is {@code [layer][head][keys of all pages, then values of all pages, then scales of all pages]}, keys and values in the
  * panels of {@code KeyValueSpan}, scales in i8 alone, those of a page's keys, block after block, before those of its values. So a head's keys are one stream
- * over consecutive pages, which a sequence takes in runs ({@link FreePages}), and so are its values and its scales. Attention
+ * over consecutive pages, which a sequence takes in runs ({@link FreePages}), and so are its values and its scales. The first slabs of a pool
+ * that grows are smaller, each as large as those before it together. Attention
  * reads 256 keys, then 256 values, and so on; when each of these 64 KiB began a new stream for the hardware prefetcher, as with heads next
  * to each other in a page, memory was read at 15 instead of 21 GB/s. Slabs are native memory of one arena.
  */
 final class PagePool {
     private static final long SLAB_BYTES = 64L << 20;
-    /** Most slabs of a pool that grows: each holds a sixteenth of the budget, because streams are as long as slabs. */
+    /** The first slab of a pool that grows: memory is zeroed when it is allocated, and a short text needs little of it. */
+    private static final long FIRST_BYTES = 4L << 20;
+    /** How many slabs of full size the budget has: each holds a sixteenth of it, because streams are as long as slabs. */
     private static final int STEPS = 16;
 
     /** Tokens of a page where all memory is taken at once: a block of the keys that attention reads at a time is one page. */
@@ -56,7 +60,11 @@ final class PagePool {
     private final int valueElements;
     private final int scaleElements;
     private final int pageElements;
-    private final int slabPages;
+    /** First pages of the slabs, and the number of all pages. */
+    private final int[] starts;
+    /** Numbers of the slabs of pages. */
+    private final int[] slabOf;
+
     private final @Nullable PanelMemory[] slabs;
     private final boolean[] notFinite;
     private final int[] owners;
@@ -69,8 +77,11 @@ final class PagePool {
     /** Whether there was no memory for another slab: then there is one more try when no page is free in the memory there is. */
     private boolean refused;
 
-    /** Divides the pages into at most {@code mostSlabs} slabs, unless such a slab has more elements than a position counts. */
-    private PagePool(Arena arena, PageLayout layout, int pageTokens, long pages, int mostSlabs, long run) {
+    /**
+     * Divides the pages into at most {@code mostSlabs} slabs, unless such a slab has more elements than a position counts, and the first of
+     * these into smaller ones where the pool grows.
+     */
+    private PagePool(Arena arena, PageLayout layout, int pageTokens, long pages, int mostSlabs, long run, boolean grows) {
         this.arena = arena;
         probe = PanelMemory.allocate(arena, layout.format(), 0);
         VectorApiCheck.requireVectorModule();
@@ -86,24 +97,42 @@ final class PagePool {
         long bytes = Math.max(1, (long) pageElements * format.bytes());
         long wanted = Math.max(SLAB_BYTES / bytes, Math.ceilDiv(this.pages, mostSlabs));
         long most = Math.max(1, MOST_ELEMENTS / Math.max(1, pageElements));
-        slabPages = (int) Math.clamp(wanted, 1, Math.min(most, Math.max(1, this.pages)));
-        slabs = new PanelMemory[Math.ceilDiv(this.pages, slabPages)];
+        int slabPages = (int) Math.clamp(wanted, 1, Math.min(most, Math.max(1, this.pages)));
+        // a run lies in one slab
+        int first = grows ? (int) Math.clamp(FIRST_BYTES / bytes, Math.min(run, slabPages), slabPages) : slabPages;
+        starts = starts(this.pages, first, slabPages);
+        slabs = new PanelMemory[starts.length - 1];
+        slabOf = new int[this.pages];
+        for (int slab = 0; slab < slabs.length; slab++) {
+            Arrays.fill(slabOf, starts[slab], starts[slab + 1], slab);
+        }
         notFinite = new boolean[flags];
         owners = new int[this.pages];
         writers = new int[this.pages];
         free = new FreePages(this.pages, (int) run);
     }
 
+    /** Returns where slabs of pages begin, each as large as those before it together until they have full size; and their end. */
+    private static int[] starts(int pages, int first, int slabPages) {
+        IntStream.Builder starts = IntStream.builder().add(0);
+        for (int at = 0; at < pages; ) {
+            int size = at == 0 ? first : Math.min(at, slabPages);
+            at += Math.min(size, pages - at);
+            starts.add(at);
+        }
+        return starts.build().toArray();
+    }
+
     /** Creates a pool that allocates all pages now, {@code run} of them for each sequence. */
     static PagePool contiguous(Arena arena, PageLayout layout, int sequences, long run) {
-        PagePool pool = new PagePool(arena, layout, CONTIGUOUS_PAGE, run * sequences, 1, run);
+        PagePool pool = new PagePool(arena, layout, CONTIGUOUS_PAGE, run * sequences, 1, run, false);
         pool.reserveAll();
         return pool;
     }
 
     /** Creates a pool that allocates pages as they are taken. */
     static PagePool growing(Arena arena, PageLayout layout, int pageTokens, long pages) {
-        return new PagePool(arena, layout, pageTokens, pages, STEPS, RUN);
+        return new PagePool(arena, layout, pageTokens, pages, STEPS, RUN, true);
     }
 
     int available() {
@@ -135,7 +164,7 @@ final class PagePool {
         MemorySegment all = PanelMemory.segment(arena, (long) pages * pageElements * format.bytes());
         long from = 0;
         for (int slab = 0; slab < slabs.length; slab++) {
-            long bytes = (long) pagesOfSlab(slab * slabPages) * pageElements * format.bytes();
+            long bytes = (long) pagesOfSlab(slab) * pageElements * format.bytes();
             put(slab, PanelMemory.of(format, all.asSlice(from, bytes), "arena"));
             from += bytes;
         }
@@ -151,7 +180,8 @@ final class PagePool {
             return page;
         }
         try {
-            put(page / slabPages, PanelMemory.allocate(arena, format, pagesOfSlab(page) * pageElements));
+            int slab = slabOf[page];
+            put(slab, PanelMemory.allocate(arena, format, pagesOfSlab(slab) * pageElements));
             refused = false;
             return page;
         } catch (OutOfMemoryError e) {
@@ -166,12 +196,11 @@ final class PagePool {
 
     private void put(int slab, PanelMemory memory) {
         slabs[slab] = memory;
-        ready = slab * slabPages + pagesOfSlab(slab * slabPages);
+        ready = starts[slab + 1];
     }
 
-    /** Returns the pages of the slab that holds a page; the last slab may be shorter. */
-    private int pagesOfSlab(int page) {
-        return Math.min(slabPages, pages - page / slabPages * slabPages);
+    private int pagesOfSlab(int slab) {
+        return starts[slab + 1] - starts[slab];
     }
 
     void share(int page) {
@@ -221,7 +250,7 @@ final class PagePool {
 
     /** Returns the memory of a page that was taken. */
     PanelMemory slab(int page) {
-        return Checks.notNull(slabs[page / slabPages], "page");
+        return Checks.notNull(slabs[slabOf[page]], "page");
     }
 
     /** Returns the number of a page's part that belongs to one head of a layer; parts of a page follow each other. */
@@ -240,17 +269,21 @@ final class PagePool {
 
     /** Returns the position of a part's first key element. */
     int keyAt(int part) {
-        return headAt(part) + pageOf(part) % slabPages * keyElements;
+        int page = pageOf(part);
+        int slab = slabOf[page];
+        return headAt(part, slab) + (page - starts[slab]) * keyElements;
     }
 
     /** Returns the position of a part's first value element. */
     int valueAt(int part) {
         int page = pageOf(part);
-        return headAt(part) + pagesOfSlab(page) * keyElements + page % slabPages * valueElements;
+        int slab = slabOf[page];
+        return headAt(part, slab) + pagesOfSlab(slab) * keyElements + (page - starts[slab]) * valueElements;
     }
 
-    private int headAt(int part) {
-        return part % layout.allHeads() * pagesOfSlab(pageOf(part)) * headElements();
+    /** Returns the position of the first element of a part's head in its slab. */
+    private int headAt(int part, int slab) {
+        return part % layout.allHeads() * pagesOfSlab(slab) * headElements();
     }
 
     /** Returns the elements of one head in a page. */
@@ -261,7 +294,10 @@ final class PagePool {
     /** Returns the position of a part's scales, in elements. */
     private int scalesAt(int part) {
         int page = pageOf(part);
-        return headAt(part) + pagesOfSlab(page) * (keyElements + valueElements) + page % slabPages * scaleElements;
+        int slab = slabOf[page];
+        return headAt(part, slab)
+                + pagesOfSlab(slab) * (keyElements + valueElements)
+                + (page - starts[slab]) * scaleElements;
     }
 
     /**

@@ -1,11 +1,13 @@
 package io.multihead.cache;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.multihead.cache.KeyValueCache.Config;
 import io.multihead.compute.Compute;
 import io.multihead.support.SmallArena;
+import io.multihead.support.Tokens;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -15,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** When a paged cache takes more memory of its arena, which here has 64 MiB: one slab of 128 pages of 512 KiB. */
+/** When a paged cache takes more memory of its arena, which here has 64 MiB: 128 pages of 512 KiB, half of them in one slab. */
 class PagePoolMemoryTest {
     private static final Compute SERIAL = Compute.serial();
     private static final long SLAB = 64L << 20;
@@ -60,6 +62,44 @@ class PagePoolMemoryTest {
         assertEquals(0, all.left());
         assertEquals(0, steps.left());
         assertEquals(bytes, paged.usedBytes());
+    }
+
+    /** Eight pages, and not all of a slab. */
+    @Test
+    void aFirstTokenTakesLittleMemory() {
+        long before = small.left();
+        Tensor token = Tensor.allocate(memory, DType.F32, Shape.of(1, 8, 1, 128));
+        cache.append(SERIAL, 0, cache.open(), token, token);
+        assertEquals(4L << 20, before - small.left());
+    }
+
+    /** Two sequences that grow in turns over slabs of several sizes, beside a cache whose slabs have one. */
+    @ParameterizedTest
+    @EnumSource(names = {"F32", "F16", "I8"})
+    void slabsOfAnySizeHaveTheSameBits(DType dtype) {
+        Config config = Config.of(2, 4, 128).withValueDim(96).withDtype(dtype);
+        KeyValueCache paged = KeyValueCache.paged(config, 8 * SLAB);
+        KeyValueCache contiguous = KeyValueCache.contiguous(config, 2, 2560);
+        paged.open();
+        paged.open();
+        for (int step = 0; step < 4; step++) {
+            for (int sequence = 0; sequence < 2; sequence++) {
+                for (int layer = 0; layer < 2; layer++) {
+                    int seed = 4 * step + 2 * sequence + layer;
+                    Tensor key = Tokens.gaussian(1, 4, 640, 128, seed);
+                    Tensor value = Tokens.gaussian(1, 4, 640, 96, 100 + seed);
+                    paged.append(SERIAL, layer, sequence, key, value);
+                    contiguous.append(SERIAL, layer, sequence, key, value);
+                }
+            }
+        }
+        for (int sequence = 0; sequence < 2; sequence++) {
+            for (int layer = 0; layer < 2; layer++) {
+                assertArrayEquals(
+                        RandomCache.attend(contiguous, layer, sequence, SERIAL),
+                        RandomCache.attend(paged, layer, sequence, SERIAL));
+            }
+        }
     }
 
     @Test
