@@ -81,7 +81,8 @@ final class PagePool {
      * Divides the pages into at most {@code mostSlabs} slabs, unless such a slab has more elements than a position counts, and the first of
      * these into smaller ones where the pool grows.
      */
-    private PagePool(Arena arena, PageLayout layout, int pageTokens, long pages, int mostSlabs, long run, boolean grows) {
+    private PagePool(
+            Arena arena, PageLayout layout, int pageTokens, long pages, int mostSlabs, long run, boolean grows) {
         this.arena = arena;
         probe = PanelMemory.allocate(arena, layout.format(), 0);
         VectorApiCheck.requireVectorModule();

@@ -24,8 +24,7 @@ import java.util.TreeMap;
  */
 final class SessionChecksums {
     static final String NAME = "checksums";
-    private static final ValueLayout.OfInt NUMBER =
-            ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+    private static final ValueLayout.OfInt NUMBER = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
     private final Safetensors file;
     /** Names of the other tensors, in the file's order. */
@@ -44,13 +43,11 @@ final class SessionChecksums {
         Crc32c crc = new Crc32c();
         List<Integer> made = new ArrayList<>(List.of(of(metadata, crc)));
         Map<String, LazyTensor> all = new LinkedHashMap<>();
-        tensors.forEach((name, lazy) -> all.put(
-                name,
-                new LazyTensor(lazy.dtype(), lazy.shape(), arena -> {
-                    Tensor tensor = lazy.contents().apply(arena);
-                    made.add(of(tensor, crc));
-                    return tensor;
-                })));
+        tensors.forEach((name, lazy) -> all.put(name, new LazyTensor(lazy.dtype(), lazy.shape(), arena -> {
+            Tensor tensor = lazy.contents().apply(arena);
+            made.add(of(tensor, crc));
+            return tensor;
+        })));
         Shape shape = shape(tensors.size());
         all.put(NAME, new LazyTensor(DType.I8, shape, arena -> tensor(made, shape, arena)));
         return all;
@@ -74,7 +71,8 @@ final class SessionChecksums {
         Tensor tensor = file.get(NAME);
         Shape expected = shape(sums.names.size());
         if (tensor.dtype() != DType.I8 || !tensor.shape().equals(expected)) {
-            throw Checks.fail(NAME, tensor.toString(), "expected I8 " + expected + ", as of " + sums.names.size() + " tensors");
+            throw Checks.fail(
+                    NAME, tensor.toString(), "expected I8 " + expected + ", as of " + sums.names.size() + " tensors");
         }
         sums.require(0, of(file.metadata(), sums.crc), "metadata");
         return sums;

@@ -148,7 +148,10 @@ final class Sampler {
         double least = sampling.minP() * probabilities[ranked(0)];
         int count = 0;
         double kept = 0;
-        while (count < most && kept < limit && probabilities[ranked(count)] >= least && probabilities[ranked(count)] > 0) {
+        while (count < most
+                && kept < limit
+                && probabilities[ranked(count)] >= least
+                && probabilities[ranked(count)] > 0) {
             kept += probabilities[ranked(count)];
             count++;
         }

@@ -18,9 +18,8 @@ import java.util.Arrays;
  */
 public final class MultiheadStreamingChatModel implements StreamingChatModel {
     /** Whether handlers are given a handle with each part. */
-    private static final boolean HAS_HANDLES =
-            Arrays.stream(StreamingChatResponseHandler.class.getMethods())
-                    .anyMatch(method -> method.getName().equals("onPartialResponse") && method.getParameterCount() == 2);
+    private static final boolean HAS_HANDLES = Arrays.stream(StreamingChatResponseHandler.class.getMethods())
+            .anyMatch(method -> method.getName().equals("onPartialResponse") && method.getParameterCount() == 2);
 
     private final MultiheadChatModel model;
 

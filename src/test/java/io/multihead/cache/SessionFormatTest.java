@@ -191,8 +191,8 @@ class SessionFormatTest {
             Files.write(file, changed);
             KeyValueCache other = KeyValueCache.paged(config, 1L << 20);
             try {
-                int loaded = CacheSession.load(
-                        CPU, other, file, notes -> assertEquals(Map.of("tokens", "5 6 7"), notes))[0];
+                int loaded =
+                        CacheSession.load(CPU, other, file, notes -> assertEquals(Map.of("tokens", "5 6 7"), notes))[0];
                 assertEquals(40, other.length(0, loaded));
                 assertArrayEquals(bits, RandomCache.attend(other, 0, loaded, CPU));
                 taken++;
@@ -220,7 +220,8 @@ class SessionFormatTest {
         changed[whole.length - 1] ^= 1;
         Files.write(file, changed);
         refused(SessionModel.blocks(), file, "tensor \"layer.0.value_scale\": CRC-32C ");
-        String text = new String(whole, StandardCharsets.ISO_8859_1).replace("sequence 1 lengths\":\"30", "sequence 1 lengths\":\"31");
+        String text = new String(whole, StandardCharsets.ISO_8859_1)
+                .replace("sequence 1 lengths\":\"30", "sequence 1 lengths\":\"31");
         Files.write(file, text.getBytes(StandardCharsets.ISO_8859_1));
         refused(SessionModel.blocks(), file, "metadata: CRC-32C ");
     }

@@ -105,7 +105,8 @@ class TokenEncoderTest {
             assertArrayEquals(query, skipping.embedQueries(List.of("cd e")).vectors(0));
         }
         skip("[SEP]", "z", "[CLS]");
-        assertFails(folder.resolve("pylate"), ": skiplist_words: all tokens around a text; expected one of them to stay");
+        assertFails(
+                folder.resolve("pylate"), ": skiplist_words: all tokens around a text; expected one of them to stay");
         Path authors = MODEL.writeAuthors(folder.resolve("colon"));
         Path metadata = authors.resolve("artifact.metadata");
         Files.writeString(metadata, Files.readString(metadata).replace("\"z\"", "\":\""));

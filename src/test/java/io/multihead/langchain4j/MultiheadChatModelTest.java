@@ -122,9 +122,8 @@ class MultiheadChatModelTest {
         assertRefused("modelName: another; expected tiny.gguf", request -> request.modelName("another"));
         ToolSpecification clock = ToolSpecification.builder().name("clock").build();
         assertRefused("toolSpecifications: 1 of them; expected none", request -> request.toolSpecifications(clock));
-        assertRefused(
-                "toolSpecifications: 1 of them; expected none",
-                request -> request.toolSpecifications(clock).toolChoice(ToolChoice.NONE));
+        assertRefused("toolSpecifications: 1 of them; expected none", request -> request.toolSpecifications(clock)
+                .toolChoice(ToolChoice.NONE));
         assertRefused("toolChoice: REQUIRED", request -> request.toolChoice(ToolChoice.REQUIRED));
     }
 
@@ -170,8 +169,10 @@ class MultiheadChatModelTest {
                         failing(error -> failure[0] = error));
         assertTrue(failure[0].getMessage().startsWith("parameters: "), failure[0].getMessage());
         // without the merge
-        ChatRequest direct =
-                ChatRequest.builder().messages(CHAT).parameters(new OfProvider()).build();
+        ChatRequest direct = ChatRequest.builder()
+                .messages(CHAT)
+                .parameters(new OfProvider())
+                .build();
         assertThrows(UnsupportedFeatureException.class, () -> model.doChat(direct));
     }
 
@@ -231,7 +232,9 @@ class MultiheadChatModelTest {
                 .build();
         List<ChatMessage> noted = List.of(user, answer, UserMessage.from("?"));
         List<ChatMessage> plain = List.of(UserMessage.from("Hi"), AiMessage.from("Hello."), UserMessage.from("?"));
-        assertEquals(model.chat(plain).aiMessage().text(), model.chat(noted).aiMessage().text());
+        assertEquals(
+                model.chat(plain).aiMessage().text(),
+                model.chat(noted).aiMessage().text());
     }
 
     private void assertRefused(String begin, UnaryOperator<ChatRequest.Builder> change) {

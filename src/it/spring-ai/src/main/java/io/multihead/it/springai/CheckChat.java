@@ -118,7 +118,8 @@ final class CheckChat {
                 plain,
                 ToolCallingChatOptions.builder().toolCallbacks(List.of()).build(),
                 StructuredOutputChatOptions.builder().build())) {
-            String text = model.call(new Prompt("Hi", own)).getResult().getOutput().getText();
+            String text =
+                    model.call(new Prompt("Hi", own)).getResult().getOutput().getText();
             require(text.equals(expected), "another text with " + own);
         }
     }

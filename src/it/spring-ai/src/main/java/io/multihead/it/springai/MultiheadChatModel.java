@@ -92,8 +92,9 @@ public record MultiheadChatModel(String name, Sessions sessions, GenerationOptio
 
     private static ChatMessage message(Message message) {
         if (message instanceof AssistantMessage && message.getClass() != AssistantMessage.class) {
-            throw new UnsupportedOperationException("message: " + message.getClass().getName()
-                    + "; expected Spring AI's own, as what a provider adds to it is not supported");
+            throw new UnsupportedOperationException(
+                    "message: " + message.getClass().getName()
+                            + "; expected Spring AI's own, as what a provider adds to it is not supported");
         }
         if (message instanceof MediaContent content && !content.getMedia().isEmpty()
                 || message instanceof AssistantMessage answer && answer.hasToolCalls()) {
@@ -112,8 +113,9 @@ public record MultiheadChatModel(String name, Sessions sessions, GenerationOptio
             return defaults;
         }
         if (!OWN.contains(given.getClass())) {
-            throw new UnsupportedOperationException("options: " + given.getClass().getName()
-                    + "; expected Spring AI's own, as what a provider adds to them is not supported");
+            throw new UnsupportedOperationException(
+                    "options: " + given.getClass().getName()
+                            + "; expected Spring AI's own, as what a provider adds to them is not supported");
         }
         if (given.getFrequencyPenalty() != null && given.getFrequencyPenalty() != 0) {
             throw new UnsupportedOperationException(
