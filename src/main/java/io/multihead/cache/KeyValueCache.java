@@ -202,8 +202,8 @@ public final class KeyValueCache {
 
     /**
      * Creates a cache of pages of 64 tokens, which are taken as sequences grow. No sequence is open. Memory is allocated in steps of 64
-     * MiB or a sixteenth of the budget, whichever is more, and is kept; first of 4 MiB or eight pages, and then of as much as there is, up to
-     * that size. Sequences that grow in turns take pages in runs of eight, so
+     * MiB or a sixteenth of the budget, whichever is more, and is kept; first of 4 MiB or eight pages, and then of three times what there is, up
+     * to that size in all. Sequences that grow in turns take pages in runs of eight, so
      * that attention reads long streams; more memory is allocated when at least half of it is in use and no such run is free.
      *
      * @param config sizes and element type
