@@ -3,6 +3,7 @@ package io.multihead.demo;
 import io.multihead.cache.CacheFormat;
 import io.multihead.compute.Compute;
 import io.multihead.decoder.ChatMessage;
+import io.multihead.decoder.ChatTemplate;
 import io.multihead.decoder.GeneratedText;
 import io.multihead.decoder.GenerationOptions;
 import io.multihead.decoder.LanguageModel;
@@ -56,6 +57,11 @@ public final class Generate implements Callable<Integer> {
 
     @Option(names = "--chat", description = "chat by the model's template: questions are lines of the standard input")
     private boolean chat;
+
+    @Option(
+            names = "--chat-template",
+            description = "of a chat, where the file has none or another: ${COMPLETION-CANDIDATES}")
+    private ChatTemplate template;
 
     @Option(names = "--system", description = "system prompt of a chat")
     private String system;
@@ -182,6 +188,9 @@ public final class Generate implements Callable<Integer> {
         if (prompt == null && !chat) {
             throw new ParameterException(spec.commandLine(), "--prompt or --chat: absent; expected one of them");
         }
+        if (template != null && !chat) {
+            throw new ParameterException(spec.commandLine(), "--chat-template: given without --chat; expected a chat");
+        }
         if (system != null && !chat) {
             throw new ParameterException(spec.commandLine(), "--system: given without --chat; expected a chat");
         }
@@ -228,7 +237,7 @@ public final class Generate implements Callable<Integer> {
                     (System.nanoTime() - start) / 1e9,
                     loaded.ownBytes() / MEBIBYTE,
                     loaded.mappedBytes() / MEBIBYTE));
-            return loaded;
+            return template == null ? loaded : loaded.withChatTemplate(template);
         }
     }
 

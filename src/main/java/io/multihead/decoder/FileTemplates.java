@@ -66,6 +66,6 @@ record FileTemplates(@Nullable String standard, List<String> others) {
         }
         String actual = others.isEmpty() ? "absent" : "none but those named " + String.join(", ", others);
         String expected = others.isEmpty() ? "one in the file" : "one named default";
-        throw Checks.fail(MEMBER, actual, "expected " + expected + ", or withChatTemplate");
+        throw Checks.fail(MEMBER, actual, "expected " + expected + ", or LanguageModel.withChatTemplate");
     }
 }

@@ -27,7 +27,7 @@ record EncoderOptions(
         Checks.notNull(pooling, "pooling");
         Checks.notNull(normalization, "normalization");
         Checks.atLeast(dimension, 1, "dimension");
-        Checks.atLeast(maxTokens, 3, "maxTokens");
+        Checks.atLeast(maxTokens, 1, "maxTokens");
         Checks.notNull(longTexts, "longTexts");
         Checks.notNull(prompt, "prompt");
     }

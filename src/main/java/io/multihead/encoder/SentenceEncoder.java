@@ -58,7 +58,7 @@ public final class SentenceEncoder implements AutoCloseable {
             throw Checks.fail(
                     "pooling", options.pooling().toString(), "expected the mean of all tokens for static embeddings");
         }
-        Checks.atLeast(options.maxTokens(), 3, "maxTokens");
+        Checks.atLeast(options.maxTokens(), core.tokenizer.around() + 1, "maxTokens");
         if (options.maxTokens() > core.model.config.positions()) {
             throw Checks.fail(
                     "maxTokens",
@@ -216,8 +216,8 @@ public final class SentenceEncoder implements AutoCloseable {
     /**
      * Returns this encoder for texts of another length.
      *
-     * @param maxTokens tokens of one text, or of one part of it, {@code [CLS]} and {@code [SEP]} included; 3 to the model's positions, of
-     *     which there is no limit for static embeddings
+     * @param maxTokens tokens of one text, or of one part of it, {@code [CLS]} and {@code [SEP]} included; 3 to the model's positions, or
+     *     any from 1 on for static embeddings
      * @return an encoder that shares the weights
      * @throws IllegalArgumentException if the model cannot take as many
      */

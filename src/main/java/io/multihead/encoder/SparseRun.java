@@ -65,12 +65,12 @@ final class SparseRun extends BatchRun {
     @Override
     void open(@Nullable Object text, long number) {
         core.tokenizer.append(requireText(text, "text", number), tokens);
-        kept = Math.min(tokens.size(), maxTokens - 2);
+        kept = Math.min(tokens.size(), maxTokens - core.tokenizer.around());
     }
 
     @Override
     int length() {
-        return kept + 2;
+        return kept + core.tokenizer.around();
     }
 
     @Override

@@ -134,18 +134,20 @@ final class StaticTable {
         Tensor all = Tensor.allocate(arena, dtype, Shape.of(config.vocabulary(), config.dim()));
         for (int token = 0; token < config.vocabulary(); token++) {
             long row = from == null ? token : from[token];
-            rows.slice(0, row, row + 1).copyTo(all.slice(0, token, token + 1L));
-            if (each != null) {
-                multiply(all, (long) token * config.dim(), each[token]);
+            if (each == null) {
+                rows.slice(0, row, row + 1).copyTo(all.slice(0, token, token + 1L));
+            } else {
+                multiply(row, each[token], all, token);
             }
         }
         return all;
     }
 
-    /** The product of two numbers of 24 bits is exact in double, and so is rounded once. */
-    private void multiply(Tensor all, long start, double factor) {
-        for (long i = start; i < start + config.dim(); i++) {
-            all.setAt(i, all.getAt(i) * factor);
+    /** In double, as sentence-transformers does with factors in f64, then rounded to f32. */
+    private void multiply(long row, double factor, Tensor all, long token) {
+        int dim = config.dim();
+        for (int i = 0; i < dim; i++) {
+            all.setAt(token * dim + i, rows.getAt(row * dim + i) * factor);
         }
     }
 

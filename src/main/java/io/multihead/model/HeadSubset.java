@@ -51,8 +51,8 @@ final class HeadSubset {
             throw Checks.fail(
                     "heads",
                     Arrays.toString(heads),
-                    "expected heads whose " + all.valueDim() + " elements each fill whole blocks of "
-                            + format.blockInputs() + ", as the output projection has in " + format
+                    "expected heads of " + all.valueDim() + " elements that together fill whole blocks of "
+                            + format.blockInputs() + " in their order, as the output projection has in " + format
                             + ", or a part that withWideOutput returned");
         }
     }

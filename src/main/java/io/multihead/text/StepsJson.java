@@ -63,12 +63,13 @@ final class StepsJson {
         if (!known || !content.equals(" " + character + " ")) {
             throw part.fail("content", "a punctuation character of ASCII between spaces, in the place of itself");
         }
+        if (parted.indexOf(character) >= 0) {
+            throw part.fail("content", "a character that no part before has, which would be parted twice");
+        }
         if (parted.isEmpty()) {
             steps.add(NormalizerStep.PART_PUNCTUATION);
         }
-        if (parted.indexOf(character) < 0) {
-            parted.append(character);
-        }
+        parted.append(character);
     }
 
     private void requireAllPunctuation() {

@@ -186,7 +186,7 @@ class GgufLoaderTest {
             String message = assertThrows(IllegalArgumentException.class, model::chatTemplate)
                     .getMessage();
             assertEquals(
-                    "chat_template: none but those named tool_use, rag; expected one named default, or withChatTemplate",
+                    "chat_template: none but those named tool_use, rag; expected one named default, or LanguageModel.withChatTemplate",
                     message);
             assertEquals(
                     ChatTemplate.CHATML,

@@ -50,6 +50,9 @@ class GenerateTest {
         err.getBuffer().setLength(0);
         assertEquals(2, run("--model", "a.gguf", "--prompt", "a", "--system", "b"));
         assertTrue(err.toString().startsWith("--system: given without --chat"), err.toString());
+        err.getBuffer().setLength(0);
+        assertEquals(2, run("--model", "a.gguf", "--prompt", "a", "--chat-template", "chatml"));
+        assertTrue(err.toString().startsWith("--chat-template: given without --chat"), err.toString());
     }
 
     @Test

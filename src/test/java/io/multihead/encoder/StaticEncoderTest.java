@@ -230,6 +230,29 @@ class StaticEncoderTest {
         }
     }
 
+    /** Nothing is put around a text, so that one token is enough. */
+    @Test
+    void aTextMayHaveOneToken() throws IOException {
+        TinyStatic.write(folder, ROWS, false);
+        Files.writeString(
+                folder.resolve("0_StaticEmbedding/tokenizer.json"),
+                TinyStatic.tokenizer()
+                        .replace(
+                                "\"truncation\":null",
+                                "\"truncation\":{\"direction\":\"Right\",\"max_length\":1,\"strategy\":\"LongestFirst\",\"stride\":0}"));
+        int[] first = Arrays.copyOf(TinyStatic.ids("abc de f"), 1);
+        try (SentenceEncoder encoder = load()) {
+            assertEquals(1, encoder.maxTokens());
+            assertMean(ROWS, first, false, encoder.embed("abc de f"));
+            Path file = folder.resolveSibling("packed");
+            encoder.write(file);
+            try (SentenceEncoder packed = SentenceEncoder.map(Compute.serial(), file)) {
+                assertArrayEquals(encoder.embed("abc de f"), packed.embed("abc de f"));
+            }
+            assertThrows(IllegalArgumentException.class, () -> encoder.withMaxTokens(0));
+        }
+    }
+
     @Test
     void denseLayersMayFollow() throws IOException {
         TinyStatic.write(folder, ROWS, false);
@@ -279,6 +302,28 @@ class StaticEncoderTest {
             requireFolded(tensors, few, mapping, factors);
         }
         requireFolded(Map.of("embeddings", Raw.of(ROWS), "weights", Raw.doubles(factors)), ROWS, null, factors);
+    }
+
+    /** Rows in f64 that f32 does not hold have factors that bring them back: products come before the rounding. */
+    @Test
+    void factorsAreAppliedBeforeRowsAreRounded() throws IOException {
+        double[] values = new double[TinyStatic.ROWS * TinyStatic.DIM];
+        float[] folded = new float[values.length];
+        double[] factors = new double[TinyStatic.ROWS];
+        Arrays.fill(factors, 1e-300);
+        for (int i = 0; i < values.length; i++) {
+            values[i] = (1 + i % 5) * 1e300;
+            folded[i] = (float) (values[i] * 1e-300);
+        }
+        Raw rows = new Raw(
+                "F64",
+                "[" + TinyStatic.ROWS + ", " + TinyStatic.DIM + "]",
+                Raw.doubles(values).bytes());
+        TinyStatic.writeModel2Vec(folder, Map.of("embeddings", rows, "weights", Raw.doubles(factors)));
+        Tensor perToken = Tensor.of(folded, TinyStatic.ROWS, TinyStatic.DIM);
+        try (SentenceEncoder encoder = load()) {
+            assertMean(perToken, TinyStatic.ids("abc de"), true, encoder.embed("abc de"));
+        }
     }
 
     private void requireFolded(Map<String, Raw> tensors, Tensor rows, int[] mapping, double[] factors)

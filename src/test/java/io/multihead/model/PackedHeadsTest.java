@@ -143,7 +143,7 @@ class PackedHeadsTest {
         Weights all = weights(8, 8, valueDim);
         SelfAttention whole = all.attention(WeightFormat.Q4_K, false);
         String reason =
-                "; expected heads whose 64 elements each fill whole blocks of 256, as the output projection has in "
+                "; expected heads of 64 elements that together fill whole blocks of 256 in their order, as the output projection has in "
                         + "Q4_K, or a part that withWideOutput returned";
         assertRefused("heads: [5]" + reason, () -> whole.keepHeads(arena, 5));
         assertRefused("heads: [3, 2, 1, 0]" + reason, () -> whole.keepHeads(arena, KEPT));

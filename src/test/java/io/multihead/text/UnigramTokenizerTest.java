@@ -225,6 +225,11 @@ class UnigramTokenizerTest {
         for (String[] each : new String[][] {
             {
                 percent,
+                percent + percent,
+                "tokenizer.normalizer.normalizers.content:  % ; expected a character that no part before has"
+            },
+            {
+                percent,
                 "",
                 "tokenizer.normalizer: spaces around !\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~; expected them around !"
             },
