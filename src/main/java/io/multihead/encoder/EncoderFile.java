@@ -136,7 +136,7 @@ final class EncoderFile {
                 pooling(json),
                 choice(json, "normalization", Normalization.values()),
                 json.integer("dimension", 1, Integer.MAX_VALUE),
-                json.integer("max_tokens", 1, config.positions()),
+                json.integer("max_tokens", config.isStatic() ? 1 : 3, config.positions()),
                 choice(json, "long_texts", LongTexts.values()),
                 json.text("prompt"));
     }

@@ -458,7 +458,7 @@ class StaticEncoderTest {
                     assertThrows(IllegalStateException.class, () -> encoder.attention("abc"))
                             .getMessage());
             assertEquals(0, encoder.transformer().blocks().size());
-            assertThrows(IllegalArgumentException.class, () -> encoder.withMaxTokens(2));
+            assertThrows(IllegalArgumentException.class, () -> encoder.withMaxTokens(0));
         }
     }
 }

@@ -5,6 +5,7 @@ import io.multihead.gemm.Gemm;
 import io.multihead.gemm.GemmOptions;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.gemm.WeightFormat;
+import io.multihead.it.llamacpp.GgmlBackend;
 import io.multihead.it.llamacpp.GgmlProduct;
 import io.multihead.jmh.data.Data;
 import io.multihead.jmh.peer.LlamaProduct;
@@ -94,6 +95,10 @@ public class WeightFormatBench extends Comparison {
                 yield own(WeightFormat.valueOf(format), x, matrix, y);
             }
             case "onnxruntime", "onnxruntime-8bit" -> {
+                if (threads > 1) {
+                    throw Peer.absent(
+                            impl, "has threads for each session, which wait actively and disturb those of others");
+                }
                 requireFormat(BlockType.Q8_0, BlockType.Q4_0);
                 yield onnxRuntime(x, blocks(matrix), y);
             }
@@ -144,7 +149,8 @@ public class WeightFormatBench extends Comparison {
                 ? LlamaProduct.matrix(blocks(matrix))
                 : LlamaProduct.matrix(matrix.copy(Arena.ofAuto(), DType.valueOf(format)));
         GgmlProduct[] copies = new GgmlProduct[copies(weights.bytes().byteSize())];
-        Arrays.setAll(copies, i -> new GgmlProduct(LlamaProduct.libraries(), threads, weights, x));
+        GgmlBackend backend = new GgmlBackend(LlamaProduct.libraries(), threads);
+        Arrays.setAll(copies, i -> new GgmlProduct(backend, weights, x));
         return () -> copies[next(copies.length)].multiply(y);
     }
 

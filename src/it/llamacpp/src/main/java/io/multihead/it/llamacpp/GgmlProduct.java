@@ -7,13 +7,12 @@ import java.lang.foreign.StructLayout;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.nio.FloatBuffer;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
 /**
  * Rows by one matrix in ggml, by {@code ggml_mul_mat} on its CPU backend: a matrix lies in the layout in which llama.cpp keeps it on this
- * processor, and threads wait for the next call as they do between its tokens. Belongs to one thread.
+ * processor. Belongs to one thread.
  */
 public final class GgmlProduct implements AutoCloseable {
     private static final int F32 = 0;
@@ -25,17 +24,13 @@ public final class GgmlProduct implements AutoCloseable {
     /** Of a context without contents: the descriptions of some tensors and a graph. */
     private static final long CONTEXT_BYTES = 1L << 20;
 
-    /** More than {@code struct ggml_threadpool_params} has. */
-    private static final long POOL_PARAMETERS = 4096;
-
     /** Member {@code buffer} of {@code struct ggml_tensor}, behind its type. */
     private static final long BUFFER = 8;
 
     private final Arena arena = Arena.ofShared();
     private final List<Runnable> frees = new ArrayList<>();
     private final Native library;
-    private final MemorySegment device;
-    private final MemorySegment backend;
+    private final GgmlBackend backend;
     private final MemorySegment graph;
     private final MemorySegment y;
     private final MemorySegment result;
@@ -49,16 +44,13 @@ public final class GgmlProduct implements AutoCloseable {
     /**
      * Copies a matrix to ggml.
      *
-     * @param libraries the folder with libggml
+     * @param backend what computes; stays the caller's, and may compute many products, one after another
      * @param x rows {@code [rows, inputs]}, copied
      * @throws IllegalStateException if ggml has no memory for it
      */
-    public GgmlProduct(Path libraries, int threads, Matrix matrix, FloatBuffer x) {
-        library = Native.load(libraries);
-        device = pointer("ggml_backend_dev_by_type", 0);
-        backend = pointer("ggml_backend_dev_init", device, MemorySegment.NULL);
-        frees.add(() -> library.call("ggml_backend_free", null, backend));
-        threads(threads);
+    public GgmlProduct(GgmlBackend backend, Matrix matrix, FloatBuffer x) {
+        this.backend = backend;
+        library = backend.library;
         MemorySegment weights = context();
         MemorySegment w =
                 pointer("ggml_new_tensor_2d", weights, number(matrix.type()), matrix.inputs(), matrix.outputs());
@@ -71,7 +63,7 @@ public final class GgmlProduct implements AutoCloseable {
         MemorySegment buffers = buffersFor(w);
         layout = pointer("ggml_backend_buft_name", buffers).reinterpret(256).getString(0);
         allocate(weights, buffers);
-        allocate(rows, pointer("ggml_backend_dev_buffer_type", device));
+        allocate(rows, pointer("ggml_backend_dev_buffer_type", backend.device));
         library.call(
                 "ggml_backend_tensor_set",
                 null,
@@ -110,7 +102,7 @@ public final class GgmlProduct implements AutoCloseable {
     /** Computes the product, and copies it to {@code to}. */
     public void multiply(FloatBuffer to) {
         try {
-            int status = (int) compute.invokeExact(backend, graph);
+            int status = (int) compute.invokeExact(backend.memory, graph);
             if (status != 0) {
                 throw new IllegalStateException("ggml_backend_graph_compute: " + status);
             }
@@ -129,36 +121,25 @@ public final class GgmlProduct implements AutoCloseable {
         arena.close();
     }
 
-    /** A pool of threads that stays, as a context of llama.cpp has one: without it each call starts threads. */
-    private void threads(int threads) {
-        MemorySegment parameters = arena.allocate(POOL_PARAMETERS);
-        library.call("ggml_threadpool_params_init", null, parameters, threads);
-        MemorySegment pool =
-                (MemorySegment) Native.invoke(cpu("ggml_threadpool_new", Native.POINTER, Native.POINTER), parameters);
-        MethodHandle free = cpu("ggml_threadpool_free", null, Native.POINTER);
-        frees.addFirst(() -> Native.invoke(free, pool));
-        Native.invoke(cpu("ggml_backend_set_n_threads", null, Native.POINTER, Native.INT), backend, threads);
-        Native.invoke(cpu("ggml_backend_cpu_set_threadpool", null, Native.POINTER, Native.POINTER), backend, pool);
-    }
-
     /** The first kind of memory whose layout has kernels for the matrix, as llama.cpp looks for one when it loads a model. */
     private MemorySegment buffersFor(MemorySegment w) {
-        MethodHandle list = cpu("ggml_backend_dev_get_extra_bufts", Native.POINTER, Native.POINTER);
+        MethodHandle list = backend.function("ggml_backend_dev_get_extra_bufts", Native.POINTER, Native.POINTER);
         MemorySegment others =
-                ((MemorySegment) Native.invoke(list, device)).reinterpret(64 * Native.POINTER.byteSize());
+                ((MemorySegment) Native.invoke(list, backend.device)).reinterpret(64 * Native.POINTER.byteSize());
         MemorySegment described = w.reinterpret(BUFFER + Native.POINTER.byteSize());
         for (long i = 0; !others.getAtIndex(Native.POINTER, i).equals(MemorySegment.NULL); i++) {
             MemorySegment kind = others.getAtIndex(Native.POINTER, i);
             MemorySegment empty = pointer("ggml_backend_buft_alloc_buffer", kind, 0L);
             described.set(Native.POINTER, BUFFER, empty);
-            boolean has = (boolean) library.call("ggml_backend_dev_supports_op", ValueLayout.JAVA_BOOLEAN, device, y);
+            boolean has =
+                    (boolean) library.call("ggml_backend_dev_supports_op", ValueLayout.JAVA_BOOLEAN, backend.device, y);
             described.set(Native.POINTER, BUFFER, MemorySegment.NULL);
             library.call("ggml_backend_buffer_free", null, empty);
             if (has) {
                 return kind;
             }
         }
-        return pointer("ggml_backend_dev_buffer_type", device);
+        return pointer("ggml_backend_dev_buffer_type", backend.device);
     }
 
     private void allocate(MemorySegment context, MemorySegment kind) {
@@ -178,15 +159,6 @@ public final class GgmlProduct implements AutoCloseable {
         MemorySegment context = (MemorySegment) Native.invoke(init, parameters);
         frees.add(() -> library.call("ggml_free", null, context));
         return context;
-    }
-
-    private MethodHandle cpu(String name, MemoryLayout result, MemoryLayout... parameters) {
-        MemorySegment registry = pointer("ggml_backend_dev_backend_reg", device);
-        MemorySegment address = pointer("ggml_backend_reg_get_proc_address", registry, arena.allocateFrom(name));
-        if (address.equals(MemorySegment.NULL)) {
-            throw new IllegalStateException("ggml's CPU backend has no " + name);
-        }
-        return Native.function(address, result, parameters);
     }
 
     private MemorySegment pointer(String name, Object... arguments) {

@@ -61,7 +61,8 @@ final class ProductChecks {
             GgmlProduct.Matrix theirs = rounded(format, matrix, Tensor.of(weights, OUTPUTS, INPUTS), arena);
             float[] expected = new float[rows * OUTPUTS];
             String layout;
-            try (GgmlProduct product = new GgmlProduct(libraries, 2, theirs, FloatBuffer.wrap(x))) {
+            try (GgmlBackend backend = new GgmlBackend(libraries, 2);
+                    GgmlProduct product = new GgmlProduct(backend, theirs, FloatBuffer.wrap(x))) {
                 FloatBuffer y = FloatBuffer.wrap(expected);
                 product.multiply(y);
                 layout = product.layout();
