@@ -18,7 +18,7 @@ final class Values {
         return matrix;
     }
 
-    /** Returns which of so many numbers is the largest, the first of several. */
+    /** Returns the argmax of {@code count} values, the first of equal ones. */
     static int largest(int count, IntToDoubleFunction value) {
         int largest = 0;
         for (int i = 1; i < count; i++) {

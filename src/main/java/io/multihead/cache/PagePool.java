@@ -99,7 +99,7 @@ final class PagePool {
         long wanted = Math.max(SLAB_BYTES / bytes, Math.ceilDiv(this.pages, mostSlabs));
         long most = Math.max(1, MOST_ELEMENTS / Math.max(1, pageElements));
         int slabPages = (int) Math.clamp(wanted, 1, Math.min(most, Math.max(1, this.pages)));
-        // a run lies in one slab
+        // a run of contiguous pages must fit into one slab
         int first = grows ? (int) Math.clamp(FIRST_BYTES / bytes, Math.min(run, slabPages), slabPages) : slabPages;
         starts = starts(this.pages, first, slabPages);
         slabs = new PanelMemory[starts.length - 1];

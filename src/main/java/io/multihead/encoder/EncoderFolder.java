@@ -120,7 +120,7 @@ final class EncoderFolder {
         }
     }
 
-    /** What gives tokens their vectors, what comes after pooling, and how many tokens of a text count. */
+    /** The encoder with its tokenizer, the dense layers after pooling, and the most tokens of a text. */
     private record Tokens(EncoderCore core, DenseLayers dense, int most) {}
 
     private static Tokens transformer(Compute cpu, Modules modules, Arena arena) throws IOException {

@@ -17,7 +17,7 @@ import java.util.Optional;
 final class RerankerFolder {
     private static final String FRAMEWORK = "config_sentence_transformers.json";
 
-    /** What a folder has: the model with its head, what outputs become, and the tokens of a pair. */
+    /** A cross-encoder's folder: the model with its classification head, the activation of its outputs, and the template of a pair. */
     record Loaded(EncoderCore core, ScoreActivation activation, int maxTokens) {}
 
     private RerankerFolder() {}

@@ -20,7 +20,7 @@ record StaticConfig(int dim, int vocabulary) implements EncoderConfig {
     /** The table's name in files of packed weights, where {@code .weight} follows it as in those of sentence-transformers. */
     static final String TABLE = "embedding";
 
-    /** What packed files have as {@code model_type}; no {@code config.json} has it. */
+    /** The {@code model_type} of static embeddings in packed files; no {@code config.json} has it. */
     private static final String TYPE = "static_embedding";
 
     /** More than any model has: the rows of a batch are 256 MB at most then. */

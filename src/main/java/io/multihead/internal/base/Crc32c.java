@@ -5,13 +5,13 @@ import java.util.zip.CRC32C;
 
 /** CRC-32C of memory (RFC 3720, appendix B.4). For one thread. */
 public final class Crc32c {
-    /** Bytes that are copied at a time: the JDK's takes arrays. */
+    /** Bytes that are copied at a time: segments of heap arrays of other types than byte have no ByteBuffer. */
     private static final int CHUNK = 1 << 16;
 
     private final CRC32C crc = new CRC32C();
     private final byte[] room = new byte[CHUNK];
 
-    /** Returns the checksum of so many bytes from {@code offset} on. */
+    /** Returns the checksum of {@code bytes} bytes from {@code offset} on. */
     public int of(MemorySegment memory, long offset, long bytes) {
         MemorySegment array = MemorySegment.ofArray(room);
         crc.reset();

@@ -29,7 +29,7 @@ public final class LlamaProduct {
         return new GgmlProduct.Matrix(weights.type().name(), copy(bytes), weights.columns(), weights.rows());
     }
 
-    /** Returns a copy of a matrix {@code [outputs, inputs]} of 16 bits an element, whose rows lie one after another. */
+    /** Returns a copy of a row-major matrix {@code [outputs, inputs]} of f16 or bf16. */
     public static GgmlProduct.Matrix matrix(Tensor weights) {
         long outputs = weights.shape().dim(0);
         long inputs = weights.shape().dim(1);

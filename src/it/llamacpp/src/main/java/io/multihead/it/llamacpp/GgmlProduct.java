@@ -11,8 +11,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Rows by one matrix in ggml, by {@code ggml_mul_mat} on its CPU backend: a matrix lies in the layout in which llama.cpp keeps it on this
- * processor. Belongs to one thread.
+ * The product of an input with one weight matrix, by {@code ggml_mul_mat} on ggml's CPU backend. The matrix has the layout to which llama.cpp
+ * repacks it for this processor. Belongs to one thread.
  */
 public final class GgmlProduct implements AutoCloseable {
     private static final int F32 = 0;

@@ -104,7 +104,7 @@ final class CheckChat {
         ofProviders(model, expected);
     }
 
-    /** What a provider adds to options and messages is refused; Spring AI's own classes are not, where they ask for nothing special. */
+    /** Provider-specific options and messages are refused; Spring AI's own classes are accepted where they request nothing unsupported. */
     private static void ofProviders(ChatModel model, String expected) {
         ChatOptions plain = ChatOptions.builder().frequencyPenalty(0.0).build();
         ChatOptions other = (ChatOptions) Proxy.newProxyInstance(
