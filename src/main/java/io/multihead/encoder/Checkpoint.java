@@ -68,7 +68,8 @@ final class Checkpoint {
         }
     }
 
-    private static EncoderTokenizer tokenizer(Path folder, EncoderConfig config) throws IOException {
+    /** Reads the tokenizer of a transformer's folder, which the model has rows for. */
+    static EncoderTokenizer tokenizer(Path folder, EncoderConfig config) throws IOException {
         EncoderTokenizer tokenizer = Tokenizers.loadEncoder(folder);
         return Checks.in(folder, () -> EncoderCore.requireRows(tokenizer, config));
     }

@@ -4,8 +4,6 @@ import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
-import io.multihead.text.EncoderTokenizer;
-import io.multihead.text.Tokenizers;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
@@ -130,7 +128,7 @@ final class EncoderFolder {
         DenseLayers dense =
                 DenseLayers.load(modules.dense, modules.pooling.modes().size() * config.dim());
         EncoderCore core = ModelLoader.load(
-                cpu, () -> Checkpoint.map(files, config, arena).model(), () -> tokenizer(files, config));
+                cpu, () -> Checkpoint.map(files, config, arena).model(), () -> Checkpoint.tokenizer(files, config));
         return new Tokens(core, dense, maxTokens);
     }
 
@@ -139,12 +137,6 @@ final class EncoderFolder {
         DenseLayers dense = DenseLayers.load(modules.dense, table.config().dim());
         EncoderCore core = ModelLoader.load(cpu, table::model, table::tokenizer);
         return new Tokens(core, dense, core.tokenizer.truncation().orElse(core.model.config.positions()));
-    }
-
-    /** Reads the tokenizer of a transformer's folder. */
-    static EncoderTokenizer tokenizer(Path folder, EncoderConfig config) throws IOException {
-        EncoderTokenizer tokenizer = Tokenizers.loadEncoder(folder);
-        return Checks.in(folder, () -> EncoderCore.requireRows(tokenizer, config));
     }
 
     private static Modules modules(Path folder) throws IOException {
