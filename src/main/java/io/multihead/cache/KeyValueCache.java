@@ -203,7 +203,8 @@ public final class KeyValueCache {
     /**
      * Creates a cache of pages of 64 tokens, which are taken as sequences grow. No sequence is open. Memory is allocated in slabs and kept:
      * the first has 4 MiB or eight pages, each of the next three times what there is, until all are 64 MiB or a sixteenth of the budget,
-     * whichever is more; later slabs have that size. Sequences that grow in turns take pages in runs of eight, so that attention reads long streams; more memory is allocated when at least half of it is in use and no such run is free.
+     * whichever is more; later slabs have that size. Sequences that grow in turns take pages in runs of eight, so that attention
+     * reads long streams; more memory is allocated when at least half of it is in use and no such run is free.
      *
      * @param config sizes and element type
      * @param budgetBytes most bytes of all pages together
