@@ -25,17 +25,15 @@ final class Checkpoint {
             Map.of("LayerNorm.gamma", "LayerNorm.weight", "LayerNorm.beta", "LayerNorm.bias");
 
     private final SafetensorsFolder files;
-    private final EncoderConfig config;
     private final EncoderNames names;
     private final String prefix;
 
     /** Names in the files by names in the encoder. */
     private final Map<String, String> weights = new LinkedHashMap<>();
 
-    private Checkpoint(SafetensorsFolder files, EncoderConfig config, boolean classifies) {
+    private Checkpoint(SafetensorsFolder files, EncoderNames names) {
         this.files = files;
-        this.config = config;
-        names = config.names(classifies);
+        this.names = names;
         prefix = prefix(files.names());
         for (String stored : files.names()) {
             String name = name(stored);
@@ -48,36 +46,28 @@ final class Checkpoint {
         }
     }
 
-    /** Maps the files of an encoder's folder. */
-    static Checkpoint map(Path folder, EncoderConfig config, Arena arena) throws IOException {
-        return map(folder, config, arena, false);
-    }
-
     /** Reads the encoder of a folder, and its tokenizer, with as many labels as a head has that classifies sequences, or 0. */
     static EncoderCore load(Compute cpu, Path folder, EncoderConfig config, int labels) throws IOException {
         Arena arena = Arena.ofShared();
-        try {
-            return ModelLoader.load(
-                    cpu,
-                    new Unmapping(arena),
-                    () -> map(folder, config, arena, labels > 0).model(labels),
-                    () -> tokenizer(folder, config));
-        } catch (Throwable failed) {
-            arena.close();
-            throw failed;
-        }
+        return EncoderCore.orClose(
+                arena::close,
+                () -> ModelLoader.load(
+                        cpu, arena, () -> model(folder, config, labels, arena), () -> tokenizer(folder, config)));
     }
 
     /** Reads the tokenizer of a transformer's folder, which the model has rows for. */
-    static EncoderTokenizer tokenizer(Path folder, EncoderConfig config) throws IOException {
+    private static EncoderTokenizer tokenizer(Path folder, EncoderConfig config) throws IOException {
         EncoderTokenizer tokenizer = Tokenizers.loadEncoder(folder);
         return Checks.in(folder, () -> EncoderCore.requireRows(tokenizer, config));
     }
 
-    private static Checkpoint map(Path folder, EncoderConfig config, Arena arena, boolean classifies)
-            throws IOException {
+    /** Takes every weight of the encoder. */
+    private static EncoderModel model(Path folder, EncoderConfig config, int labels, Arena arena) throws IOException {
         SafetensorsFolder files = SafetensorsFolder.map(folder, arena);
-        return Checks.in(files.path(), () -> new Checkpoint(files, config, classifies));
+        return Checks.in(files.path(), () -> {
+            Checkpoint checkpoint = new Checkpoint(files, config.names(labels > 0));
+            return EncoderModel.of(config, labels, new Weights(checkpoint.weights.keySet(), checkpoint::get));
+        });
     }
 
     private String prefix(Set<String> stored) {
@@ -120,15 +110,6 @@ final class Checkpoint {
         return stored.startsWith(prefix)
                 ? !names.ignored().contains(name)
                 : names.parts().stream().anyMatch(name::startsWith);
-    }
-
-    /** Returns the encoder, which takes every weight of it. */
-    EncoderModel model() {
-        return model(0);
-    }
-
-    private EncoderModel model(int labels) {
-        return Checks.in(files.path(), () -> EncoderModel.of(config, labels, new Weights(weights.keySet(), this::get)));
     }
 
     private Tensor get(String name) {

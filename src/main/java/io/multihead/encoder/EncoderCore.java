@@ -4,6 +4,7 @@ import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.model.Buffers;
 import io.multihead.text.EncoderTokenizer;
+import java.lang.foreign.Arena;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.Semaphore;
@@ -17,15 +18,15 @@ final class EncoderCore {
     final Compute cpu;
     final EncoderModel model;
     final EncoderTokenizer tokenizer;
-    /** Of the weights that are mapped. */
-    private final Unmapping files;
+    /** Of what is mapped until this is closed. */
+    final Arena files;
 
     private final Semaphore turns;
     private final Deque<Buffers> idle = new ArrayDeque<>();
     private volatile boolean closed;
 
     /** Fails if the tokenizer has tokens that the model has no row for. */
-    EncoderCore(Compute cpu, EncoderModel model, EncoderTokenizer tokenizer, Unmapping files) {
+    EncoderCore(Compute cpu, EncoderModel model, EncoderTokenizer tokenizer, Arena files) {
         this.cpu = cpu;
         this.model = model;
         this.tokenizer = requireRows(tokenizer, model.config);
@@ -67,18 +68,28 @@ final class EncoderCore {
         }
     }
 
-    /** Ends every call before its next batch; what its batch reads of the files, which are unmapped, may end it sooner. */
-    void close() {
+    /**
+     * Ends every call before its next batch; what its batch reads of the files, which are unmapped, may end it sooner. Another time it does
+     * nothing, whichever thread closes first.
+     */
+    synchronized void close() {
         closed = true;
-        files.close();
+        if (files.scope().isAlive()) {
+            files.close();
+        }
     }
 
     /** Returns what is made for this core, or closes it if that fails. */
     <T, E extends Exception> T orClose(Checks.Reading<T, E> making) throws E {
+        return orClose(this::close, making);
+    }
+
+    /** Returns what is made, or closes what it is made of if that fails. */
+    static <T, E extends Exception> T orClose(Runnable closing, Checks.Reading<T, E> making) throws E {
         try {
             return making.read();
         } catch (Throwable failed) {
-            close();
+            closing.run();
             throw failed;
         }
     }

@@ -32,20 +32,13 @@ final class EncoderFile {
 
     private EncoderFile() {}
 
-    static void write(
-            Path file,
-            EmbeddingRuns runs,
-            EncoderOptions options,
-            Map<String, String> prompts,
-            String defaultPrompt,
-            TokenizerFiles files)
-            throws IOException {
-        EncoderCore core = runs.core();
-        DenseLayers dense = runs.dense();
-        Map<String, Tensor> tokenizer = files.tensors(core.tokenizer);
+    /** Writes an encoder, with the options of one of its views. */
+    static void write(Path file, LoadedEncoder encoder, EncoderOptions options) throws IOException {
+        EncoderCore core = encoder.core();
+        Map<String, Tensor> tokenizer = encoder.tokenizerFiles().tensors(core.tokenizer);
         Map<String, Tensor> tensors = new LinkedHashMap<>();
         Map<String, Tensor> others = new LinkedHashMap<>();
-        dense.put(tensors, others); // panels come first, as in the model
+        encoder.dense().put(tensors, others); // panels come first, as in the model
         tensors.putAll(core.model.packed());
         tensors.putAll(others);
         tensors.putAll(tokenizer);
@@ -53,20 +46,17 @@ final class EncoderFile {
         metadata.put("format", FORMAT);
         metadata.put("panels", PackedWeights.layout());
         metadata.put("config", JsonWriter.write("config", core.model.config.toJson()));
-        metadata.put("options", JsonWriter.write("options", toJson(options, dense, prompts, defaultPrompt)));
+        metadata.put("options", JsonWriter.write("options", toJson(encoder, options)));
         Safetensors.write(file, tensors, metadata);
     }
 
     /** Maps a file that {@link #write} wrote. */
     static LoadedEncoder map(Compute cpu, Path path) throws IOException {
         Arena arena = Arena.ofShared();
-        try {
+        return EncoderCore.orClose(arena::close, () -> {
             Safetensors file = Safetensors.map(path, arena);
             return Checks.in(path, () -> read(cpu, file, arena));
-        } catch (Throwable failed) {
-            arena.close();
-            throw failed;
-        }
+        });
     }
 
     private static LoadedEncoder read(Compute cpu, Safetensors file, Arena arena) throws IOException {
@@ -84,11 +74,11 @@ final class EncoderFile {
         names.removeIf(DenseLayers::isNamed);
         EncoderCore core = ModelLoader.load(
                 cpu,
+                arena,
                 () -> EncoderModel.ofPacked(config, new Weights(names, file::get)),
                 () -> TokenizerFiles.read(file, config));
         String defaultPrompt = described.has("default_prompt") ? described.text("default_prompt") : options.prompt();
-        return new LoadedEncoder(
-                core, dense, options, prompts, defaultPrompt, TokenizerFiles.of(file), new Unmapping(arena));
+        return new LoadedEncoder(core, dense, options, prompts, defaultPrompt, TokenizerFiles.of(file));
     }
 
     private static EncoderConfig config(JsonObject json) {
@@ -114,20 +104,19 @@ final class EncoderFile {
         return new JsonObject(key, Json.object(key, text.getBytes(StandardCharsets.UTF_8)));
     }
 
-    private static Map<String, Object> toJson(
-            EncoderOptions options, DenseLayers dense, Map<String, String> prompts, String defaultPrompt) {
+    private static Map<String, Object> toJson(LoadedEncoder encoder, EncoderOptions options) {
         Map<String, Object> json = new LinkedHashMap<>();
         json.put(
                 "pooling", options.pooling().modes().stream().map(Pooling::name).toList());
         json.put("includes_prompt", options.pooling().includesPrompt());
         json.put("normalization", options.normalization().name());
         json.put("dimension", options.dimension());
-        json.put("dense", dense.toJson());
+        json.put("dense", encoder.dense().toJson());
         json.put("max_tokens", options.maxTokens());
         json.put("long_texts", options.longTexts().name());
         json.put("prompt", options.prompt());
-        json.put("default_prompt", defaultPrompt);
-        json.put("prompts", new TreeMap<>(prompts)); // the same bytes each time
+        json.put("default_prompt", encoder.defaultPrompt());
+        json.put("prompts", new TreeMap<>(encoder.prompts())); // the same bytes each time
         return json;
     }
 

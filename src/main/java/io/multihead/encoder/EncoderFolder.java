@@ -5,7 +5,6 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
@@ -94,49 +93,32 @@ final class EncoderFolder {
         Framework framework = modules.exist && Files.exists(frameworkFile)
                 ? read(frameworkFile, EncoderFolder::framework)
                 : Framework.NONE;
-        Arena arena = Arena.ofShared();
-        try {
-            Tokens tokens = modules.isStatic ? table(cpu, modules, arena) : transformer(cpu, modules, arena);
-            EncoderOptions options = new EncoderOptions(
-                    modules.pooling,
-                    modules.normalization,
-                    framework.dimension,
-                    tokens.most,
-                    LongTexts.TRUNCATE,
-                    framework.prompt);
-            return new LoadedEncoder(
-                    tokens.core,
-                    tokens.dense,
-                    options,
-                    framework.prompts,
-                    framework.prompt,
-                    TokenizerFiles.map(tokens.core, modules.tokens, arena),
-                    new Unmapping(arena));
-        } catch (Throwable failed) {
-            arena.close();
-            throw failed;
+        if (modules.isStatic) {
+            EncoderCore core = StaticTable.load(cpu, modules.tokens);
+            return loaded(core, core.tokenizer.truncation().orElse(core.model.config.positions()), modules, framework);
         }
-    }
-
-    /** The encoder with its tokenizer, the dense layers after pooling, and the most tokens of a text. */
-    private record Tokens(EncoderCore core, DenseLayers dense, int most) {}
-
-    private static Tokens transformer(Compute cpu, Modules modules, Arena arena) throws IOException {
         Path files = modules.tokens;
         EncoderConfig config = read(files.resolve("config.json"), EncoderFamilies::configure);
         int maxTokens = maxTokens(files, modules.exist, Task.EMBEDDING, config);
-        DenseLayers dense =
-                DenseLayers.load(modules.dense, modules.pooling.modes().size() * config.dim());
-        EncoderCore core = ModelLoader.load(
-                cpu, () -> Checkpoint.map(files, config, arena).model(), () -> Checkpoint.tokenizer(files, config));
-        return new Tokens(core, dense, maxTokens);
+        return loaded(Checkpoint.load(cpu, files, config, 0), maxTokens, modules, framework);
     }
 
-    private static Tokens table(Compute cpu, Modules modules, Arena arena) throws IOException {
-        StaticTable table = StaticTable.map(modules.tokens, arena);
-        DenseLayers dense = DenseLayers.load(modules.dense, table.config().dim());
-        EncoderCore core = ModelLoader.load(cpu, table::model, table::tokenizer);
-        return new Tokens(core, dense, core.tokenizer.truncation().orElse(core.model.config.positions()));
+    private static LoadedEncoder loaded(EncoderCore core, int maxTokens, Modules modules, Framework framework)
+            throws IOException {
+        int pooled = modules.pooling.modes().size() * core.model.config.dim();
+        return core.orClose(() -> new LoadedEncoder(
+                core,
+                DenseLayers.load(modules.dense, pooled),
+                new EncoderOptions(
+                        modules.pooling,
+                        modules.normalization,
+                        framework.dimension,
+                        maxTokens,
+                        LongTexts.TRUNCATE,
+                        framework.prompt),
+                framework.prompts,
+                framework.prompt,
+                TokenizerFiles.map(core, modules.tokens)));
     }
 
     private static Modules modules(Path folder) throws IOException {

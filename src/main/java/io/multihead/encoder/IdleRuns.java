@@ -5,7 +5,7 @@ import java.util.Deque;
 import java.util.function.Supplier;
 
 /** Runs that are reused from call to call, by all views of one encoder. Thread-safe. */
-class IdleRuns<R extends BatchRun> {
+final class IdleRuns<R extends BatchRun> {
     private static final int MOST_IDLE = 16;
 
     private final Supplier<R> maker;
@@ -16,7 +16,7 @@ class IdleRuns<R extends BatchRun> {
     }
 
     /** Takes a run over texts, to be given back at its end. */
-    final R take() {
+    R take() {
         synchronized (idle) {
             R run = idle.pollLast();
             return run == null ? newRun() : run;
@@ -24,12 +24,12 @@ class IdleRuns<R extends BatchRun> {
     }
 
     /** Returns a run that is not to be given back. */
-    final R newRun() {
+    R newRun() {
         return maker.get();
     }
 
     /** Takes a run back, whose texts it forgets. */
-    final void giveBack(R run) {
+    void giveBack(R run) {
         run.forget();
         synchronized (idle) {
             if (idle.size() < MOST_IDLE) {

@@ -6,6 +6,7 @@ import io.multihead.internal.exec.LoopBody;
 import io.multihead.internal.exec.Workspace;
 import io.multihead.text.EncoderTokenizer;
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.util.concurrent.Callable;
 import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
@@ -33,16 +34,16 @@ final class ModelLoader implements LoopBody {
      */
     static EncoderCore load(Compute cpu, Callable<EncoderModel> model, Callable<? extends EncoderTokenizer> tokenizer)
             throws IOException {
-        return load(cpu, Unmapping.NONE, model, tokenizer);
+        return load(cpu, Arena.ofShared(), model, tokenizer);
     }
 
     /**
      * Reads both, or fails as the other method does.
      *
-     * @param files of the model, which the core unmaps; if this fails, they stay the caller's
+     * @param files of the model, which the core closes; if this fails, they stay the caller's
      */
     static EncoderCore load(
-            Compute cpu, Unmapping files, Callable<EncoderModel> model, Callable<? extends EncoderTokenizer> tokenizer)
+            Compute cpu, Arena files, Callable<EncoderModel> model, Callable<? extends EncoderTokenizer> tokenizer)
             throws IOException {
         ModelLoader loader = new ModelLoader(model, tokenizer);
         SingleCall.run(cpu, loader, 2);

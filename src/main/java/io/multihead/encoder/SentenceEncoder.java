@@ -32,28 +32,18 @@ public final class SentenceEncoder implements AutoCloseable {
     private static final String QUERY = "query";
     private static final List<String> DOCUMENT = List.of("document", "passage", "corpus");
 
-    private final EncoderCore core;
-    private final EmbeddingRuns runs;
-    private final EncoderOptions options;
-    private final Map<String, String> prompts;
-    private final String defaultPrompt;
-    private final TokenizerFiles tokenizerFiles;
-    private final Runnable unmap;
+    /** What all views share; their options may differ. */
+    private final LoadedEncoder loaded;
 
-    private SentenceEncoder(
-            EmbeddingRuns runs,
-            EncoderOptions options,
-            Map<String, String> prompts,
-            String defaultPrompt,
-            TokenizerFiles tokenizerFiles,
-            Runnable unmap) {
-        this.core = runs.core();
-        this.runs = runs;
+    private final EncoderCore core;
+    private final EncoderOptions options;
+    private final IdleRuns<EmbeddingRun> runs;
+
+    private SentenceEncoder(LoadedEncoder loaded, EncoderOptions options, IdleRuns<EmbeddingRun> runs) {
+        this.loaded = loaded;
+        this.core = loaded.core();
         this.options = options;
-        this.prompts = prompts;
-        this.defaultPrompt = defaultPrompt;
-        this.tokenizerFiles = tokenizerFiles;
-        this.unmap = unmap;
+        this.runs = runs;
         if (core.model.config.isStatic() && !options.pooling().equals(PoolingConfig.DEFAULT)) {
             throw Checks.fail(
                     "pooling", options.pooling().toString(), "expected the mean of all tokens for static embeddings");
@@ -115,19 +105,9 @@ public final class SentenceEncoder implements AutoCloseable {
     }
 
     private static SentenceEncoder of(LoadedEncoder loaded) {
-        try {
-            EmbeddingRuns runs = new EmbeddingRuns(loaded.core(), loaded.dense());
-            return new SentenceEncoder(
-                    runs,
-                    loaded.options(),
-                    loaded.prompts(),
-                    loaded.defaultPrompt(),
-                    loaded.tokenizerFiles(),
-                    loaded::close);
-        } catch (Throwable failed) {
-            loaded.close();
-            throw failed;
-        }
+        EncoderCore core = loaded.core();
+        IdleRuns<EmbeddingRun> runs = new IdleRuns<>(() -> new EmbeddingRun(core, loaded.dense()));
+        return core.orClose(() -> new SentenceEncoder(loaded, loaded.options(), runs));
     }
 
     /**
@@ -160,7 +140,7 @@ public final class SentenceEncoder implements AutoCloseable {
                 LongTexts.TRUNCATE,
                 "");
         DenseLayers none = DenseLayers.none(core.model.config.dim());
-        return new SentenceEncoder(new EmbeddingRuns(core, none), options, Map.of(), "", TokenizerFiles.NONE, () -> {});
+        return of(new LoadedEncoder(core, none, options, Map.of(), "", TokenizerFiles.NONE));
     }
 
     /**
@@ -176,11 +156,11 @@ public final class SentenceEncoder implements AutoCloseable {
         List<Pooling> modes = new ArrayList<>(List.of(Checks.notNull(pooling, "pooling")));
         modes.addAll(List.of(Checks.noNulls(more, "more")));
         int length = Checks.product("pooling x hidden_size", modes.size(), core.model.config.dim());
-        if (!runs.dense().isEmpty() && length != runs.dense().inputs()) {
+        if (!loaded.dense().isEmpty() && length != loaded.dense().inputs()) {
             throw Checks.fail(
                     "pooling",
                     modes + " of " + length + " elements",
-                    "expected the " + runs.dense().inputs() + " of the model's dense layer");
+                    "expected the " + loaded.dense().inputs() + " of the model's dense layer");
         }
         return with(options.withPooling(List.copyOf(modes)));
     }
@@ -252,7 +232,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * @return an encoder that shares the weights
      */
     public SentenceEncoder forQueries() {
-        return withPrompt(prompts.getOrDefault(QUERY, defaultPrompt));
+        return withPrompt(prompts().getOrDefault(QUERY, loaded.defaultPrompt()));
     }
 
     /**
@@ -263,14 +243,14 @@ public final class SentenceEncoder implements AutoCloseable {
      */
     public SentenceEncoder forDocuments() {
         return withPrompt(DOCUMENT.stream()
-                .filter(prompts::containsKey)
+                .filter(prompts()::containsKey)
                 .findFirst()
-                .map(prompts::get)
-                .orElse(defaultPrompt));
+                .map(prompts()::get)
+                .orElse(loaded.defaultPrompt()));
     }
 
     private SentenceEncoder with(EncoderOptions changed) {
-        return new SentenceEncoder(runs, changed, prompts, defaultPrompt, tokenizerFiles, unmap);
+        return new SentenceEncoder(loaded, changed, runs);
     }
 
     /**
@@ -284,7 +264,7 @@ public final class SentenceEncoder implements AutoCloseable {
 
     /** Returns the elements of a vector that is not cut. */
     private int elements() {
-        DenseLayers dense = runs.dense();
+        DenseLayers dense = loaded.dense();
         return dense.isEmpty() ? options.pooling().modes().size() * core.model.config.dim() : dense.outputs();
     }
 
@@ -322,7 +302,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * @return an unmodifiable map, empty where it has none
      */
     public Map<String, String> prompts() {
-        return prompts;
+        return loaded.prompts();
     }
 
     /**
@@ -332,7 +312,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * @return a number of bytes that does not change
      */
     public long ownBytes() {
-        return core.model.ownBytes() + runs.dense().bytes(false);
+        return core.model.ownBytes() + loaded.dense().bytes(false);
     }
 
     /**
@@ -341,7 +321,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * @return a number of bytes that does not change; 0 for a model from an ONNX file or an archive
      */
     public long mappedBytes() {
-        return core.model.mappedBytes() + runs.dense().bytes(true);
+        return core.model.mappedBytes() + loaded.dense().bytes(true);
     }
 
     /**
@@ -460,7 +440,7 @@ public final class SentenceEncoder implements AutoCloseable {
     public void write(Path file) throws IOException {
         Checks.notNull(file, "file");
         core.requireOpen();
-        EncoderFile.write(file, runs, options, prompts, defaultPrompt, tokenizerFiles);
+        EncoderFile.write(file, loaded, options);
     }
 
     /**
@@ -471,6 +451,5 @@ public final class SentenceEncoder implements AutoCloseable {
     @Override
     public void close() {
         core.close();
-        unmap.run();
     }
 }

@@ -1,5 +1,6 @@
 package io.multihead.encoder;
 
+import io.multihead.compute.Compute;
 import io.multihead.format.SafetensorsFolder;
 import io.multihead.internal.base.Checks;
 import io.multihead.tensor.DType;
@@ -71,10 +72,14 @@ final class StaticTable {
         }
     }
 
-    /** Maps the weights of a module's folder. */
-    static StaticTable map(Path folder, Arena arena) throws IOException {
-        SafetensorsFolder files = SafetensorsFolder.map(folder, arena);
-        return Checks.in(files.path(), () -> new StaticTable(files, folder, arena));
+    /** Reads the table of a module's folder, and its tokenizer. */
+    static EncoderCore load(Compute cpu, Path folder) throws IOException {
+        Arena arena = Arena.ofShared();
+        return EncoderCore.orClose(arena::close, () -> {
+            SafetensorsFolder files = SafetensorsFolder.map(folder, arena);
+            StaticTable table = Checks.in(files.path(), () -> new StaticTable(files, folder, arena));
+            return ModelLoader.load(cpu, arena, table::model, table::tokenizer);
+        });
     }
 
     private static double[] factors(Tensor factors, int tokens) {
@@ -113,13 +118,7 @@ final class StaticTable {
         return tokens * config.dim() * Float.BYTES;
     }
 
-    /** Returns the sizes. */
-    StaticConfig config() {
-        return config;
-    }
-
-    /** Returns the table as a model. */
-    EncoderModel model() {
+    private EncoderModel model() {
         return Checks.in(files.path(), () -> EncoderModel.of(config, new Weights(Set.of(TABLE), name -> perToken())));
     }
 
@@ -152,7 +151,7 @@ final class StaticTable {
     }
 
     /** Reads the tokenizer. A model's other files say nothing of it, as sentence-transformers does not read them. */
-    EncoderTokenizer tokenizer() throws IOException {
+    private EncoderTokenizer tokenizer() throws IOException {
         Path json = folder.resolve("tokenizer.json");
         return Checks.in(
                 json, () -> EncoderCore.requireRows(Tokenizers.ofJsonWithoutEnds(Files.readAllBytes(json)), config));

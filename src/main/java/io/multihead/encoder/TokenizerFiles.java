@@ -10,7 +10,6 @@ import io.multihead.text.EncoderTokenizer;
 import io.multihead.text.Tokenizers;
 import io.multihead.text.WordPiece;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
@@ -40,13 +39,13 @@ final class TokenizerFiles {
     }
 
     /** Maps the files of a folder, where they are what its tokenizer was read from. */
-    static TokenizerFiles map(EncoderCore core, Path folder, Arena arena) throws IOException {
+    static TokenizerFiles map(EncoderCore core, Path folder) throws IOException {
         Map<String, Tensor> files = new LinkedHashMap<>();
         if (!(core.tokenizer instanceof WordPiece) && Files.exists(folder.resolve(JSON))) {
             // no other file counts for static embeddings
             for (String name : core.model.config.isStatic() ? List.of(JSON) : NAMES) {
                 if (Files.exists(folder.resolve(name))) {
-                    files.put(name, bytes(FileMemory.of(folder.resolve(name), arena)));
+                    files.put(name, bytes(FileMemory.of(folder.resolve(name), core.files)));
                 }
             }
         }
