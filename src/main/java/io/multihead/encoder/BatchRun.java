@@ -35,6 +35,7 @@ abstract class BatchRun {
 
     /** Begins with the texts of a list, of which there are {@code newCount} or, if that is unknown, as many as the list has then. */
     final void start(List<?> newTexts, long newCount, int mostTokensOfText) {
+        core.requireOpen(); // here too, since without texts nothing is computed
         start(listTexts.begin(newTexts), newCount, mostTokensOfText);
     }
 

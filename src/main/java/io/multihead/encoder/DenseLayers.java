@@ -1,11 +1,8 @@
 package io.multihead.encoder;
 
-import io.multihead.format.SafetensorsFolder;
-import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -25,7 +22,7 @@ record DenseLayers(int inputs, List<DenseLayer> layers) {
         return new DenseLayers(inputs, List.of());
     }
 
-    /** Reads the modules' folders; weights are packed, so that nothing refers to their files afterwards. */
+    /** Reads the modules' folders; weights are packed. */
     static DenseLayers load(List<Path> folders, int inputs) throws IOException {
         List<DenseLayer> layers = new ArrayList<>();
         int length = inputs;
@@ -34,22 +31,15 @@ record DenseLayers(int inputs, List<DenseLayer> layers) {
             DenseLayer.Config config = SettingsFile.read(
                     folder.resolve("config.json"),
                     json -> DenseLayer.requireInputs(DenseLayer.Config.of(json), before));
-            layers.add(load(folder, config));
-            length = config.outputs();
-        }
-        return new DenseLayers(inputs, List.copyOf(layers));
-    }
-
-    private static DenseLayer load(Path folder, DenseLayer.Config config) throws IOException {
-        try (Arena arena = Arena.ofShared()) {
-            SafetensorsFolder file = SafetensorsFolder.map(folder, arena);
-            return Checks.in(file.path(), () -> {
+            layers.add(Weights.pack(folder, file -> {
                 Weights weights = new Weights(file.names(), file::get);
                 DenseLayer layer = DenseLayer.take(config, EncoderParts.of(weights), "");
                 weights.requireAllUsed("a Dense module");
                 return layer;
-            });
+            }));
+            length = config.outputs();
         }
+        return new DenseLayers(inputs, List.copyOf(layers));
     }
 
     /** Takes what {@link #put} named, and reads it in place. */

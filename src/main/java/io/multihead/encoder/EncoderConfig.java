@@ -34,11 +34,15 @@ interface EncoderConfig {
     /** Returns the most tokens of one sequence. */
     int positions();
 
-    /** Returns how many types tokens may have. */
-    int types();
+    /** Returns how many types tokens may have: 1 where there is no table of types. */
+    default int types() {
+        return 1;
+    }
 
     /** Returns how many types tell two texts apart: 1 where nothing but the tokens between them does. */
-    int pairTypes();
+    default int pairTypes() {
+        return 1;
+    }
 
     /** Returns the names of a checkpoint's weights, with a head that classifies sequences or without. */
     EncoderNames names(boolean classifies);

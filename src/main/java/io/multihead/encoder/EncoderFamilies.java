@@ -25,4 +25,11 @@ final class EncoderFamilies {
         }
         return family.apply(config);
     }
+
+    /** Returns whether {@code config.json} names a class of transformers whose name ends so. */
+    static boolean isArchitecture(JsonObject config, String end) {
+        return config.has("architectures")
+                && config.array("architectures").stream()
+                        .anyMatch(name -> name instanceof String text && text.endsWith(end));
+    }
 }

@@ -2,7 +2,6 @@ package io.multihead.encoder;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
-import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -91,14 +90,14 @@ final class EncoderFolder {
         Modules modules = modules(folder);
         Path frameworkFile = folder.resolve("config_sentence_transformers.json");
         Framework framework = modules.exist && Files.exists(frameworkFile)
-                ? read(frameworkFile, EncoderFolder::framework)
+                ? SettingsFile.read(frameworkFile, EncoderFolder::framework)
                 : Framework.NONE;
         if (modules.isStatic) {
             EncoderCore core = StaticTable.load(cpu, modules.tokens);
             return loaded(core, core.tokenizer.truncation().orElse(core.model.config.positions()), modules, framework);
         }
         Path files = modules.tokens;
-        EncoderConfig config = read(files.resolve("config.json"), EncoderFamilies::configure);
+        EncoderConfig config = SettingsFile.read(files.resolve("config.json"), EncoderFamilies::configure);
         int maxTokens = maxTokens(files, modules.exist, Task.EMBEDDING, config);
         return loaded(Checkpoint.load(cpu, files, config, 0), maxTokens, modules, framework);
     }
@@ -122,17 +121,17 @@ final class EncoderFolder {
     }
 
     private static Modules modules(Path folder) throws IOException {
-        Path file = folder.resolve("modules.json");
-        if (!Files.exists(file)) {
+        if (!Files.exists(folder.resolve("modules.json"))) {
             return new Modules(false, folder, PoolingConfig.DEFAULT, false, List.of(), Normalization.NONE);
         }
-        Paths paths = Checks.in(file, () -> paths(folder, Json.array("modules", Files.readAllBytes(file))));
+        Paths paths = SettingsFile.modules(folder, list -> paths(folder, list));
         Path pool = paths.pooling;
-        PoolingConfig pooling =
-                pool == null ? PoolingConfig.DEFAULT : read(pool.resolve("config.json"), PoolingConfig::of);
+        PoolingConfig pooling = pool == null
+                ? PoolingConfig.DEFAULT
+                : SettingsFile.read(pool.resolve("config.json"), PoolingConfig::of);
         Path normalize = paths.normalize;
         if (normalize != null && Files.exists(normalize.resolve("config.json"))) {
-            read(normalize.resolve("config.json"), EncoderFolder::requireVectors);
+            SettingsFile.read(normalize.resolve("config.json"), EncoderFolder::requireVectors);
         }
         Normalization normalization = normalize == null ? Normalization.NONE : Normalization.WHOLE;
         return new Modules(true, paths.tokens, pooling, pool == null, paths.dense, normalization);
@@ -145,14 +144,13 @@ final class EncoderFolder {
         return normalize;
     }
 
-    private static Paths paths(Path folder, List<?> list) {
+    private static Paths paths(Path folder, List<JsonObject> list) {
         Path tokens = null;
         Path pooling = null;
         boolean makesVectors = false;
         List<Path> dense = new ArrayList<>();
         Path normalize = null;
-        for (Object element : list) {
-            JsonObject module = JsonObject.of("modules", element);
+        for (JsonObject module : list) {
             Path path = within(folder, module);
             String type = module.text("type");
             if (is(type, "Transformer") && tokens == null) {
@@ -185,6 +183,14 @@ final class EncoderFolder {
         return type.startsWith(MODULE) && type.endsWith("." + name);
     }
 
+    /** Returns the folder of a module that must be a class of this name. */
+    static Path require(Path folder, JsonObject module, String name) {
+        if (!is(module.text("type"), name)) {
+            throw module.fail("type", "a " + name + " module");
+        }
+        return within(folder, module);
+    }
+
     /** Returns a module's folder, which is the model's or one in it: a file must not choose which other files are read. */
     static Path within(Path folder, JsonObject module) {
         String name = module.text("path");
@@ -203,7 +209,7 @@ final class EncoderFolder {
     static int maxTokens(Path transformer, boolean modular, Task task, EncoderConfig config) throws IOException {
         Path tokenizer = transformer.resolve("tokenizer_config.json");
         OptionalInt tokenizerLength = Files.exists(tokenizer)
-                ? OptionalInt.of(read(tokenizer, tokens -> tokenizerLength(tokens, config)))
+                ? OptionalInt.of(SettingsFile.read(tokenizer, tokens -> tokenizerLength(tokens, config)))
                 : OptionalInt.empty();
         OptionalInt named = modular ? namedLength(transformer, task, config) : OptionalInt.empty();
         return named.orElse(tokenizerLength.orElse(config.positions()));
@@ -213,7 +219,7 @@ final class EncoderFolder {
         for (String name : SETTINGS) {
             Path file = folder.resolve(name);
             if (Files.exists(file)) {
-                JsonObject settings = read(file, Function.identity());
+                JsonObject settings = SettingsFile.read(file, Function.identity());
                 if (!settings.names().isEmpty()) {
                     return Checks.in(file, () -> namedLength(settings, task, config));
                 }
@@ -276,10 +282,5 @@ final class EncoderFolder {
                 Map.copyOf(prompts),
                 name == null ? "" : prompts.getOrDefault(name, ""),
                 config.integer("truncate_dim", 1, Integer.MAX_VALUE, EncoderOptions.WHOLE));
-    }
-
-    /** Reads a file of an object; messages begin with its path. */
-    static <T> T read(Path file, Function<JsonObject, T> reader) throws IOException {
-        return SettingsFile.read(file, reader);
     }
 }

@@ -48,14 +48,9 @@ final class EncoderModel {
         return parts.named();
     }
 
-    /** Returns the bytes of weights that are not mapped: packed matrices, and arrays. */
-    long ownBytes() {
-        return parts.ownBytes() + (head == null ? 0 : head.arrayBytes());
-    }
-
-    /** Returns the bytes of weights that are read from a mapped file. */
-    long mappedBytes() {
-        return parts.mappedBytes();
+    /** Returns the bytes of weights that are read from a mapped file, or those of others: packed matrices, and arrays. */
+    long bytes(boolean mapped) {
+        return parts.bytes(mapped) + (mapped || head == null ? 0 : head.arrayBytes());
     }
 
     /** Returns the head, which a cross-encoder has. */

@@ -160,18 +160,9 @@ final class EncoderParts {
         return all;
     }
 
-    /** Returns the bytes of all parts that are not mapped. */
-    long ownBytes() {
-        return normBytes + bytes(false);
-    }
-
-    /** Returns the bytes of all parts that are read from a mapped file. */
-    long mappedBytes() {
-        return bytes(true);
-    }
-
-    private long bytes(boolean mapped) {
-        long bytes = 0;
+    /** Returns the bytes of all parts that are read from a mapped file, or of those that are not. */
+    long bytes(boolean mapped) {
+        long bytes = mapped ? 0 : normBytes;
         for (Tensor table : tables.values()) {
             bytes += table.memory().isMapped() == mapped ? bytes(table) : 0;
         }

@@ -164,16 +164,6 @@ record ModernBertConfig(
     }
 
     @Override
-    public int types() {
-        return 1;
-    }
-
-    @Override
-    public int pairTypes() {
-        return 1;
-    }
-
-    @Override
     public EncoderNames names(boolean classifies) {
         return new EncoderNames(
                 WORDS + ".weight",

@@ -37,7 +37,6 @@ final class RerankRun extends BatchRun {
 
     /** Writes the outputs of all labels for each passage, row by row. */
     void run(String queryText, List<String> passages, int maxTokensOfPair, double[] to, IntConsumer progress) {
-        core.requireOpen(); // here too, since without passages nothing is computed
         query.clear();
         core.tokenizer.append(queryText, query);
         outputs = to;

@@ -162,7 +162,7 @@ public final class Reranker implements AutoCloseable {
      * @return a number of bytes that does not change
      */
     public long ownBytes() {
-        return core.model.ownBytes();
+        return core.model.bytes(false);
     }
 
     /**
@@ -171,7 +171,7 @@ public final class Reranker implements AutoCloseable {
      * @return a number of bytes that does not change; 0 for a model from an ONNX file or an archive
      */
     public long mappedBytes() {
-        return core.model.mappedBytes();
+        return core.model.bytes(true);
     }
 
     /**

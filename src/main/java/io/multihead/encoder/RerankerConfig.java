@@ -47,9 +47,7 @@ record RerankerConfig(EncoderConfig model, int labels, ScoreActivation activatio
 
     /** Returns the number of labels: one, to sentence-transformers, where the file does not name a classifier. */
     private static int labels(JsonObject config) {
-        if (!config.has("architectures")
-                || config.array("architectures").stream()
-                        .noneMatch(name -> name instanceof String text && text.endsWith(CLASSIFIER))) {
+        if (!EncoderFamilies.isArchitecture(config, CLASSIFIER)) {
             return 1;
         }
         if (config.has("id2label")) {

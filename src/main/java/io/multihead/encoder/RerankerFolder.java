@@ -2,12 +2,10 @@ package io.multihead.encoder;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
-import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.Optional;
 
 /**
@@ -37,17 +35,11 @@ final class RerankerFolder {
     }
 
     private static Path transformer(Path folder) throws IOException {
-        Path file = folder.resolve("modules.json");
-        return Checks.in(file, () -> {
-            List<?> modules = Json.array("modules", Files.readAllBytes(file));
+        return SettingsFile.modules(folder, modules -> {
             if (modules.size() != 1) {
                 throw Checks.fail("modules", modules.size() + " modules", "expected a Transformer module alone");
             }
-            JsonObject module = JsonObject.of("modules", modules.get(0));
-            if (!EncoderFolder.is(module.text("type"), "Transformer")) {
-                throw module.fail("type", "a Transformer module");
-            }
-            return EncoderFolder.within(folder, module);
+            return EncoderFolder.require(folder, modules.getFirst(), "Transformer");
         });
     }
 

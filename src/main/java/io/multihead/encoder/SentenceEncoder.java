@@ -312,7 +312,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * @return a number of bytes that does not change
      */
     public long ownBytes() {
-        return core.model.ownBytes() + loaded.dense().bytes(false);
+        return core.model.bytes(false) + loaded.dense().bytes(false);
     }
 
     /**
@@ -321,7 +321,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * @return a number of bytes that does not change; 0 for a model from an ONNX file or an archive
      */
     public long mappedBytes() {
-        return core.model.mappedBytes() + loaded.dense().bytes(true);
+        return core.model.bytes(true) + loaded.dense().bytes(true);
     }
 
     /**

@@ -6,11 +6,22 @@ import io.multihead.internal.base.JsonObject;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.function.Function;
 
 /** Reads JSON files of a model's folder. */
 final class SettingsFile {
     private SettingsFile() {}
+
+    /** Reads the {@code modules.json} of a folder; messages begin with its path. */
+    static <T> T modules(Path folder, Function<List<JsonObject>, T> reader) throws IOException {
+        Path file = folder.resolve("modules.json");
+        return Checks.in(
+                file,
+                () -> reader.apply(Json.array("modules", Files.readAllBytes(file)).stream()
+                        .map(module -> JsonObject.of("modules", module))
+                        .toList()));
+    }
 
     /** Reads a file of an object; messages begin with its path. */
     static <T> T read(Path file, Function<JsonObject, T> reader) throws IOException {

@@ -92,7 +92,7 @@ public final class SparseEncoder implements AutoCloseable {
      * {@return the bytes of weights that this process holds for itself: packed matrices in native memory, and arrays}
      */
     public long ownBytes() {
-        return core.model.ownBytes() + loaded.head().bytes();
+        return core.model.bytes(false) + loaded.head().bytes();
     }
 
     /**

@@ -1,15 +1,11 @@
 package io.multihead.encoder;
 
 import io.multihead.compute.Compute;
-import io.multihead.format.SafetensorsFolder;
 import io.multihead.internal.base.Checks;
-import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.Map;
 
 /** Reads folders of sparse encoders: those of sentence-transformers, with a {@code modules.json}, and masked language models of transformers. */
@@ -48,36 +44,25 @@ final class SparseFolder {
         int maxTokens = EncoderFolder.maxTokens(model, modular, EncoderFolder.Task.FILL_MASK, config);
         SparseActivation function = activation;
         EncoderCore core = Checkpoint.load(cpu, model, config, 0);
-        return core.orClose(() -> new Loaded(core, head(model, config, isTied), function, maxTokens));
-    }
-
-    private static MaskedHead head(Path model, BertConfig config, boolean isTied) throws IOException {
-        // packed, so that nothing refers to the file afterwards
-        try (Arena arena = Arena.ofShared()) {
-            SafetensorsFolder weights = SafetensorsFolder.map(model, arena);
-            return Checks.in(weights.path(), () -> MaskedHead.take(weights, config, isTied));
-        }
+        return core.orClose(() -> {
+            MaskedHead head = Weights.pack(model, weights -> MaskedHead.take(weights, config, isTied));
+            return new Loaded(core, head, function, maxTokens);
+        });
     }
 
     private static Modules modules(Path folder) throws IOException {
-        Path file = folder.resolve("modules.json");
-        return Checks.in(file, () -> {
-            List<?> list = Json.array("modules", Files.readAllBytes(file));
+        return SettingsFile.modules(folder, list -> {
             if (list.size() != 2) {
                 throw Checks.fail(
                         "modules", list.size() + " modules", "expected an MLMTransformer and a SpladePooling");
             }
-            JsonObject transformer = JsonObject.of("modules", list.get(0));
-            JsonObject pooling = JsonObject.of("modules", list.get(1));
+            JsonObject transformer = list.getFirst();
             boolean isPlain = EncoderFolder.is(transformer.text("type"), "Transformer");
             if (!isPlain && !EncoderFolder.is(transformer.text("type"), "MLMTransformer")) {
                 throw transformer.fail("type", "an MLMTransformer, or a Transformer that fills masks");
             }
-            if (!EncoderFolder.is(pooling.text("type"), "SpladePooling")) {
-                throw pooling.fail("type", "a SpladePooling module");
-            }
-            return new Modules(
-                    EncoderFolder.within(folder, transformer), isPlain, EncoderFolder.within(folder, pooling));
+            Path pooling = EncoderFolder.require(folder, list.getLast(), "SpladePooling");
+            return new Modules(EncoderFolder.within(folder, transformer), isPlain, pooling);
         });
     }
 
@@ -119,9 +104,7 @@ final class SparseFolder {
     }
 
     private static JsonObject requireMasked(JsonObject config) {
-        if (config.has("architectures")
-                && config.array("architectures").stream()
-                        .noneMatch(name -> name instanceof String text && text.endsWith("ForMaskedLM"))) {
+        if (config.has("architectures") && !EncoderFamilies.isArchitecture(config, "ForMaskedLM")) {
             throw config.fail("architectures", "a model for masked language");
         }
         return config;

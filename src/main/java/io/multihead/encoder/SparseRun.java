@@ -45,7 +45,6 @@ final class SparseRun extends BatchRun {
 
     /** Computes the vectors of texts, in their order. */
     SparseVector[] run(List<String> texts, int maxTokensOfText) {
-        core.requireOpen(); // here too, since without texts nothing is computed
         vectors = new SparseVector[texts.size()];
         done = 0;
         maxTokens = maxTokensOfText;

@@ -66,16 +66,6 @@ record StaticConfig(int dim, int vocabulary) implements EncoderConfig {
     }
 
     @Override
-    public int types() {
-        return 1;
-    }
-
-    @Override
-    public int pairTypes() {
-        return 1;
-    }
-
-    @Override
     public EncoderNames names(boolean classifies) {
         return new EncoderNames(TABLE + ".weight", List.of(""), List.of(), List.of(), List.of(), Set.of());
     }

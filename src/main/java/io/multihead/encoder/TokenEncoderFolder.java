@@ -3,12 +3,10 @@ package io.multihead.encoder;
 import io.multihead.compute.Compute;
 import io.multihead.format.SafetensorsFolder;
 import io.multihead.internal.base.Checks;
-import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.model.PackedLinear;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -79,38 +77,28 @@ final class TokenEncoderFolder {
     }
 
     private static Modules modules(Path folder) throws IOException {
-        Path file = folder.resolve("modules.json");
-        return Checks.in(file, () -> {
-            List<?> list = Json.array("modules", Files.readAllBytes(file));
+        return SettingsFile.modules(folder, list -> {
             if (list.size() != 2) {
                 throw Checks.fail("modules", list.size() + " modules", "expected a Transformer and a Dense module");
             }
-            JsonObject transformer = JsonObject.of("modules", list.get(0));
-            JsonObject dense = JsonObject.of("modules", list.get(1));
-            if (!EncoderFolder.is(transformer.text("type"), "Transformer")) {
-                throw transformer.fail("type", "a Transformer module");
-            }
+            Path transformer = EncoderFolder.require(folder, list.getFirst(), "Transformer");
+            JsonObject dense = list.getLast();
             String type = dense.text("type");
             if (!(type.startsWith("pylate.") && type.endsWith(".Dense")) && !EncoderFolder.is(type, "Dense")) {
                 throw dense.fail("type", "a Dense module");
             }
-            return new Modules(EncoderFolder.within(folder, transformer), EncoderFolder.within(folder, dense));
+            return new Modules(transformer, EncoderFolder.within(folder, dense));
         });
     }
 
     private static PackedLinear projection(Modules modules, EncoderConfig config) throws IOException {
         Path dense = modules.dense;
-        // packed, so that nothing refers to the file afterwards
-        try (Arena arena = Arena.ofShared()) {
-            if (dense == null) {
-                SafetensorsFolder file = SafetensorsFolder.map(modules.transformer, arena);
-                return Checks.in(file.path(), () -> pack(file, config, -1, false));
-            }
-            JsonObject settings = SettingsFile.read(dense.resolve("config.json"), TokenEncoderFolder::plain);
-            int outputs = Checks.in(dense, () -> settings.integer("out_features", 1, MOST));
-            SafetensorsFolder file = SafetensorsFolder.map(dense, arena);
-            return Checks.in(file.path(), () -> pack(file, config, outputs, settings.flag("bias", true)));
+        if (dense == null) {
+            return Weights.pack(modules.transformer, file -> pack(file, config, -1, false));
         }
+        JsonObject settings = SettingsFile.read(dense.resolve("config.json"), TokenEncoderFolder::plain);
+        int outputs = Checks.in(dense, () -> settings.integer("out_features", 1, MOST));
+        return Weights.pack(dense, file -> pack(file, config, outputs, settings.flag("bias", true)));
     }
 
     /** Fails unless the module is a linear layer of the states of tokens, and nothing else. */

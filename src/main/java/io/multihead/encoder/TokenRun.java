@@ -36,7 +36,6 @@ final class TokenRun extends BatchRun {
     }
 
     TokenVectors run(List<String> texts) {
-        core.requireOpen(); // here too, since without texts nothing is computed
         offsets = new long[texts.size() + 1];
         start(texts, offsets.length - 1L, format.most());
         while (done < offsets.length - 1) {

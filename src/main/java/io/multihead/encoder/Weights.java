@@ -1,8 +1,12 @@
 package io.multihead.encoder;
 
+import io.multihead.format.SafetensorsFolder;
 import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Path;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.BiFunction;
@@ -28,6 +32,14 @@ final class Weights {
     /** Weights each of which is passed to {@code release} once, after it was copied, so that its memory can be freed. */
     Weights(Set<String> names, Function<String, Tensor> get, Consumer<Tensor> release) {
         this(names, (name, shape) -> get.apply(name), release);
+    }
+
+    /** Returns what is packed of the weights of a folder; messages begin with their path. Nothing refers to their files afterwards. */
+    static <T> T pack(Path folder, Function<SafetensorsFolder, T> packing) throws IOException {
+        try (Arena arena = Arena.ofShared()) {
+            SafetensorsFolder files = SafetensorsFolder.map(folder, arena);
+            return Checks.in(files.path(), () -> packing.apply(files));
+        }
     }
 
     private Weights(Set<String> names, BiFunction<String, Shape, Tensor> get, Consumer<Tensor> release) {
