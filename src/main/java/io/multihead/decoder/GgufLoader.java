@@ -50,12 +50,15 @@ final class GgufLoader {
                 arena);
     }
 
-    /** Fails if the tokenizer has tokens that the model has no row for; a table may have more rows, which are never chosen. */
+    /**
+     * Fails if the model has no row for a token of the tokenizer's vocabulary. For tokens that were added beside it there need not be one; a
+     * session refuses them, as the model of transformers fails. A table may have more rows, which are never chosen.
+     */
     static void requireRows(Transformer model, Tokenizer tokenizer) {
-        if (tokenizer.vocabularySize() > model.vocabulary()) {
+        if (tokenizer.ownVocabularySize() > model.vocabulary()) {
             throw Checks.fail(
                     "tokenizer",
-                    tokenizer.vocabularySize() + " tokens",
+                    tokenizer.ownVocabularySize() + " tokens",
                     "expected at most the " + model.vocabulary() + " of the model's embeddings");
         }
     }

@@ -27,7 +27,7 @@ record LoadedDecoder(
 
     /** Returns how many tokens the model may choose, or be given. */
     int vocabularySize() {
-        int tokens = tokenizer.vocabularySize();
+        int tokens = Math.min(tokenizer.vocabularySize(), model.vocabulary());
         return hasHead() ? Math.min(tokens, model.logits()) : tokens;
     }
 

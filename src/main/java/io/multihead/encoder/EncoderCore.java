@@ -36,15 +36,23 @@ final class EncoderCore {
     }
 
     /**
-     * Returns a tokenizer, or fails if a model has no row for a token of its vocabulary. For tokens that were added beside it there need
-     * not be one; the model fails where a text has such a token, as in transformers.
+     * Returns a tokenizer, or fails if a model has no row for a token of its vocabulary or for one that every text has. For other tokens that
+     * were added beside the vocabulary there need not be one; the model fails where a text has such a token, as in transformers.
      */
     static EncoderTokenizer requireRows(EncoderTokenizer tokenizer, EncoderConfig config) {
-        if (tokenizer.ownVocabularySize() > config.vocabulary()) {
+        int rows = config.vocabulary();
+        if (tokenizer.ownVocabularySize() > rows) {
             throw Checks.fail(
                     "tokenizer",
                     tokenizer.ownVocabularySize() + " tokens",
-                    "expected at most the " + config.vocabulary() + " of the model's word embeddings");
+                    "expected at most the " + rows + " of the model's word embeddings");
+        }
+        int last = Math.max(tokenizer.firstToken(), tokenizer.lastToken());
+        if (last >= rows) {
+            throw Checks.fail(
+                    "tokenizer",
+                    "\"" + tokenizer.token(last) + "\" with id " + last + " around every text",
+                    "expected an id below the " + rows + " of the model's word embeddings");
         }
         return tokenizer;
     }

@@ -28,7 +28,8 @@ public interface EncoderTokenizer {
     int vocabularySize();
 
     /**
-     * Returns the number of tokens that a model has a vector for, whatever was added after its vocabulary.
+     * Returns the number of tokens that a model must have a row for. It need not have one for those that {@code added_tokens} of a
+     * {@code tokenizer.json} puts behind the model's own vocabulary, as in transformers.
      *
      * @return one more than the largest id of a token of the model's own vocabulary
      */

@@ -66,6 +66,7 @@ final class MergesJson {
             types[id] = token.equals(unknown) ? TokenType.UNKNOWN : isByte(token) ? TokenType.BYTE : TokenType.NORMAL;
             size = Math.max(size, id + 1);
         }
+        int own = size;
         for (JsonAddedTokens each : JsonAddedTokens.read(file, most)) {
             size = Math.max(size, addToken(each, texts, types));
         }
@@ -75,7 +76,7 @@ final class MergesJson {
             known.add(Objects.requireNonNullElse(texts[id], ""));
             kinds.add(Objects.requireNonNullElse(types[id], TokenType.UNUSED));
         }
-        return Vocabulary.of(known, kinds);
+        return Vocabulary.of(known, kinds).withAddedFrom(own);
     }
 
     private boolean isByte(String token) {

@@ -62,7 +62,7 @@ final class PieceEncoder extends EndedTokenizer {
 
     @Override
     public int ownVocabularySize() {
-        return tokenizer.vocabularySize();
+        return tokenizer.ownVocabularySize();
     }
 
     @Override

@@ -128,6 +128,11 @@ abstract class PieceTokenizer implements Tokenizer {
     }
 
     @Override
+    public final int ownVocabularySize() {
+        return vocabulary.ownSize();
+    }
+
+    @Override
     public final SpecialIds specialIds() {
         return special;
     }

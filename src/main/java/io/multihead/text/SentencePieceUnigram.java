@@ -41,12 +41,13 @@ record SentencePieceUnigram(
                 .filter(id -> types.get(id) == TokenType.CONTROL || types.get(id) == TokenType.UNKNOWN)
                 .mapToObj(id -> new AddedTokens.Token(tokens.get(id), id, false, false, false))
                 .toList();
-        return tokenizer(tokens, types, allScores(), special, found);
+        return tokenizer(tokens, types, tokens.size(), allScores(), special, found);
     }
 
     private UnigramTokenizer tokenizer(
             List<String> names,
             List<TokenType> kinds,
+            int own,
             double[] all,
             SpecialIds special,
             List<AddedTokens.Token> found) {
@@ -67,7 +68,7 @@ record SentencePieceUnigram(
                 new UnigramPieces(new UnigramPieces.Model(names, kinds, all, lowest, true), special.unknown(), false);
         return new UnigramTokenizer(
                 pieces,
-                Vocabulary.of(names, kinds),
+                Vocabulary.of(names, kinds).withAddedFrom(own),
                 rules,
                 special,
                 new AddedTokens(List.of()),
@@ -127,6 +128,6 @@ record SentencePieceUnigram(
         }
         found.add(new AddedTokens.Token("<mask>", mask, false, true, false));
         SpecialIds special = new SpecialIds(0, 2, 3, 1, Set.of(2), AddedEnds.BOTH);
-        return tokenizer(names, kinds, all, special, found);
+        return tokenizer(names, kinds, mask, all, special, found);
     }
 }

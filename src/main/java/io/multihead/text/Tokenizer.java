@@ -25,6 +25,14 @@ public interface Tokenizer {
     int vocabularySize();
 
     /**
+     * Returns the number of tokens that a model must have a row for. It need not have one for those that {@code added_tokens} of a
+     * {@code tokenizer.json} puts behind the model's own vocabulary, as in transformers.
+     *
+     * @return one more than the largest id of a token of the model's own vocabulary
+     */
+    int ownVocabularySize();
+
+    /**
      * Returns the ids of tokens with a meaning of their own.
      *
      * @return the ids

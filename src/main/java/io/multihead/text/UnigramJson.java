@@ -105,7 +105,7 @@ final class UnigramJson {
     }
 
     private UnigramTokenizer tokenizer(@Nullable JsonObject config, Set<Integer> stops) {
-        Vocabulary vocabulary = Vocabulary.of(texts, types);
+        Vocabulary vocabulary = Vocabulary.of(texts, types).withAddedFrom(scores.length);
         SpecialIds special = JsonSpecialIds.read(file, config, vocabulary, unknown, stops);
         double lowest = 0;
         for (int id = 0; id < scores.length; id++) {

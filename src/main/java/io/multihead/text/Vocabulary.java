@@ -14,11 +14,13 @@ public final class Vocabulary {
     private final List<String> tokens;
     private final List<TokenType> types;
     private final float[] scores;
+    private final int ownSize;
 
-    private Vocabulary(List<String> tokens, List<TokenType> types, float[] scores) {
+    private Vocabulary(List<String> tokens, List<TokenType> types, float[] scores, int ownSize) {
         this.tokens = tokens;
         this.types = types;
         this.scores = scores;
+        this.ownSize = ownSize;
     }
 
     /**
@@ -40,7 +42,7 @@ public final class Vocabulary {
                 throw Checks.fail("tokens[" + id + "]", "an unpaired surrogate", "expected what UTF-8 can hold");
             }
         }
-        return new Vocabulary(texts, kinds, new float[0]);
+        return new Vocabulary(texts, kinds, new float[0], texts.size());
     }
 
     /**
@@ -57,7 +59,17 @@ public final class Vocabulary {
                 throw Checks.fail("scores[" + id + "]", "NaN", "expected a number");
             }
         }
-        return new Vocabulary(tokens, types, scores.clone());
+        return new Vocabulary(tokens, types, scores.clone(), ownSize);
+    }
+
+    /** Returns this vocabulary, of which the tokens from {@code first} on were added to the model's own. */
+    Vocabulary withAddedFrom(int first) {
+        return new Vocabulary(tokens, types, scores, first);
+    }
+
+    /** Returns one more than the largest id of a token of the model's own. */
+    int ownSize() {
+        return ownSize;
     }
 
     /**

@@ -89,6 +89,37 @@ class FamilyFilesTest {
         assertClose(file, folder);
     }
 
+    /** As the padding of models that were trained on: it has an id behind the tables, and no text has it. */
+    @Test
+    void anAddedTokenMayHaveNoRow() throws IOException {
+        String more = "{\"id\": 261, \"content\": \"<|more|>\", \"special\": true}, ";
+        String json = tokenizerJson().replace("{\"added_tokens\": [", "{\"added_tokens\": [" + more);
+        new FamilyFile(Kind.QWEN_3, 8).writeFolder(folder, json);
+        try (Compute cpu = Compute.serial()) {
+            try (LanguageModel model = LanguageModel.load(cpu, folder);
+                    Sessions sessions = model.sessions(SessionOptions.DEFAULT);
+                    Session session = sessions.open()) {
+                assertEquals(262, model.tokenizer().vocabularySize());
+                assertEquals(259, model.tokenizer().ownVocabularySize());
+                assertEquals(261, model.vocabularySize());
+                int added = model.tokenizer().find("<|more|>");
+                String message = assertThrows(IllegalArgumentException.class, () -> session.append(added))
+                        .getMessage();
+                assertEquals("ids[0]: 261; expected 0 to 260", message);
+                assertEquals(261, session.append("A text.").nextLogits().length);
+                TextEmbedder embedder = model.embedder();
+                assertEquals(embedder.dimension(), embedder.embed("A text.").length);
+            }
+            Files.writeString(
+                    folder.resolve("tokenizer.json"), json.replace("\"<s>\": 1", "\"<s>\": 1, \"<|more|>\": 261"));
+            String message = assertThrows(IllegalArgumentException.class, () -> LanguageModel.load(cpu, folder))
+                    .getMessage();
+            assertTrue(
+                    message.endsWith("tokenizer: 262 tokens; expected at most the 261 of the model's embeddings"),
+                    message);
+        }
+    }
+
     @Test
     void aHeadThatIsNeitherThereNorTiedIsNamed() throws IOException {
         FamilyFile file = new FamilyFile(Kind.QWEN_3, 8);

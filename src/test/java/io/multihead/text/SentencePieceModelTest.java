@@ -172,6 +172,7 @@ class SentencePieceModelTest {
         Files.write(folder.resolve("sentencepiece.bpe.model"), pieces);
         EncoderTokenizer tokenizer = Tokenizers.loadEncoder(folder);
         assertEquals(7, tokenizer.vocabularySize());
+        assertEquals(6, tokenizer.ownVocabularySize()); // without <mask>, as transformers adds it
         assertArrayEquals(new int[] {0, 4, 5, 3, 2}, tokenizer.encode("abx"));
         assertArrayEquals(new int[] {0, 4, 6, 4, 2}, tokenizer.encode("a <mask> a"));
         assertArrayEquals(new int[] {0, 1, 2, 2}, tokenizer.encode("<pad></s>"));
