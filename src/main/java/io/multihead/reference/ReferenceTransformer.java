@@ -69,7 +69,8 @@ public record ReferenceTransformer(
          * @return new rows
          */
         public double[] of(double[] x) {
-            if (weight.length == 0 || Checks.notNull(x, "x").length % weight.length != 0) {
+            Checks.notNull(x, "x");
+            if (weight.length == 0 || x.length % weight.length != 0) {
                 throw Checks.fail("x", x.length + " elements", "expected rows of " + weight.length);
             }
             double[] factors = weight.clone();
