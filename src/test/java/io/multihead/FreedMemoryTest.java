@@ -44,7 +44,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Execution(ExecutionMode.CONCURRENT)
 class FreedMemoryTest {
     private static final int CALLERS = 3;
-    private static final int ABANDONED = 2;
+    private static final int ABANDONED = 1;
 
     @ParameterizedTest
     @ValueSource(strings = {"computes", "arenas", "garbage"})

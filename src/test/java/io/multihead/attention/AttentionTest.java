@@ -42,9 +42,9 @@ class AttentionTest {
     void equalValuesComeOutAsThemselves() {
         double worst = 0;
         for (int keys : new int[] {1, 3, 64, 255, 1000, 1 << 15, 1 << 20}) {
+            Tensor q = random(keys, 1, 1, 1, 4);
+            Tensor k = random(keys + 1, 1, 1, keys, 4);
             for (float c : new float[] {1f, 1.1f, -3.3333333f, 1.9999999f, 1e-20f, 1e20f}) {
-                Tensor q = random(keys, 1, 1, 1, 4);
-                Tensor k = random(keys + 1, 1, 1, keys, 4);
                 Tensor v = Tensor.of(new float[] {c}, 1, 1, 1, 1).broadcast(1, 1, keys, 3);
                 Tensor out = Tensor.of(new float[3], 1, 1, 1, 3);
                 Attention.forward(CPU, q, k, v, out, AttentionOptions.DEFAULT);

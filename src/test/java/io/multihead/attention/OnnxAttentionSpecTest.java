@@ -4,7 +4,6 @@ import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -15,7 +14,6 @@ import org.junit.jupiter.params.provider.ValueSource;
  * Every mode of the ONNX operator Attention, opsets 23 to 25, as docs/layer-options.md expresses it with this library, against the
  * operator's formulas. Each case is checked with the four modes of {@code qk_matmul_output_mode}.
  */
-@Tag("lanes")
 class OnnxAttentionSpecTest {
     private static final Compute CPU = Compute.serial();
 

@@ -26,14 +26,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Files of each family beside the specification, whose models are made of the same numbers in another way. */
-@Tag("lanes")
 class FamilyFilesTest {
     private static final double U = 0x1p-24;
     /** Terms of all sums that a number passes in a block: five products of at most 512 terms, and six norms of 256. */

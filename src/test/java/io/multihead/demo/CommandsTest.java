@@ -10,7 +10,9 @@ import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -26,27 +28,74 @@ class CommandsTest {
     private static final Pattern MAIN = Pattern.compile("-Dstudy\\.main=(\\S+)");
     private static final Pattern ARGUMENTS = Pattern.compile("-Dstudy\\.args=\"([^\"]*)\"");
     private static final Pattern WORD = Pattern.compile("'([^']*)'|(\\S+)");
+    private static final Pattern COMMAND =
+            Pattern.compile("(?m)(?<=^ {4})(?:mvn|git|java|hf|npm|bash|\\.ci/\\w+|jmh/run)\\b[^#\n]*");
+    private static final Pattern HOW = Pattern.compile(".* [|] (clone|install|run|project|\\.ci/run|by hand: .+)");
     private static final Pattern SCRIPT = Pattern.compile("(?m)^(?: {4}|    bash )?(\\.ci/\\w+|jmh/run)\\b([^#\n]*)");
 
-    /** A page's text with continued lines joined. */
-    private static List<String> pages() throws IOException {
+    private static List<Path> files() throws IOException {
         List<Path> files = new ArrayList<>(List.of(Path.of("README.md"), Path.of("CONTRIBUTING.md")));
         files.add(Path.of("jmh", "README.md"));
         try (Stream<Path> docs = Files.walk(Path.of("docs"))) {
             docs.filter(file -> file.toString().endsWith(".md")).sorted().forEach(files::add);
         }
-        List<String> pages = new ArrayList<>();
-        for (Path file : files) {
-            pages.add(Files.readString(file).replaceAll(" *\\\\\n *", " "));
-        }
-        return pages;
+        return files;
+    }
+
+    /** A page's text with continued lines joined. */
+    private static String text(Path page) throws IOException {
+        return Files.readString(page).replaceAll(" *\\\\\n *", " ");
     }
 
     private static List<String> found(Pattern pattern) throws IOException {
-        return pages().stream()
+        List<String> pages = new ArrayList<>();
+        for (Path file : files()) {
+            pages.add(text(file));
+        }
+        return found(pattern, pages);
+    }
+
+    private static List<String> found(Pattern pattern, List<String> pages) {
+        return pages.stream()
                 .flatMap(page -> pattern.matcher(page).results())
                 .map(match -> match.group().strip())
                 .toList();
+    }
+
+    /** The list of what .ci/commands runs has every command of the pages, with a reason for those that nobody runs, and no others. */
+    @Test
+    void everyCommandIsRunOrSaysWhyNot() throws IOException {
+        List<String> unlisted = new ArrayList<>();
+        List<String> rows = Files.readAllLines(Path.of(".ci", "commands.txt")).stream()
+                .filter(line -> !line.startsWith("#"))
+                .toList();
+        Set<String> used = new HashSet<>();
+        for (Path page : files()) {
+            String text = text(page);
+            for (String command : found(COMMAND, List.of(text))) {
+                List<String> mine = rows.stream()
+                        .filter(row -> (page + " | " + command).startsWith(words(row)))
+                        .toList();
+                used.addAll(mine);
+                if (mine.isEmpty()) {
+                    unlisted.add(page + ": " + command);
+                }
+            }
+            rows.stream()
+                    .filter(row -> row.startsWith(page + " | ")
+                            && text.contains("`" + words(row).split(" [|] ")[1] + "`"))
+                    .forEach(used::add);
+        }
+        assertEquals(List.of(), unlisted);
+        assertEquals(List.of(), rows.stream().filter(row -> !used.contains(row)).toList(), "of no page");
+        assertEquals(
+                List.of(),
+                rows.stream().filter(row -> !HOW.matcher(row).matches()).toList(),
+                "neither run nor a reason");
+    }
+
+    private static String words(String row) {
+        return row.substring(0, row.lastIndexOf(" | "));
     }
 
     /** Every option that a page gives to a program is one that it has, with a value that it takes. */

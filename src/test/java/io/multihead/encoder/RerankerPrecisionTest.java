@@ -24,7 +24,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -33,7 +32,6 @@ import org.junit.jupiter.api.io.TempDir;
  * by what the roundings of f32 before it leave, in proportion to its size. The sum of the terms is then off by a part of the sum of their
  * magnitudes: of the score itself where they have one sign, and of more than the score where they cancel, which no arithmetic in f32 can avoid.
  */
-@Tag("lanes")
 class RerankerPrecisionTest {
     /** 17 u: a state passes some hundred roundings, whose errors have both signs and of which norms keep the relative size. */
     private static final double BAR = 1e-6;

@@ -28,21 +28,24 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 @Execution(ExecutionMode.CONCURRENT)
 class WeightFormatGarbageTest {
     private static final int SIZE = 2048;
+    /** A block of the largest format: C2 compiles the same methods as for more. */
+    private static final int FEATURES = 256;
 
     /** Prints the bytes of 50 warm calls of a product by each format, and by those of 4 bits with rounded rows: of one row, and of twenty. */
     public static void main(String[] arguments) {
         try (Arena arena = Arena.ofShared();
                 Compute serial = Compute.serial();
                 Compute threads = Compute.threads(2)) {
-            Tensor wide = Tensor.allocate(arena, DType.F32, Shape.of(768, 768));
-            Tensor rows = Tensor.allocate(arena, DType.F32, Shape.of(20, 768));
-            Tensor products = Tensor.allocate(arena, DType.F32, Shape.of(20, 768));
+            Tensor wide = Tensor.allocate(arena, DType.F32, Shape.of(FEATURES, FEATURES));
+            Tensor rows = Tensor.allocate(arena, DType.F32, Shape.of(20, FEATURES));
+            Tensor products = Tensor.allocate(arena, DType.F32, Shape.of(20, FEATURES));
             Tensor row = rows.slice(0, 0, 1);
             Tensor product = products.slice(0, 0, 1);
             for (WeightFormat format : WeightFormat.values()) {
                 PackedWeights weights = format.name().startsWith("Q")
                         ? PackedWeights.of(
-                                Blocks.random(BlockType.valueOf(format.name()), 768, 768, new Random(1)), arena)
+                                Blocks.random(BlockType.valueOf(format.name()), FEATURES, FEATURES, new Random(1)),
+                                arena)
                         : PackedWeights.of(wide, format, arena);
                 List<PackedWeights> kinds = format.allowsEightBitInputs()
                         ? List.of(weights, weights.withEightBitInputs())

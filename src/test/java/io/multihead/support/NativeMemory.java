@@ -19,6 +19,8 @@ public final class NativeMemory {
     /** How long threads may take to end, and the garbage collector to find what nothing refers to. */
     private static final long PATIENCE_NANOS = 60_000_000_000L;
 
+    private static final long LONGEST_PAUSE = 100;
+
     private NativeMemory() {}
 
     /** Returns the bytes that are allocated now. */
@@ -46,13 +48,15 @@ public final class NativeMemory {
     /** Repeats an action until the allocated bytes are as wanted or patience ends, and returns them. */
     public static long after(Runnable action, LongPredicate wanted) throws InterruptedException {
         long bytes = -1;
+        long pause = 10;
         for (long start = System.nanoTime(); bytes < 0 || System.nanoTime() - start < PATIENCE_NANOS; ) {
             action.run();
             bytes = allocated();
             if (wanted.test(bytes)) {
                 break;
             }
-            Thread.sleep(20);
+            Thread.sleep(pause);
+            pause = Math.min(2 * pause, LONGEST_PAUSE); // an action that collects garbage keeps a core busy
         }
         return bytes;
     }

@@ -316,7 +316,7 @@ class ExecutionTest {
             long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(LIMIT_SECONDS);
             while (worker.isAlive() && System.nanoTime() < end) {
                 System.gc();
-                worker.join(200);
+                worker.join(1000);
             }
             assertFalse(worker.isAlive());
         }
