@@ -51,7 +51,15 @@ final class EncoderParts {
 
     /** Takes a table, whose rows are read in place. */
     Tensor table(String name, long rows, long columns) {
-        Tensor table = weights.take(name + WEIGHT, rows, columns);
+        return known(name, weights.take(name + WEIGHT, rows, columns));
+    }
+
+    /** Takes a table that may hold integers, whose rows are read in place. */
+    Tensor numbers(String name, long rows, long columns) {
+        return known(name, weights.takeNumbers(name + WEIGHT, rows, columns));
+    }
+
+    private Tensor known(String name, Tensor table) {
         tables.put(name + WEIGHT, table);
         return table;
     }

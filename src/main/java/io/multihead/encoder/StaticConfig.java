@@ -72,7 +72,7 @@ record StaticConfig(int dim, int vocabulary) implements EncoderConfig {
 
     @Override
     public Transformer model(EncoderParts parts) {
-        return Transformer.of(EmbeddingTables.of(parts.table(TABLE, vocabulary, dim)), List.of());
+        return Transformer.of(EmbeddingTables.of(parts.numbers(TABLE, vocabulary, dim)), List.of());
     }
 
     @Override

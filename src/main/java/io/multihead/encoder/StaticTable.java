@@ -19,7 +19,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * The folder of a StaticEmbedding module of sentence-transformers: {@code embedding.weight}, one row per token, and {@code tokenizer.json}. Or
  * that of model2vec: {@code embeddings}, perhaps {@code mapping}, the row of each token, and {@code weights}, a factor of each token, which
- * are applied once, as sentence-transformers does.
+ * are applied once, as sentence-transformers does. Rows of model2vec in int8 are the numbers that they hold: no file has the scale that they
+ * were divided by, and model2vec multiplies by none.
  */
 final class StaticTable {
     private static final String TABLE = StaticConfig.TABLE + ".weight";
@@ -54,16 +55,17 @@ final class StaticTable {
                     "expected it, or model2vec's \"" + MODEL2VEC + "\", beside "
                             + unused.stream().limit(10).toList());
         }
-        rows = files.get(name);
-        if (rows.rank() != 2 || !rows.dtype().isFloating()) {
-            throw Checks.fail("weight \"" + name + "\"", rows.toString(), "expected floating numbers [tokens, dim]");
-        }
         boolean isOurs = name.equals(MODEL2VEC);
-        mapping = isOurs && unused.remove(MAPPING) ? files.longs(MAPPING) : null;
+        rows = files.get(name);
+        boolean isInt8 = isOurs && files.elementType(name).equals("I8"); // U8 and BOOL are tensors of I8 too
+        if (rows.rank() != 2 || !rows.dtype().isFloating() && !isInt8) {
+            throw wrong(name, "expected floating numbers" + (isOurs ? " or I8" : "") + " [tokens, dim]");
+        }
+        mapping = isOurs && unused.remove(MAPPING) ? mapping() : null;
         int tokens = mapping == null ? Checks.fitsInt(rows.dim(0), "rows of \"" + name + "\"") : mapping.length;
         config = Checks.in(
                 "weight \"" + name + "\"", () -> new StaticConfig(Checks.fitsInt(rows.dim(1), "hidden_size"), tokens));
-        factors = isOurs && unused.remove(FACTORS) ? factors(files.get(FACTORS), tokens) : null;
+        factors = isOurs && unused.remove(FACTORS) ? factors(tokens) : null;
         if (!unused.isEmpty()) {
             throw Checks.fail("weights", "unused " + unused, "expected those of a StaticEmbedding module");
         }
@@ -82,12 +84,21 @@ final class StaticTable {
         });
     }
 
-    private static double[] factors(Tensor factors, int tokens) {
+    private IllegalArgumentException wrong(String name, String expected) {
+        return Checks.fail("weight \"" + name + "\"", files.elementType(name) + " " + files.shape(name), expected);
+    }
+
+    private long[] mapping() {
+        if (files.shape(MAPPING).rank() != 1) {
+            throw wrong(MAPPING, "expected I64 or I32 [tokens]");
+        }
+        return files.longs(MAPPING);
+    }
+
+    private double[] factors(int tokens) {
+        Tensor factors = files.get(FACTORS);
         if (factors.rank() != 1 || factors.dim(0) != tokens || !factors.dtype().isFloating()) {
-            throw Checks.fail(
-                    "weight \"" + FACTORS + "\"",
-                    factors.toString(),
-                    "expected floating numbers of shape [" + tokens + "]");
+            throw wrong(FACTORS, "expected floating numbers of shape [" + tokens + "]");
         }
         double[] values = new double[tokens];
         for (int i = 0; i < tokens; i++) {

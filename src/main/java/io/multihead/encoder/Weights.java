@@ -55,11 +55,19 @@ final class Weights {
 
     /** Returns a weight that must exist, have this shape and be of a floating type. */
     Tensor take(String name, long... dims) {
-        Shape shape = Shape.of(dims);
+        return take(name, "floating numbers", Shape.of(dims));
+    }
+
+    /** Returns a weight that must exist and have this shape; of a floating type or of integers. */
+    Tensor takeNumbers(String name, long... dims) {
+        return take(name, "numbers", Shape.of(dims));
+    }
+
+    private Tensor take(String name, String what, Shape shape) {
         Tensor tensor = get.apply(name, shape);
-        if (!tensor.shape().equals(shape) || !tensor.dtype().isFloating()) {
-            throw Checks.fail(
-                    "weight \"" + name + "\"", tensor.toString(), "expected floating numbers of shape " + shape);
+        boolean isKind = tensor.dtype().isFloating() || what.equals("numbers");
+        if (!tensor.shape().equals(shape) || !isKind) {
+            throw Checks.fail("weight \"" + name + "\"", tensor.toString(), "expected " + what + " of shape " + shape);
         }
         unused.remove(name);
         return tensor;

@@ -5,6 +5,7 @@ import io.multihead.internal.base.FileMemory;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.NativeMemory;
 import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -196,6 +197,28 @@ public final class Safetensors {
                                 "expected F32, F64, BF16, F16, I8, U8 or BOOL");
                 };
         return Tensor.view(data.asSlice(entry.from(), entry.to() - entry.from()), dtype, entry.shape());
+    }
+
+    /**
+     * Returns how the file calls a tensor's element type, also one that tensors do not have.
+     *
+     * @param name its name
+     * @return such as {@code F32} or {@code I64}
+     * @throws IllegalArgumentException if there is none of that name
+     */
+    public String elementType(String name) {
+        return entry(name).dtype();
+    }
+
+    /**
+     * Returns a tensor's shape, whatever its element type.
+     *
+     * @param name its name
+     * @return the shape
+     * @throws IllegalArgumentException if there is none of that name
+     */
+    public Shape shape(String name) {
+        return entry(name).shape();
     }
 
     /**

@@ -3,6 +3,7 @@ package io.multihead.format;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -119,6 +120,28 @@ public final class SafetensorsFolder {
      */
     public Tensor get(String name) {
         return file(name).get(name);
+    }
+
+    /**
+     * Returns how a tensor's file calls its element type.
+     *
+     * @param name its name
+     * @return the type, as {@link Safetensors#elementType} returns it
+     * @throws IllegalArgumentException if there is none
+     */
+    public String elementType(String name) {
+        return file(name).elementType(name);
+    }
+
+    /**
+     * Returns a tensor's shape, whatever its element type.
+     *
+     * @param name its name
+     * @return the shape
+     * @throws IllegalArgumentException if there is none
+     */
+    public Shape shape(String name) {
+        return file(name).shape(name);
     }
 
     /**

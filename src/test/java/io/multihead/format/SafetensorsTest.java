@@ -280,6 +280,9 @@ class SafetensorsTest {
         Safetensors file = Safetensors.parse(MemorySegment.ofArray(bytes));
         assertArrayEquals(new long[] {Long.MIN_VALUE, 1L << 40}, file.longs("n"));
         assertArrayEquals(new long[] {Integer.MIN_VALUE, 7}, file.longs("i"));
+        assertEquals("I64", file.elementType("n"));
+        assertEquals("[2]", file.shape("i").toString());
+        Named.message("tensor \"x\": not in the file; expected one of [n, f, i]", () -> file.shape("x"));
         assertEquals(
                 "tensor \"n\": dtype I64; expected F32, F64, BF16, F16, I8, U8 or BOOL",
                 assertThrows(IllegalArgumentException.class, () -> file.get("n"))
