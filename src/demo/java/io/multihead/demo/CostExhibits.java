@@ -90,10 +90,6 @@ final class CostExhibits {
                 new double[] {least, highest},
                 true);
         long last = lengths[lengths.length - 1];
-        double attention = attention(cost, last);
-        double all = Arrays.stream(Component.values())
-                .mapToDouble(c -> cost.operations(c, last))
-                .sum();
         return new Exhibit(
                 "Operations by component",
                 "Counted, not measured: a multiply-add is two operations, the softmax five per score.",
@@ -101,20 +97,17 @@ final class CostExhibits {
                 format(
                         "From %.0f tokens on, scores, softmax and values cost more than all projections; at %,d tokens they are "
                                 + "%.1f %% of the layer, at 16 tokens %.1f %%.",
-                        crossover, last, 100 * attention / all, 100 * share(cost, 16)));
+                        crossover, last, 100 * share(cost, last), 100 * share(cost, 16)));
     }
 
     private static double share(AttentionCost cost, long length) {
         double all = Arrays.stream(Component.values())
                 .mapToDouble(c -> cost.operations(c, length))
                 .sum();
-        return attention(cost, length) / all;
-    }
-
-    private static double attention(AttentionCost cost, long length) {
-        return cost.operations(Component.SCORES, length)
+        double attention = cost.operations(Component.SCORES, length)
                 + cost.operations(Component.SOFTMAX, length)
                 + cost.operations(Component.VALUES, length);
+        return attention / all;
     }
 
     /** Returns the bytes of scratch memory and outputs of one call. */

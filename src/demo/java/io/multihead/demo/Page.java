@@ -1,5 +1,7 @@
 package io.multihead.demo;
 
+import static io.multihead.demo.HeadExhibits.format;
+
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -63,20 +65,12 @@ final class Page {
                 "<meta name=\"viewport\" content=\"width=device-width\"><title>Multihead: the study</title><style>");
         page.append(STYLE).append("</style></head><body><main><h1>Multi-head attention, looked at</h1><dl>");
         for (String[] fact : facts) {
-            page.append("<dt>")
-                    .append(escape(fact[0]))
-                    .append("</dt><dd>")
-                    .append(escape(fact[1]))
-                    .append("</dd>");
+            page.append(format("<dt>%s</dt><dd>%s</dd>", escape(fact[0]), escape(fact[1])));
         }
         page.append("</dl><ol>");
         for (int i = 0; i < exhibits.size(); i++) {
             String title = escape(exhibits.get(i).title());
-            page.append("<li><a href=\"#exhibit-")
-                    .append(i + 1)
-                    .append("\">")
-                    .append(title)
-                    .append("</a></li>");
+            page.append(format("<li><a href=\"#exhibit-%d\">%s</a></li>", i + 1, title));
         }
         page.append("</ol>");
         for (int i = 0; i < exhibits.size(); i++) {
@@ -86,24 +80,18 @@ final class Page {
     }
 
     private static void section(StringBuilder page, int number, Exhibit exhibit) {
-        page.append("<section id=\"exhibit-")
-                .append(number)
-                .append("\"><h2>")
-                .append(number)
-                .append(". ");
-        page.append(escape(exhibit.title()))
-                .append("</h2><p class=\"caption\">")
-                .append(escape(exhibit.caption()));
-        page.append("</p><div class=\"charts")
-                .append(exhibit.charts().size() > 2 ? " small" : "")
-                .append("\">");
-        exhibit.charts()
-                .forEach(
-                        picture -> page.append("<figure>").append(picture.svg()).append("</figure>"));
-        page.append("</div>");
-        page.append(exhibit.panel());
+        page.append(format(
+                "<section id=\"exhibit-%1$d\"><h2>%1$d. %2$s</h2><p class=\"caption\">%3$s</p><div class=\"charts%4$s\">",
+                number,
+                escape(exhibit.title()),
+                escape(exhibit.caption()),
+                exhibit.charts().size() > 2 ? " small" : ""));
+        for (Exhibit.Picture picture : exhibit.charts()) {
+            page.append("<figure>").append(picture.svg()).append("</figure>");
+        }
+        page.append("</div>").append(exhibit.panel());
         table(page, exhibit.table());
-        page.append("<p class=\"finding\">").append(escape(exhibit.finding())).append("</p></section>");
+        page.append(format("<p class=\"finding\">%s</p></section>", escape(exhibit.finding())));
     }
 
     private static void table(StringBuilder page, List<List<String>> rows) {
@@ -112,12 +100,9 @@ final class Page {
         }
         page.append("<table>");
         for (int i = 0; i < rows.size(); i++) {
-            String cell = i == 0 ? "th" : "td";
+            String cell = i == 0 ? "<th>%s</th>" : "<td>%s</td>";
             page.append("<tr>");
-            for (String text : rows.get(i)) {
-                page.append('<').append(cell).append('>').append(escape(text));
-                page.append("</").append(cell).append('>');
-            }
+            rows.get(i).forEach(text -> page.append(format(cell, escape(text))));
             page.append("</tr>");
         }
         page.append("</table>");

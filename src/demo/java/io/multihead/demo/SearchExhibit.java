@@ -8,7 +8,9 @@ import io.multihead.encoder.SentenceEncoder;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.IntFunction;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 
 /** A panel that searches the corpus: the nearest sentences of some queries and of each sentence, computed when the page was made. */
 final class SearchExhibit {
@@ -105,59 +107,59 @@ final class SearchExhibit {
         options(html, "Sentences of the corpus", corpus.sentences(), QUERIES.size());
         html.append("</select><p id=\"words\">").append(query(0)).append("</p><ol id=\"found\">");
         for (Neighbour neighbour : found.getFirst()) {
-            html.append("<li><b>")
-                    .append(format("%.2f", neighbour.similarity()))
-                    .append("</b> ")
-                    .append(sentence(0, neighbour.index()))
-                    .append(" <i>")
-                    .append(Page.escape(corpus.titles().get(neighbour.index())))
-                    .append("</i></li>");
+            html.append(format(
+                    "<li><b>%.2f</b> %s <i>%s</i></li>",
+                    neighbour.similarity(),
+                    sentence(0, neighbour.index()),
+                    Page.escape(corpus.titles().get(neighbour.index()))));
         }
-        html.append("</ol></div><script>const sentences=[");
-        for (int i = 0; i < vectors.length; i++) {
-            html.append(i == 0 ? "" : ",")
-                    .append('[')
-                    .append(literal(corpus.sentences().get(i)))
-                    .append(',')
-                    .append(literal(corpus.titles().get(i)))
-                    .append(']');
-        }
-        html.append("];const queryWords=[");
-        for (int i = 0; i < found.size(); i++) {
-            html.append(i == 0 ? "[" : ",[");
-            List<WordMatches.Word> words = matches.words(i);
-            for (int j = 0; j < words.size(); j++) {
-                html.append(j == 0 ? "" : ",")
-                        .append(format(
-                                "[%d,%d]", words.get(j).from(), words.get(j).end()));
-            }
-            html.append(']');
-        }
-        html.append("];const nearest=[");
-        for (int i = 0; i < found.size(); i++) {
-            html.append(i == 0 ? "[" : ",[");
-            for (int j = 0; j < found.get(i).size(); j++) {
-                Neighbour neighbour = found.get(i).get(j);
-                html.append(j == 0 ? "" : ",")
-                        .append(format("[%d,\"%.2f\",[", neighbour.index(), neighbour.similarity()))
-                        .append(answers(i, neighbour.index()))
-                        .append("]]");
-            }
-            html.append(']');
-        }
-        return html.append("];")
+        return html.append("</ol></div><script>const sentences=")
+                .append(array(vectors.length, this::sentence))
+                .append(";const queryWords=")
+                .append(array(found.size(), this::words))
+                .append(";const nearest=")
+                .append(array(found.size(), query -> nearest(query, found.get(query))))
+                .append(';')
                 .append(Resources.text("/search.js"))
                 .append("</script>")
                 .toString();
     }
 
-    /** Answers as arrays in JavaScript: the word of the query, where the answer begins and ends, and its similarity in percent. */
+    /** An array in JavaScript. */
+    private static String array(int count, IntFunction<String> element) {
+        return IntStream.range(0, count).mapToObj(element).collect(Collectors.joining(",", "[", "]"));
+    }
+
+    /** A sentence and the title of its fable. */
+    private String sentence(int index) {
+        String text = literal(corpus.sentences().get(index));
+        return format("[%s,%s]", text, literal(corpus.titles().get(index)));
+    }
+
+    /** Where each word of a query begins and ends. */
+    private String words(int query) {
+        List<WordMatches.Word> words = matches.words(query);
+        return array(
+                words.size(),
+                i -> format("[%d,%d]", words.get(i).from(), words.get(i).end()));
+    }
+
+    /** The sentences that a query finds, their similarities, and what in them answers it. */
+    private String nearest(int query, List<Neighbour> found) {
+        return array(found.size(), i -> {
+            Neighbour one = found.get(i);
+            return format("[%d,\"%.2f\",%s]", one.index(), one.similarity(), answers(query, one.index()));
+        });
+    }
+
+    /** The word of the query, where the answer begins and ends, and its similarity in percent. */
     private String answers(int query, int sentence) {
-        return matches.answers(query, QUERIES.size() + sentence).stream()
-                .map(answer -> format(
-                        "[%d,%d,%d,%d]",
-                        answer.queryWord(), answer.word().from(), answer.word().end(), percent(answer)))
-                .collect(Collectors.joining(","));
+        List<WordMatches.Answer> answers = matches.answers(query, QUERIES.size() + sentence);
+        return array(answers.size(), i -> {
+            WordMatches.Answer answer = answers.get(i);
+            WordMatches.Word word = answer.word();
+            return format("[%d,%d,%d,%d]", answer.queryWord(), word.from(), word.end(), percent(answer));
+        });
     }
 
     private static int percent(WordMatches.Answer answer) {
@@ -196,11 +198,7 @@ final class SearchExhibit {
     private static void options(StringBuilder html, String group, List<String> texts, int from) {
         html.append("<optgroup label=\"").append(group).append("\">");
         for (int i = 0; i < texts.size(); i++) {
-            html.append("<option value=\"")
-                    .append(from + i)
-                    .append("\">")
-                    .append(Page.escape(texts.get(i)))
-                    .append("</option>");
+            html.append(format("<option value=\"%d\">%s</option>", from + i, Page.escape(texts.get(i))));
         }
         html.append("</optgroup>");
     }

@@ -1,6 +1,5 @@
 package io.multihead.nn;
 
-import io.multihead.compute.Compute;
 import io.multihead.gemm.Activation;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.TensorChecks;
@@ -9,8 +8,6 @@ import io.multihead.nn.Sequence.Part;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
-import java.util.List;
-import java.util.Map;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -19,11 +16,9 @@ import org.jspecify.annotations.Nullable;
  * {@code linear1.weight} {@code [hidden, embedDim]}, {@code linear1.bias}, {@code linear2.weight} {@code [embedDim, hidden]} and
  * {@code linear2.bias}; or with a gate, {@link #gated}. Thread-safe in inference.
  */
-public final class FeedForward implements Layer {
-    private final Sequence layers;
-
+public final class FeedForward extends ComposedLayer {
     private FeedForward(Sequence layers) {
-        this.layers = layers;
+        super(layers);
     }
 
     /**
@@ -134,40 +129,5 @@ public final class FeedForward implements Layer {
             case SILU -> Silu.of();
             case NONE -> throw Checks.fail("activation", "NONE", "expected a function");
         };
-    }
-
-    @Override
-    public Map<String, Tensor> parameters() {
-        return layers.parameters();
-    }
-
-    @Override
-    public List<Tensor> buffers() {
-        return layers.buffers();
-    }
-
-    @Override
-    public Shape outputShape(Shape input) {
-        return layers.outputShape(input);
-    }
-
-    @Override
-    public int independentAxes(Shape input) {
-        return layers.independentAxes(input);
-    }
-
-    @Override
-    public void forward(Compute cpu, Tensor x, Tensor y) {
-        layers.forward(cpu, x, y);
-    }
-
-    @Override
-    public Pass record(Compute cpu, Tensor x, Tensor y, long seed) {
-        return layers.record(cpu, x, y, seed);
-    }
-
-    @Override
-    public void parametersChanged() {
-        layers.parametersChanged();
     }
 }

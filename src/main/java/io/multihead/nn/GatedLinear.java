@@ -13,7 +13,6 @@ import io.multihead.internal.nn.TensorMath;
 import io.multihead.nn.Sequence.Part;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -21,19 +20,18 @@ import org.jspecify.annotations.Nullable;
  * The gated linear unit {@code f(gate(x)) up(x)} of two linear layers (Shazeer 2020, "GLU variants improve transformer"): SwiGLU with
  * {@link Silu}, GeGLU with {@link Gelu}. Its parameters are {@code gate_proj.*} and {@code up_proj.*}. Thread-safe in inference.
  */
-public final class GatedLinear implements Layer {
+public final class GatedLinear extends ComposedLayer {
     private static final String GATE = "gate_proj.";
     private static final String UP = "up_proj.";
 
     private final Sequence gate;
     private final Linear up;
-    /** Both layers, for their names. */
-    private final Sequence parts;
 
+    /** The layer that this one is made of is both, for their names. */
     private GatedLinear(Linear gate, Layer function, Linear up) {
+        super(Sequence.of(new Part(GATE, gate), new Part(UP, up)));
         this.gate = Sequence.of(new Part("", gate), new Part("", function));
         this.up = up;
-        parts = Sequence.of(new Part(GATE, gate), new Part(UP, up));
     }
 
     /**
@@ -61,11 +59,6 @@ public final class GatedLinear implements Layer {
             throw Checks.fail("function", function.parameters().keySet().toString(), "expected no parameters");
         }
         return new GatedLinear(gate, function, up);
-    }
-
-    @Override
-    public Map<String, Tensor> parameters() {
-        return parts.parameters();
     }
 
     @Override
@@ -137,15 +130,5 @@ public final class GatedLinear implements Layer {
                 a,
                 b,
                 to);
-    }
-
-    @Override
-    public List<Tensor> buffers() {
-        return parts.buffers();
-    }
-
-    @Override
-    public void parametersChanged() {
-        parts.parametersChanged();
     }
 }

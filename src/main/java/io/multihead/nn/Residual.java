@@ -8,18 +8,15 @@ import io.multihead.internal.nn.TensorArena;
 import io.multihead.internal.nn.TensorMath;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
  * {@code y = x + f(x)} (He et al. 2016) for a layer f that keeps the shape. Its parameters are those of f. As thread-safe as f.
  */
-public final class Residual implements Layer {
-    private final Layer inner;
-
+public final class Residual extends ComposedLayer {
     private Residual(Layer inner) {
-        this.inner = inner;
+        super(inner);
     }
 
     /**
@@ -33,27 +30,12 @@ public final class Residual implements Layer {
     }
 
     @Override
-    public Map<String, Tensor> parameters() {
-        return inner.parameters();
-    }
-
-    @Override
-    public List<Tensor> buffers() {
-        return inner.buffers();
-    }
-
-    @Override
     public Shape outputShape(Shape input) {
         Shape output = inner.outputShape(Checks.notNull(input, "input"));
         if (!output.equals(input)) {
             throw Checks.fail("x", "shape " + input, "expected one that the layer keeps; its output is " + output);
         }
         return output;
-    }
-
-    @Override
-    public int independentAxes(Shape input) {
-        return inner.independentAxes(input);
     }
 
     @Override
@@ -95,10 +77,5 @@ public final class Residual implements Layer {
                 kept.close();
             }
         };
-    }
-
-    @Override
-    public void parametersChanged() {
-        inner.parametersChanged();
     }
 }
