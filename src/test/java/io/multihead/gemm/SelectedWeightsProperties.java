@@ -88,11 +88,17 @@ class SelectedWeightsProperties {
         return weights.panels().memory().toArray(ValueLayout.JAVA_BYTE);
     }
 
-    /** Some numbers below a limit in any order, one of them twice at times; none below 0. */
+    /** Some numbers below a limit in any order, one of them twice at times, or some that follow each other among them; none below 0. */
     private static int[] some(int limit, SplittableRandom random) {
-        return limit == 0
-                ? new int[0]
-                : random.ints(1 + random.nextInt(limit), 0, limit).toArray();
+        if (limit == 0) {
+            return new int[0];
+        }
+        int from = random.nextInt(limit);
+        int to = random.nextInt(from, limit + 1);
+        IntStream before = random.ints(random.nextInt(from + 1), 0, limit);
+        IntStream after = random.ints(1 + random.nextInt(limit - from), 0, limit);
+        return IntStream.concat(IntStream.concat(before, IntStream.range(from, to)), after)
+                .toArray();
     }
 
     /** Any bytes with any scales, so that zeros have signs, and minima round. */

@@ -225,12 +225,25 @@ public final class PackedMatrix {
         MemorySegment segment = PanelMemory.segment(arena, bytes(format, rows, columns));
         PackedMatrix some = new PackedMatrix(format, rows, columns, segment, roundsInputs);
         BlockCopy copy = new BlockCopy(format);
-        for (int j = 0; j < columns; j++) {
+        for (int j = 0; j < columns; ) {
+            int together = together(j, columns, column);
             for (long i = 0; i < rowBlocks; i++) {
-                copy.copy(place(rowBlock.applyAsLong(i), column.applyAsInt(j)), some.place(i, j));
+                copy.copy(place(rowBlock.applyAsLong(i), column.applyAsInt(j)), some.place(i, j), together);
             }
+            j += together;
         }
         return some;
+    }
+
+    /** Returns how many columns from one on are next to each other within a panel, as they are selected and where they go. */
+    private static int together(int j, int columns, IntUnaryOperator column) {
+        int first = column.applyAsInt(j);
+        int most = Math.min(columns - j, Lanes.PANEL - Math.max(j % Lanes.PANEL, first % Lanes.PANEL));
+        int count = 1;
+        while (count < most && column.applyAsInt(j + count) == first + count) {
+            count++;
+        }
+        return count;
     }
 
     private BlockCopy.Place place(long rowBlock, int column) {

@@ -9,7 +9,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * Copies weights from panels to panels of the same format as they are stored, one column of a block of rows at a time, so that nothing is
+ * Copies weights from panels to panels of the same format as they are stored, some columns of a block of rows at a time, so that nothing is
  * rounded again. In formats without blocks each row is one.
  */
 public final class BlockCopy {
@@ -39,7 +39,7 @@ public final class BlockCopy {
     }
 
     /**
-     * One column of a block of rows.
+     * One column of a block of rows, or the first of several.
      *
      * @param panels all panels of a depth block
      * @param depth rows of the depth block
@@ -48,41 +48,50 @@ public final class BlockCopy {
      */
     public record Place(PanelMemory panels, int depth, int block, int column) {}
 
-    /** Copies one column of a block; others keep what they have. */
-    public void copy(Place from, Place to) {
+    /** Copies columns of a block, all of them within one panel here and there; others keep what they have. */
+    public void copy(Place from, Place to, int columns) {
         long read = block(from);
         long write = block(to);
         for (int i = 0; i < halves; i++) {
-            setHalf(to, write + i * HALF * WORD, half(from, read + i * HALF * WORD));
+            copyHalves(from, read + i * HALF * WORD, to, write + i * HALF * WORD, columns);
         }
-        copyWords(from, read + halves * HALF * WORD, to, write + halves * HALF * WORD, words);
-        copyWords(from, fields(from), to, fields(to), fields);
+        copyWords(from, read + halves * HALF * WORD, to, write + halves * HALF * WORD, words, columns);
+        copyWords(from, fields(from), to, fields(to), fields, columns);
     }
 
-    private static void copyWords(Place from, long read, Place to, long write, int count) {
+    private static void copyWords(Place from, long read, Place to, long write, int rows, int columns) {
         MemorySegment source = from.panels.segment();
         MemorySegment target = to.panels.segment();
-        for (int i = 0; i < count; i++) {
-            int word = source.get(INT, read + (i * PANEL + from.column % PANEL) * WORD);
-            target.set(INT, write + (i * PANEL + to.column % PANEL) * WORD, word);
+        long readAt = read + from.column % PANEL * WORD;
+        long writeAt = write + to.column % PANEL * WORD;
+        for (int i = 0; i < rows; i++) {
+            MemorySegment.copy(source, readAt + i * PANEL * WORD, target, writeAt + i * PANEL * WORD, columns * WORD);
         }
     }
 
-    private static int half(Place at, long row) {
-        int word = at.panels.segment().get(INT, row + at.column % HALF * WORD);
-        return word >>> shift(at) & 0xffff;
+    private static void copyHalves(Place from, long read, Place to, long write, int columns) {
+        MemorySegment source = from.panels.segment();
+        MemorySegment target = to.panels.segment();
+        if (columns == PANEL) {
+            MemorySegment.copy(source, read, target, write, HALF * WORD);
+            return;
+        }
+        for (int i = 0; i < columns; i++) {
+            int column = from.column % PANEL + i;
+            int word = source.get(INT, read + column % HALF * WORD);
+            setHalf(target, write, to.column % PANEL + i, word >>> shift(column) & 0xffff);
+        }
     }
 
-    private static void setHalf(Place at, long row, int bits) {
-        MemorySegment target = at.panels.segment();
-        long offset = row + at.column % HALF * WORD;
-        int others = target.get(INT, offset) & ~(0xffff << shift(at));
-        target.set(INT, offset, others | bits << shift(at));
+    private static void setHalf(MemorySegment target, long row, int column, int bits) {
+        long offset = row + column % HALF * WORD;
+        int others = target.get(INT, offset) & ~(0xffff << shift(column));
+        target.set(INT, offset, others | bits << shift(column));
     }
 
-    /** Returns where the bits of a column are in a word of two: those of the first half of a panel are the high ones. */
-    private static int shift(Place at) {
-        return at.column % PANEL < HALF ? 16 : 0;
+    /** Returns where the bits of a panel's column are in a word of two: those of the first half are the high ones. */
+    private static int shift(int column) {
+        return column < HALF ? 16 : 0;
     }
 
     /** Returns the byte at which the scales of a block begin, or the row of a format without blocks. */
