@@ -102,8 +102,7 @@ class StudyTest {
                     7, heads.diversity(),
                     8, heads.causal(),
                     11, EqualityExhibit.draw(paragraph),
-                    14, new TrainingExhibits(trainings).exhibit(Task.COPY),
-                    16, new PruningExhibits(two, trainings).importanceExhibit());
+                    14, new TrainingExhibits(trainings).exhibit(Task.COPY));
             again.forEach((number, exhibit) -> assertEquals(findings.get(number - 1), Page.escape(exhibit.finding())));
             Exhibit memory = CostExhibits.memory(256, parallel, step -> {});
             assertEquals(findings.get(8), Page.escape(memory.finding()));

@@ -31,7 +31,6 @@ class StudyTextTest {
     private static Stream<String> texts() {
         return Stream.of(
                 "A paragraph without a full stop,\n\n\tin lines",
-                ".",
                 "-\u0000\u001b[0m",
                 "هل تعمل هذه الجملة العربية؟ نعم، emoji 😀👩‍👩‍👧 and 🇩🇪 flags.",
                 "一个没有空格的中文句子。第二句话。",

@@ -47,7 +47,7 @@ class EncoderMemoryTest {
     }
 
     /**
-     * 16 texts of 256 tokens, and 300 of 2 to 32, by MiniLM in a JVM with its default heap and collector: the memory of a batch, whatever
+     * 16 texts of 256 tokens, and 100 of 2 to 32, by MiniLM in a JVM with its default heap and collector: the memory of a batch, whatever
      * the number of texts, beside weights and tokenizer.
      *
      * <p>That no batch needs more than 0.3 GB beside the weights is asserted of the memory in use, since resident memory cannot be: a JVM's
@@ -78,7 +78,7 @@ class EncoderMemoryTest {
         try (Compute cpu = Compute.serial();
                 SentenceEncoder encoder = MiniLm.load(cpu, library)) {
             List<String> even = Collections.nCopies(16, "the ".repeat(254));
-            List<String> ragged = IntStream.range(0, 300)
+            List<String> ragged = IntStream.range(0, 100)
                     .mapToObj(i -> "the ".repeat(i * 37 % 31))
                     .toList();
             require(encoder.tokenizer().count(even.getFirst()) == 256, "tokens of a text: another number");

@@ -17,11 +17,14 @@ import java.util.List;
 import java.util.Set;
 import javax.lang.model.element.Modifier;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
  * The size budget: files of 500 lines, methods of 60 (kernels 100), 6 public parameters (tests 10). Methods of internal packages have
  * 10, whoever may call them.
  */
+@Execution(ExecutionMode.CONCURRENT)
 class BudgetTest {
     private static final int FILE_LINES = 500;
     private static final String KERNELS = "src/main/java/io/multihead/internal/kernel/";

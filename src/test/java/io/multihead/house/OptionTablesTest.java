@@ -18,11 +18,14 @@ import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
  * Every row of docs/layer-options.md that offers an option of another suite names the test that checks it, and methods that
  * exist.
  */
+@Execution(ExecutionMode.CONCURRENT)
 class OptionTablesTest {
     private static final Path PAGE = Path.of("docs/layer-options.md");
     private static final Path TESTS = Path.of("src/test/java");

@@ -19,8 +19,11 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /** The order of rooms and who may do what. Each rule is also shown to fail, on the small bad house beside this test. */
+@Execution(ExecutionMode.CONCURRENT)
 class RoomsTest {
     private static final String ROOT = "io.multihead";
     private static final Path SOURCES = Path.of("src/main/java");

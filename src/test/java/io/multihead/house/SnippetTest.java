@@ -22,11 +22,14 @@ import javax.tools.JavaFileObject;
 import javax.tools.ToolProvider;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
  * Every Java block of the README and the docs compiles, as a user of the module would compile it, and every relative link
  * leads somewhere. A block is a whole file, or statements (with imports, if they need more than the library's packages).
  */
+@Execution(ExecutionMode.CONCURRENT)
 class SnippetTest {
     private static final Path MODULE = Path.of("target/classes");
     private static final Pattern TYPE =

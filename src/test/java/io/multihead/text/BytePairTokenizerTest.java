@@ -20,11 +20,14 @@ import java.util.Random;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Byte-level byte-pair encoding: ids of llama.cpp, of a plain implementation, and texts back. */
+@Execution(ExecutionMode.CONCURRENT)
 class BytePairTokenizerTest {
     @ParameterizedTest
     @ValueSource(strings = {"gpt-2", "deepseek-llm"})

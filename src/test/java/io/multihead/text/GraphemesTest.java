@@ -9,8 +9,11 @@ import java.util.Random;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /** Clusters beside those of the JDK's regular expressions, which follow the same annex. */
+@Execution(ExecutionMode.CONCURRENT)
 class GraphemesTest {
     private static final Pattern CLUSTER = Pattern.compile("\\X");
     private static final String[] PARTS = {

@@ -20,10 +20,13 @@ import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Unigram models from {@code tokenizer.json}: what a file says, and errors that name what it should not. */
+@Execution(ExecutionMode.CONCURRENT)
 class UnigramTokenizerTest {
     private static final String XLMR = UnigramFixture.xlmr();
     private static final int MASK = UnigramFixture.PIECES.size();

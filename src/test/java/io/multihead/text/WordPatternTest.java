@@ -14,11 +14,14 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Words, compared with the regular expressions that the models' files have, as {@link Pattern} reads them. */
+@Execution(ExecutionMode.CONCURRENT)
 class WordPatternTest {
     private static final String REST = "\\s+(?!\\S)|\\s+";
     private static final String CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)";

@@ -13,8 +13,11 @@ import java.util.List;
 import java.util.stream.StreamSupport;
 import java.util.zip.CRC32;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /** Tokens and offsets are those of HuggingFace's crate, which {@code src/it/golden} wrote. */
+@Execution(ExecutionMode.CONCURRENT)
 class WordPieceGoldenTest {
     private static final JsonNode GOLDEN = golden();
     private static final WordPiece TOKENIZER = Models.tokenizer();

@@ -2,7 +2,6 @@ package io.multihead.internal.exec;
 
 import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -308,33 +307,6 @@ class ExecutionTest {
                 assertThrows(IllegalStateException.class, cpu::take);
             }
         }
-    }
-
-    @Test
-    void workersOfAnExecutionThatIsGarbageEnd() throws Exception {
-        for (Thread worker : workersOfOneThatNobodyCloses()) {
-            long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(LIMIT_SECONDS);
-            while (worker.isAlive() && System.nanoTime() < end) {
-                System.gc();
-                worker.join(1000);
-            }
-            assertFalse(worker.isAlive());
-        }
-    }
-
-    private static Set<Thread> workersOfOneThatNobodyCloses() {
-        Set<Thread> threads = ConcurrentHashMap.newKeySet();
-        CyclicBarrier all = new CyclicBarrier(3);
-        run(
-                Execution.threads(3),
-                (task, scratch) -> {
-                    meet(all);
-                    threads.add(Thread.currentThread());
-                },
-                3);
-        threads.remove(Thread.currentThread());
-        assertEquals(2, threads.size());
-        return threads;
     }
 
     @Test

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 /** Memory that a stack of blocks needs for a large batch, beside its weights. */
 @Execution(ExecutionMode.CONCURRENT)
 class BatchMemoryTest {
-    private static final int CALLS = 4;
+    private static final int CALLS = 3;
     private static final Path STATUS = Path.of("/proc/self/status");
 
     /**

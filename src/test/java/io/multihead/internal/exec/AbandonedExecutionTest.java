@@ -1,0 +1,56 @@
+package io.multihead.internal.exec;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+
+import java.util.Set;
+import java.util.concurrent.BrokenBarrierException;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.ExecutionMode;
+
+/** What is left of an execution that nobody closes: its workers look after five seconds whether it is garbage. */
+@org.junit.jupiter.api.parallel.Execution(ExecutionMode.CONCURRENT)
+class AbandonedExecutionTest {
+    private static final long LIMIT_SECONDS = 60;
+
+    @Test
+    void workersOfAnExecutionThatIsGarbageEnd() throws Exception {
+        for (Thread worker : workersOfOneThatNobodyCloses()) {
+            long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(LIMIT_SECONDS);
+            while (worker.isAlive() && System.nanoTime() < end) {
+                System.gc();
+                worker.join(1000);
+            }
+            assertFalse(worker.isAlive());
+        }
+    }
+
+    private static Set<Thread> workersOfOneThatNobodyCloses() {
+        Set<Thread> threads = ConcurrentHashMap.newKeySet();
+        CyclicBarrier all = new CyclicBarrier(3);
+        Execution cpu = Execution.threads(3);
+        Workspace scratch = cpu.take();
+        cpu.run(
+                (task, workspace) -> {
+                    meet(all);
+                    threads.add(Thread.currentThread());
+                },
+                3,
+                scratch);
+        cpu.giveBack(scratch);
+        threads.remove(Thread.currentThread());
+        assertEquals(2, threads.size());
+        return threads;
+    }
+
+    private static void meet(CyclicBarrier barrier) {
+        try {
+            barrier.await();
+        } catch (InterruptedException | BrokenBarrierException exception) {
+            throw new AssertionError("others do not arrive", exception);
+        }
+    }
+}
