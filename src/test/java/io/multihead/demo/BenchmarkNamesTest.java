@@ -1,0 +1,103 @@
+package io.multihead.demo;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** {@code jmh/run} refuses words that select nothing before it builds; here a build ends at once, with a code of its own. */
+class BenchmarkNamesTest {
+    private static final int BUILT = 97;
+
+    @TempDir
+    private Path folder;
+
+    private record Ended(int code, String text) {}
+
+    private Ended run(String... arguments) throws IOException, InterruptedException {
+        script("bin/mvn", "exit " + BUILT);
+        script("bin/javac", "echo javac 25");
+        List<String> command = new ArrayList<>(List.of("bash", "jmh/run"));
+        command.addAll(Arrays.asList(arguments));
+        ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
+        builder.environment().merge("PATH", folder.resolve("bin") + ":", (path, first) -> first + path);
+        builder.environment().put("JAVA_HOME", folder.toString());
+        Process process = builder.start();
+        String text = new String(process.getInputStream().readAllBytes());
+        assertTrue(process.waitFor(1, TimeUnit.MINUTES));
+        return new Ended(process.exitValue(), text.strip());
+    }
+
+    private void script(String name, String command) throws IOException {
+        Path file = folder.resolve(name);
+        Files.createDirectories(file.getParent());
+        Files.writeString(file, "#!/bin/sh\n" + command + "\n");
+        assertTrue(file.toFile().setExecutable(true));
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "quik | quik: neither a mode nor a benchmark; expected one such as quick",
+                "Softmx -f 1 | Softmx: neither a mode nor a benchmark; expected one such as SoftmaxBackward Softmax",
+                "AttentonForward | AttentonForward: neither a mode nor a benchmark; expected one such as AttentionForward",
+                "Sgemm Decodr | Decodr: neither a mode nor a benchmark; expected one such as AttentionDecode DecodeBatch Decoder",
+                "Sgemm.prefill | Sgemm.prefill: neither a mode nor a benchmark; expected one such as quick docs full",
+                "compare jmh 5 Xyz -p threads=1 | Xyz: neither a mode nor a benchmark; expected one such as quick docs full",
+                "fresh layers | fresh layers: expected layer or embeddings, or neither",
+                "quick two | rounds: two; expected a number of at least 1",
+            })
+    void wordsThatSelectNothingAreRefusedBeforeABuild(String arguments, String message) throws Exception {
+        Ended ended = run(arguments.split(" "));
+        assertTrue(ended.text.startsWith(message), ended.text);
+        assertEquals(1, ended.code);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "quick",
+                "docs 2",
+                "fresh layer",
+                "errors",
+                "-l",
+                "Roofline.fmaPeak2$",
+                "-f 1 Xyz",
+                "Sgemm -p impl=multihead",
+                "SoftmaxBackwardBench\\.\\w+$",
+                "io.multihead.jmh.bench.(Prefill|Decoder)Bench",
+                "(?<=unclosed",
+                "compare jmh",
+                "compare jmh 5 AttentionForward -p threads=1",
+            })
+    void otherWordsAreBuiltFor(String arguments) throws Exception {
+        assertEquals(new Ended(BUILT, ""), run(arguments.split(" ")));
+    }
+
+    /** The names come from the sources: each class has a benchmark there, as each can be selected. */
+    @Test
+    void everyClassIsFound() throws Exception {
+        List<String> names;
+        try (Stream<Path> files = Files.list(Path.of("jmh/src/main/java/io/multihead/jmh/bench"))) {
+            names = files.map(file -> file.getFileName().toString())
+                    .filter(name -> name.endsWith("Bench.java"))
+                    .map(name -> "^io[.]multihead[.]jmh[.]bench[.]" + name.replace(".java", "") + "[.][a-z]\\w*$")
+                    .toList();
+        }
+        assertTrue(names.size() > 20, names.toString());
+        assertEquals(new Ended(BUILT, ""), run(names.toArray(String[]::new)));
+    }
+}
