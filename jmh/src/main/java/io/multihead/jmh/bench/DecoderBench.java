@@ -1,6 +1,5 @@
 package io.multihead.jmh.bench;
 
-import io.multihead.compute.Compute;
 import io.multihead.decoder.GenerationOptions;
 import io.multihead.decoder.LoadOptions;
 import io.multihead.decoder.Session;
@@ -14,9 +13,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.openjdk.jmh.annotations.Benchmark;
-import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Setup;
 
 /**
  * One decode step of a language model with random weights, from the token before to the next one's id: products, attention over {@code depth}
@@ -31,47 +28,29 @@ public class DecoderBench extends ModelComparison {
     @Param({"multihead", "multihead-8bit", "multihead-batch8", "llamacpp"})
     public String impl;
 
-    @Param({"SMOLLM2_135M", "LLAMA3_1B"})
-    public String model;
-
-    @Param({"Q8_0", "Q4_0", "Q4_K", "Q6_K", "F16"})
-    public String format;
-
     @Param({"128", "4096"})
     public int depth;
-
-    @Param({"1", "2"})
-    public int threads;
-
-    @Setup(Level.Trial)
-    public void open() {
-        cpu = Compute.threads(threads);
-        load(impl, this::make);
-    }
 
     @Benchmark
     public void step() {
         call.run();
     }
 
-    private Runnable make() throws IOException {
-        Path file = file(model, format);
+    @Override
+    String impl() {
+        return impl;
+    }
+
+    @Override
+    Runnable make(Path file) throws IOException {
         int[] ids = ids(depth);
         return switch (impl) {
             case "multihead" -> own(file, ids, 1, LoadOptions.DEFAULT);
-            case "multihead-8bit" -> own(file, ids, 1, rounded(format));
+            case "multihead-8bit" -> own(file, ids, 1, rounded());
             case "multihead-batch8" -> own(file, ids, BATCH, LoadOptions.DEFAULT);
             case "llamacpp" -> llamaCpp(file, ids);
             default -> throw Peer.unknown(impl);
         };
-    }
-
-    /** Returns options with inputs in 8 bits. */
-    static LoadOptions rounded(String format) {
-        if (!format.startsWith("Q4")) {
-            throw Peer.absent("multihead-8bit", "is for weights of 4 bits");
-        }
-        return LoadOptions.DEFAULT.withEightBitInputs(true);
     }
 
     private Runnable own(Path file, int[] ids, int count, LoadOptions options) throws IOException {
@@ -91,7 +70,7 @@ public class DecoderBench extends ModelComparison {
     }
 
     private Runnable llamaCpp(Path file, int[] ids) {
-        LlamaCpp loaded = llamaCpp(file, depth + MOST_STEPS, threads);
+        LlamaCpp loaded = llamaCpp(file, depth + MOST_STEPS);
         loaded.decode(ids);
         int[] next = {depth};
         return () -> {

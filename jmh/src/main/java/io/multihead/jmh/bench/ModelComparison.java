@@ -1,5 +1,6 @@
 package io.multihead.jmh.bench;
 
+import io.multihead.compute.Compute;
 import io.multihead.decoder.LanguageModel;
 import io.multihead.decoder.LoadOptions;
 import io.multihead.decoder.SessionOptions;
@@ -7,19 +8,42 @@ import io.multihead.decoder.Sessions;
 import io.multihead.it.llamacpp.LlamaCpp;
 import io.multihead.jmh.data.RandomDecoder;
 import io.multihead.jmh.peer.LlamaProduct;
+import io.multihead.jmh.peer.Peer;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.TearDown;
 
-/** Language models with random weights, of one file, in this library and in llama.cpp. */
+/** Language models with random weights, of one file, in this library and in llama.cpp, where all of them get the same tokens. */
 public abstract class ModelComparison extends Comparison {
     private static final Path FILES = Path.of("jmh/target/models");
 
+    @Param({"SMOLLM2_135M", "LLAMA3_1B"})
+    public String model;
+
+    @Param({"Q8_0", "Q4_0", "Q4_K", "Q6_K", "F16"})
+    public String format;
+
+    @Param({"1", "2"})
+    public int threads;
+
     private final List<AutoCloseable> open = new ArrayList<>();
+
+    @Setup(Level.Trial)
+    public void openModels() {
+        cpu = Compute.threads(threads);
+        load(impl(), () -> make(RandomDecoder.file(FILES, RandomDecoder.Model.valueOf(model), format)));
+    }
+
+    abstract String impl();
+
+    /** Returns the call of the impl, by the model of a file. */
+    abstract Runnable make(Path file) throws IOException;
 
     @TearDown(Level.Trial)
     public void closeModels() throws Exception {
@@ -32,12 +56,16 @@ public abstract class ModelComparison extends Comparison {
         return kept(kept(LanguageModel.load(cpu, file, loading)).sessions(options));
     }
 
-    final LlamaCpp llamaCpp(Path file, int positions, int threads) {
-        return kept(LlamaCpp.load(LlamaProduct.libraries(), file, positions, threads));
+    /** Returns options with inputs in 8 bits. */
+    final LoadOptions rounded() {
+        if (!format.startsWith("Q4")) {
+            throw Peer.absent(impl(), "is for weights of 4 bits");
+        }
+        return LoadOptions.DEFAULT.withEightBitInputs(true);
     }
 
-    static Path file(String model, String format) throws IOException {
-        return RandomDecoder.file(FILES, RandomDecoder.Model.valueOf(model), format);
+    final LlamaCpp llamaCpp(Path file, int positions) {
+        return kept(LlamaCpp.load(LlamaProduct.libraries(), file, positions, threads));
     }
 
     /** Returns the ids of a random text. */

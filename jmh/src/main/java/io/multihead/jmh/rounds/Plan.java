@@ -130,7 +130,7 @@ public final class Plan {
         add(MultiHeadAttentionLayerBench.class, "threads=1", "impl=multihead,onnxruntime,pytorch");
         add(AttentionBackwardBench.class, "threads=1");
         add(TrainingStepBench.class, "threads=1");
-        add(SoftmaxBench.class, "columns=2048", "threads=1");
+        add(SoftmaxBench.class, "threads=1");
         add(ExponentialBench.class);
         add(EmbeddingsBench.class, "threads=1", "impl=multihead,multiheadids,onnxpadded,onnxsingle,onnxint8");
         add(EmbeddingsBench.class, "texts=1x128,32x128,32xragged", "threads=2");
@@ -196,6 +196,9 @@ public final class Plan {
         }
         for (String parameter : given) {
             String[] nameAndValues = parameter.split("=");
+            if (!parameters.containsKey(nameAndValues[0])) {
+                throw new IllegalArgumentException(benchmark.getSimpleName() + ": no parameter " + nameAndValues[0]);
+            }
             parameters.replace(nameAndValues[0], List.of(nameAndValues[1].split(",")));
         }
         parameters.computeIfPresent("impl", (name, values) -> values.stream()
@@ -211,12 +214,15 @@ public final class Plan {
         lines.add("\\." + benchmark.getSimpleName() + "\\." + options + DOCS_TIMES);
     }
 
+    /** Returns the parameters of a benchmark with all their values, those that it inherits among them. */
     private static Map<String, List<String>> declared(Class<?> type) {
         Map<String, List<String>> parameters = new LinkedHashMap<>();
-        for (Field field : type.getDeclaredFields()) {
-            Param values = field.getAnnotation(Param.class);
-            if (values != null) {
-                parameters.put(field.getName(), List.of(values.value()));
+        for (Class<?> each = type; each != null; each = each.getSuperclass()) {
+            for (Field field : each.getDeclaredFields()) {
+                Param values = field.getAnnotation(Param.class);
+                if (values != null) {
+                    parameters.put(field.getName(), List.of(values.value()));
+                }
             }
         }
         return parameters;

@@ -90,6 +90,18 @@ class ScheduleTest {
         }
     }
 
+    /** Without them, a plan would measure all of their values. */
+    @Test
+    void theParametersThatABenchmarkInheritsAreInItsLine() {
+        for (String benchmark : List.of("Decoder", "Prefill")) {
+            List<String> lines = Plan.lines("docs").stream()
+                    .filter(line -> line.startsWith("\\." + benchmark + "Bench\\."))
+                    .toList();
+            assertEquals(1, lines.size());
+            assertTrue(lines.getFirst().contains(" -p model=LLAMA3_1B "), lines.getFirst());
+        }
+    }
+
     @Test
     void reasonsOfFailuresAreFound() {
         assertEquals(
