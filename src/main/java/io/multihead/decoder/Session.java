@@ -32,10 +32,11 @@ public final class Session implements AutoCloseable {
      *
      * @param text any text
      * @return this session
+     * @throws IllegalArgumentException if the session's context has no room for all tokens of the text; none is appended then
      * @throws IllegalStateException if the session is closed
      */
     public Session append(String text) {
-        return append(prompts.encode(text, length() == 0));
+        return append("text", prompts.encode(text, length() == 0));
     }
 
     /**
@@ -44,11 +45,12 @@ public final class Session implements AutoCloseable {
      * @param messages the chat; a session that has tokens already gets them once more, so a chat that goes on is best given whole to a new
      *     session, or to a fork of one that has the tokens of its begin
      * @return this session
-     * @throws IllegalArgumentException if the model has no template that is offered, or messages are not in turns
+     * @throws IllegalArgumentException if the model has no template that is offered, messages are not in turns, or the session's context
+     *     has no room for all of their tokens; none is appended then
      * @throws IllegalStateException if the session is closed
      */
     public Session appendChat(List<ChatMessage> messages) {
-        return append(prompts.encodeChat(messages));
+        return append("messages", prompts.encodeChat(messages));
     }
 
     /**
@@ -60,13 +62,22 @@ public final class Session implements AutoCloseable {
      * @throws IllegalStateException if the session is closed
      */
     public Session append(int... ids) {
+        return append("ids", Checks.notNull(ids, "ids"));
+    }
+
+    private Session append(String argument, int[] ids) {
         state.requireOpen();
-        for (int i = 0; i < Checks.notNull(ids, "ids").length; i++) {
-            Checks.index(ids[i], prompts.vocabulary(), "ids[" + i + "]");
+        for (int i = 0; i < ids.length; i++) {
+            if (ids[i] < 0 || ids[i] >= prompts.vocabulary()) {
+                throw Checks.fail(
+                        argument + (argument.equals("ids") ? "[" + i + "]" : ", id " + i),
+                        String.valueOf(ids[i]),
+                        "expected 0 to " + (prompts.vocabulary() - 1));
+            }
         }
         if (ids.length > Math.max(0, state.room())) {
             throw Checks.fail(
-                    "ids",
+                    argument,
                     ids.length + " tokens after " + (length() - state.first),
                     "expected a context of at most " + state.cache.contextTokens);
         }

@@ -351,7 +351,11 @@ class SessionTest {
         Session session = sessions.open().append(prompt(150));
         String message = assertThrows(IllegalArgumentException.class, () -> session.append(prompt(51)))
                 .getMessage();
-        assertEquals("ids: 51 tokens after 150; expected a context of at most 200", message);
+        String room = "51 tokens after 150; expected a context of at most 200";
+        assertEquals("ids: " + room, message);
+        message = assertThrows(IllegalArgumentException.class, () -> session.append("a".repeat(51)))
+                .getMessage();
+        assertEquals("text: " + room, message);
         assertEquals(150, session.length());
         assertThrows(IllegalArgumentException.class, () -> session.append(1, 258));
         assertEquals(150, session.length());
