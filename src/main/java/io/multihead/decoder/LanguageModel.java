@@ -92,7 +92,10 @@ public final class LanguageModel implements AutoCloseable {
         Checks.notNull(options, "options");
         Arena arena = Arena.ofShared();
         try {
-            boolean folder = Files.isDirectory(Checks.notNull(path, "path"));
+            Checks.exists(
+                    Checks.notNull(path, "path"),
+                    "a GGUF file, or a folder with config.json, a tokenizer and model.safetensors");
+            boolean folder = Files.isDirectory(path);
             LoadedDecoder loaded =
                     folder ? FolderLoader.load(cpu, path, arena, options) : GgufLoader.load(cpu, path, arena, options);
             return new LanguageModel(cpu, loaded);

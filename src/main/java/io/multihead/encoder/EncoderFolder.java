@@ -87,6 +87,7 @@ final class EncoderFolder {
 
     /** Reads all files of a folder, and maps the weights. */
     static LoadedEncoder load(Compute cpu, Path folder) throws IOException {
+        SettingsFile.requireModel(folder, "; SentenceEncoder.map reads files that were written");
         Modules modules = modules(folder);
         Path frameworkFile = folder.resolve("config_sentence_transformers.json");
         Framework framework = modules.exist && Files.exists(frameworkFile)

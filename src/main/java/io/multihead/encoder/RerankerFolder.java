@@ -22,6 +22,7 @@ final class RerankerFolder {
 
     /** Reads all files of a folder, and maps the weights. */
     static Loaded load(Compute cpu, Path folder) throws IOException {
+        SettingsFile.requireModel(folder, "");
         boolean modular = Files.exists(folder.resolve("modules.json"));
         Path files = modular ? transformer(folder) : folder;
         RerankerConfig config = SettingsFile.read(files.resolve("config.json"), RerankerConfig::of);

@@ -13,6 +13,13 @@ import java.util.function.Function;
 final class SettingsFile {
     private SettingsFile() {}
 
+    /** Fails unless a path is a folder, with what one of a model has; {@code more} may say where else to look. */
+    static void requireModel(Path folder, String more) throws IOException {
+        Checks.folder(
+                folder,
+                "a model's folder, with config.json or modules.json, model.safetensors, and tokenizer.json or vocab.txt" + more);
+    }
+
     /** Reads the {@code modules.json} of a folder; messages begin with its path. */
     static <T> T modules(Path folder, Function<List<JsonObject>, T> reader) throws IOException {
         Path file = folder.resolve("modules.json");

@@ -25,6 +25,7 @@ final class SparseFolder {
 
     /** Reads all files of a folder, and maps the weights. */
     static Loaded load(Compute cpu, Path folder) throws IOException {
+        SettingsFile.requireModel(folder, "");
         boolean modular = Files.exists(folder.resolve("modules.json"));
         Path files = folder;
         SparseActivation activation = SparseActivation.RELU;

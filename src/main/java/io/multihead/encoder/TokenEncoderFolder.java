@@ -33,6 +33,7 @@ final class TokenEncoderFolder {
     private TokenEncoderFolder() {}
 
     static Loaded load(Compute cpu, Path folder) throws IOException {
+        SettingsFile.requireModel(folder, "");
         boolean modular = Files.exists(folder.resolve("modules.json"));
         Modules modules = modular ? modules(folder) : new Modules(folder, null);
         Path files = modules.transformer;

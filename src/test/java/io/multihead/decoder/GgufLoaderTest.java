@@ -17,6 +17,7 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -200,6 +201,17 @@ class GgufLoaderTest {
                 "tokenizer: 261 tokens; expected at most the 100",
                 name -> !name.startsWith("token_embd"),
                 writer -> writer.tensor("token_embd.weight", Tensor.of(new float[100 * 64], 100, 64)));
+    }
+
+    @Test
+    void aPathWithNothingThereIsNamed() {
+        Path none = folder.resolve("none.gguf");
+        String message = assertThrows(
+                        NoSuchFileException.class, () -> LanguageModel.load(Compute.serial(), none))
+                .getMessage();
+        assertEquals(
+                none + ": nothing there; expected a GGUF file, or a folder with config.json, a tokenizer and model.safetensors",
+                message);
     }
 
     @Test

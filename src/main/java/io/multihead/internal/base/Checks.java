@@ -1,6 +1,7 @@
 package io.multihead.internal.base;
 
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -114,6 +115,23 @@ public final class Checks {
         if (Files.isDirectory(file)) {
             throw fail(file.toString(), "a folder", "expected a file");
         }
+    }
+
+    /** Returns a path, or fails where there is nothing, with what was expected; a message says where a relative path was looked for. */
+    public static Path exists(Path path, String expected) throws NoSuchFileException {
+        if (!Files.exists(path)) {
+            String place = path.isAbsolute() ? "nothing there" : "nothing at " + path.toAbsolutePath();
+            throw new NoSuchFileException(path.toString(), null, place + "; expected " + expected);
+        }
+        return path;
+    }
+
+    /** Returns a folder, or fails where there is none. */
+    public static Path folder(Path folder, String expected) throws NoSuchFileException {
+        if (!Files.isDirectory(exists(folder, expected))) {
+            throw fail(folder.toString(), "a file", "expected " + expected);
+        }
+        return folder;
     }
 
     /** Narrows a size that must fit a Java array, or fails naming it. */

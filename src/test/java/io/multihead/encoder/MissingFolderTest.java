@@ -1,0 +1,77 @@
+package io.multihead.encoder;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import io.multihead.compute.Compute;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** A path that is no folder is named as it was given, with where it was looked for and what was expected there. */
+class MissingFolderTest {
+    private static final String EXPECTED = "; expected a model's folder, with config.json or modules.json, model.safetensors, and"
+            + " tokenizer.json or vocab.txt";
+
+    @TempDir
+    Path folder;
+
+    private enum Kind {
+        SENTENCES("; SentenceEncoder.map reads files that were written") {
+            @Override
+            void load(Path path) throws IOException {
+                SentenceEncoder.load(Compute.serial(), path);
+            }
+        },
+        RERANKER("") {
+            @Override
+            void load(Path path) throws IOException {
+                Reranker.load(Compute.serial(), path);
+            }
+        },
+        SPARSE("") {
+            @Override
+            void load(Path path) throws IOException {
+                SparseEncoder.load(Compute.serial(), path);
+            }
+        },
+        TOKENS("") {
+            @Override
+            void load(Path path) throws IOException {
+                TokenEncoder.load(Compute.serial(), path);
+            }
+        };
+
+        final String more;
+
+        Kind(String more) {
+            this.more = more;
+        }
+
+        abstract void load(Path path) throws IOException;
+    }
+
+    @ParameterizedTest
+    @EnumSource(Kind.class)
+    void aPathThatIsNoFolderIsNamed(Kind kind) throws IOException {
+        String expected = EXPECTED + kind.more;
+        Path none = folder.resolve("none");
+        assertEquals(
+                none + ": nothing there" + expected,
+                assertThrows(NoSuchFileException.class, () -> kind.load(none)).getMessage());
+        Path relative = Path.of("no-such-folder", "all-MiniLM-L6-v2");
+        assertEquals(
+                relative + ": nothing at " + relative.toAbsolutePath() + expected,
+                assertThrows(NoSuchFileException.class, () -> kind.load(relative))
+                        .getMessage());
+        Path file = Files.writeString(folder.resolve("packed"), "no folder");
+        assertEquals(
+                file + ": a file" + expected,
+                assertThrows(IllegalArgumentException.class, () -> kind.load(file))
+                        .getMessage());
+    }
+}
