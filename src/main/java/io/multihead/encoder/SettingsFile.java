@@ -17,7 +17,8 @@ final class SettingsFile {
     static void requireModel(Path folder, String more) throws IOException {
         Checks.folder(
                 folder,
-                "a model's folder, with config.json or modules.json, model.safetensors, and tokenizer.json or vocab.txt" + more);
+                "a model's folder, with config.json or modules.json, model.safetensors, and tokenizer.json or vocab.txt"
+                        + more);
     }
 
     /** Reads the {@code modules.json} of a folder; messages begin with its path. */

@@ -29,7 +29,7 @@ public final class TokenEncoder implements AutoCloseable {
     private TokenEncoder(TokenEncoderFolder.Loaded loaded) {
         core = loaded.core();
         projection = loaded.projection();
-        TokenFormat.Ids ids = TokenFormat.Ids.of(core.tokenizer);
+        TokenFormat.Ids ids = TokenFormat.Ids.of(core.tokenizer, core.model.config.vocabulary());
         queries = TokenFormat.ofQueries(ids, loaded.settings());
         documents = TokenFormat.ofDocuments(ids, loaded.settings());
     }

@@ -33,14 +33,14 @@ final class TokenFormat {
         this.skipped = skipped;
     }
 
-    /** A tokenizer with the ids of its vocabulary's tokens, which all formats look up. */
-    record Ids(EncoderTokenizer tokenizer, Map<String, Integer> ids) {
-        static Ids of(EncoderTokenizer tokenizer) {
+    /** A tokenizer with the ids of its vocabulary's tokens, which all formats look up, and how many of them the model has rows for. */
+    record Ids(EncoderTokenizer tokenizer, int rows, Map<String, Integer> ids) {
+        static Ids of(EncoderTokenizer tokenizer, int rows) {
             Map<String, Integer> ids = new HashMap<>();
             for (int id = 0; id < tokenizer.vocabularySize(); id++) {
                 ids.put(tokenizer.token(id), id);
             }
-            return new Ids(tokenizer, ids);
+            return new Ids(tokenizer, rows, ids);
         }
 
         private int require(String token, String setting) {
@@ -50,10 +50,22 @@ final class TokenFormat {
             }
             return id;
         }
+
+        /** Returns the id of a token that sequences have whatever their text. */
+        private int around(String token, String setting) {
+            int id = require(token, setting);
+            if (id >= rows) {
+                throw Checks.fail(
+                        setting,
+                        "\"" + token + "\" with id " + id,
+                        "expected an id below the " + rows + " of the model's word embeddings");
+            }
+            return id;
+        }
     }
 
     static TokenFormat ofQueries(Ids ids, TokenSettings settings) {
-        int mask = settings.expands() ? ids.require(MASK, "mask_token") : NONE;
+        int mask = settings.expands() ? ids.around(MASK, "mask_token") : NONE;
         return new TokenFormat(
                 ids.tokenizer,
                 prefix(ids, settings.queryPrefix(), "query_prefix"),
@@ -82,7 +94,7 @@ final class TokenFormat {
     }
 
     private static int prefix(Ids ids, String token, String setting) {
-        return token.isEmpty() ? NONE : ids.require(token, setting);
+        return token.isEmpty() ? NONE : ids.around(token, setting);
     }
 
     private static BitSet skipped(Ids ids, List<String> words) {

@@ -206,11 +206,11 @@ class GgufLoaderTest {
     @Test
     void aPathWithNothingThereIsNamed() {
         Path none = folder.resolve("none.gguf");
-        String message = assertThrows(
-                        NoSuchFileException.class, () -> LanguageModel.load(Compute.serial(), none))
+        String message = assertThrows(NoSuchFileException.class, () -> LanguageModel.load(Compute.serial(), none))
                 .getMessage();
         assertEquals(
-                none + ": nothing there; expected a GGUF file, or a folder with config.json, a tokenizer and model.safetensors",
+                none
+                        + ": nothing there; expected a GGUF file, or a folder with config.json, a tokenizer and model.safetensors",
                 message);
     }
 

@@ -14,8 +14,9 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /** A path that is no folder is named as it was given, with where it was looked for and what was expected there. */
 class MissingFolderTest {
-    private static final String EXPECTED = "; expected a model's folder, with config.json or modules.json, model.safetensors, and"
-            + " tokenizer.json or vocab.txt";
+    private static final String EXPECTED =
+            "; expected a model's folder, with config.json or modules.json, model.safetensors, and"
+                    + " tokenizer.json or vocab.txt";
 
     @TempDir
     Path folder;

@@ -279,6 +279,20 @@ class TokenEncoderTest {
         assertThrows(NoSuchFileException.class, () -> TokenEncoder.load(Compute.serial(), folder.resolve("none")));
     }
 
+    /** As masks fill each query, and a vocabulary without {@code [MASK]} has it behind all others. */
+    @Test
+    void whatSequencesHaveMustHaveARow() throws IOException {
+        Path pylate = folder.resolve("pylate");
+        Path file = pylate.resolve("vocab.txt");
+        Files.writeString(file, Files.readString(file).replace("[MASK]", "other") + "\nmore");
+        assertFails(
+                pylate,
+                ": mask_token: \"[MASK]\" with id 60; expected an id below the 60 of the model's word embeddings");
+        Path settings = pylate.resolve("config_sentence_transformers.json");
+        Files.writeString(settings, TinyTokenModel.SETTINGS.replace("expansion\": true", "expansion\": false"));
+        TokenEncoder.load(Compute.serial(), pylate).close();
+    }
+
     private static void assertFails(Path folder, String message) {
         IllegalArgumentException wrong =
                 assertThrows(IllegalArgumentException.class, () -> TokenEncoder.load(Compute.serial(), folder));
