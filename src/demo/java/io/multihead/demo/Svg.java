@@ -136,26 +136,23 @@ final class Svg {
 
     /** Returns what a closed curve encloses, or null if it is no upright rectangle. */
     private static @Nullable Rectangle2D rectangle(String curve) {
-        String[] corners = curve.substring(1).split("L");
-        Rectangle2D box = null;
         List<Point2D> points = new ArrayList<>();
-        for (String corner : corners) {
-            String[] numbers = corner.split(",");
-            if (numbers.length != 2 || !NUMBERS.matcher(corner).matches()) {
+        for (String corner : curve.substring(1).split("L")) {
+            if (!NUMBERS.matcher(corner).matches()) {
                 return null;
             }
+            String[] numbers = corner.split(",");
             points.add(new Point2D.Double(Double.parseDouble(numbers[0]), Double.parseDouble(numbers[1])));
         }
-        for (Point2D point : points) {
-            Rectangle2D one = new Rectangle2D.Double(point.getX(), point.getY(), 0, 0);
-            box = box == null ? one : box.createUnion(one);
+        if (points.size() != 4) {
+            return null;
         }
-        Rectangle2D all = box;
-        boolean isUpright = all != null
-                && points.size() == 4
-                && points.stream()
-                        .allMatch(point -> isOneOf(point.getX(), all.getMinX(), all.getMaxX())
-                                && isOneOf(point.getY(), all.getMinY(), all.getMaxY()));
+        Rectangle2D all = new Rectangle2D.Double();
+        all.setFrameFromDiagonal(points.getFirst(), points.getFirst());
+        points.forEach(all::add);
+        boolean isUpright = points.stream()
+                .allMatch(point -> isOneOf(point.getX(), all.getMinX(), all.getMaxX())
+                        && isOneOf(point.getY(), all.getMinY(), all.getMaxY()));
         return isUpright ? all : null;
     }
 

@@ -57,6 +57,17 @@ final class EncoderCore {
         return tokenizer;
     }
 
+    /** Returns a length of texts, or fails unless the model has as many positions, and texts at least so many tokens. */
+    int requireLength(int maxTokens, int least) {
+        Checks.atLeast(maxTokens, least, "maxTokens");
+        int positions = model.config.positions();
+        if (maxTokens > positions) {
+            throw Checks.fail(
+                    "maxTokens", String.valueOf(maxTokens), "expected at most the model's " + positions + " positions");
+        }
+        return maxTokens;
+    }
+
     /** Takes intermediate results for a batch, after a wait where too many are in use; to be given back. */
     Buffers take(int tokens) {
         requireOpen();

@@ -10,7 +10,7 @@ enum Normalization {
     CUT;
 
     /** As PyTorch's {@code normalize}: shorter vectors keep their direction and stay short. */
-    private static final double LEAST_NORM = 1e-12;
+    static final double LEAST_NORM = 1e-12;
 
     /** Returns the first elements of a vector. */
     float[] apply(double[] vector, int elements) {

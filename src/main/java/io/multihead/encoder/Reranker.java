@@ -39,12 +39,7 @@ public final class Reranker implements AutoCloseable {
         this.format = format;
         this.runs = runs;
         this.activation = Checks.notNull(activation, "activation");
-        this.maxTokens = (int) Checks.atLeast(maxTokens, format.added(), "maxTokens");
-        int positions = core.model.config.positions();
-        if (maxTokens > positions) {
-            throw Checks.fail(
-                    "maxTokens", String.valueOf(maxTokens), "expected at most the model's " + positions + " positions");
-        }
+        this.maxTokens = core.requireLength(maxTokens, format.added());
     }
 
     /**

@@ -18,12 +18,8 @@ record RerankerConfig(EncoderConfig model, int labels, ScoreActivation activatio
     /** transformers' number of labels where a file has none. */
     private static final int DEFAULT_LABELS = 2;
 
-    /** PyTorch's functions by the names that versions of sentence-transformers have written. */
-    private static final Map<String, ScoreActivation> ACTIVATIONS = Map.of(
-            "torch.nn.modules.linear.Identity", ScoreActivation.IDENTITY,
-            "torch.nn.Identity", ScoreActivation.IDENTITY,
-            "torch.nn.modules.activation.Sigmoid", ScoreActivation.SIGMOID,
-            "torch.nn.Sigmoid", ScoreActivation.SIGMOID);
+    private static final Map<DenseFunction, ScoreActivation> ACTIVATIONS = Map.of(
+            DenseFunction.IDENTITY, ScoreActivation.IDENTITY, DenseFunction.SIGMOID, ScoreActivation.SIGMOID);
 
     static RerankerConfig of(JsonObject config) {
         EncoderConfig model = EncoderFamilies.configure(config);
@@ -76,9 +72,11 @@ record RerankerConfig(EncoderConfig model, int labels, ScoreActivation activatio
      */
     static @Nullable ScoreActivation activation(JsonObject config, String member) {
         String name = config.find(member);
-        if (name != null && !ACTIVATIONS.containsKey(name)) {
-            throw config.fail(member, "torch.nn.modules.linear.Identity or torch.nn.modules.activation.Sigmoid");
-        }
-        return name == null ? null : ACTIVATIONS.get(name);
+        return name == null
+                ? null
+                : DenseFunction.of(name)
+                        .map(ACTIVATIONS::get)
+                        .orElseThrow(() -> config.fail(
+                                member, DenseFunction.IDENTITY.type() + " or " + DenseFunction.SIGMOID.type()));
     }
 }

@@ -48,13 +48,7 @@ public final class SentenceEncoder implements AutoCloseable {
             throw Checks.fail(
                     "pooling", options.pooling().toString(), "expected the mean of all tokens for static embeddings");
         }
-        Checks.atLeast(options.maxTokens(), core.tokenizer.around() + 1, "maxTokens");
-        if (options.maxTokens() > core.model.config.positions()) {
-            throw Checks.fail(
-                    "maxTokens",
-                    String.valueOf(options.maxTokens()),
-                    "expected at most the model's " + core.model.config.positions() + " positions");
-        }
+        core.requireLength(options.maxTokens(), core.tokenizer.around() + 1);
     }
 
     /**

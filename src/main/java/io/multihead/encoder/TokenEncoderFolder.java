@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 final class TokenEncoderFolder {
     private static final String WEIGHT = "linear.weight";
     private static final String BIAS = "linear.bias";
-    private static final String IDENTITY = "torch.nn.modules.linear.Identity";
+    private static final String IDENTITY = DenseFunction.IDENTITY.type();
     private static final String AUTHORS = "HF_ColBERT";
     private static final int MOST = 1 << 24;
 

@@ -10,9 +10,6 @@ import org.jspecify.annotations.Nullable;
 
 /** One pass over texts that projects states, and collects vectors of length 1. For one call. */
 final class TokenRun extends BatchRun {
-    /** As PyTorch's {@code normalize}: shorter vectors keep their direction and stay short. */
-    private static final double LEAST_NORM = 1e-12;
-
     private final PackedLinear projection;
     private final TokenFormat format;
     private final int dimension;
@@ -88,7 +85,7 @@ final class TokenRun extends BatchRun {
         for (int i = 0; i < dimension; i++) {
             squares += (double) from[at + i] * from[at + i];
         }
-        double norm = Math.max(Math.sqrt(squares), LEAST_NORM);
+        double norm = Math.max(Math.sqrt(squares), Normalization.LEAST_NORM);
         for (int i = 0; i < dimension; i++) {
             vectors[to + i] = (float) (from[at + i] / norm);
         }
