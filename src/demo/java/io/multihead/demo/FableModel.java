@@ -18,7 +18,6 @@ import io.multihead.text.Tokenizer;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -70,19 +69,13 @@ final class FableModel {
 
     /** Returns each fable as its title, a line end, and its sentences. */
     static List<String> texts(Fables fables) {
-        Map<String, StringBuilder> texts = new LinkedHashMap<>();
+        Map<String, String> texts = new LinkedHashMap<>();
         for (int i = 0; i < fables.sentences().size(); i++) {
             String title = fables.titles().get(i);
-            StringBuilder text = texts.get(title);
-            if (text == null) {
-                texts.put(
-                        title,
-                        new StringBuilder(title + "\n" + fables.sentences().get(i)));
-            } else {
-                text.append(' ').append(fables.sentences().get(i));
-            }
+            String sentence = fables.sentences().get(i);
+            texts.merge(title, title + "\n" + sentence, (text, _) -> text + " " + sentence);
         }
-        return texts.values().stream().map(StringBuilder::toString).toList();
+        return List.copyOf(texts.values());
     }
 
     LlamaTraining.Trained trained() {
@@ -124,11 +117,7 @@ final class FableModel {
     }
 
     private static int best(float[] logits, int without) {
-        int best = without == 0 ? 1 : 0;
-        for (int id = 0; id < logits.length; id++) {
-            best = id != without && logits[id] > logits[best] ? id : best;
-        }
-        return best;
+        return Values.largest(logits.length, id -> id == without ? Double.NEGATIVE_INFINITY : logits[id]);
     }
 
     /** Saves the model, loads it as any other language model, and lets it write. */
@@ -162,11 +151,10 @@ final class FableModel {
 
     /** Returns the pieces of tokens, with marks where they have spaces and line ends. */
     List<String> pieces(int[] tokens) {
-        List<String> pieces = new ArrayList<>();
-        for (int token : tokens) {
-            pieces.add(tokenizer.decode(token).replace(' ', '\u00b7').replace("\n", "\\n"));
-        }
-        return pieces;
+        return Arrays.stream(tokens)
+                .mapToObj(
+                        token -> tokenizer.decode(token).replace(' ', '\u00b7').replace("\n", "\\n"))
+                .toList();
     }
 
     /** Returns whether each token begins a word: with a space, a line or a mark. */

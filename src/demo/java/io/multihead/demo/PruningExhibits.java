@@ -63,10 +63,7 @@ final class PruningExhibits {
 
     private double accuracy(boolean[][] kept) {
         TokenModel masked = masked(kept, Shape.of(HEADS));
-        return parallel.map(batches, batch -> masked.batchAccuracy(seed, batch)).stream()
-                .mapToDouble(Double::doubleValue)
-                .average()
-                .orElse(0);
+        return Values.mean(parallel.map(batches, batch -> masked.batchAccuracy(seed, batch)));
     }
 
     private TokenModel masked(boolean[][] kept, Shape shape) {

@@ -168,18 +168,12 @@ final class TrainingExhibits {
             int from = i * losses.size() / points;
             int to = (i + 1) * losses.size() / points;
             curve[0][i] = (from + to + 1) / 2.0;
-            curve[1][i] = losses.subList(from, to).stream()
-                    .mapToDouble(Double::doubleValue)
-                    .average()
-                    .orElse(0);
+            curve[1][i] = Values.mean(losses.subList(from, to));
         }
         return curve;
     }
 
     private static double tail(List<Double> losses) {
-        return losses.subList(Math.max(0, losses.size() - 10), losses.size()).stream()
-                .mapToDouble(Double::doubleValue)
-                .average()
-                .orElse(0);
+        return Values.mean(losses.subList(Math.max(0, losses.size() - 10), losses.size()));
     }
 }

@@ -1,6 +1,7 @@
 package io.multihead.demo;
 
 import io.multihead.tensor.Tensor;
+import java.util.List;
 import java.util.function.IntToDoubleFunction;
 
 /** Numbers of exhibits. */
@@ -16,6 +17,11 @@ final class Values {
             }
         }
         return matrix;
+    }
+
+    /** Returns the mean of numbers, 0 of none. */
+    static double mean(List<Double> values) {
+        return values.stream().mapToDouble(value -> value).average().orElse(0);
     }
 
     /** Returns the argmax of {@code count} values, the first of equal ones. */

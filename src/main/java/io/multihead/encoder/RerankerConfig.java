@@ -18,8 +18,8 @@ record RerankerConfig(EncoderConfig model, int labels, ScoreActivation activatio
     /** transformers' number of labels where a file has none. */
     private static final int DEFAULT_LABELS = 2;
 
-    private static final Map<DenseFunction, ScoreActivation> ACTIVATIONS = Map.of(
-            DenseFunction.IDENTITY, ScoreActivation.IDENTITY, DenseFunction.SIGMOID, ScoreActivation.SIGMOID);
+    private static final Map<DenseFunction, ScoreActivation> ACTIVATIONS =
+            Map.of(DenseFunction.IDENTITY, ScoreActivation.IDENTITY, DenseFunction.SIGMOID, ScoreActivation.SIGMOID);
 
     static RerankerConfig of(JsonObject config) {
         EncoderConfig model = EncoderFamilies.configure(config);
