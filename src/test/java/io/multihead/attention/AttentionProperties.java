@@ -18,6 +18,7 @@ import net.jqwik.api.lifecycle.AfterContainer;
 
 /** Attention forward against its specification, over everything a call can vary. */
 @Tag("lanes")
+@Tag("bits")
 class AttentionProperties {
     private static final Compute CPU = Compute.serial();
 

@@ -18,6 +18,7 @@ import org.junit.jupiter.api.Test;
  * line per call; compared with those of a build before the change, they name the calls that differ.
  */
 @Tag("lanes")
+@Tag("bits")
 class BitsTest {
     private static final Path CALLS = Path.of("target", "bits");
 

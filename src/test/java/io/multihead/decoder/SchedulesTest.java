@@ -21,6 +21,7 @@ import org.junit.jupiter.api.Test;
  * guesses and without.
  */
 @Tag("lanes")
+@Tag("bits")
 class SchedulesTest {
     private static final int SCHEDULES = 200;
     private static final int TOKENS = 24;

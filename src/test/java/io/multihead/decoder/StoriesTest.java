@@ -27,6 +27,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * all prompts and files is 0.0046, and the errors of logits in f32 are below 2e-5.
  */
 @Tag("lanes")
+@Tag("bits")
 class StoriesTest {
     private static final String PUBLISHED =
             ", there was a little girl named Lily. She loved to play outside in the park. One day,"

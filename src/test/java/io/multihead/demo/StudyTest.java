@@ -94,10 +94,8 @@ class StudyTest {
             assertTrue(fables.finding().contains("the files give the same text of"), fables.finding());
             assertTrue(fables.finding().contains(", that of the layers"), fables.finding());
             Map<Integer, Exhibit> again = Map.of(
-                    1, trained.heatMaps(),
                     2, trained.byLayer(),
                     4, SearchExhibit.draw(two, encoder, Fables.read().first(SENTENCES)),
-                    5, heads.heatMaps(),
                     6, heads.againstSingleHead(),
                     7, heads.diversity(),
                     8, heads.causal(),

@@ -15,6 +15,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** The same hashes at 128, 256 and 512 bits, for families of encoders beside BERT; they change with the order in which any kernel sums. */
 @Tag("lanes")
+@Tag("bits")
 class EncoderFamiliesBitsTest {
     private static final int MODERNBERT = -364881055;
     private static final int NOMICBERT = 1381068337;

@@ -19,6 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** The same hashes at 128, 256 and 512 bits: vectors do not depend on the lane width, however long texts are and a model is loaded. */
 @Tag("lanes")
+@Tag("bits")
 class SentenceEncoderBitsTest {
     /**
      * MiniLM: short texts, a long one, and two with CLS and MAX pooling. These hashes change with the order in which any kernel sums; then

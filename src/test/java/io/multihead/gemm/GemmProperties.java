@@ -26,6 +26,7 @@ import net.jqwik.api.Tag;
 
 /** The multiplication against its specification, and what must not change a bit of it. */
 @Tag("lanes")
+@Tag("bits")
 class GemmProperties {
     private static final Compute SERIAL = Compute.serial();
     private static final Compute THREADS = Compute.threads(3);

@@ -30,6 +30,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Weights of 16 bits: the bits of f32 weights that were rounded first, however many rows, threads and panels. */
 @Tag("lanes")
+@Tag("bits")
 class WeightFormatProperties {
     private static final Compute SERIAL = Compute.serial();
     private static final Compute THREADS = Compute.threads(2);

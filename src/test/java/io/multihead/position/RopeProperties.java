@@ -28,6 +28,7 @@ import net.jqwik.api.Tag;
 
 /** Rotary embedding against its specification, over everything a call can vary. */
 @Tag("lanes")
+@Tag("bits")
 class RopeProperties {
     private static final Compute SERIAL = Compute.serial();
     private static final Compute THREADS = Compute.threads(3);

@@ -14,6 +14,7 @@ import org.junit.jupiter.api.Test;
 
 /** GELU and its derivative over all magnitudes of f32, and special values. */
 @Tag("lanes")
+@Tag("bits")
 class ActivationOpsTest {
     private static final int CHUNK = 1 << 12;
     /** Every 997th float, from 0 to beyond the last one whose GELU is not 0 or x. */

@@ -13,6 +13,7 @@ import org.junit.jupiter.api.Test;
 
 /** The exponential over every float from -0 to where its result would be subnormal. */
 @Tag("lanes")
+@Tag("bits")
 class ExpTest {
     private static final int CHUNK = 1 << 16;
     private static final int FIRST = Float.floatToRawIntBits(-0f);
