@@ -37,6 +37,8 @@ public class WeightFormatBench extends Comparison {
     private static final long BYTES = 1L << 28;
 
     private static final String ROUNDED = "-8bit";
+    /** From so many on, multiplication takes longer than reading. */
+    private static final int MANY_ROWS = 16;
 
     @Param({"multihead", "multihead-8bit", "multihead-f32", "onnxruntime", "onnxruntime-8bit", "llamacpp", "loops"})
     public String impl;
@@ -60,7 +62,19 @@ public class WeightFormatBench extends Comparison {
 
     @Override
     public Work work() {
-        return Work.bytes(Float.BYTES * (double) inputs * outputs);
+        double weights = (double) inputs * outputs;
+        return rows < MANY_ROWS ? Work.bytes(weights * bytesOfWeight()) : Work.operations(2 * rows * weights);
+    }
+
+    private double bytesOfWeight() {
+        if (impl.endsWith("-f32")) {
+            return Float.BYTES;
+        }
+        if (format.endsWith("F16")) {
+            return Short.BYTES;
+        }
+        BlockType type = BlockType.valueOf(format);
+        return (double) type.bytes() / type.elements();
     }
 
     @Setup(Level.Trial)
