@@ -33,17 +33,19 @@ final class Chart {
 
     private static final Color OURS = new Color(0x0072b2);
     private static final Color OURS_PAGED = new Color(0x56b4e9);
-    private static final Map<String, Integer> PEERS = Map.of(
-            "onnxruntime", 0x8c8c8c,
-            "onnxgqa", 0xa9b3bd,
-            "onednn", 0xe0cfa8,
-            "openblas", 0xb8b8b8,
-            "pytorch", 0xc9a48f,
-            "jlama", 0xc7d3bf,
-            "reducelanes", 0xbcaecb,
-            "scalar", 0xe2dcec,
-            "loops in Java", 0xe2dcec,
-            "llamacpp", 0xd6b656);
+    private static final Map<String, Integer> PEERS = Map.ofEntries(
+            Map.entry("onnxruntime", 0x8c8c8c),
+            Map.entry("onnxgqa", 0xa9b3bd),
+            Map.entry("onednn", 0xe0cfa8),
+            Map.entry("openblas", 0xb8b8b8),
+            Map.entry("pytorch", 0xc9a48f),
+            Map.entry("jlama", 0xc7d3bf),
+            Map.entry("reducelanes", 0xbcaecb),
+            Map.entry("scalar", 0xe2dcec),
+            Map.entry("loops in Java", 0xe2dcec),
+            Map.entry("llamacpp", 0xd6b656),
+            Map.entry("loops", 0xe2dcec),
+            Map.entry("onnxruntime-8bit", 0xa9b3bd));
 
     private final CategoryChart chart;
     private final List<String> groups;
