@@ -57,7 +57,7 @@ final class EncoderCore {
         return tokenizer;
     }
 
-    /** Returns a length of texts, or fails unless the model has as many positions, and texts at least so many tokens. */
+    /** Returns a maximum of tokens per text, or fails if it is below {@code least} or above the model's positions. */
     int requireLength(int maxTokens, int least) {
         Checks.atLeast(maxTokens, least, "maxTokens");
         int positions = model.config.positions();

@@ -32,7 +32,7 @@ public final class SentenceEncoder implements AutoCloseable {
     private static final String QUERY = "query";
     private static final List<String> DOCUMENT = List.of("document", "passage", "corpus");
 
-    /** What all views share; their options may differ. */
+    /** Model, dense layers and prompts, which all views of an encoder share; {@code options} are those of this view. */
     private final LoadedEncoder loaded;
 
     private final EncoderCore core;

@@ -55,18 +55,18 @@ final class Weights {
 
     /** Returns a weight that must exist, have this shape and be of a floating type. */
     Tensor take(String name, long... dims) {
-        return take(name, "floating numbers", Shape.of(dims));
+        return take(name, false, Shape.of(dims));
     }
 
     /** Returns a weight that must exist and have this shape; of a floating type or of integers. */
     Tensor takeNumbers(String name, long... dims) {
-        return take(name, "numbers", Shape.of(dims));
+        return take(name, true, Shape.of(dims));
     }
 
-    private Tensor take(String name, String what, Shape shape) {
+    private Tensor take(String name, boolean mayBeIntegers, Shape shape) {
         Tensor tensor = get.apply(name, shape);
-        boolean isKind = tensor.dtype().isFloating() || what.equals("numbers");
-        if (!tensor.shape().equals(shape) || !isKind) {
+        if (!tensor.shape().equals(shape) || !tensor.dtype().isFloating() && !mayBeIntegers) {
+            String what = mayBeIntegers ? "numbers" : "floating numbers";
             throw Checks.fail("weight \"" + name + "\"", tensor.toString(), "expected " + what + " of shape " + shape);
         }
         unused.remove(name);

@@ -21,9 +21,9 @@ final class PackedProjector implements Projector {
     private final MultiHeadConfig config;
     private final PackedWeights output;
     /** All three input projections as one matrix, packed by the first call that needs it. */
-    private @Nullable PackedWeights fused;
+    private volatile @Nullable PackedWeights fused;
     /** Each input projection by itself, packed by the first call that needs them. */
-    private @Nullable Map<Projection, PackedWeights> separate;
+    private volatile @Nullable Map<Projection, PackedWeights> separate;
 
     PackedProjector(LayerParameters parameters) {
         this.parameters = parameters;
@@ -73,7 +73,12 @@ final class PackedProjector implements Projector {
         Gemm.multiply(cpu, from, weight, to, GemmOptions.DEFAULT.withBias(bias));
     }
 
-    private synchronized PackedWeights fused() {
+    private PackedWeights fused() {
+        PackedWeights packed = fused;
+        return packed == null ? packFused() : packed;
+    }
+
+    private synchronized PackedWeights packFused() {
         PackedWeights packed = fused;
         if (packed == null) {
             packed = pack(fusedWeight());
@@ -82,7 +87,12 @@ final class PackedProjector implements Projector {
         return packed;
     }
 
-    private synchronized Map<Projection, PackedWeights> separate() {
+    private Map<Projection, PackedWeights> separate() {
+        Map<Projection, PackedWeights> packed = separate;
+        return packed == null ? packSeparate() : packed;
+    }
+
+    private synchronized Map<Projection, PackedWeights> packSeparate() {
         Map<Projection, PackedWeights> packed = separate;
         if (packed == null) {
             packed = new EnumMap<>(Projection.class);

@@ -11,7 +11,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
-/** What is left of an execution that nobody closes: its workers look after five seconds whether it is garbage. */
+/** Worker threads of an execution that becomes unreachable without a close end: idle ones check every five seconds. */
 @org.junit.jupiter.api.parallel.Execution(ExecutionMode.CONCURRENT)
 class AbandonedExecutionTest {
     private static final long LIMIT_SECONDS = 60;

@@ -37,7 +37,7 @@ public class WeightFormatBench extends Comparison {
     private static final long BYTES = 1L << 28;
 
     private static final String ROUNDED = "-8bit";
-    /** From so many on, multiplication takes longer than reading. */
+    /** Rows from which a product is limited by multiply-adds, not by the bandwidth of memory. */
     private static final int MANY_ROWS = 16;
 
     @Param({"multihead", "multihead-8bit", "multihead-f32", "onnxruntime", "onnxruntime-8bit", "llamacpp", "loops"})
