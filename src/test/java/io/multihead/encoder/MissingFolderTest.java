@@ -21,39 +21,27 @@ class MissingFolderTest {
     @TempDir
     Path folder;
 
+    private interface Loader {
+        AutoCloseable load(Compute cpu, Path path) throws IOException;
+    }
+
     private enum Kind {
-        SENTENCES("; SentenceEncoder.map reads files that were written") {
-            @Override
-            void load(Path path) throws IOException {
-                SentenceEncoder.load(Compute.serial(), path);
-            }
-        },
-        RERANKER("") {
-            @Override
-            void load(Path path) throws IOException {
-                Reranker.load(Compute.serial(), path);
-            }
-        },
-        SPARSE("") {
-            @Override
-            void load(Path path) throws IOException {
-                SparseEncoder.load(Compute.serial(), path);
-            }
-        },
-        TOKENS("") {
-            @Override
-            void load(Path path) throws IOException {
-                TokenEncoder.load(Compute.serial(), path);
-            }
-        };
+        SENTENCES("; SentenceEncoder.map reads files that were written", SentenceEncoder::load),
+        RERANKER("", Reranker::load),
+        SPARSE("", SparseEncoder::load),
+        TOKENS("", TokenEncoder::load);
 
         final String more;
+        private final Loader loader;
 
-        Kind(String more) {
+        Kind(String more, Loader loader) {
             this.more = more;
+            this.loader = loader;
         }
 
-        abstract void load(Path path) throws IOException;
+        AutoCloseable load(Path path) throws IOException {
+            return loader.load(Compute.serial(), path);
+        }
     }
 
     @ParameterizedTest

@@ -196,10 +196,7 @@ class StaticEncoderTest {
         TinyStatic.write(folder, ROWS, false);
         Files.writeString(
                 folder.resolve("0_StaticEmbedding/tokenizer.json"),
-                TinyStatic.tokenizer()
-                        .replace(
-                                "\"truncation\":null",
-                                "\"truncation\":{\"direction\":\"Right\",\"max_length\":4,\"strategy\":\"LongestFirst\",\"stride\":0}")
+                TinyStatic.truncating(4)
                         .replace(
                                 "\"padding\":null",
                                 "\"padding\":{\"strategy\":\"BatchLongest\",\"direction\":\"Left\"}"));
@@ -234,12 +231,7 @@ class StaticEncoderTest {
     @Test
     void aTextMayHaveOneToken() throws IOException {
         TinyStatic.write(folder, ROWS, false);
-        Files.writeString(
-                folder.resolve("0_StaticEmbedding/tokenizer.json"),
-                TinyStatic.tokenizer()
-                        .replace(
-                                "\"truncation\":null",
-                                "\"truncation\":{\"direction\":\"Right\",\"max_length\":1,\"strategy\":\"LongestFirst\",\"stride\":0}"));
+        Files.writeString(folder.resolve("0_StaticEmbedding/tokenizer.json"), TinyStatic.truncating(1));
         int[] first = Arrays.copyOf(TinyStatic.ids("abc de f"), 1);
         try (SentenceEncoder encoder = load()) {
             assertEquals(1, encoder.maxTokens());

@@ -155,4 +155,13 @@ final class TinyStatic {
                 file,
                 all.putLong(header.length).put(header).put(data.toByteArray()).array());
     }
+
+    /** The file of a tokenizer that truncates to so many tokens. */
+    static String truncating(int most) {
+        return tokenizer()
+                .replace(
+                        "\"truncation\":null",
+                        "\"truncation\":{\"direction\":\"Right\",\"max_length\":" + most
+                                + ",\"strategy\":\"LongestFirst\",\"stride\":0}");
+    }
 }
