@@ -4,6 +4,7 @@ import com.palantir.javaformat.java.ImportOrderer;
 import com.palantir.javaformat.java.JavaFormatterOptions;
 import com.palantir.javaformat.java.RemoveUnusedImports;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -13,6 +14,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.ConcurrentSkipListSet;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 
@@ -23,7 +25,17 @@ import java.util.stream.StreamSupport;
 public final class Format {
     private static final List<String> FOLDERS = List.of("src", "jmh/src", ".ci");
 
-    private Format() {}
+    private final Formatter formatter = Formatter.createFormatter(JavaFormatterOptions.builder()
+            .style(JavaFormatterOptions.Style.PALANTIR)
+            .build());
+    private final boolean apply;
+    private final Set<String> known;
+    private final Set<String> formatted = new ConcurrentSkipListSet<>();
+
+    private Format(boolean apply, Set<String> known) {
+        this.apply = apply;
+        this.known = known;
+    }
 
     /**
      * Formats all sources, or ends with 1 if some are not formatted.
@@ -36,39 +48,39 @@ public final class Format {
             throw new IllegalArgumentException("format: " + arguments[0] + "; expected check or apply");
         }
         Path memory = Path.of(arguments[1]);
-        Set<String> known = Files.exists(memory) ? new TreeSet<>(Files.readAllLines(memory)) : Set.of();
-        Set<String> formatted = new TreeSet<>();
-        Formatter formatter = Formatter.createFormatter(JavaFormatterOptions.builder()
-                .style(JavaFormatterOptions.Style.PALANTIR)
-                .build());
-        int failures = 0;
-        for (Path file : sources()) {
+        Format format = new Format(apply, Files.exists(memory) ? Set.copyOf(Files.readAllLines(memory)) : Set.of());
+        // on all cores: a new clone has more than a thousand files to check before anything else can begin
+        List<String> failures =
+                sources().parallelStream().flatMap(format::failure).toList();
+        failures.forEach(System.err::println);
+        Files.createDirectories(memory.getParent());
+        Files.write(memory, format.formatted);
+        System.exit(failures.isEmpty() ? 0 : 1);
+    }
+
+    /** Formats a file that is not known to be formatted, and returns what is wrong with it. */
+    private Stream<String> failure(Path file) {
+        try {
             String source = Files.readString(file);
             String hash = hash(source);
             if (known.contains(hash)) {
                 formatted.add(hash);
-                continue;
+                return Stream.empty();
             }
-            try {
-                String wanted = formatter.formatSource(imports(source));
-                if (wanted.equals(source) || apply) {
-                    formatted.add(hash(wanted));
-                } else {
-                    failures++;
-                    System.err.println(
-                            file + ": not formatted; expected the result of mvn process-sources -Dformat=apply");
-                }
-                if (apply && !wanted.equals(source)) {
-                    Files.writeString(file, wanted);
-                }
-            } catch (FormatterException e) {
-                failures++;
-                System.err.println(file + ": " + e.getMessage());
+            String wanted = formatter.formatSource(imports(source));
+            if (!wanted.equals(source) && !apply) {
+                return Stream.of(file + ": not formatted; expected the result of mvn process-sources -Dformat=apply");
             }
+            formatted.add(hash(wanted));
+            if (!wanted.equals(source)) {
+                Files.writeString(file, wanted);
+            }
+            return Stream.empty();
+        } catch (FormatterException e) {
+            return Stream.of(file + ": " + e.getMessage());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
-        Files.createDirectories(memory.getParent());
-        Files.write(memory, formatted);
-        System.exit(failures == 0 ? 0 : 1);
     }
 
     /** Sorts imports and removes those that are not used; long strings keep their lines. */
