@@ -58,6 +58,8 @@ class BenchmarkNamesTest {
                 "Sgemm.prefill | Sgemm.prefill: neither a mode nor a benchmark; expected one such as quick docs full",
                 "compare jmh 5 Xyz -p threads=1 | Xyz: neither a mode nor a benchmark; expected one such as quick docs full",
                 "fresh layers | fresh layers: expected layer or embeddings, or neither",
+                "report jmh nosuch.json | report nosuch.json: nothing is there; expected JMH's JSON or a folder of rounds",
+                "compare nosuch.jar | compare nosuch.jar: nothing is there; expected a jar of the library, or a checkout",
                 "quick two | rounds: two; expected a number of at least 1",
             })
     void wordsThatSelectNothingAreRefusedBeforeABuild(String arguments, String message) throws Exception {

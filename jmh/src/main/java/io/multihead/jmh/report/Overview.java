@@ -27,17 +27,20 @@ final class Overview {
             "reducelanes", "loops in Java",
             "scalar", "loops in Java");
 
+    private static final Map<String, String> NAMES =
+            Map.of("onnxruntime", "ONNX Runtime", "pytorch", "PyTorch", "onednn", "oneDNN", "llamacpp", "llama.cpp");
+
     /** A case, and what the chart calls it. */
     private record Shown(String label, Case of) {}
 
     private static final List<Shown> CASES = List.of(
             shown("decode, GQA", "AttentionDecode", Map.of("keyValueHeads", "8", "keys", "4096")),
             shown("decode", "AttentionDecode", Map.of("keyValueHeads", "32", "keys", "4096")),
-            shown("causal", "AttentionForward", Map.of("causal", "true", "shape", "1x8x2048x64")),
-            shown("full", "AttentionForward", Map.of("causal", "false", "shape", "1x8x2048x64")),
+            shown("attention, causal", "AttentionForward", Map.of("causal", "true", "shape", "1x8x2048x64")),
+            shown("attention, full", "AttentionForward", Map.of("causal", "false", "shape", "1x8x2048x64")),
             shown("MiniLM", "Embeddings", Map.of("texts", "32x128")),
-            shown("sgemm", "Sgemm", Map.of("size", "1024")),
-            shown("1B, Q8_0", "Decoder", Map.of("model", "LLAMA3_1B", "format", "Q8_0", "depth", "128")));
+            shown("product, 1024", "Sgemm", Map.of("size", "1024")),
+            shown("1B model, Q8_0", "Decoder", Map.of("model", "LLAMA3_1B", "format", "Q8_0", "depth", "128")));
 
     private Overview() {}
 
@@ -73,9 +76,9 @@ final class Overview {
             return Optional.empty();
         }
         String title = "Speed as a part of this library's, " + study.name() + ", 1 thread";
-        Chart chart = new Chart(title, "", "longer is faster", labels).decimals(2);
-        chart.limit(1);
-        bars.forEach((impl, speeds) -> chart.bars(impl, impl.equals(OURS), speeds));
+        Chart chart = new Chart(
+                new Chart.Labels(title, "", "longer is faster", labels, speed -> Tables.number("%.2f", speed)), 1);
+        bars.forEach((impl, speeds) -> chart.bars(NAMES.getOrDefault(impl, impl), impl.equals(OURS), speeds));
         return Optional.of(new Charts.Picture(NAME, title, chart));
     }
 

@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -52,24 +53,41 @@ final class Page {
      * @param key the processor that was measured; charts of no other are drawn
      */
     void write(String key) throws IOException {
-        Map<Path, byte[]> files = new LinkedHashMap<>();
-        Path charts = folder().resolve(key);
-        for (Charts.Picture picture : Sections.pictures(studies.get(key))) {
-            files.put(charts.resolve(picture.name() + ".png"), picture.chart().png());
-        }
+        Map<Path, byte[]> files = new LinkedHashMap<>(charts(key));
         files.put(folder().resolve(key + ".json"), StudyFile.write(studies.get(key)));
-        files.putAll(pages());
-        replace(files);
-        for (Path old : pngs(charts)) {
-            if (!files.containsKey(old)) {
-                Files.delete(old);
-            }
-        }
+        replace(files, List.of(key));
     }
 
-    /** Writes the pages alone, from what was measured before. */
+    /** Writes the pages and the charts of all processors, from what was measured before. */
     void write() throws IOException {
-        replace(pages());
+        Map<Path, byte[]> files = new LinkedHashMap<>();
+        for (String key : studies.keySet()) {
+            files.putAll(charts(key));
+        }
+        replace(files, studies.keySet());
+    }
+
+    private Map<Path, byte[]> charts(String key) throws IOException {
+        Map<Path, byte[]> files = new LinkedHashMap<>();
+        for (Charts.Picture picture : Sections.pictures(studies.get(key))) {
+            files.put(
+                    folder().resolve(key).resolve(picture.name() + ".png"),
+                    picture.chart().png());
+        }
+        return files;
+    }
+
+    /** Writes files and all pages, and deletes what other charts some processors have. */
+    private void replace(Map<Path, byte[]> files, Collection<String> keys) throws IOException {
+        files.putAll(pages());
+        replace(files);
+        for (String key : keys) {
+            for (Path old : pngs(folder().resolve(key))) {
+                if (!files.containsKey(old)) {
+                    Files.delete(old);
+                }
+            }
+        }
     }
 
     /** Returns the pages of all processors, and the first page last. */

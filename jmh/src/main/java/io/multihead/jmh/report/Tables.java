@@ -82,7 +82,7 @@ final class Tables {
                 result.impl(),
                 milliseconds(result.time()),
                 number("%.2f", result.times().spread()),
-                work.known() ? number(speed < 100 ? "%.1f" : "%.0f", speed) + " " + work.unit().speed : "",
+                work.known() ? speed(speed) + " " + work.unit().speed : "",
                 number("%.2f", Double.isNaN(ratio.median()) ? ofMedians : ratio.median()),
                 ratio.interval("%.2f"),
                 ratio.verdict(),
@@ -90,6 +90,10 @@ final class Tables {
                 number("%.0f", result.calls().count()),
                 number("%.2f", result.calls().late()),
                 number("%.0f", result.calls().bytes()));
+    }
+
+    static String speed(double speed) {
+        return number(speed < 100 ? "%.1f" : "%.0f", speed);
     }
 
     /** Returns a time with four digits, the last ones of which may be 0. */

@@ -204,6 +204,19 @@ class ResultsTest {
     }
 
     @Test
+    void chartsShowTheWorkOfThisLibrary() {
+        Work more = Comparison.work("io.multihead.jmh.bench.SgemmBench", Map.of("size", "512", "threads", "1"));
+        Map<String, List<Double>> speeds = Charts.speeds(List.of(Map.of(
+                "multihead", of("multihead", Times.summary(4, 1)),
+                "multihead-f32", of("multihead-f32", more, Times.summary(4, 1)),
+                "openblas", of("openblas", Times.summary(2, 1)))));
+        assertEquals(
+                List.of("multihead", "openblas"),
+                List.copyOf(speeds.keySet()),
+                "f32 reads more than weights in 8 bits");
+    }
+
+    @Test
     void pageKeepsOtherProcessors() throws IOException {
         Path file = folder.resolve("page.md");
         Files.writeString(file, "before\n<!-- study:begin -->\nold\n<!-- study:end -->\nafter\n");
