@@ -19,8 +19,8 @@ import io.multihead.internal.layout.Scratch;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Loops 2 and 1 where B is quantised blocks: a panel's scales are widened, and its fields too where full tiles of many rows read them;
- * few rows, and those that are left of many, read the fields as they are stored. The bits are the same. Belongs to one thread.
+ * Loops 2 and 1 where B is quantised blocks: a panel's scales are widened, and its fields too for the tiles of many rows; those of few
+ * rows read the fields as they are stored. With 16 vector registers there are no others, nor for rounded rows. The bits are the same. Belongs to one thread.
  */
 final class BlockKernel {
     /** Rows of C that are computed beside it before they are added to it. */
@@ -70,26 +70,34 @@ final class BlockKernel {
 
     /** {@code C = A B}, or {@code C += A B} with {@code addToC}, for {@code n} columns of C, rows {@code ldc} floats apart. */
     void multiply(int n, float[] c, int c0, int ldc, boolean addToC) {
-        int full = fullRows();
+        boolean isMany = m > Blocking.ROWS_IN_REGISTERS && !left.isRounded() && !Lanes.FEW_REGISTERS;
         boolean hasScales = BlockScales.isCompiled();
-        boolean isCompiled = left.isRounded()
-                ? BlockWarmUps.isOverForRounded(m)
-                : BlockWarmUps.of(b.format()).isOver(full, m - full);
         for (int jr = 0; jr < n; jr += PANEL) {
             long at = b.panelOffset(jr / PANEL);
-            if (!isCompiled) {
+            if (!isCompiled(isMany)) {
                 multiplyPlain(at, c, c0 + jr, ldc, addToC);
                 continue;
             }
             widenScales(at, hasScales);
             fields = at + (long) format.scaleWords(k) * Integer.BYTES;
-            if (full > 0) {
+            if (isMany) {
                 wide = memory.atLeast(wide, MicroKernel.MAX_DEPTH * PANEL);
                 format.fields().widen(panels, fields, k, wide.segment());
+                fullTiles(c, c0 + jr, ldc, addToC);
+            } else {
+                fewRows(c, c0 + jr, ldc, addToC);
             }
-            fullTiles(full, c, c0 + jr, ldc, addToC);
-            fewRows(full, c, c0 + jr, ldc, addToC);
         }
+    }
+
+    /**
+     * Asked for each panel: many rows by one without vectors take a millisecond, and trials that are further apart than some milliseconds
+     * end late (192 rows by 1024 x 1024 were without vectors for more than 5 s when each task asked once).
+     */
+    private boolean isCompiled(boolean isMany) {
+        return left.isRounded()
+                ? BlockWarmUps.isOverForRounded(m)
+                : BlockWarmUps.of(b.format()).isOver(m, isMany);
     }
 
     private void widenScales(long at, boolean isCompiled) {
@@ -124,47 +132,32 @@ final class BlockKernel {
         }
     }
 
-    /** Returns how many rows are in full tiles, whose panels are widened first. With 16 vector registers there are none, nor of rounded rows. */
-    private int fullRows() {
-        if (left.isRounded() || m <= Blocking.ROWS_IN_REGISTERS || Lanes.FEW_REGISTERS) {
-            return 0;
-        }
-        int full = 0;
-        while (!MacroKernel.inTilesOfFour(m - full)) {
-            full += BlockTiles.ROWS;
-        }
-        return full;
-    }
-
-    private void fullTiles(int rows, float[] c, int c0, int ldc, boolean addToC) {
-        int tiles = rows / BlockTiles.ROWS;
-        for (int column = 0; tiles > 0 && column < PANEL; column = Lanes.nextTile(column, COUNT)) {
+    private void fullTiles(float[] c, int c0, int ldc, boolean addToC) {
+        for (int column = 0; column < PANEL; column = Lanes.nextTile(column, COUNT)) {
             float[] to = addToC ? tile : c;
             int t0 = addToC ? 0 : c0 + column;
             int stride = addToC ? PANEL : ldc;
             int chain = format.fields().chain();
-            BlockTiles.tiles6(tiles, left.prepared(), wide.segment(), scales, column, chain, k, to, t0, stride);
-            finish(0, rows, column, COUNT, to, t0, stride);
+            BlockTiles.tiles6(m, left.prepared(), wide.segment(), scales, column, chain, k, to, t0, stride);
+            finish(column, COUNT, to, t0, stride);
             if (addToC) {
-                TileSums.add(tile, c, c0 + column, ldc, rows, COUNT);
+                TileSums.add(tile, c, c0 + column, ldc, m, COUNT);
             }
         }
     }
 
-    /** Computes the rows from {@code from} on in tiles of four rows and one. */
-    private void fewRows(int from, float[] c, int c0, int ldc, boolean addToC) {
-        int rows = m - from;
-        for (int column = 0; rows > 0 && column < PANEL; column = Lanes.nextTile(column, HALF)) {
-            int at = c0 + from * ldc + column;
+    /** Computes rows in tiles of four and one, or of two and one if they are rounded. */
+    private void fewRows(float[] c, int c0, int ldc, boolean addToC) {
+        for (int column = 0; column < PANEL; column = Lanes.nextTile(column, HALF)) {
             float[] to = addToC ? tile : c;
-            int t0 = addToC ? 0 : at;
+            int t0 = addToC ? 0 : c0 + column;
             int stride = addToC ? PANEL : ldc;
-            for (int row = 0; row < rows; row += left.isRounded() ? 2 : MicroKernel.MR_SMALL) {
-                fewTile(from + row, column, to, t0 + row * stride, stride);
+            for (int row = 0; row < m; row += left.isRounded() ? 2 : MicroKernel.MR_SMALL) {
+                fewTile(row, column, to, t0 + row * stride, stride);
             }
-            finish(from, rows, column, HALF, to, t0, stride);
+            finish(column, HALF, to, t0, stride);
             if (addToC) {
-                TileSums.add(tile, c, at, ldc, rows, HALF);
+                TileSums.add(tile, c, c0 + column, ldc, m, HALF);
             }
         }
     }
@@ -190,9 +183,9 @@ final class BlockKernel {
         }
     }
 
-    private void finish(int from, int rows, int column, int apart, float[] to, int t0, int stride) {
+    private void finish(int column, int apart, float[] to, int t0, int stride) {
         if (format.scales().hasMinima()) {
-            Fields.addMinima(left.prepared(), left.first() + from, scales, column, k, to, t0, stride, rows, apart);
+            Fields.addMinima(left.prepared(), left.first(), scales, column, k, to, t0, stride, m, apart);
         }
     }
 }

@@ -54,14 +54,15 @@ final class BlockWarmUps {
      * Returns whether all tiles are compiled that some rows have. Their warm-ups go on side by side: one after another they take as long as
      * all together.
      *
-     * @param full rows of full tiles
-     * @param few rows of other tiles
+     * @param isMany whether they are in full tiles
      */
-    boolean isOver(int full, int few) {
-        boolean one = few % MicroKernel.MR_SMALL != 1 || oneRow.isOver();
-        boolean four = few <= 1 || fourRows.isOver();
-        boolean whole = full == 0 || fullTiles.isOver();
-        return one && four && whole;
+    boolean isOver(int rows, boolean isMany) {
+        if (isMany) {
+            return fullTiles.isOver();
+        }
+        boolean one = rows % MicroKernel.MR_SMALL != 1 || oneRow.isOver();
+        boolean four = rows == 1 || fourRows.isOver();
+        return one && four;
     }
 
     /** Returns whether the tiles of so many rounded rows are compiled. */
@@ -149,7 +150,7 @@ final class BlockWarmUps {
             int chain = format.fields().chain();
             for (int call = 0; call < calls; call++) {
                 format.fields().widen(panels, 0, lengthFactor * DEPTH, wide);
-                BlockTiles.tiles6(lengthFactor, rows, wide, scales, 0, chain, DEPTH, c, 0, PANEL);
+                BlockTiles.tiles6(lengthFactor * BlockTiles.ROWS, rows, wide, scales, 0, chain, DEPTH, c, 0, PANEL);
                 minima(lengthFactor, BlockTiles.ROWS, COUNT);
             }
         }

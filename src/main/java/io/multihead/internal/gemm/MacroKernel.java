@@ -282,7 +282,7 @@ public final class MacroKernel {
         return inTilesOfFour(rows) || b.format() != PanelFormat.F32 ? MR_SMALL : MR;
     }
 
-    static boolean inTilesOfFour(int rows) {
+    private static boolean inTilesOfFour(int rows) {
         return rows <= MR_SMALL * Math.ceilDiv(rows, MR);
     }
 

@@ -24,17 +24,18 @@ public final class BlockTiles {
     private BlockTiles() {}
 
     /**
-     * Multiplies {@code tiles} tiles of six prepared rows, one below the other, by two adjacent vectors of one panel.
+     * Multiplies {@code count} prepared rows, six or more, by two adjacent vectors of one panel, in tiles of six rows. The last tile ends at the
+     * last row, so rows that it shares with the one above are computed twice, with the same bits.
      *
-     * <p>Sums of chains are kept in C, which stays in L1: as locals that the loop over blocks hands to a store behind it, they were objects in
-     * some JVMs, for good.
+     * <p>Sums of chains are locals: kept in C they took 10 % more time. They are arguments of the last multiply-adds, and the chains are
+     * receivers, as in {@link MicroKernel}; with the scales as receivers they were objects in some JVMs, for good.
      *
      * @param rows prepared rows, from the first of the depth block on
      * @param scales a row of 32 for each chain
      * @param column the first vector's first column
      */
     public static void tiles6(
-            int tiles,
+            int count,
             Fields.Rows rows,
             MemorySegment fields,
             float[] scales,
@@ -47,11 +48,18 @@ public final class BlockTiles {
         MemorySegment b = NativeMemory.known(fields);
         float[] a = rows.a;
         float[] sums = rows.sums;
-        for (int tile = 0; tile < tiles; tile++) {
-            int first = rows.first + tile * ROWS;
+        FloatVector zero = FloatVector.zero(FLOATS);
+        for (int begin = 0; begin < count; begin += ROWS) {
+            int row = Math.min(begin, count - ROWS);
+            int first = rows.first + row;
             int s = first * SUMS;
-            int to = c0 + tile * ROWS * ldc;
-            clear(c, to, ldc);
+            int to = c0 + row * ldc;
+            FloatVector c00 = zero, c01 = zero;
+            FloatVector c10 = zero, c11 = zero;
+            FloatVector c20 = zero, c21 = zero;
+            FloatVector c30 = zero, c31 = zero;
+            FloatVector c40 = zero, c41 = zero;
+            FloatVector c50 = zero, c51 = zero;
             for (int block = 0; block < depth / chain; block++) {
                 long from = column * WORD + block * chain * WORDS;
                 int at = first * ROW + block * chain;
@@ -85,30 +93,31 @@ public final class BlockTiles {
                 }
                 FloatVector d0 = FloatVector.fromArray(FLOATS, scales, column + block * PANEL);
                 FloatVector d1 = FloatVector.fromArray(FLOATS, scales, column + COUNT + block * PANEL);
-                d0.fma(v00, FloatVector.fromArray(FLOATS, c, to)).intoArray(c, to);
-                d1.fma(v01, FloatVector.fromArray(FLOATS, c, to + COUNT)).intoArray(c, to + COUNT);
-                d0.fma(v10, FloatVector.fromArray(FLOATS, c, to + ldc)).intoArray(c, to + ldc);
-                d1.fma(v11, FloatVector.fromArray(FLOATS, c, to + ldc + COUNT)).intoArray(c, to + ldc + COUNT);
-                d0.fma(v20, FloatVector.fromArray(FLOATS, c, to + 2 * ldc)).intoArray(c, to + 2 * ldc);
-                d1.fma(v21, FloatVector.fromArray(FLOATS, c, to + 2 * ldc + COUNT))
-                        .intoArray(c, to + 2 * ldc + COUNT);
-                d0.fma(v30, FloatVector.fromArray(FLOATS, c, to + 3 * ldc)).intoArray(c, to + 3 * ldc);
-                d1.fma(v31, FloatVector.fromArray(FLOATS, c, to + 3 * ldc + COUNT))
-                        .intoArray(c, to + 3 * ldc + COUNT);
-                d0.fma(v40, FloatVector.fromArray(FLOATS, c, to + 4 * ldc)).intoArray(c, to + 4 * ldc);
-                d1.fma(v41, FloatVector.fromArray(FLOATS, c, to + 4 * ldc + COUNT))
-                        .intoArray(c, to + 4 * ldc + COUNT);
-                d0.fma(v50, FloatVector.fromArray(FLOATS, c, to + 5 * ldc)).intoArray(c, to + 5 * ldc);
-                d1.fma(v51, FloatVector.fromArray(FLOATS, c, to + 5 * ldc + COUNT))
-                        .intoArray(c, to + 5 * ldc + COUNT);
+                c00 = v00.fma(d0, c00);
+                c01 = v01.fma(d1, c01);
+                c10 = v10.fma(d0, c10);
+                c11 = v11.fma(d1, c11);
+                c20 = v20.fma(d0, c20);
+                c21 = v21.fma(d1, c21);
+                c30 = v30.fma(d0, c30);
+                c31 = v31.fma(d1, c31);
+                c40 = v40.fma(d0, c40);
+                c41 = v41.fma(d1, c41);
+                c50 = v50.fma(d0, c50);
+                c51 = v51.fma(d1, c51);
             }
-        }
-    }
-
-    private static void clear(float[] c, int c0, int ldc) {
-        for (int row = 0; row < ROWS; row++) {
-            FloatVector.zero(FLOATS).intoArray(c, c0 + row * ldc);
-            FloatVector.zero(FLOATS).intoArray(c, c0 + row * ldc + COUNT);
+            c00.intoArray(c, to);
+            c01.intoArray(c, to + COUNT);
+            c10.intoArray(c, to + ldc);
+            c11.intoArray(c, to + ldc + COUNT);
+            c20.intoArray(c, to + 2 * ldc);
+            c21.intoArray(c, to + 2 * ldc + COUNT);
+            c30.intoArray(c, to + 3 * ldc);
+            c31.intoArray(c, to + 3 * ldc + COUNT);
+            c40.intoArray(c, to + 4 * ldc);
+            c41.intoArray(c, to + 4 * ldc + COUNT);
+            c50.intoArray(c, to + 5 * ldc);
+            c51.intoArray(c, to + 5 * ldc + COUNT);
         }
     }
 }

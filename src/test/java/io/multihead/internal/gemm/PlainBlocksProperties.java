@@ -27,7 +27,9 @@ import net.jqwik.api.constraints.IntRange;
 /** Blocks of one panel without vectors, as they are multiplied until C2 has compiled the tiles, have the bits of all tiles. */
 @Tag("lanes")
 class PlainBlocksProperties {
-    private static final int ROWS = BlockTiles.ROWS;
+    /** A full tile, and one that shares four rows with it. */
+    private static final int ROWS = BlockTiles.ROWS + 2;
+
     private static final int PANEL = Lanes.PANEL;
     /** What the results held before. */
     private static final float BEFORE = 7f;
@@ -105,7 +107,7 @@ class PlainBlocksProperties {
         return before;
     }
 
-    /** Four rows by one tile, and two by one each. */
+    /** Four rows by one tile, and the others by one each. */
     private static float[] few(BlockPanels format, Fields.Rows rows, MemorySegment panel, float[] scales, int depth) {
         float[] c = before();
         long b0 = (long) format.scaleWords(depth) * Integer.BYTES;
@@ -136,7 +138,7 @@ class PlainBlocksProperties {
         assertArrayEquals(Arrays.copyOf(expectedFields, depth * PANEL), wide.toArray(ValueLayout.JAVA_FLOAT));
         int chain = format.fields().chain();
         for (int column = 0; column < PANEL; column = Lanes.nextTile(column, Lanes.COUNT)) {
-            BlockTiles.tiles6(1, rows, wide, scales, column, chain, depth, c, column, PANEL);
+            BlockTiles.tiles6(ROWS, rows, wide, scales, column, chain, depth, c, column, PANEL);
             if (format.scales().hasMinima()) {
                 Fields.addMinima(rows, 0, scales, column, depth, c, column, PANEL, ROWS, Lanes.COUNT);
             }
