@@ -13,6 +13,7 @@ import java.lang.foreign.Arena;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 
 /** Loads a folder of Hugging Face's: {@code config.json}, the tokenizer's files, and weights in safetensors. */
 final class FolderLoader {
@@ -22,7 +23,10 @@ final class FolderLoader {
 
     private FolderLoader() {}
 
-    static LoadedDecoder load(Compute cpu, Path folder, Arena arena, LoadOptions options) throws IOException {
+    /** Loads a folder; {@code expected} is what a model's path may be. */
+    static LoadedDecoder load(Compute cpu, Path folder, Arena arena, LoadOptions options, String expected)
+            throws IOException {
+        Checks.folderWith(folder, List.of(CONFIG), expected);
         JsonSettings settings = new JsonSettings(object(folder, CONFIG));
         Family family = Families.of(settings.family(), CONFIG + ".model_type");
         DecoderConfig config = Checks.in(folder, () -> family.configure(settings));

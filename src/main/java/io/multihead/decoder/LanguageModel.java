@@ -33,6 +33,9 @@ import java.util.Optional;
  */
 public final class LanguageModel implements AutoCloseable {
     private static final int PAGE = 64;
+
+    private static final String EXPECTED =
+            "a GGUF file, or a folder with config.json, a tokenizer and model.safetensors";
     /** Pages that a session may hold beyond its context: a cache that slides frees four at a time. */
     private static final int SPARE_PAGES = 5;
 
@@ -92,12 +95,10 @@ public final class LanguageModel implements AutoCloseable {
         Checks.notNull(options, "options");
         Arena arena = Arena.ofShared();
         try {
-            Checks.exists(
-                    Checks.notNull(path, "path"),
-                    "a GGUF file, or a folder with config.json, a tokenizer and model.safetensors");
-            boolean folder = Files.isDirectory(path);
-            LoadedDecoder loaded =
-                    folder ? FolderLoader.load(cpu, path, arena, options) : GgufLoader.load(cpu, path, arena, options);
+            Checks.exists(Checks.notNull(path, "path"), EXPECTED);
+            LoadedDecoder loaded = Files.isDirectory(path)
+                    ? FolderLoader.load(cpu, path, arena, options, EXPECTED)
+                    : GgufLoader.load(cpu, path, arena, options);
             return new LanguageModel(cpu, loaded);
         } catch (Throwable failed) {
             arena.close();

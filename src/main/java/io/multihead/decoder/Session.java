@@ -67,14 +67,7 @@ public final class Session implements AutoCloseable {
 
     private Session append(String argument, int[] ids) {
         state.requireOpen();
-        for (int i = 0; i < ids.length; i++) {
-            if (ids[i] < 0 || ids[i] >= prompts.vocabulary()) {
-                throw Checks.fail(
-                        argument + (argument.equals("ids") ? "[" + i + "]" : ", id " + i),
-                        String.valueOf(ids[i]),
-                        "expected 0 to " + (prompts.vocabulary() - 1));
-            }
-        }
+        Checks.indices(ids, prompts.vocabulary(), argument);
         if (ids.length > Math.max(0, state.room())) {
             throw Checks.fail(
                     argument,

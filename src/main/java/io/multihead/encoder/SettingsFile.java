@@ -15,8 +15,9 @@ final class SettingsFile {
 
     /** Fails unless a path is a folder, with what one of a model has; {@code more} may say where else to look. */
     static void requireModel(Path folder, String more) throws IOException {
-        Checks.folder(
+        Checks.folderWith(
                 folder,
+                List.of("config.json", "modules.json"),
                 "a model's folder, with config.json or modules.json, model.safetensors, and tokenizer.json or vocab.txt"
                         + more);
     }

@@ -142,11 +142,6 @@ public final class Embedding {
                     "shape " + shape,
                     "expected [..., " + weight.dim(1) + "] with " + rows.length + " rows, one per id");
         }
-        for (int i = 0; i < rows.length; i++) {
-            if (rows[i] < 0 || rows[i] >= weight.dim(0)) {
-                throw Checks.fail("ids[" + i + "]", String.valueOf(rows[i]), "expected 0 to " + (weight.dim(0) - 1));
-            }
-        }
-        return rows;
+        return Checks.indices(rows, weight.dim(0), "ids");
     }
 }

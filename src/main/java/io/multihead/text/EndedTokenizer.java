@@ -58,9 +58,7 @@ abstract class EndedTokenizer implements EncoderTokenizer {
             throw Checks.fail(
                     "ids", ids.length + " of them", "expected " + firstToken() + " first and " + lastToken() + " last");
         }
-        for (int i = before; i < end; i++) {
-            Checks.index(ids[i], vocabularySize(), "ids");
-        }
+        Checks.indices(ids, vocabularySize(), "ids");
         for (int i = before; i < end; i++) {
             to.add(ids[i], i, i + 1, i > before && continuesWord(ids[i]));
         }

@@ -215,6 +215,19 @@ class GgufLoaderTest {
     }
 
     @Test
+    void aFolderOfAGgufFileIsNamedWithIt() throws IOException {
+        Path file = write(name -> true, writer -> {});
+        Path inside = Files.createDirectory(folder.resolve("inside"));
+        Files.copy(file, inside.resolve("model-Q8_0.gguf"));
+        String message = assertThrows(NoSuchFileException.class, () -> LanguageModel.load(Compute.serial(), inside))
+                .getMessage();
+        assertEquals(
+                inside + ": a folder with model-Q8_0.gguf, no config.json; expected a GGUF file, or a folder with"
+                        + " config.json, a tokenizer and model.safetensors",
+                message);
+    }
+
+    @Test
     void aFileThatIsCutIsNamed() throws IOException {
         Path file = write(name -> true, writer -> {});
         byte[] bytes = Files.readAllBytes(file);

@@ -2,6 +2,7 @@ package io.multihead.encoder;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
 import java.io.IOException;
@@ -62,5 +63,26 @@ class MissingFolderTest {
                 file + ": a file" + expected,
                 assertThrows(IllegalArgumentException.class, () -> kind.load(file))
                         .getMessage());
+    }
+
+    @ParameterizedTest
+    @EnumSource(Kind.class)
+    void aFolderOfOtherFilesIsNamedWithThem(Kind kind) throws IOException {
+        String expected = ", no config.json or modules.json" + EXPECTED + kind.more;
+        Path other = Files.createDirectory(folder.resolve("other"));
+        assertEquals(
+                other + ": an empty folder" + expected,
+                assertThrows(NoSuchFileException.class, () -> kind.load(other)).getMessage());
+        Files.writeString(other.resolve("model.onnx"), "");
+        Files.writeString(other.resolve("README.md"), "");
+        assertEquals(
+                other + ": a folder with README.md, model.onnx" + expected,
+                assertThrows(NoSuchFileException.class, () -> kind.load(other)).getMessage());
+        for (int i = 10; i < 20; i++) {
+            Files.writeString(other.resolve("part" + i), "");
+        }
+        String message =
+                assertThrows(NoSuchFileException.class, () -> kind.load(other)).getMessage();
+        assertTrue(message.endsWith(", ..." + expected) && message.split("part").length <= 11, message);
     }
 }

@@ -155,7 +155,7 @@ class StaticEncoderTest {
             String message = assertThrows(
                             IllegalArgumentException.class, () -> encoder.embedTokens(List.of(new int[] {3, 59})))
                     .getMessage();
-            assertTrue(message.startsWith("text 0: ids: 59; expected 0 to 58"), message);
+            assertTrue(message.startsWith("text 0: ids[1]: 59; expected 0 to 58"), message);
             Files.writeString(folder.resolve("0_StaticEmbedding/tokenizer.json"), TinyStatic.tokenizerWithoutEnds());
             try (SentenceEncoder without = load()) {
                 assertArrayEquals(expected, without.embed(texts()));

@@ -1,11 +1,13 @@
 package io.multihead.internal.base;
 
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,6 +20,9 @@ public final class Checks {
     public static final int MAX_ARRAY_LENGTH = Integer.MAX_VALUE - 8;
 
     private static final int LONGEST = 1000;
+
+    /** Names of a folder's files in a message. */
+    private static final int MOST_NAMES = 10;
 
     /** What is read at a place, such as a file. */
     @FunctionalInterface
@@ -91,16 +96,23 @@ public final class Checks {
         return value;
     }
 
+    /** Returns {@code values}, or fails unless they are indices below a limit, and names the first that is none by its position. */
+    public static int[] indices(int[] values, long limit, String argument) {
+        for (int i = 0; i < values.length; i++) {
+            if (values[i] < 0 || values[i] >= limit) {
+                index(values[i], limit, argument + "[" + i + "]");
+            }
+        }
+        return values;
+    }
+
     /** Returns {@code values}, or fails unless they are at least one index below a limit, none of them twice. */
     public static int[] distinctIndices(int[] values, long limit, String argument) {
         if (notNull(values, argument).length == 0
                 || Arrays.stream(values).distinct().count() < values.length) {
             throw fail(argument, Arrays.toString(values), "expected at least one, none repeated");
         }
-        for (int value : values) {
-            index(value, limit, argument);
-        }
-        return values;
+        return indices(values, limit, argument);
     }
 
     /** Fails unless a tensor, of which the shape is given, has as many tokens as the sequences that are packed in it. */
@@ -132,6 +144,31 @@ public final class Checks {
             throw fail(folder.toString(), "a file", "expected " + expected);
         }
         return folder;
+    }
+
+    /** Fails unless a path is a folder that has one of some files; a message says what it has. */
+    public static void folderWith(Path folder, List<String> files, String expected) throws IOException {
+        folder(folder, expected);
+        if (files.stream().noneMatch(name -> Files.exists(folder.resolve(name)))) {
+            throw new NoSuchFileException(
+                    folder.toString(),
+                    null,
+                    contents(folder) + ", no " + String.join(" or ", files) + "; expected " + expected);
+        }
+    }
+
+    /** Returns what a folder has: the first of its names, since it may have any number of files. */
+    private static String contents(Path folder) throws IOException {
+        try (Stream<Path> all = Files.list(folder)) {
+            List<String> names = all.limit(MOST_NAMES + 1)
+                    .map(file -> String.valueOf(file.getFileName()))
+                    .sorted()
+                    .toList();
+            return names.isEmpty()
+                    ? "an empty folder"
+                    : "a folder with " + String.join(", ", names.subList(0, Math.min(MOST_NAMES, names.size())))
+                            + (names.size() > MOST_NAMES ? ", ..." : "");
+        }
     }
 
     /** Narrows a size that must fit a Java array, or fails naming it. */
