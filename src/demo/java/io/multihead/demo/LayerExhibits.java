@@ -76,16 +76,18 @@ final class LayerExhibits {
 
     /** Time forward and backward for 1, 8 and 16 heads, and both on ever longer contexts. */
     static Exhibit efficiency(Compute cpu, long longest, Consumer<String> step) {
+        long[] lengths = CostExhibits.lengths(Math.min(EFFICIENT_LENGTH, longest), longest);
+        // one length alone is a short look, not a study
+        boolean brief = lengths.length == 1;
+        long warmUp = brief ? 0 : WARM_UP_NANOS;
+        int timed = brief ? 1 : TIMED;
         int[] heads = {1, 8, 16};
         List<TimedLayer> wide = new ArrayList<>();
         for (int h : heads) {
             step.accept("h = " + h);
-            wide.add(new TimedLayer(Arena.ofAuto(), h, EFFICIENT_LENGTH));
+            wide.add(new TimedLayer(Arena.ofAuto(), h, lengths[0]));
         }
-        long[] lengths = CostExhibits.lengths(Math.min(512, longest), longest);
-        // one length alone is a short look, not a study
-        long warmUp = lengths.length == 1 ? 0 : WARM_UP_NANOS;
-        double[][] times = times(cpu, wide, TIMED, warmUp);
+        double[][] times = times(cpu, wide, timed, warmUp);
         double[] forward = column(times, 0);
         double[] backward = column(times, 1);
         List<TimedLayer> contexts = new ArrayList<>();
@@ -102,7 +104,7 @@ final class LayerExhibits {
             contexts.add(new TimedLayer(Arena.ofAuto(), HEADS, lengths[i]));
             table.add(row(cost, lengths[i]));
         }
-        double[][] curves = times(cpu, contexts, 3, warmUp);
+        double[][] curves = times(cpu, contexts, Math.min(3, timed), warmUp);
         double[] x = Arrays.stream(lengths).asDoubleStream().toArray();
         XYChart chart = Charts.lines("One context, d_model 512, h = 8", "tokens L", "milliseconds", true);
         Charts.line(chart, "forward", x, column(curves, 0), false);
@@ -112,9 +114,9 @@ final class LayerExhibits {
         return new Exhibit(
                 "What heads and length cost, forward and backward",
                 format(
-                        "The whole layer with projections, batch 1, median of %d warm calls; bars at %d tokens. Operations are counted, "
+                        "The whole layer with projections, batch 1, medians of %d warm calls; bars at %d tokens. Operations are counted, "
                                 + "times measured.",
-                        TIMED, EFFICIENT_LENGTH),
+                        timed, lengths[0]),
                 List.of(heads(forward, backward), Charts.draw("efficiency-length", chart)),
                 table,
                 format(

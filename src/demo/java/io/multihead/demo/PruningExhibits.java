@@ -23,8 +23,8 @@ import org.knowm.xchart.XYChart;
 final class PruningExhibits {
     private static final int LAYERS = 2;
     private static final int HEADS = 8;
-    /** Batches that accuracy and importance are measured on: at most this many, and no more than the model trained on. */
-    private static final int MOST_BATCHES = 8;
+    /** Batches that accuracy and importance are measured on, where training has as many steps as the study has or more. */
+    private static final int TEST_BATCHES = 8;
 
     private static final double ALLOWED = 0.01;
     private static final int TIMED = 9;
@@ -36,6 +36,7 @@ final class PruningExhibits {
     private final Parallel parallel;
     private final long seed;
     private final int batches;
+    private final int timed;
     private final double[][] lost;
     private final double[][] importance;
     private final HeadPruning.Result pruned;
@@ -49,7 +50,8 @@ final class PruningExhibits {
         this.cpu = cpu;
         parallel = trainings.parallel();
         seed = trainings.seed();
-        batches = Math.min(MOST_BATCHES, trainings.steps());
+        batches = trainings.batches(TEST_BATCHES);
+        timed = trainings.batches(TIMED);
         model = start(trainings).join().model();
         lost = HeadPruning.ablation(LAYERS, HEADS, this::accuracy);
         importance = importance(all());
@@ -221,16 +223,16 @@ final class PruningExhibits {
     }
 
     /** Median seconds of a batch, warm. */
-    private double seconds(TokenModel timed) {
+    private double seconds(TokenModel runs) {
         int[] tokens = Task.RECALL.batch(model.config().sizes(), ~seed, 0).tokens();
-        double[] times = new double[TIMED];
-        for (int i = -TIMED; i < TIMED; i++) {
+        double[] times = new double[timed];
+        for (int i = -timed; i < timed; i++) {
             long start = System.nanoTime();
-            timed.logits(tokens);
+            runs.logits(tokens);
             times[Math.max(0, i)] = (System.nanoTime() - start) * 1e-9;
         }
         Arrays.sort(times);
-        return times[TIMED / 2];
+        return times[timed / 2];
     }
 
     /** Spearman's: the correlation of ranks; equal values share a rank. */

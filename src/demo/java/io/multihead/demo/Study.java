@@ -28,7 +28,8 @@ import picocli.CommandLine.Spec;
                         + "small models on two tasks and a small Llama on fables, and writes a page with eighteen exhibits.")
 public final class Study implements Callable<Integer> {
     private static final int EXHIBITS = 18;
-    private static final int STEPS = 200;
+    /** Training steps of each model, unless others are given. */
+    static final int STEPS = 200;
     private static final int FULL_STEPS = 1500;
     /** Steps of the efficiency exhibit: three numbers of heads. */
     private static final int HEAD_COUNTS = 3;

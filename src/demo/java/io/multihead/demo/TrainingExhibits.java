@@ -20,6 +20,7 @@ final class TrainingExhibits {
     /** Points of a loss curve: each is the mean of the steps between. */
     private static final int POINTS = 40;
 
+    /** Batches that accuracy is measured on, where training has as many steps as the study has or more. */
     private static final int TEST_BATCHES = 16;
 
     private final Trainings trainings;
@@ -117,7 +118,7 @@ final class TrainingExhibits {
             }
             difference += difference(statistics.cosineSimilarity()) / weights.dim(0);
         }
-        double accuracy = model.accuracy(trainings.seed(), TEST_BATCHES);
+        double accuracy = model.accuracy(trainings.seed(), trainings.batches(TEST_BATCHES));
         return new Trained(heads, training.losses(), accuracy, entropy, difference);
     }
 

@@ -55,6 +55,11 @@ final class Trainings {
         return steps;
     }
 
+    /** Returns how many of the batches that a whole study measures this one does: all, or fewer after fewer steps than it trains. */
+    int batches(int all) {
+        return (int) Math.clamp((long) all * steps / Study.STEPS, 1, all);
+    }
+
     /** Sizes at which a task is learnt in some hundred steps. */
     static Task.Sizes sizes(Task task) {
         return task == Task.COPY ? new Task.Sizes(16, 16, 16) : new Task.Sizes(12, 12, 64);
