@@ -30,6 +30,7 @@ public final class Study implements Callable<Integer> {
     private static final int EXHIBITS = 18;
     /** Training steps of each model, unless others are given. */
     static final int STEPS = 200;
+
     private static final int FULL_STEPS = 1500;
     /** Steps of the efficiency exhibit: three numbers of heads. */
     private static final int HEAD_COUNTS = 3;

@@ -57,7 +57,7 @@ final class Trainings {
 
     /** Returns how many of the batches that a whole study measures this one does: all, or fewer after fewer steps than it trains. */
     int batches(int all) {
-        return (int) Math.clamp((long) all * steps / Study.STEPS, 1, all);
+        return Math.clamp((long) all * steps / Study.STEPS, 1, all);
     }
 
     /** Sizes at which a task is learnt in some hundred steps. */
