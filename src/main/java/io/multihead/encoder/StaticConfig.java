@@ -4,6 +4,8 @@ import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.model.EmbeddingTables;
 import io.multihead.model.Transformer;
+import io.multihead.text.EncoderTokenizer;
+import io.multihead.text.Tokenizers;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -15,13 +17,16 @@ import java.util.Set;
  *
  * @param dim elements of a row
  * @param vocabulary rows of the table
+ * @param leavesUnknownOut whether unknown tokens do not count, as in {@code encode} of model2vec's {@code StaticModel}
  */
-record StaticConfig(int dim, int vocabulary) implements EncoderConfig {
+record StaticConfig(int dim, int vocabulary, boolean leavesUnknownOut) implements EncoderConfig {
     /** The table's name in files of packed weights, where {@code .weight} follows it as in those of sentence-transformers. */
     static final String TABLE = "embedding";
 
     /** The {@code model_type} of static embeddings in packed files; no {@code config.json} has it. */
     private static final String TYPE = "static_embedding";
+
+    private static final String UNKNOWN = "leaves_unknown_out";
 
     /** More than any model has: the rows of a batch are 256 MB at most then. */
     private static final int MOST_DIM = 1 << 16;
@@ -41,7 +46,14 @@ record StaticConfig(int dim, int vocabulary) implements EncoderConfig {
     /** Reads what {@link #toJson} returns. */
     static StaticConfig of(JsonObject config) {
         return new StaticConfig(
-                config.integer("hidden_size", 1, MOST_DIM), config.integer("vocab_size", 1, Integer.MAX_VALUE));
+                config.integer("hidden_size", 1, MOST_DIM),
+                config.integer("vocab_size", 1, Integer.MAX_VALUE),
+                config.flag(UNKNOWN, false));
+    }
+
+    /** Reads the tokenizer of a {@code tokenizer.json}. */
+    EncoderTokenizer tokenizer(byte[] json) {
+        return leavesUnknownOut ? Tokenizers.ofModel2VecJson(json) : Tokenizers.ofJsonWithoutEnds(json);
     }
 
     @Override
@@ -86,6 +98,7 @@ record StaticConfig(int dim, int vocabulary) implements EncoderConfig {
         config.put("model_type", TYPE);
         config.put("hidden_size", dim);
         config.put("vocab_size", vocabulary);
+        config.put(UNKNOWN, leavesUnknownOut);
         return config;
     }
 }

@@ -7,7 +7,6 @@ import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import io.multihead.text.EncoderTokenizer;
-import io.multihead.text.Tokenizers;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
@@ -55,17 +54,18 @@ final class StaticTable {
                     "expected it, or model2vec's \"" + MODEL2VEC + "\", beside "
                             + unused.stream().limit(10).toList());
         }
-        boolean isOurs = name.equals(MODEL2VEC);
+        boolean isModel2Vec = name.equals(MODEL2VEC);
         rows = files.get(name);
-        boolean isInt8 = isOurs && files.elementType(name).equals("I8"); // U8 and BOOL are tensors of I8 too
+        boolean isInt8 = isModel2Vec && files.elementType(name).equals("I8"); // U8 and BOOL are tensors of I8 too
         if (rows.rank() != 2 || !rows.dtype().isFloating() && !isInt8) {
-            throw wrong(name, "expected floating numbers" + (isOurs ? " or I8" : "") + " [tokens, dim]");
+            throw wrong(name, "expected floating numbers" + (isModel2Vec ? " or I8" : "") + " [tokens, dim]");
         }
-        mapping = isOurs && unused.remove(MAPPING) ? mapping() : null;
+        mapping = isModel2Vec && unused.remove(MAPPING) ? mapping() : null;
         int tokens = mapping == null ? Checks.fitsInt(rows.dim(0), "rows of \"" + name + "\"") : mapping.length;
         config = Checks.in(
-                "weight \"" + name + "\"", () -> new StaticConfig(Checks.fitsInt(rows.dim(1), "hidden_size"), tokens));
-        factors = isOurs && unused.remove(FACTORS) ? factors(tokens) : null;
+                "weight \"" + name + "\"",
+                () -> new StaticConfig(Checks.fitsInt(rows.dim(1), "hidden_size"), tokens, isModel2Vec));
+        factors = isModel2Vec && unused.remove(FACTORS) ? factors(tokens) : null;
         if (!unused.isEmpty()) {
             throw Checks.fail("weights", "unused " + unused, "expected those of a StaticEmbedding module");
         }
@@ -164,7 +164,6 @@ final class StaticTable {
     /** Reads the tokenizer. A model's other files say nothing of it, as sentence-transformers does not read them. */
     private EncoderTokenizer tokenizer() throws IOException {
         Path json = folder.resolve("tokenizer.json");
-        return Checks.in(
-                json, () -> EncoderCore.requireRows(Tokenizers.ofJsonWithoutEnds(Files.readAllBytes(json)), config));
+        return Checks.in(json, () -> EncoderCore.requireRows(config.tokenizer(Files.readAllBytes(json)), config));
     }
 }

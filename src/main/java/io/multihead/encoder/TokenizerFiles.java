@@ -62,8 +62,8 @@ final class TokenizerFiles {
     /** Reads the tokenizer of a packed file. */
     static EncoderTokenizer read(Safetensors packed, EncoderConfig config) {
         byte[] json = bytes(packed, JSON);
-        if (config.isStatic()) {
-            return Tokenizers.ofJsonWithoutEnds(json);
+        if (config instanceof StaticConfig table) {
+            return table.tokenizer(json);
         }
         return packed.contains(CONFIG)
                 ? Tokenizers.ofEncoderJson(json, bytes(packed, CONFIG))

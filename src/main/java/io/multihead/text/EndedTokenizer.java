@@ -6,7 +6,17 @@ import org.jspecify.annotations.Nullable;
 
 /** What tokenizers of encoders share: buffers that are reused, and the ids around a text. */
 abstract class EndedTokenizer implements EncoderTokenizer {
+    /** The id of tokens that are left out of every text, or {@link SpecialIds#NONE}. */
+    final int leftOut;
+
     private final AtomicReference<@Nullable TokenBuffer> spare = new AtomicReference<>();
+
+    EndedTokenizer(int leftOut) {
+        this.leftOut = leftOut;
+    }
+
+    /** Appends the tokens of a text. */
+    abstract void tokenize(String text, TokenBuffer to);
 
     /** Returns whether a token continues the word of the one before it. */
     abstract boolean continuesWord(int id);
@@ -14,6 +24,15 @@ abstract class EndedTokenizer implements EncoderTokenizer {
     @Override
     public final int around() {
         return firstToken() == SpecialIds.NONE ? 0 : 2;
+    }
+
+    @Override
+    public final void append(String text, TokenBuffer to) {
+        int before = Checks.notNull(to, "to").size();
+        tokenize(Checks.notNull(text, "text"), to);
+        if (leftOut != SpecialIds.NONE) {
+            to.remove(leftOut, before);
+        }
     }
 
     @Override
@@ -60,7 +79,9 @@ abstract class EndedTokenizer implements EncoderTokenizer {
         }
         Checks.indices(ids, vocabularySize(), "ids");
         for (int i = before; i < end; i++) {
-            to.add(ids[i], i, i + 1, i > before && continuesWord(ids[i]));
+            if (ids[i] != leftOut) {
+                to.add(ids[i], i, i + 1, i > before && continuesWord(ids[i]));
+            }
         }
     }
 

@@ -16,6 +16,7 @@ final class PieceEncoder extends EndedTokenizer {
 
     /** A tokenizer that finds special tokens in texts. */
     PieceEncoder(PieceTokenizer tokenizer, PairTemplate pairs, OptionalInt truncation) {
+        super(SpecialIds.NONE);
         this.tokenizer = tokenizer;
         this.pairs = pairs;
         this.truncation = truncation;
@@ -24,7 +25,8 @@ final class PieceEncoder extends EndedTokenizer {
         last = tokenizer.specialIds().end();
     }
 
-    private PieceEncoder(PieceEncoder other, boolean specialInText, int first, int last) {
+    private PieceEncoder(PieceEncoder other, int leftOut, boolean specialInText, int first, int last) {
+        super(leftOut);
         tokenizer = other.tokenizer;
         pairs = other.pairs;
         truncation = other.truncation;
@@ -44,15 +46,18 @@ final class PieceEncoder extends EndedTokenizer {
         return new PieceEncoder(tokenizer, pairs.with(config), TokenizerJson.truncation(file));
     }
 
-    /** Returns the tokenizer that a {@code tokenizer.json} describes, without the tokens that it may put around a text. */
-    static PieceEncoder withoutEnds(PieceTokenizer tokenizer, JsonObject file) {
+    /**
+     * Returns the tokenizer that a {@code tokenizer.json} describes, without the tokens that it may put around a text, and without those of
+     * an id, which may be {@link SpecialIds#NONE}.
+     */
+    static PieceEncoder withoutEnds(PieceTokenizer tokenizer, JsonObject file, int leftOut) {
         PieceEncoder ended = new PieceEncoder(tokenizer, PairTemplate.OTHER, TokenizerJson.truncation(file));
-        return new PieceEncoder(ended, true, SpecialIds.NONE, SpecialIds.NONE);
+        return new PieceEncoder(ended, leftOut, true, SpecialIds.NONE, SpecialIds.NONE);
     }
 
     @Override
     public EncoderTokenizer withSpecialTokensInText(boolean recognised) {
-        return new PieceEncoder(this, recognised, first, last);
+        return new PieceEncoder(this, leftOut, recognised, first, last);
     }
 
     @Override
@@ -96,9 +101,8 @@ final class PieceEncoder extends EndedTokenizer {
     }
 
     @Override
-    public void append(String text, TokenBuffer to) {
-        Checks.notNull(to, "to");
-        tokenizer.append(Checks.notNull(text, "text"), specialInText, to);
+    void tokenize(String text, TokenBuffer to) {
+        tokenizer.append(text, specialInText, to);
     }
 
     @Override

@@ -116,6 +116,20 @@ public final class TokenBuffer {
         size = newSize;
     }
 
+    /** Removes the tokens of an id, from an index on. */
+    void remove(int id, int from) {
+        int kept = from;
+        for (int i = from; i < size; i++) {
+            if (ids[i] != id) {
+                ids[kept] = ids[i];
+                starts[kept] = starts[i];
+                ends[kept] = ends[i];
+                continues[kept++] = continues[i];
+            }
+        }
+        size = kept;
+    }
+
     private int checked(int index) {
         Checks.index(index, size, "token");
         return index;

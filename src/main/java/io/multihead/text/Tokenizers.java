@@ -124,7 +124,27 @@ public final class Tokenizers {
         JsonObject file = json(Checks.notNull(utf8, "utf8"));
         return isWordPiece(file)
                 ? new WordPiece(TokenizerJson.parseWithoutEnds(file))
-                : PieceEncoder.withoutEnds(pieces(file, null), file);
+                : PieceEncoder.withoutEnds(pieces(file, null), file, SpecialIds.NONE);
+    }
+
+    /**
+     * {@return the tokenizer of {@link #ofJsonWithoutEnds} that leaves unknown tokens out, those of Unigram excepted, as model2vec's
+     * {@code StaticModel.tokenize} does}
+     *
+     * @param utf8 the whole file
+     * @throws IllegalArgumentException if the file is malformed, or asks for what is not implemented; the message names it
+     */
+    public static EncoderTokenizer ofModel2VecJson(byte[] utf8) {
+        JsonObject file = json(Checks.notNull(utf8, "utf8"));
+        if (isWordPiece(file)) {
+            return WordPiece.withoutUnknown(TokenizerJson.parseWithoutEnds(file));
+        }
+        PieceTokenizer pieces = pieces(file, null);
+        // a Unigram model of HuggingFace's library has no name of its unknown token, by which model2vec finds it
+        int unknown = pieces instanceof UnigramTokenizer
+                ? SpecialIds.NONE
+                : pieces.specialIds().unknown();
+        return PieceEncoder.withoutEnds(pieces, file, unknown);
     }
 
     /** Files of this name have other ids for other models, such as CamemBERT and mBART. */

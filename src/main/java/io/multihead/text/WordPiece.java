@@ -31,6 +31,11 @@ public final class WordPiece extends EndedTokenizer {
 
     /** A tokenizer of a vocabulary in the order of its ids, which has every special token. */
     WordPiece(WordPieceModel model) {
+        this(model, SpecialIds.NONE);
+    }
+
+    private WordPiece(WordPieceModel model, int leftOut) {
+        super(leftOut);
         this.model = model;
         pieces = PieceTrie.of(model.vocabulary(), model.added(), model.prefix());
         characters = new CharacterTable(model.normalization());
@@ -39,11 +44,17 @@ public final class WordPiece extends EndedTokenizer {
     }
 
     private WordPiece(WordPiece other, boolean specialInText) {
+        super(other.leftOut);
         model = other.model;
         pieces = other.pieces;
         characters = other.characters;
         special = other.special;
         this.specialInText = specialInText;
+    }
+
+    /** Returns a tokenizer that leaves unknown tokens out. */
+    static WordPiece withoutUnknown(WordPieceModel model) {
+        return new WordPiece(model, model.unknown());
     }
 
     /**
@@ -151,9 +162,8 @@ public final class WordPiece extends EndedTokenizer {
     }
 
     @Override
-    public void append(String text, TokenBuffer to) {
-        Checks.notNull(to, "to");
-        int length = Checks.notNull(text, "text").length();
+    void tokenize(String text, TokenBuffer to) {
+        int length = text.length();
         int wordLength = 0;
         for (int at = 0; at < length; ) {
             int token = specialInText ? special.match(text, at) : -1;

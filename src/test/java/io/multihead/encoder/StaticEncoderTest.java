@@ -12,9 +12,13 @@ import io.multihead.langchain4j.MultiheadEmbeddingModel;
 import io.multihead.support.WarmCalls;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
+import io.multihead.text.EncoderTokenizer;
 import io.multihead.text.SpecialIds;
+import io.multihead.text.TokenBuffer;
+import io.multihead.text.Tokenizers;
 import io.multihead.text.UnigramFixture;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -296,6 +300,46 @@ class StaticEncoderTest {
         requireFolded(Map.of("embeddings", Raw.of(ROWS), "weights", Raw.doubles(factors)), ROWS, null, factors);
     }
 
+    /** {@code StaticModel.tokenize} removes unknown tokens before it truncates; sentence-transformers' own module counts them. */
+    @Test
+    void unknownTokensOfModel2VecDoNotCount() throws IOException {
+        String text = "\u4e2d abc \u6587 de";
+        int[] known = TinyStatic.known(text);
+        assertEquals(TinyStatic.ids(text).length - 2, known.length);
+        TinyStatic.writeModel2Vec(folder, Map.of("embeddings", Raw.of(ROWS)));
+        Path file = folder.resolve("packed");
+        try (SentenceEncoder encoder = load()) {
+            requireKnown(encoder, text, known);
+            encoder.write(file);
+        }
+        try (SentenceEncoder packed = SentenceEncoder.map(Compute.serial(), file)) {
+            requireKnown(packed, text, known);
+        }
+        TinyStatic.write(folder, ROWS, true);
+        try (SentenceEncoder encoder = load()) {
+            assertMean(ROWS, TinyStatic.ids(text), true, encoder.embed(text));
+        }
+    }
+
+    private static void requireKnown(SentenceEncoder encoder, String text, int[] known) {
+        assertMean(ROWS, known, true, encoder.embed(text));
+        EncoderTokenizer tokenizer = encoder.tokenizer();
+        assertArrayEquals(known, tokenizer.encode(text));
+        assertArrayEquals(
+                Arrays.copyOf(known, 2),
+                tokenizer.withSpecialTokensInText(false).encode(text, 2));
+        assertEquals(known.length, tokenizer.count(text));
+        TokenBuffer tokens = new TokenBuffer();
+        tokenizer.append("abc", tokens);
+        tokenizer.append(text, tokens);
+        int first = TinyStatic.ids("abc").length;
+        assertEquals(first + known.length, tokens.size());
+        assertEquals(2, tokens.start(first), "where the text's first known token is");
+        assertEquals(text.length(), tokens.end(tokens.size() - 1));
+        assertArrayEquals(new float[TinyStatic.DIM], encoder.embed("\u4e2d\u6587"));
+        assertArrayEquals(encoder.embed(text), encoder.embedTokens(List.of(TinyStatic.ids(text)))[0]);
+    }
+
     /** model2vec takes the mean of the integers, without the scale that is in no file; of one sign in a column, negative in the first. */
     @Test
     void rowsInInt8AreTheirIntegers() throws IOException {
@@ -311,10 +355,10 @@ class StaticEncoderTest {
         Path file = folder.resolve("packed");
         try (SentenceEncoder encoder = load()) {
             for (String text : texts()) {
-                assertMean(rows, TinyStatic.ids(text), true, encoder.embed(text));
+                assertMean(rows, TinyStatic.known(text), true, encoder.embed(text));
                 assertMean(
                         rows,
-                        TinyStatic.ids(text),
+                        TinyStatic.known(text),
                         false,
                         encoder.withNormalization(false).embed(text));
             }
@@ -367,7 +411,7 @@ class StaticEncoderTest {
         Tensor perToken = Tensor.of(folded, TinyStatic.ROWS, TinyStatic.DIM);
         try (SentenceEncoder encoder = load()) {
             for (String text : List.of("abc de", "zyx", "query: \u4e2d")) {
-                assertMean(perToken, TinyStatic.ids(text), true, encoder.embed(text));
+                assertMean(perToken, TinyStatic.known(text), true, encoder.embed(text));
             }
             assertEquals(folded.length * 4L, encoder.ownBytes());
             Path file = folder.resolve("packed");
@@ -433,9 +477,11 @@ class StaticEncoderTest {
         double[] scores = new double[pieces.size()];
         Arrays.fill(scores, -1); // the fewest pieces
         for (String first : List.of(UnigramFixture.bert(), "{\"type\": \"Strip\"}")) {
-            Files.writeString(
-                    folder.resolve("0_StaticEmbedding/tokenizer.json"),
-                    UnigramFixture.json(UnigramFixture.model2vec(first), metaspace, pieces, scores, false));
+            String json = UnigramFixture.json(UnigramFixture.model2vec(first), metaspace, pieces, scores, false);
+            Files.writeString(folder.resolve("0_StaticEmbedding/tokenizer.json"), json);
+            EncoderTokenizer model2Vec = Tokenizers.ofModel2VecJson(json.getBytes(StandardCharsets.UTF_8));
+            assertArrayEquals(
+                    new int[] {4, 4, 5, 7, 3}, model2Vec.encode(" a ab z"), "model2vec knows no id of unknown ones");
             try (SentenceEncoder encoder = load()) {
                 String text = first.contains("Bert") ? "\u00c1B,\ta b " : " ab,\ta b ";
                 int[] ids = encoder.tokenizer().encode(text);

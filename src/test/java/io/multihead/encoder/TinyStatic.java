@@ -96,6 +96,12 @@ final class TinyStatic {
         return Arrays.copyOfRange(ids, 1, ids.length - 1);
     }
 
+    /** Returns the same without unknown tokens. */
+    static int[] known(String text) {
+        int unknown = TinyModel.VOCABULARY.indexOf("[UNK]");
+        return Arrays.stream(ids(text)).filter(id -> id != unknown).toArray();
+    }
+
     /** A tensor of any type as a file has it. */
     record Raw(String dtype, String shape, byte[] bytes) {
         static Raw of(Tensor tensor) {
