@@ -5,20 +5,14 @@ import java.awt.Color;
 import java.awt.Font;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collections;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.function.IntFunction;
-import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.knowm.xchart.BitmapEncoder;
 import org.knowm.xchart.CategoryChart;
 import org.knowm.xchart.CategoryChartBuilder;
-import org.knowm.xchart.HeatMapChart;
-import org.knowm.xchart.HeatMapChartBuilder;
 import org.knowm.xchart.XYChart;
 import org.knowm.xchart.XYChartBuilder;
 import org.knowm.xchart.XYSeries;
@@ -39,34 +33,6 @@ final class Charts {
     private static final String SANS = Font.SANS_SERIF;
 
     private Charts() {}
-
-    /** A matrix as colours between 0 and {@code most}, rows from the top. */
-    static HeatMapChart heatMap(String title, List<String> rows, List<String> columns, double[][] values, double most) {
-        int size = Math.max(360, 120 + 17 * Math.max(rows.size(), columns.size()));
-        HeatMapChart chart = new HeatMapChartBuilder()
-                .width(size + 90)
-                .height(size)
-                .title(title)
-                .build();
-        List<String> fromBottom = new ArrayList<>(rows);
-        Collections.reverse(fromBottom);
-        List<Number[]> cells = new ArrayList<>();
-        for (int i = 0; i < rows.size(); i++) {
-            for (int j = 0; j < columns.size(); j++) {
-                cells.add(new Number[] {j, rows.size() - 1 - i, Math.round(values[i][j] * 1e4) / 1e4});
-            }
-        }
-        chart.addSeries("weights", columns, fromBottom, cells);
-        style(chart);
-        chart.getStyler().setRangeColors(VIRIDIS);
-        chart.getStyler().setMin(0).setMax(Math.ceil(most * 100) / 100);
-        chart.getStyler().setPlotGridLinesVisible(false);
-        chart.getStyler().setPlotContentSize(1);
-        chart.getStyler().setXAxisLabelRotation(90);
-        chart.getStyler().setAxisTickLabelsFont(new Font(SANS, Font.PLAIN, 11));
-        chart.getStyler().setHeatMapValueDecimalPattern("0.00");
-        return chart;
-    }
 
     /** Returns the colour of a number from 0 to 1. */
     static Color colour(double part) {
@@ -158,32 +124,12 @@ final class Charts {
     static Exhibit.Picture draw(String name, Chart<?, ?> chart) {
         try {
             byte[] png = BitmapEncoder.getBitmapBytes(chart, BitmapEncoder.BitmapFormat.PNG);
-            // the SVG writer paints the text of a colour bar with the bar's own gradient, so the page draws the bar
-            boolean heatMap = chart instanceof HeatMapChart;
-            chart.getStyler().setLegendVisible(!heatMap);
-            String labels = chart instanceof HeatMapChart map
-                    ? map.getHeatMapSeries().getXData() + " "
-                            + map.getHeatMapSeries().getYData()
-                    : "";
             int width = chart.getWidth();
             int height = chart.getHeight();
-            String svg = Svg.draw(name, width, height, labels, to -> chart.paint(to, width, height));
-            return new Exhibit.Picture(name, heatMap ? svg + colourBar((HeatMapChart) chart) : svg, png);
+            return new Exhibit.Picture(name, Svg.draw(name, width, height, to -> chart.paint(to, width, height)), png);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
-    }
-
-    private static String colourBar(HeatMapChart chart) {
-        String stops = Arrays.stream(VIRIDIS)
-                .map(c -> String.format("#%06x", c.getRGB() & 0xffffff))
-                .collect(Collectors.joining(","));
-        return String.format(
-                Locale.ROOT,
-                "<div class=\"bar\">%.2f<i style=\"background:linear-gradient(90deg,%s)\"></i>%.2f</div>",
-                chart.getStyler().getMin(),
-                stops,
-                chart.getStyler().getMax());
     }
 
     /** Labels for heads. */

@@ -91,6 +91,8 @@ final class FableExhibit {
 
     private XYChart losses() {
         XYChart chart = Charts.smallLines("Loss on windows of the fables", "step", "nats a token", false);
+        // from 0 on, ticks are round numbers, which have room
+        chart.getStyler().setXAxisMin(0.0);
         int steps = trained.losses().size();
         double[] x = new double[steps];
         Arrays.setAll(x, i -> i + 1);

@@ -8,13 +8,10 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.stream.IntStream;
-import org.knowm.xchart.HeatMapChart;
 import org.knowm.xchart.XYChart;
 
 /** Exhibits about what heads look at. */
 final class HeadExhibits {
-    private static final List<String> HEADS = Charts.labels(Subject.HEADS, h -> "head " + (h + 1));
-
     private final Subject sentence;
     private final Tensor weights;
     private final HeadStatistics statistics;
@@ -28,11 +25,12 @@ final class HeadExhibits {
     /** Exhibit 1. */
     Exhibit heatMaps() {
         double most = most(weights);
+        double[] entropy = statistics.entropy();
         List<Exhibit.Picture> charts = new ArrayList<>();
         for (int h = 0; h < Subject.HEADS; h++) {
-            charts.add(Charts.draw("head-" + (h + 1), map(HEADS.get(h), Values.matrix(weights.select(0, h)), most)));
+            String bits = format("%.2f bits of entropy", entropy[h]);
+            charts.add(map("head-" + (h + 1), "Head " + (h + 1), bits, Values.matrix(weights.select(0, h)), most));
         }
-        double[] entropy = statistics.entropy();
         int sharpest = Values.largest(entropy.length, head -> -entropy[head]);
         int flattest = Values.largest(entropy.length, head -> entropy[head]);
         String finding = format(
@@ -64,13 +62,11 @@ final class HeadExhibits {
                 }
             }
         }
-        double most = Math.max(
-                most(single),
-                Arrays.stream(mean).flatMapToDouble(Arrays::stream).max().orElse(1));
+        double most = Math.max(most(single), WeightMap.most(mean));
         double[] deviation = statistics.deviationAcrossHeads();
         double[] positions =
                 IntStream.range(0, deviation.length).asDoubleStream().toArray();
-        XYChart spread = Charts.lines(
+        XYChart spread = Charts.smallLines(
                 "Standard deviation across the 8 heads", "position of the query token", "deviation of a weight", false);
         Charts.line(spread, "deviation", positions, deviation, false);
         double average = Arrays.stream(deviation).average().orElse(0);
@@ -82,8 +78,8 @@ final class HeadExhibits {
                 "Eight heads against one",
                 "The same 64 features in one head of 64 and in eight heads of 8, whose weights are averaged on the right.",
                 List.of(
-                        Charts.draw("single-head", map("one head", Values.matrix(single.select(0, 0)), most)),
-                        Charts.draw("mean-of-heads", map("mean of eight heads", mean, most)),
+                        map("single-head", "One head", "of 64 features", Values.matrix(single.select(0, 0)), most),
+                        map("mean-of-heads", "Mean of eight heads", "of 8 features each", mean, most),
                         Charts.draw("deviation", spread)),
                 format(
                         "A weight differs by %.4f (standard deviation) from head to head, %.0f %% of the mean weight %.4f; the "
@@ -98,9 +94,6 @@ final class HeadExhibits {
     /** Exhibit 3. */
     Exhibit diversity() {
         double[][] cosine = statistics.cosineSimilarity();
-        HeatMapChart chart = Charts.heatMap("Cosine similarity of heads", HEADS, HEADS, cosine, 1);
-        chart.getStyler().setShowValue(true);
-        chart.getStyler().setValueFont(new java.awt.Font(java.awt.Font.SANS_SERIF, java.awt.Font.PLAIN, 11));
         int[] alike = {0, 1};
         int[] different = {0, 1};
         double sum = 0;
@@ -115,7 +108,7 @@ final class HeadExhibits {
         return new Exhibit(
                 "Diversity of heads",
                 "The cosine of the angle between the weight matrices of two heads: 1 where both attend alike.",
-                List.of(Charts.draw("diversity", chart)),
+                List.of(WeightMap.pairs("diversity", "Cosine similarity of heads", "1: alike", cosine, "%.2f")),
                 format(
                         "Heads %d and %d are most alike (%.3f), heads %d and %d differ most (%.3f); the mean over %d pairs is %.3f.",
                         alike[0] + 1,
@@ -131,14 +124,8 @@ final class HeadExhibits {
     /** Exhibit 4. */
     Exhibit causal() {
         Tensor masked = sentence.weights(Subject.HEADS, Mask.CAUSAL);
-        double[][] first = Values.matrix(masked.select(0, 0));
-        List<String> rows = new ArrayList<>();
         double worst = 0;
         double above = 0;
-        for (int i = 0; i < first.length; i++) {
-            double sum = Arrays.stream(first[i]).sum();
-            rows.add(format("%s  (sum %.6f)", sentence.tokens().get(i), sum));
-        }
         for (int h = 0; h < Subject.HEADS; h++) {
             double[][] head = Values.matrix(masked.select(0, h));
             for (int i = 0; i < head.length; i++) {
@@ -147,18 +134,18 @@ final class HeadExhibits {
                         above, Arrays.stream(head[i], i + 1, head.length).max().orElse(0));
             }
         }
-        HeatMapChart chart = Charts.heatMap("head 1, causal", rows, sentence.tokens(), first, 1);
+        double[][] first = Values.matrix(masked.select(0, 0));
         return new Exhibit(
                 "Causal masking",
-                "Each token sees itself and what stands before it; the sum of each row stands beside it.",
-                List.of(Charts.draw("causal", chart)),
+                "Each token sees itself and what stands before it.",
+                List.of(map("causal", "Head 1, causal", format("row sums are 1 within %.1e", worst), first, 1)),
                 format(
                         "Over all eight heads the largest weight above the diagonal is %s, and row sums differ from 1 by at most %.1e.",
                         above == 0 ? "exactly 0" : format("%.1e", above), worst));
     }
 
-    private HeatMapChart map(String title, double[][] values, double most) {
-        return Charts.heatMap(title, sentence.tokens(), sentence.tokens(), values, most);
+    private Exhibit.Picture map(String file, String name, String measured, double[][] values, double most) {
+        return WeightMap.attention(file, name, measured, sentence.tokens(), values, most);
     }
 
     private static double most(Tensor weights) {

@@ -21,15 +21,13 @@ final class Page {
             .charts{display:flex;flex-wrap:wrap;gap:10px;justify-content:center}
             .charts.small figure{width:490px}
             figure{margin:0}
-            .bar{display:flex;gap:8px;align-items:center;justify-content:center;font-size:12px}
-            .bar i{display:block;width:180px;height:10px}
-            /* the SVG writer leaves out its default size */
+                                    /* the SVG writer leaves out its default size */
             svg{max-width:100%;height:auto;font-size:12px}
             .caption{color:#50555d;margin:.2em 0 1em}
             .finding{border-left:4px solid #0072b2;background:#eef5fa;padding:10px 14px;margin:16px 0 0}
             dl{display:grid;grid-template-columns:max-content 1fr;gap:2px 16px}dt{color:#50555d}dd{margin:0}
             table{border-collapse:collapse;margin:10px auto}td,th{padding:5px 14px;border-bottom:1px solid #dfe1e6}
-            th{text-align:left;background:#f4f5f7}td{white-space:nowrap}td:not(:first-child){text-align:right;font-variant-numeric:tabular-nums}
+            th{text-align:left;background:#f4f5f7}th:not(:first-child){text-align:right}td{white-space:nowrap}td:not(:first-child){text-align:right;font-variant-numeric:tabular-nums}
             ol{columns:2}a{color:#0072b2}
             .sample{white-space:pre-wrap;font-family:Georgia,serif;background:#f4f5f7;border-radius:8px;padding:14px 20px;margin:14px 40px}
             .search select{font:inherit;max-width:100%;width:100%;padding:6px;margin:4px 0 10px}

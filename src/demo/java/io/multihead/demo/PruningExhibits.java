@@ -191,14 +191,7 @@ final class PruningExhibits {
                         + "Then the weights of the other heads are cut out and the model runs without them.",
                 List.of(
                         Charts.draw("pruning", curve),
-                        Charts.draw(
-                                "survivors",
-                                Charts.heatMap(
-                                        "Survivors",
-                                        Charts.labels(LAYERS, l -> "layer " + (l + 1)),
-                                        Charts.labels(HEADS, h -> "head " + (h + 1)),
-                                        map,
-                                        1))),
+                        WeightMap.heads("survivors", "Survivors", "importance; 0: removed", map, "%.2f")),
                 format(
                         "%d of %d heads survive with an accuracy of %.1f %% (%.1f %% before); with their weights alone the model has "
                                 + "%,d attention parameters instead of %,d and runs %.2f times as fast (%.2f ms against %.2f ms a "

@@ -34,7 +34,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Drawings as small SVG: text is text, many cells are one image with a pixel each, and many points are one path. */
 final class Svg {
-    /** Characters of charts, beside those of their labels. */
+    /** Characters of charts. */
     private static final String CHARACTERS =
             java.util.stream.IntStream.range('!', 0x7f)
                             .mapToObj(Character::toString)
@@ -69,8 +69,8 @@ final class Svg {
     private Svg() {}
 
     /** Returns what is painted as an svg element, its ids beginning with the name. */
-    static String draw(String name, double width, double height, String labels, Consumer<Graphics2D> paint) {
-        TextGraphics graphics = new TextGraphics(new OutlinedText(CHARACTERS + labels, FONTS));
+    static String draw(String name, double width, double height, Consumer<Graphics2D> paint) {
+        TextGraphics graphics = new TextGraphics(new OutlinedText(CHARACTERS, FONTS));
         paint.accept(graphics);
         try (ByteArrayOutputStream svg = new ByteArrayOutputStream()) {
             new SVGProcessor()

@@ -141,11 +141,13 @@ final class TrainingExhibits {
             best = model.accuracy > best.accuracy ? model : best;
             least = model.accuracy < least.accuracy ? model : least;
         }
-        String accuracy = best.accuracy == least.accuracy
-                ? format("Every h reached %.1f %%", 100 * best.accuracy)
+        String highest = format("%.1f %%", 100 * best.accuracy);
+        String lowest = format("%.1f %%", 100 * least.accuracy);
+        String accuracy = highest.equals(lowest)
+                ? "Every h reached " + highest
                 : format(
-                        "h = %d was the most accurate with %.1f %%, h = %d the least with %.1f %%",
-                        best.heads, 100 * best.accuracy, least.heads, 100 * least.accuracy);
+                        "h = %d was the most accurate with %s, h = %d the least with %s",
+                        best.heads, highest, least.heads, lowest);
         Trained few = models.get(1);
         Trained many = models.get(models.size() - 1);
         double change = many.difference - few.difference;

@@ -15,7 +15,7 @@ import java.util.List;
 import javax.imageio.ImageIO;
 
 /**
- * A matrix as colours between 0 and its largest element, with a label for each row and column and the scale of colours below. Small
+ * A matrix as colours between 0 and a number, mostly its largest element, with a label for each row and column and the scale of colours below. Small
  * enough that two fit beside each other with all labels legible.
  */
 final class WeightMap {
@@ -39,14 +39,20 @@ final class WeightMap {
     private final String decimals;
 
     private WeightMap(
-            String name, String measured, List<String> rows, List<String> columns, double[][] values, String decimals) {
+            String name,
+            String measured,
+            List<String> rows,
+            List<String> columns,
+            double[][] values,
+            double most,
+            String decimals) {
         this.name = name;
         this.measured = measured;
         this.rows = rows;
         this.columns = columns;
         this.values = values;
         this.decimals = decimals;
-        most = Arrays.stream(values).flatMapToDouble(Arrays::stream).max().orElse(1);
+        this.most = most;
         width = (WIDTH - LEFT - 6.0) / columns.size();
         height = Math.min(width, TALLEST_CELL);
     }
@@ -54,14 +60,35 @@ final class WeightMap {
     /** Draws what a head attends to: a row for each token that attends, a column for each that is attended to. */
     static Exhibit.Picture attention(
             String file, String name, String measured, List<String> tokens, double[][] weights) {
-        return new WeightMap(name, measured, tokens, tokens, weights, "").draw(file);
+        return attention(file, name, measured, tokens, weights, most(weights));
+    }
+
+    /** Draws the same with the colours of another largest weight, for maps beside each other. */
+    static Exhibit.Picture attention(
+            String file, String name, String measured, List<String> tokens, double[][] weights, double most) {
+        return new WeightMap(name, measured, tokens, tokens, weights, most, "").draw(file);
+    }
+
+    /** Returns the largest of some numbers. */
+    static double most(double[][] values) {
+        return Arrays.stream(values).flatMapToDouble(Arrays::stream).max().orElse(1);
     }
 
     /** Draws a number for each head of each layer and writes it into its cell. */
     static Exhibit.Picture heads(String file, String name, String measured, double[][] values, String decimals) {
         List<String> layers = Charts.labels(values.length, layer -> "layer " + (layer + 1));
-        List<String> heads = Charts.labels(values[0].length, head -> "head " + (head + 1));
-        return new WeightMap(name, measured, layers, heads, values, decimals).draw(file);
+        return new WeightMap(name, measured, layers, names(values[0].length), values, most(values), decimals)
+                .draw(file);
+    }
+
+    /** Draws a number for each pair of heads and writes it into its cell. */
+    static Exhibit.Picture pairs(String file, String name, String measured, double[][] values, String decimals) {
+        List<String> heads = names(values.length);
+        return new WeightMap(name, measured, heads, heads, values, most(values), decimals).draw(file);
+    }
+
+    private static List<String> names(int heads) {
+        return Charts.labels(heads, head -> "head " + (head + 1));
     }
 
     private Exhibit.Picture draw(String file) {
@@ -74,7 +101,7 @@ final class WeightMap {
             paint(pixels);
             pixels.dispose();
             ImageIO.write(image, "png", png);
-            return new Exhibit.Picture(file, Svg.draw(file, WIDTH, height(), "", this::paint), png.toByteArray());
+            return new Exhibit.Picture(file, Svg.draw(file, WIDTH, height(), this::paint), png.toByteArray());
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -85,7 +112,11 @@ final class WeightMap {
     }
 
     private double height() {
-        return bottom() + (decimals.isEmpty() ? TOKENS_BELOW : HEADS_BELOW) + SCALE;
+        return bottom() + below() + SCALE;
+    }
+
+    private int below() {
+        return decimals.isEmpty() ? TOKENS_BELOW : HEADS_BELOW;
     }
 
     private void paint(Graphics2D to) {
@@ -98,7 +129,7 @@ final class WeightMap {
         to.drawString(measured, 4, 34);
         font(to, (int) Math.min(11, height));
         for (int i = 0; i < rows.size(); i++) {
-            String label = rows.get(i);
+            String label = fitting(to, rows.get(i), LEFT - 9);
             to.setColor(Color.BLACK);
             to.drawString(label, (float) (LEFT - 5 - width(to, label)), (float) (TOP + (i + 0.5) * height + 4));
             for (int j = 0; j < columns.size(); j++) {
@@ -107,10 +138,11 @@ final class WeightMap {
         }
         to.setColor(Color.BLACK);
         for (int j = 0; j < columns.size(); j++) {
+            String label = fitting(to, columns.get(j), below() - 9);
             AffineTransform upright = to.getTransform();
-            to.translate(LEFT + (j + 0.5) * width + 4, bottom() + 5 + width(to, columns.get(j)));
+            to.translate(LEFT + (j + 0.5) * width + 4, bottom() + 5 + width(to, label));
             to.rotate(-Math.PI / 2);
-            to.drawString(columns.get(j), 0, 0);
+            to.drawString(label, 0, 0);
             to.setTransform(upright);
         }
         scale(to);
@@ -144,6 +176,16 @@ final class WeightMap {
 
     private static void font(Graphics2D to, int size) {
         to.setFont(new Font(Font.SANS_SERIF, Font.PLAIN, size));
+    }
+
+    /** Returns a text, or as much of its begin as has room. */
+    private static String fitting(Graphics2D to, String text, double room) {
+        String fitting = text;
+        for (int end = text.length(); end > 0 && width(to, fitting) > room; ) {
+            end = text.offsetByCodePoints(end, -1);
+            fitting = text.substring(0, end) + "…";
+        }
+        return fitting;
     }
 
     private static double width(Graphics2D to, String text) {

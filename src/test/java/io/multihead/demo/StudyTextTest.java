@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
 import io.multihead.encoder.SentenceEncoder;
+import java.awt.image.BufferedImage;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -17,6 +18,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
+import javax.imageio.ImageIO;
 import javax.xml.parsers.DocumentBuilderFactory;
 import javax.xml.parsers.ParserConfigurationException;
 import org.junit.jupiter.api.Test;
@@ -105,6 +107,20 @@ class StudyTextTest {
         Path none = folder.resolve("none");
         assertEquals("--file: " + none + ": no such file; expected a text file", error("--file", none.toString()));
         assertEquals("--text and --file: both; expected one of them", error("--text", "a", "--file", "b"));
+    }
+
+    /** The longest labels of the widest letters leave the margin white. */
+    @Test
+    void mapsCutLabelsThatHaveNoRoom() throws IOException {
+        List<String> tokens = List.of("a", StudyText.label("W".repeat(20)), "b");
+        Exhibit.Picture map = WeightMap.attention("map", "Name", "measured", tokens, new double[3][3]);
+        BufferedImage image = ImageIO.read(new ByteArrayInputStream(map.png()));
+        for (int x = 0; x < 4; x++) {
+            for (int y = 0; y < image.getHeight(); y++) {
+                assertEquals(0xffffff, image.getRGB(x, y) & 0xffffff, x + ", " + y);
+            }
+        }
+        assertTrue(map.svg().contains("WW…"), map.svg());
     }
 
     /** A legend's circle is not clipped as those of the chart are. */
