@@ -129,7 +129,7 @@ final class WeightMap {
         to.drawString(measured, 4, 34);
         font(to, (int) Math.min(11, height));
         for (int i = 0; i < rows.size(); i++) {
-            String label = fitting(to, rows.get(i), LEFT - 9);
+            String label = fitting(to, rows.get(i), LEFT - 6);
             to.setColor(Color.BLACK);
             to.drawString(label, (float) (LEFT - 5 - width(to, label)), (float) (TOP + (i + 0.5) * height + 4));
             for (int j = 0; j < columns.size(); j++) {
@@ -138,7 +138,7 @@ final class WeightMap {
         }
         to.setColor(Color.BLACK);
         for (int j = 0; j < columns.size(); j++) {
-            String label = fitting(to, columns.get(j), below() - 9);
+            String label = fitting(to, columns.get(j), below());
             AffineTransform upright = to.getTransform();
             to.translate(LEFT + (j + 0.5) * width + 4, bottom() + 5 + width(to, label));
             to.rotate(-Math.PI / 2);

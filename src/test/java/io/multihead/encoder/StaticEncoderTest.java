@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
-import io.multihead.encoder.TinyStatic.Raw;
 import io.multihead.langchain4j.EncoderTokenCountEstimator;
 import io.multihead.langchain4j.MultiheadEmbeddingModel;
 import io.multihead.support.WarmCalls;
@@ -14,7 +13,6 @@ import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import io.multihead.text.EncoderTokenizer;
 import io.multihead.text.SpecialIds;
-import io.multihead.text.TokenBuffer;
 import io.multihead.text.Tokenizers;
 import io.multihead.text.UnigramFixture;
 import java.io.IOException;
@@ -24,18 +22,15 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.SplittableRandom;
-import java.util.stream.IntStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Static embeddings: sentence-transformers' StaticEmbedding module, and model2vec's folders. */
+/** Static embeddings of sentence-transformers' StaticEmbedding module; {@link Model2VecTest} has the folders of model2vec. */
 @Tag("lanes")
 class StaticEncoderTest {
     private static final Tensor ROWS = TinyStatic.rows(1, TinyStatic.ROWS);
@@ -49,7 +44,7 @@ class StaticEncoderTest {
     @TempDir
     Path folder;
 
-    private static List<String> texts() {
+    static List<String> texts() {
         List<String> texts = new ArrayList<>(TinyReranker.texts(new SplittableRandom(1), 80, 12));
         texts.addAll(List.of("", "abc", " \n", LONG, "abc", "[CLS] a[SEP]", "\u4e2d\u6587 x", "a ".repeat(700), ""));
         return texts;
@@ -59,7 +54,7 @@ class StaticEncoderTest {
         return SentenceEncoder.load(Compute.serial(), folder);
     }
 
-    private static void assertMean(Tensor rows, int[] ids, boolean normalized, float[] actual) {
+    static void assertMean(Tensor rows, int[] ids, boolean normalized, float[] actual) {
         double[] mean = TinyStatic.mean(rows, ids);
         double[] expected = normalized ? TinyStatic.unit(mean) : mean;
         assertEquals(expected.length, actual.length);
@@ -268,157 +263,6 @@ class StaticEncoderTest {
                 for (int j = 0; j < 10; j++) {
                     assertEquals(expected.vector()[j], actual[i][j], expected.error(), texts.get(i));
                 }
-            }
-        }
-    }
-
-    /** Shared rows and factors, as sentence-transformers folds them into one row per token. */
-    @Test
-    void model2VecFoldersAreRead() throws IOException {
-        TinyStatic.writeModel2Vec(folder, Map.of("embeddings", Raw.of(ROWS)));
-        float[] plain;
-        try (SentenceEncoder encoder = load()) {
-            plain = encoder.embed("abc de");
-            assertMean(ROWS, TinyStatic.ids("abc de"), true, plain);
-            assertTrue(encoder.mappedBytes() > 0);
-        }
-        Tensor few = TinyStatic.rows(2, 7);
-        int[] mapping = IntStream.range(0, TinyStatic.ROWS).map(i -> i * 5 % 7).toArray();
-        double[] factors = IntStream.range(0, TinyStatic.ROWS)
-                .mapToDouble(i -> 0.5 + i * 0.01)
-                .toArray();
-        Map<String, Raw> tensors = new LinkedHashMap<>(Map.of("embeddings", Raw.of(few)));
-        for (Raw each : List.of(
-                Raw.ints(mapping),
-                Raw.longs(Arrays.stream(mapping).asLongStream().toArray()))) {
-            tensors.put("mapping", each);
-            tensors.remove("weights");
-            requireFolded(tensors, few, mapping, null);
-            tensors.put("weights", Raw.doubles(factors));
-            requireFolded(tensors, few, mapping, factors);
-        }
-        requireFolded(Map.of("embeddings", Raw.of(ROWS), "weights", Raw.doubles(factors)), ROWS, null, factors);
-    }
-
-    /** {@code StaticModel.tokenize} removes unknown tokens before it truncates; sentence-transformers' own module counts them. */
-    @Test
-    void unknownTokensOfModel2VecDoNotCount() throws IOException {
-        String text = "\u4e2d abc \u6587 de";
-        int[] known = TinyStatic.known(text);
-        assertEquals(TinyStatic.ids(text).length - 2, known.length);
-        TinyStatic.writeModel2Vec(folder, Map.of("embeddings", Raw.of(ROWS)));
-        Path file = folder.resolve("packed");
-        try (SentenceEncoder encoder = load()) {
-            requireKnown(encoder, text, known);
-            encoder.write(file);
-        }
-        try (SentenceEncoder packed = SentenceEncoder.map(Compute.serial(), file)) {
-            requireKnown(packed, text, known);
-        }
-        TinyStatic.write(folder, ROWS, true);
-        try (SentenceEncoder encoder = load()) {
-            assertMean(ROWS, TinyStatic.ids(text), true, encoder.embed(text));
-        }
-    }
-
-    private static void requireKnown(SentenceEncoder encoder, String text, int[] known) {
-        assertMean(ROWS, known, true, encoder.embed(text));
-        EncoderTokenizer tokenizer = encoder.tokenizer();
-        assertArrayEquals(known, tokenizer.encode(text));
-        assertArrayEquals(
-                Arrays.copyOf(known, 2),
-                tokenizer.withSpecialTokensInText(false).encode(text, 2));
-        assertEquals(known.length, tokenizer.count(text));
-        TokenBuffer tokens = new TokenBuffer();
-        tokenizer.append("abc", tokens);
-        tokenizer.append(text, tokens);
-        int first = TinyStatic.ids("abc").length;
-        assertEquals(first + known.length, tokens.size());
-        assertEquals(2, tokens.start(first), "where the text's first known token is");
-        assertEquals(text.length(), tokens.end(tokens.size() - 1));
-        assertArrayEquals(new float[TinyStatic.DIM], encoder.embed("\u4e2d\u6587"));
-        assertArrayEquals(encoder.embed(text), encoder.embedTokens(List.of(TinyStatic.ids(text)))[0]);
-    }
-
-    /** model2vec takes the mean of the integers, without the scale that is in no file; of one sign in a column, negative in the first. */
-    @Test
-    void rowsInInt8AreTheirIntegers() throws IOException {
-        byte[] bytes = new byte[TinyStatic.ROWS * TinyStatic.DIM];
-        float[] values = new float[bytes.length];
-        for (int i = 0; i < bytes.length; i++) {
-            bytes[i] = (byte) (i % TinyStatic.DIM == 0 ? -1 - i % 127 : i * 31 % 128);
-            values[i] = bytes[i];
-        }
-        Raw int8 = new Raw("I8", "[" + TinyStatic.ROWS + ", " + TinyStatic.DIM + "]", bytes);
-        Tensor rows = Tensor.of(values, TinyStatic.ROWS, TinyStatic.DIM);
-        TinyStatic.writeModel2Vec(folder, Map.of("embeddings", int8));
-        Path file = folder.resolve("packed");
-        try (SentenceEncoder encoder = load()) {
-            for (String text : texts()) {
-                assertMean(rows, TinyStatic.known(text), true, encoder.embed(text));
-                assertMean(
-                        rows,
-                        TinyStatic.known(text),
-                        false,
-                        encoder.withNormalization(false).embed(text));
-            }
-            assertEquals(0, encoder.ownBytes());
-            assertEquals(bytes.length, encoder.mappedBytes());
-            encoder.write(file);
-            try (SentenceEncoder mapped = SentenceEncoder.map(Compute.serial(), file)) {
-                assertArrayEquals(encoder.embed(texts()), mapped.embed(texts()));
-                assertEquals(bytes.length, mapped.mappedBytes());
-            }
-        }
-        double[] factors = IntStream.range(0, TinyStatic.ROWS)
-                .mapToDouble(i -> 0.5 + i * 0.01)
-                .toArray();
-        requireFolded(Map.of("embeddings", int8, "weights", Raw.doubles(factors)), rows, null, factors);
-    }
-
-    /** Rows in f64 that f32 does not hold have factors that bring them back: products come before the rounding. */
-    @Test
-    void factorsAreAppliedBeforeRowsAreRounded() throws IOException {
-        double[] values = new double[TinyStatic.ROWS * TinyStatic.DIM];
-        float[] folded = new float[values.length];
-        double[] factors = new double[TinyStatic.ROWS];
-        Arrays.fill(factors, 1e-300);
-        for (int i = 0; i < values.length; i++) {
-            values[i] = (1 + i % 5) * 1e300;
-            folded[i] = (float) (values[i] * 1e-300);
-        }
-        Raw rows = new Raw(
-                "F64",
-                "[" + TinyStatic.ROWS + ", " + TinyStatic.DIM + "]",
-                Raw.doubles(values).bytes());
-        TinyStatic.writeModel2Vec(folder, Map.of("embeddings", rows, "weights", Raw.doubles(factors)));
-        Tensor perToken = Tensor.of(folded, TinyStatic.ROWS, TinyStatic.DIM);
-        try (SentenceEncoder encoder = load()) {
-            assertMean(perToken, TinyStatic.ids("abc de"), true, encoder.embed("abc de"));
-        }
-    }
-
-    private void requireFolded(Map<String, Raw> tensors, Tensor rows, int[] mapping, double[] factors)
-            throws IOException {
-        float[] folded = new float[TinyStatic.ROWS * TinyStatic.DIM];
-        for (int token = 0; token < TinyStatic.ROWS; token++) {
-            for (int i = 0; i < TinyStatic.DIM; i++) {
-                double x = rows.get(mapping == null ? token : mapping[token], i);
-                folded[token * TinyStatic.DIM + i] = (float) (factors == null ? x : x * factors[token]);
-            }
-        }
-        TinyStatic.writeModel2Vec(folder, tensors);
-        Tensor perToken = Tensor.of(folded, TinyStatic.ROWS, TinyStatic.DIM);
-        try (SentenceEncoder encoder = load()) {
-            for (String text : List.of("abc de", "zyx", "query: \u4e2d")) {
-                assertMean(perToken, TinyStatic.known(text), true, encoder.embed(text));
-            }
-            assertEquals(folded.length * 4L, encoder.ownBytes());
-            Path file = folder.resolve("packed");
-            encoder.write(file);
-            try (SentenceEncoder mapped = SentenceEncoder.map(Compute.serial(), file)) {
-                assertArrayEquals(encoder.embed(texts()), mapped.embed(texts()));
-                assertEquals(folded.length * 4L, mapped.mappedBytes());
             }
         }
     }
