@@ -82,6 +82,7 @@ public final class Fields6 extends Fields {
             float[] c,
             int c0) {
         MemorySegment b = NativeMemory.known(panels);
+        int one = MicroKernel.unknownOne(depth);
         float[] a = rows.a;
         float[] sums = rows.sums;
         int a0 = row * ROW;
@@ -92,7 +93,7 @@ public final class Fields6 extends Fields {
         for (int block = 0; block < depth / BLOCK; block++) {
             FloatVector v0 = FloatVector.broadcast(FLOATS, sums[s0 + block]), v1 = v0;
             IntVector spare0 = IntVector.zero(INTS), spare1 = spare0;
-            for (int group = 0; group < GROUPS; group++) {
+            for (int group = 0; group < GROUPS; group += one) {
                 long at = from + (block * GROUPS + group) * WORDS;
                 int k = a0 + block * BLOCK + group * FIELDS;
                 IntVector left = IntVector.fromMemorySegment(INTS, b, at, ORDER);

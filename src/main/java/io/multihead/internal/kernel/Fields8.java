@@ -54,6 +54,7 @@ public final class Fields8 extends Fields {
             float[] c,
             int c0) {
         MemorySegment b = NativeMemory.known(panels);
+        int one = MicroKernel.unknownOne(depth);
         float[] a = rows.a;
         float[] sums = rows.sums;
         int a0 = row * ROW;
@@ -63,7 +64,7 @@ public final class Fields8 extends Fields {
         FloatVector c00 = zero, c01 = zero;
         for (int block = 0; block < depth / ROWS; block++) {
             FloatVector v0 = FloatVector.broadcast(FLOATS, sums[s0 + block]), v1 = v0;
-            for (int group = 0; group < GROUPS; group++) {
+            for (int group = 0; group < GROUPS; group += one) {
                 long at = from + (block * GROUPS + group) * WORDS;
                 int k = a0 + block * ROWS + group * FIELDS;
                 IntVector left = IntVector.fromMemorySegment(INTS, b, at, ORDER);

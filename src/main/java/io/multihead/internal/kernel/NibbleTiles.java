@@ -50,6 +50,7 @@ public final class NibbleTiles {
             float[] c,
             int c0) {
         MemorySegment b = NativeMemory.known(panels);
+        int one = MicroKernel.unknownOne(depth);
         int[] a = rows.ints;
         float[] sums = rows.sums;
         int a0 = row * Rows.INTS;
@@ -61,7 +62,7 @@ public final class NibbleTiles {
         for (int block = 0; block < depth / ROWS; block++) {
             int start = a0 + Rows.STARTS + block;
             ShortVector v00 = IntVector.broadcast(INTS, a[start]).reinterpretAsShorts(), v01 = v00;
-            for (int group = 0; group < GROUPS; group++) {
+            for (int group = 0; group < GROUPS; group += one) {
                 long at = from + (block * GROUPS + group) * WORDS;
                 int k = a0 + (block * GROUPS + group) * STEPS;
                 ShortVector left = IntVector.fromMemorySegment(INTS, b, at, ORDER)
