@@ -20,7 +20,8 @@ import java.lang.foreign.MemorySegment;
 
 /**
  * Loops 2 and 1 where B is quantised blocks: a panel's scales are widened, and its fields too for the tiles of many rows; those of few
- * rows read the fields as they are stored. With 16 vector registers there are no others, nor for rounded rows. The bits are the same. Belongs to one thread.
+ * rows read the fields as they are stored. With 16 vector registers there are no others but for rounded rows. The bits are the same. Belongs
+ * to one thread.
  */
 final class BlockKernel {
     /** Rows of C that are computed beside it before they are added to it. */
@@ -70,20 +71,20 @@ final class BlockKernel {
 
     /** {@code C = A B}, or {@code C += A B} with {@code addToC}, for {@code n} columns of C, rows {@code ldc} floats apart. */
     void multiply(int n, float[] c, int c0, int ldc, boolean addToC) {
-        boolean isMany = m > Blocking.ROWS_IN_REGISTERS && !left.isRounded() && !Lanes.FEW_REGISTERS;
+        boolean isWide = left.isRounded()
+                ? m > Blocking.ROUNDED_ROWS_IN_REGISTERS
+                : m > Blocking.ROWS_IN_REGISTERS && !Lanes.FEW_REGISTERS;
         boolean hasScales = BlockScales.isCompiled();
         for (int jr = 0; jr < n; jr += PANEL) {
             long at = b.panelOffset(jr / PANEL);
-            if (!isCompiled(isMany)) {
+            if (!isCompiled(isWide)) {
                 multiplyPlain(at, c, c0 + jr, ldc, addToC);
                 continue;
             }
             widenScales(at, hasScales);
             fields = at + (long) format.scaleWords(k) * Integer.BYTES;
-            if (isMany) {
-                wide = memory.atLeast(wide, MicroKernel.MAX_DEPTH * PANEL);
-                format.fields().widen(panels, fields, k, wide.segment());
-                fullTiles(c, c0 + jr, ldc, addToC);
+            if (isWide) {
+                manyRows(c, c0 + jr, ldc, addToC);
             } else {
                 fewRows(c, c0 + jr, ldc, addToC);
             }
@@ -94,10 +95,10 @@ final class BlockKernel {
      * Asked for each panel: many rows by one without vectors take a millisecond, and trials that are further apart than some milliseconds
      * end late (192 rows by 1024 x 1024 were without vectors for more than 5 s when each task asked once).
      */
-    private boolean isCompiled(boolean isMany) {
+    private boolean isCompiled(boolean isWide) {
         return left.isRounded()
-                ? BlockWarmUps.isOverForRounded(m)
-                : BlockWarmUps.of(b.format()).isOver(m, isMany);
+                ? BlockWarmUps.isOverForRounded(m, isWide)
+                : BlockWarmUps.of(b.format()).isOver(m, isWide);
     }
 
     private void widenScales(long at, boolean isCompiled) {
@@ -132,17 +133,33 @@ final class BlockKernel {
         }
     }
 
-    private void fullTiles(float[] c, int c0, int ldc, boolean addToC) {
+    /** Computes all rows by fields that are widened for them. */
+    private void manyRows(float[] c, int c0, int ldc, boolean addToC) {
+        wide = memory.atLeast(wide, MicroKernel.MAX_DEPTH * PANEL);
+        if (left.isRounded()) {
+            NibbleTiles.widen(panels, fields, k, wide.segment());
+        } else {
+            format.fields().widen(panels, fields, k, wide.segment());
+        }
         for (int column = 0; column < PANEL; column = Lanes.nextTile(column, COUNT)) {
             float[] to = addToC ? tile : c;
             int t0 = addToC ? 0 : c0 + column;
             int stride = addToC ? PANEL : ldc;
-            int chain = format.fields().chain();
-            BlockTiles.tiles6(m, left.prepared(), wide.segment(), scales, column, chain, k, to, t0, stride);
+            wideTiles(column, to, t0, stride);
             finish(column, COUNT, to, t0, stride);
             if (addToC) {
                 TileSums.add(tile, c, c0 + column, ldc, m, COUNT);
             }
+        }
+    }
+
+    private void wideTiles(int column, float[] to, int t0, int stride) {
+        MemorySegment widened = wide.segment();
+        if (left.isRounded()) {
+            NibbleTiles.tiles4(m, left.rounded(), left.first(), widened, scales, column, k, to, t0, stride);
+        } else {
+            int chain = format.fields().chain();
+            BlockTiles.tiles6(m, left.prepared(), widened, scales, column, chain, k, to, t0, stride);
         }
     }
 

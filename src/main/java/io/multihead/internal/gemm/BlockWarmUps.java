@@ -33,8 +33,9 @@ final class BlockWarmUps {
         }
     }
 
-    private static final WarmUp ROUNDED_ROW = new WarmUp(new RoundedTrial(false));
-    private static final WarmUp TWO_ROUNDED_ROWS = new WarmUp(new RoundedTrial(true));
+    private static final WarmUp ROUNDED_ROW = new WarmUp(new RoundedTrial(1));
+    private static final WarmUp TWO_ROUNDED_ROWS = new WarmUp(new RoundedTrial(2));
+    private static final WarmUp MANY_ROUNDED_ROWS = new WarmUp(new RoundedTrial(NibbleTiles.TILE_ROWS));
 
     private final WarmUp oneRow;
     private final WarmUp fourRows;
@@ -65,10 +66,17 @@ final class BlockWarmUps {
         return one && four;
     }
 
-    /** Returns whether the tiles of so many rounded rows are compiled. */
-    static boolean isOverForRounded(int count) {
-        boolean one = count % 2 == 0 || ROUNDED_ROW.isOver();
-        boolean two = count == 1 || TWO_ROUNDED_ROWS.isOver();
+    /**
+     * The same for rounded rows.
+     *
+     * @param isMany whether they are in tiles of four rows, else in those of two and one
+     */
+    static boolean isOverForRounded(int rows, boolean isMany) {
+        if (isMany) {
+            return MANY_ROUNDED_ROWS.isOver();
+        }
+        boolean one = rows % 2 == 0 || ROUNDED_ROW.isOver();
+        boolean two = rows == 1 || TWO_ROUNDED_ROWS.isOver();
         return one && two;
     }
 
@@ -158,29 +166,39 @@ final class BlockWarmUps {
 
     private static final class RoundedTrial implements WarmUp.Trial {
         private static final int DEPTH = 2 * Fields.ROWS;
-        private final boolean hasTwo;
+        private final int tileRows;
         private final NibbleTiles.Rows rows = new NibbleTiles.Rows();
         private final float[] scales = new float[BlockScales.FLOATS_OF_PANEL];
         private final float[] c = new float[ROW_STEP * PANEL];
         private final MemorySegment panels = PanelMemory.segment(Arena.ofAuto(), DEPTH * PANEL / 2L);
+        private final MemorySegment wide = PanelMemory.segment(Arena.ofAuto(), DEPTH * PANEL * 2L);
 
-        RoundedTrial(boolean hasTwo) {
-            this.hasTwo = hasTwo;
+        RoundedTrial(int tileRows) {
+            this.tileRows = tileRows;
             rows.set(new int[ROW_STEP * NibbleTiles.Rows.INTS], new float[ROW_STEP * Fields.SUMS]);
         }
 
         @Override
         public int operations() {
-            return (hasTwo ? 7 : 4) * DEPTH;
+            return switch (tileRows) {
+                case 1 -> 4 * DEPTH;
+                case 2 -> 7 * DEPTH;
+                default -> (13 + 2 * PANEL / COUNT) * DEPTH;
+            };
         }
 
         @Override
         public void run(int lengthFactor, int calls) {
             for (int call = 0; call < calls; call++) {
-                if (hasTwo) {
-                    NibbleTiles.tile2(rows, 0, panels, 0, scales, 0, lengthFactor * DEPTH, c, 0, PANEL);
-                } else {
-                    NibbleTiles.tile1(rows, 0, panels, 0, scales, 0, lengthFactor * DEPTH, c, 0);
+                int depth = lengthFactor * DEPTH;
+                switch (tileRows) {
+                    case 1 -> NibbleTiles.tile1(rows, 0, panels, 0, scales, 0, depth, c, 0);
+                    case 2 -> NibbleTiles.tile2(rows, 0, panels, 0, scales, 0, depth, c, 0, PANEL);
+                    default -> {
+                        NibbleTiles.widen(panels, 0, depth, wide);
+                        int count = lengthFactor * tileRows;
+                        NibbleTiles.tiles4(count, rows, 0, wide, scales, 0, DEPTH, c, 0, PANEL);
+                    }
                 }
             }
         }

@@ -6,11 +6,15 @@ import static io.multihead.internal.kernel.Fields.HALF_BYTES;
 import static io.multihead.internal.kernel.Fields.ROWS;
 import static io.multihead.internal.kernel.Fields.SUMS;
 import static io.multihead.internal.kernel.Fields.WORDS;
+import static io.multihead.internal.kernel.Lanes.COUNT;
 import static io.multihead.internal.kernel.Lanes.FLOATS;
 import static io.multihead.internal.kernel.Lanes.HALF;
 import static io.multihead.internal.kernel.Lanes.INTS;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
+import static jdk.incubator.vector.VectorOperators.ASHR;
+import static jdk.incubator.vector.VectorOperators.LSHL;
+import static jdk.incubator.vector.VectorOperators.LSHR;
 
 import io.multihead.internal.base.NativeMemory;
 import java.lang.foreign.MemorySegment;
@@ -29,8 +33,15 @@ import jdk.incubator.vector.VectorSpecies;
  * added to zero first. No method of this class is called in a loop: where trials mostly end at once, C2 does not inline it.
  */
 public final class NibbleTiles {
+    /** Rows of a tile of {@link #tiles4}. */
+    public static final int TILE_ROWS = 4;
+
     private static final int GROUPS = 4;
     private static final int STEPS = 4;
+    private static final int STEPS_OF_BLOCK = GROUPS * STEPS;
+    /** Bytes from a vector of a tile of four rows to the next. */
+    private static final long NEXT_BYTES = COUNT * WORD;
+
     /** Gives the highest field of a word, a signed number, the offset of the others. */
     private static final int SIGN = 0x80000000;
 
@@ -72,8 +83,8 @@ public final class NibbleTiles {
                         .lanewise(VectorOperators.XOR, SIGN)
                         .reinterpretAsShorts();
                 for (int step = 0; step < STEPS; step++) {
-                    ShortVector l = left.lanewise(VectorOperators.LSHR, 4 * step);
-                    ShortVector r = right.lanewise(VectorOperators.LSHR, 4 * step);
+                    ShortVector l = left.lanewise(LSHR, 4 * step);
+                    ShortVector r = right.lanewise(LSHR, 4 * step);
                     ShortVector x0 = IntVector.broadcast(INTS, a[k + step]).reinterpretAsShorts();
                     v00 = x0.mul(l).add(v00);
                     v01 = x0.mul(r).add(v01);
@@ -83,14 +94,10 @@ public final class NibbleTiles {
             FloatVector d1k = FloatVector.fromArray(FLOATS, scales, column + HALF + block * PANEL);
             FloatVector d0 = FloatVector.broadcast(FLOATS, sums[s0 + block]);
             IntVector w00 = none.add(v00).reinterpretAsInts();
-            IntVector i00 = w00.lanewise(VectorOperators.LSHL, 16)
-                    .lanewise(VectorOperators.ASHR, 16)
-                    .add(w00.lanewise(VectorOperators.ASHR, 16));
+            IntVector i00 = w00.lanewise(LSHL, 16).lanewise(ASHR, 16).add(w00.lanewise(ASHR, 16));
             c00 = d0k.fma(d0.mul((FloatVector) i00.convertShape(VectorOperators.I2F, FLOATS, 0)), c00);
             IntVector w01 = none.add(v01).reinterpretAsInts();
-            IntVector i01 = w01.lanewise(VectorOperators.LSHL, 16)
-                    .lanewise(VectorOperators.ASHR, 16)
-                    .add(w01.lanewise(VectorOperators.ASHR, 16));
+            IntVector i01 = w01.lanewise(LSHL, 16).lanewise(ASHR, 16).add(w01.lanewise(ASHR, 16));
             c01 = d1k.fma(d0.mul((FloatVector) i01.convertShape(VectorOperators.I2F, FLOATS, 0)), c01);
         }
         c00.intoArray(c, c0);
@@ -110,6 +117,7 @@ public final class NibbleTiles {
             int c0,
             int ldc) {
         MemorySegment b = NativeMemory.known(panels);
+        int one = MicroKernel.unknownOne(depth);
         int[] a = rows.ints;
         float[] sums = rows.sums;
         int a0 = row * Rows.INTS;
@@ -123,7 +131,7 @@ public final class NibbleTiles {
             int start = a0 + Rows.STARTS + block;
             ShortVector v00 = IntVector.broadcast(INTS, a[start]).reinterpretAsShorts(), v01 = v00;
             ShortVector v10 = IntVector.broadcast(INTS, a[start + Rows.INTS]).reinterpretAsShorts(), v11 = v10;
-            for (int group = 0; group < GROUPS; group++) {
+            for (int group = 0; group < GROUPS; group += one) {
                 long at = from + (block * GROUPS + group) * WORDS;
                 int k = a0 + (block * GROUPS + group) * STEPS;
                 ShortVector left = IntVector.fromMemorySegment(INTS, b, at, ORDER)
@@ -133,8 +141,8 @@ public final class NibbleTiles {
                         .lanewise(VectorOperators.XOR, SIGN)
                         .reinterpretAsShorts();
                 for (int step = 0; step < STEPS; step++) {
-                    ShortVector l = left.lanewise(VectorOperators.LSHR, 4 * step);
-                    ShortVector r = right.lanewise(VectorOperators.LSHR, 4 * step);
+                    ShortVector l = left.lanewise(LSHR, 4 * step);
+                    ShortVector r = right.lanewise(LSHR, 4 * step);
                     ShortVector x0 = IntVector.broadcast(INTS, a[k + step]).reinterpretAsShorts();
                     v00 = x0.mul(l).add(v00);
                     v01 = x0.mul(r).add(v01);
@@ -148,31 +156,151 @@ public final class NibbleTiles {
             FloatVector d1k = FloatVector.fromArray(FLOATS, scales, column + HALF + block * PANEL);
             FloatVector d0 = FloatVector.broadcast(FLOATS, sums[s0 + block]);
             IntVector w00 = none.add(v00).reinterpretAsInts();
-            IntVector i00 = w00.lanewise(VectorOperators.LSHL, 16)
-                    .lanewise(VectorOperators.ASHR, 16)
-                    .add(w00.lanewise(VectorOperators.ASHR, 16));
+            IntVector i00 = w00.lanewise(LSHL, 16).lanewise(ASHR, 16).add(w00.lanewise(ASHR, 16));
             c00 = d0k.fma(d0.mul((FloatVector) i00.convertShape(VectorOperators.I2F, FLOATS, 0)), c00);
             IntVector w01 = none.add(v01).reinterpretAsInts();
-            IntVector i01 = w01.lanewise(VectorOperators.LSHL, 16)
-                    .lanewise(VectorOperators.ASHR, 16)
-                    .add(w01.lanewise(VectorOperators.ASHR, 16));
+            IntVector i01 = w01.lanewise(LSHL, 16).lanewise(ASHR, 16).add(w01.lanewise(ASHR, 16));
             c01 = d1k.fma(d0.mul((FloatVector) i01.convertShape(VectorOperators.I2F, FLOATS, 0)), c01);
             FloatVector d1 = FloatVector.broadcast(FLOATS, sums[s0 + block + SUMS]);
             IntVector w10 = none.add(v10).reinterpretAsInts();
-            IntVector i10 = w10.lanewise(VectorOperators.LSHL, 16)
-                    .lanewise(VectorOperators.ASHR, 16)
-                    .add(w10.lanewise(VectorOperators.ASHR, 16));
+            IntVector i10 = w10.lanewise(LSHL, 16).lanewise(ASHR, 16).add(w10.lanewise(ASHR, 16));
             c10 = d0k.fma(d1.mul((FloatVector) i10.convertShape(VectorOperators.I2F, FLOATS, 0)), c10);
             IntVector w11 = none.add(v11).reinterpretAsInts();
-            IntVector i11 = w11.lanewise(VectorOperators.LSHL, 16)
-                    .lanewise(VectorOperators.ASHR, 16)
-                    .add(w11.lanewise(VectorOperators.ASHR, 16));
+            IntVector i11 = w11.lanewise(LSHL, 16).lanewise(ASHR, 16).add(w11.lanewise(ASHR, 16));
             c11 = d1k.fma(d1.mul((FloatVector) i11.convertShape(VectorOperators.I2F, FLOATS, 0)), c11);
         }
         c00.intoArray(c, c0);
         c01.intoArray(c, c0 + HALF);
         c10.intoArray(c, c0 + ldc);
         c11.intoArray(c, c0 + ldc + HALF);
+    }
+
+    /**
+     * Multiplies {@code count} rows, four or more, by two adjacent vectors of one panel, which {@link #widen} has widened, in tiles of four
+     * rows. The last tile ends at the last row, so rows that it shares with the one above are computed twice, with the same bits.
+     *
+     * @param row the first row
+     * @param column the first vector's first column
+     */
+    public static void tiles4(
+            int count,
+            Rows rows,
+            int row,
+            MemorySegment wide,
+            float[] scales,
+            int column,
+            int depth,
+            float[] c,
+            int c0,
+            int ldc) {
+        MemorySegment b = NativeMemory.known(wide);
+        int[] a = rows.ints;
+        float[] sums = rows.sums;
+        ShortVector none = ShortVector.zero(SHORTS);
+        FloatVector zero = FloatVector.zero(FLOATS);
+        for (int begin = 0; begin < count; begin += TILE_ROWS) {
+            int first = Math.min(begin, count - TILE_ROWS);
+            int a0 = (row + first) * Rows.INTS;
+            int s0 = (row + first) * SUMS;
+            int to = c0 + first * ldc;
+            FloatVector c00 = zero, c01 = zero, c10 = zero, c11 = zero;
+            FloatVector c20 = zero, c21 = zero, c30 = zero, c31 = zero;
+            for (int block = 0; block < depth / ROWS; block++) {
+                int at = a0 + block * STEPS_OF_BLOCK, start = a0 + Rows.STARTS + block;
+                long from = (block * STEPS_OF_BLOCK * PANEL + column) * WORD;
+                ShortVector v00 = IntVector.broadcast(INTS, a[start]).reinterpretAsShorts(), v01 = v00;
+                ShortVector
+                        v10 = IntVector.broadcast(INTS, a[start + Rows.INTS]).reinterpretAsShorts(),
+                        v11 = v10;
+                ShortVector
+                        v20 =
+                                IntVector.broadcast(INTS, a[start + 2 * Rows.INTS])
+                                        .reinterpretAsShorts(),
+                        v21 = v20;
+                ShortVector
+                        v30 =
+                                IntVector.broadcast(INTS, a[start + 3 * Rows.INTS])
+                                        .reinterpretAsShorts(),
+                        v31 = v30;
+                for (int step = 0; step < STEPS_OF_BLOCK; step++) {
+                    ShortVector b0 = ShortVector.fromMemorySegment(SHORTS, b, from + step * WORDS, ORDER);
+                    ShortVector b1 = ShortVector.fromMemorySegment(SHORTS, b, from + NEXT_BYTES + step * WORDS, ORDER);
+                    ShortVector x0 = IntVector.broadcast(INTS, a[at + step]).reinterpretAsShorts();
+                    v00 = x0.mul(b0).add(v00);
+                    v01 = x0.mul(b1).add(v01);
+                    ShortVector x1 =
+                            IntVector.broadcast(INTS, a[at + step + Rows.INTS]).reinterpretAsShorts();
+                    v10 = x1.mul(b0).add(v10);
+                    v11 = x1.mul(b1).add(v11);
+                    ShortVector x2 = IntVector.broadcast(INTS, a[at + step + 2 * Rows.INTS])
+                            .reinterpretAsShorts();
+                    v20 = x2.mul(b0).add(v20);
+                    v21 = x2.mul(b1).add(v21);
+                    ShortVector x3 = IntVector.broadcast(INTS, a[at + step + 3 * Rows.INTS])
+                            .reinterpretAsShorts();
+                    v30 = x3.mul(b0).add(v30);
+                    v31 = x3.mul(b1).add(v31);
+                }
+                FloatVector d0 = FloatVector.fromArray(FLOATS, scales, column + block * PANEL);
+                FloatVector d1 = FloatVector.fromArray(FLOATS, scales, column + COUNT + block * PANEL);
+                FloatVector e0 = FloatVector.broadcast(FLOATS, sums[s0 + block]);
+                IntVector w00 = none.add(v00).reinterpretAsInts();
+                IntVector i00 = w00.lanewise(LSHL, 16).lanewise(ASHR, 16).add(w00.lanewise(ASHR, 16));
+                c00 = d0.fma(e0.mul((FloatVector) i00.convertShape(VectorOperators.I2F, FLOATS, 0)), c00);
+                IntVector w01 = none.add(v01).reinterpretAsInts();
+                IntVector i01 = w01.lanewise(LSHL, 16).lanewise(ASHR, 16).add(w01.lanewise(ASHR, 16));
+                c01 = d1.fma(e0.mul((FloatVector) i01.convertShape(VectorOperators.I2F, FLOATS, 0)), c01);
+                FloatVector e1 = FloatVector.broadcast(FLOATS, sums[s0 + block + SUMS]);
+                IntVector w10 = none.add(v10).reinterpretAsInts();
+                IntVector i10 = w10.lanewise(LSHL, 16).lanewise(ASHR, 16).add(w10.lanewise(ASHR, 16));
+                c10 = d0.fma(e1.mul((FloatVector) i10.convertShape(VectorOperators.I2F, FLOATS, 0)), c10);
+                IntVector w11 = none.add(v11).reinterpretAsInts();
+                IntVector i11 = w11.lanewise(LSHL, 16).lanewise(ASHR, 16).add(w11.lanewise(ASHR, 16));
+                c11 = d1.fma(e1.mul((FloatVector) i11.convertShape(VectorOperators.I2F, FLOATS, 0)), c11);
+                FloatVector e2 = FloatVector.broadcast(FLOATS, sums[s0 + block + 2 * SUMS]);
+                IntVector w20 = none.add(v20).reinterpretAsInts();
+                IntVector i20 = w20.lanewise(LSHL, 16).lanewise(ASHR, 16).add(w20.lanewise(ASHR, 16));
+                c20 = d0.fma(e2.mul((FloatVector) i20.convertShape(VectorOperators.I2F, FLOATS, 0)), c20);
+                IntVector w21 = none.add(v21).reinterpretAsInts();
+                IntVector i21 = w21.lanewise(LSHL, 16).lanewise(ASHR, 16).add(w21.lanewise(ASHR, 16));
+                c21 = d1.fma(e2.mul((FloatVector) i21.convertShape(VectorOperators.I2F, FLOATS, 0)), c21);
+                FloatVector e3 = FloatVector.broadcast(FLOATS, sums[s0 + block + 3 * SUMS]);
+                IntVector w30 = none.add(v30).reinterpretAsInts();
+                IntVector i30 = w30.lanewise(LSHL, 16).lanewise(ASHR, 16).add(w30.lanewise(ASHR, 16));
+                c30 = d0.fma(e3.mul((FloatVector) i30.convertShape(VectorOperators.I2F, FLOATS, 0)), c30);
+                IntVector w31 = none.add(v31).reinterpretAsInts();
+                IntVector i31 = w31.lanewise(LSHL, 16).lanewise(ASHR, 16).add(w31.lanewise(ASHR, 16));
+                c31 = d1.fma(e3.mul((FloatVector) i31.convertShape(VectorOperators.I2F, FLOATS, 0)), c31);
+            }
+            c00.intoArray(c, to);
+            c01.intoArray(c, to + COUNT);
+            c10.intoArray(c, to + ldc);
+            c11.intoArray(c, to + ldc + COUNT);
+            c20.intoArray(c, to + 2 * ldc);
+            c21.intoArray(c, to + 2 * ldc + COUNT);
+            c30.intoArray(c, to + 3 * ldc);
+            c31.intoArray(c, to + 3 * ldc + COUNT);
+        }
+    }
+
+    /**
+     * Widens {@code depth} rows of a panel for {@link #tiles4}: of each word, for each of four steps, both halves moved down by as many fields,
+     * {@code [step][32 columns]} words.
+     */
+    public static void widen(MemorySegment panels, long b0, int depth, MemorySegment to) {
+        MemorySegment b = NativeMemory.known(panels);
+        MemorySegment target = NativeMemory.known(to);
+        for (int group = 0; group < depth / ROWS * GROUPS; group++) {
+            for (int column = 0; column < PANEL; column += COUNT) {
+                ShortVector words = IntVector.fromMemorySegment(INTS, b, b0 + group * WORDS + column * WORD, ORDER)
+                        .lanewise(VectorOperators.XOR, SIGN)
+                        .reinterpretAsShorts();
+                long at = group * STEPS * WORDS + column * WORD;
+                for (int step = 0; step < STEPS; step++) {
+                    words.lanewise(LSHR, 4 * step).intoMemorySegment(target, at + step * WORDS, ORDER);
+                }
+            }
+        }
     }
 
     /** Multiplies a row by all columns of one panel without vectors, with the bits of the tiles ({@link Fields#multiplyPlain}). */

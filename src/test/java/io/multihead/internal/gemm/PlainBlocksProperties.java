@@ -31,6 +31,9 @@ class PlainBlocksProperties {
     private static final int ROWS = BlockTiles.ROWS + 2;
 
     private static final int PANEL = Lanes.PANEL;
+    /** A tile of rounded rows, and one that shares a row with it. */
+    private static final int ROUNDED_ROWS = 2 * NibbleTiles.TILE_ROWS - 1;
+
     /** What the results held before. */
     private static final float BEFORE = 7f;
 
@@ -82,23 +85,30 @@ class PlainBlocksProperties {
         int[] words = random.ints((long) blocks * 4 * PANEL).toArray();
         NibbleTiles.Rows rows = new NibbleTiles.Rows();
         rows.set(new int[2 * ROWS * NibbleTiles.Rows.INTS], new float[2 * ROWS * Fields.SUMS]);
-        rows.prepare(Floats.random(random, 2 * ROWS * Lanes.ROW, 10f, 1e-3f), 0, ROWS, depth, isSigned ? 8 : 0);
+        rows.prepare(Floats.random(random, 2 * ROWS * Lanes.ROW, 10f, 1e-3f), 0, ROUNDED_ROWS, depth, isSigned ? 8 : 0);
         float[] plain = before();
-        float[] tiles = before();
-        for (int row = 0; row < ROWS; row++) {
+        float[] few = before();
+        float[] many = before();
+        for (int row = 0; row < ROUNDED_ROWS; row++) {
             NibbleTiles.multiplyPlain(rows, row, words, 0, scales, depth, plain, row * PANEL);
         }
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment panel = arena.allocate((long) words.length * Integer.BYTES, 64);
             MemorySegment.copy(words, 0, panel, ValueLayout.JAVA_INT, 0, words.length);
             for (int column = 0; column < PANEL; column = Lanes.nextTile(column, Lanes.HALF)) {
-                NibbleTiles.tile2(rows, 0, panel, 0, scales, column, depth, tiles, column, PANEL);
-                for (int row = 2; row < ROWS; row++) {
-                    NibbleTiles.tile1(rows, row, panel, 0, scales, column, depth, tiles, row * PANEL + column);
+                NibbleTiles.tile2(rows, 0, panel, 0, scales, column, depth, few, column, PANEL);
+                for (int row = 2; row < ROUNDED_ROWS; row++) {
+                    NibbleTiles.tile1(rows, row, panel, 0, scales, column, depth, few, row * PANEL + column);
                 }
             }
+            MemorySegment wide = arena.allocate((long) depth * PANEL * Short.BYTES, 64);
+            NibbleTiles.widen(panel, 0, depth, wide);
+            for (int column = 0; column < PANEL; column = Lanes.nextTile(column, Lanes.COUNT)) {
+                NibbleTiles.tiles4(ROUNDED_ROWS, rows, 0, wide, scales, column, depth, many, column, PANEL);
+            }
         }
-        assertArrayEquals(tiles, plain);
+        assertArrayEquals(few, plain);
+        assertArrayEquals(many, plain);
     }
 
     private static float[] before() {
