@@ -165,22 +165,11 @@ public final class Generate implements Callable<Integer> {
 
     /** Generates; returns the exit code. */
     static int run(PrintWriter out, PrintWriter err, String... arguments) {
-        return new CommandLine(new Generate())
+        return Commands.of(new Generate())
                 .setOut(out)
                 .setErr(err)
                 .setCaseInsensitiveEnumValuesAllowed(true)
-                .setExecutionExceptionHandler((failure, line, result) -> {
-                    line.getErr().println("generate: " + message(failure));
-                    return 1;
-                })
                 .execute(arguments);
-    }
-
-    private static String message(Throwable failure) {
-        String kind = failure instanceof IllegalArgumentException
-                ? ""
-                : failure.getClass().getSimpleName() + ": ";
-        return kind + failure.getMessage();
     }
 
     @Override

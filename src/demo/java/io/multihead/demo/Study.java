@@ -121,13 +121,7 @@ public final class Study implements Callable<Integer> {
 
     /** The same with errors to a writer. */
     static int run(PrintWriter errors, String... arguments) {
-        return new CommandLine(new Study())
-                .setErr(errors)
-                .setExecutionExceptionHandler((failure, line, result) -> {
-                    line.getErr().println("study: " + failure);
-                    return 1;
-                })
-                .execute(arguments);
+        return Commands.of(new Study()).setErr(errors).execute(arguments);
     }
 
     @Override

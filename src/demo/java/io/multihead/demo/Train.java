@@ -76,12 +76,7 @@ public final class Train implements Callable<Integer> {
 
     /** Trains; returns the exit code. */
     static int run(String... arguments) {
-        return new CommandLine(new Train())
-                .setExecutionExceptionHandler((failure, line, result) -> {
-                    line.getErr().println("train: " + failure);
-                    return 1;
-                })
-                .execute(arguments);
+        return Commands.of(new Train()).execute(arguments);
     }
 
     @Override

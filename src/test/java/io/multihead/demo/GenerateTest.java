@@ -9,6 +9,7 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -43,7 +44,9 @@ class GenerateTest {
     @Test
     void wrongOptionsAreNamed() throws IOException {
         assertEquals(2, run("--model", "a.gguf"));
-        assertTrue(err.toString().startsWith("--prompt or --chat: absent"), err.toString());
+        assertEquals(
+                List.of("--prompt or --chat: absent; expected one of them", "--help lists the options"),
+                err.toString().lines().toList());
         err.getBuffer().setLength(0);
         assertEquals(2, run("--model", "a.gguf", "--prompt", "a", "--top-p", "2"));
         assertTrue(err.toString().startsWith("topP: 2.0; expected 0 to 1"), err.toString());
