@@ -196,7 +196,7 @@ public final class PackedWeights {
      */
     public PackedWeights selectOutputs(Arena arena, int... outputs) {
         Checks.notNull(arena, "arena");
-        requireIndices(outputs, outputs(), "outputs");
+        Checks.indices(outputs, outputs(), "outputs");
         return new PackedWeights(matrix.selectColumns(arena, outputs));
     }
 
@@ -211,7 +211,7 @@ public final class PackedWeights {
      */
     public PackedWeights selectInputs(Arena arena, int... inputs) {
         Checks.notNull(arena, "arena");
-        requireIndices(inputs, inputs(), "inputs");
+        Checks.indices(inputs, inputs(), "inputs");
         WeightFormat format = format();
         if (!format.areWholeBlocks(inputs)) {
             throw Checks.fail(
@@ -222,12 +222,6 @@ public final class PackedWeights {
         int[] blocks = new int[inputs.length / format.blockInputs()];
         Arrays.setAll(blocks, i -> inputs[i * format.blockInputs()] / format.blockInputs());
         return new PackedWeights(matrix.selectRows(arena, blocks));
-    }
-
-    private static void requireIndices(int[] indices, long limit, String argument) {
-        for (int index : Checks.notNull(indices, argument)) {
-            Checks.index(index, limit, argument);
-        }
     }
 
     /**

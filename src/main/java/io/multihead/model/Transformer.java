@@ -384,9 +384,7 @@ public final class Transformer {
         if (Checks.notNull(rows, "rows").length > buffers.capacity()) {
             throw Checks.fail("rows", rows.length + " rows", "expected at most the capacity " + buffers.capacity());
         }
-        for (int row : rows) {
-            Checks.index(row, tokens, "rows");
-        }
+        Checks.indices(rows, tokens, "rows");
         if (Checks.notNull(to, argument).rank() != 2 || to.dim(0) != rows.length || to.dim(1) != columns) {
             Shape expected = Shape.of(rows.length, columns);
             throw Checks.fail(argument, "shape " + to.shape(), "expected " + expected);

@@ -142,8 +142,8 @@ class SelectedWeightsProperties {
     void whatCannotBeSelectedIsNamed() {
         Arena arena = Arena.ofAuto();
         PackedWeights packed = PackedWeights.of(Tensor.of(new float[64 * 3], 64, 3), WeightFormat.Q4_0, arena);
-        assertRefused("outputs: 3; expected 0 to 2", () -> packed.selectOutputs(arena, 0, 3));
-        assertRefused("inputs: -1; expected 0 to 63", () -> packed.selectInputs(arena, -1));
+        assertRefused("outputs[1]: 3; expected 0 to 2", () -> packed.selectOutputs(arena, 0, 3));
+        assertRefused("inputs[0]: -1; expected 0 to 63", () -> packed.selectInputs(arena, -1));
         String blocks = "; expected whole blocks of 32, as Q4_0 has them";
         assertRefused("inputs: 31 rows" + blocks, () -> packed.selectInputs(arena, range(0, 31)));
         assertRefused("inputs: 32 rows" + blocks, () -> packed.selectInputs(arena, range(1, 33)));

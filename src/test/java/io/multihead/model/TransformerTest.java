@@ -315,7 +315,7 @@ class TransformerTest {
         batch.add(2);
         model.forward(SERIAL, batch, buffers);
         Tensor one = Tensor.of(new float[ModelCase.VOCABULARY], 1, ModelCase.VOCABULARY);
-        assertRefused("rows: 2; expected 0 to 1", () -> model.logits(SERIAL, new int[] {2}, one, buffers));
+        assertRefused("rows[0]: 2; expected 0 to 1", () -> model.logits(SERIAL, new int[] {2}, one, buffers));
         assertRefused(
                 "logits: shape [1, 61]; expected [2, 61]", () -> model.logits(SERIAL, new int[] {0, 1}, one, buffers));
         Tensor outputs = Tensor.of(new float[32], 1, 32);

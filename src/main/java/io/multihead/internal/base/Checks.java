@@ -98,6 +98,7 @@ public final class Checks {
 
     /** Returns {@code values}, or fails unless they are indices below a limit, and names the first that is none by its position. */
     public static int[] indices(int[] values, long limit, String argument) {
+        notNull(values, argument);
         for (int i = 0; i < values.length; i++) {
             if (values[i] < 0 || values[i] >= limit) {
                 index(values[i], limit, argument + "[" + i + "]");
