@@ -183,7 +183,7 @@ class TransformerTest {
         Arena arena = Arena.ofAuto();
         assertRefused("heads: [1, 1]; expected at least one, none repeated", () -> attention.keepHeads(arena, 1, 1));
         assertRefused("heads: []; expected at least one, none repeated", () -> attention.keepHeads(arena));
-        assertRefused("heads: 4; expected 0 to 3", () -> attention.keepHeads(arena, 4));
+        assertRefused("heads[0]: 4; expected 0 to 3", () -> attention.keepHeads(arena, 4));
         String sharing = "; expected as many of each key/value head, side by side; 2 heads share one";
         assertRefused("heads: [0, 1, 2]" + sharing, () -> attention.keepHeads(arena, 0, 1, 2));
         assertRefused("heads: [0, 2, 1, 3]" + sharing, () -> attention.keepHeads(arena, 0, 2, 1, 3));
