@@ -35,8 +35,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Sessions in files: what goes on from one, and files that do not fit. */
-@Tag("lanes")
+/** Sessions in files: what goes on from one, at each lane width, and files that do not fit. */
 class SavedSessionTest {
     private static final GenerationOptions DRAWN =
             GenerationOptions.DEFAULT.withSampling(Sampling.of(1.5, 11)).withMaxTokens(30);
@@ -71,6 +70,7 @@ class SavedSessionTest {
         return text.tokens().stream().mapToInt(GeneratedToken::id).toArray();
     }
 
+    @Tag("lanes")
     @ParameterizedTest
     @EnumSource(
             value = DType.class,
@@ -94,6 +94,7 @@ class SavedSessionTest {
         }
     }
 
+    @Tag("lanes")
     @Test
     void aPrefixIsSharedByForksOfIt() throws IOException {
         sessions.open().append(prompt(128)).save(file());
@@ -106,6 +107,7 @@ class SavedSessionTest {
     }
 
     /** What a failed step and guesses leave in the cache beyond the tokens is not in the file. */
+    @Tag("lanes")
     @Test
     void nothingBeyondTheTokensIsSaved() throws IOException {
         Session session = sessions.open().append("abcdabcdabc");
@@ -139,6 +141,7 @@ class SavedSessionTest {
         }
     }
 
+    @Tag("lanes")
     @Test
     void anotherProcessGoesOn() throws IOException, InterruptedException {
         Path weights = folder.resolve("model.gguf");

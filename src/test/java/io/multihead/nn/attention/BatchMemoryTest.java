@@ -25,11 +25,12 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 /** Memory that a stack of blocks needs for a large batch, beside its weights. */
 @Execution(ExecutionMode.CONCURRENT)
 class BatchMemoryTest {
+    private static final int BLOCKS = 2;
     private static final int CALLS = 3;
     private static final Path STATUS = Path.of("/proc/self/status");
 
     /**
-     * 3 blocks of 384 features, 12 heads, 1536 inner features on 32 x 256 tokens. The serial collector, since others let the heap
+     * 2 blocks of 384 features, 12 heads, 1536 inner features on 32 x 256 tokens. The serial collector, since others let the heap
      * grow with the garbage of the first calls, whose vectors are objects until C2 has compiled them.
      */
     @Test
@@ -65,7 +66,7 @@ class BatchMemoryTest {
         try (Arena arena = Arena.ofShared();
                 Compute cpu = Compute.serial()) {
             List<TransformerBlock> blocks = new ArrayList<>();
-            for (int i = 0; i < 3; i++) {
+            for (int i = 0; i < BLOCKS; i++) {
                 blocks.add(TransformerBlock.initialise(config, i, arena));
             }
             Sequence stack = Sequence.of("layers.", blocks);
