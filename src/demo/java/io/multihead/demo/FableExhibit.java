@@ -91,13 +91,10 @@ final class FableExhibit {
 
     private XYChart losses() {
         XYChart chart = Charts.smallLines("Loss on windows of the fables", "step", "nats a token", false);
-        // from 0 on, ticks are round numbers, which have room
         chart.getStyler().setXAxisMin(0.0);
         int steps = trained.losses().size();
-        double[] x = new double[steps];
-        Arrays.setAll(x, i -> i + 1);
-        double[] y = trained.losses().stream().mapToDouble(loss -> loss).toArray();
-        Charts.line(chart, "seen", x, y, false).setMarker(SeriesMarkers.NONE);
+        double[][] curve = TrainingExhibits.curve(trained.losses());
+        Charts.line(chart, "seen", curve[0], curve[1], false).setMarker(SeriesMarkers.NONE);
         Charts.line(
                 chart,
                 "held out, at the end",

@@ -163,8 +163,8 @@ final class TrainingExhibits {
         return models.stream().mapToDouble(of).toArray();
     }
 
-    /** Steps and mean losses of at most {@link #POINTS} stretches. */
-    private static double[][] curve(List<Double> losses) {
+    /** Steps and mean losses of at most {@link #POINTS} stretches; XChart would label so many steps that labels of single ones touch. */
+    static double[][] curve(List<Double> losses) {
         int points = Math.min(POINTS, losses.size());
         double[][] curve = new double[2][points];
         for (int i = 0; i < points; i++) {
