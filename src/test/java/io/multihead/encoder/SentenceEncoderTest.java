@@ -89,7 +89,7 @@ class SentenceEncoderTest extends TinyModelFolder {
         for (int[] wrong : new int[][] {{}, {first}, {last, first}, {first, -1, last}, {first, size, last}}) {
             IllegalArgumentException thrown = assertThrows(
                     IllegalArgumentException.class, () -> encoder.embedTokens(List.of(new int[] {first, last}, wrong)));
-            assertTrue(thrown.getMessage().startsWith("text 1: ids: "), thrown.getMessage());
+            assertTrue(thrown.getMessage().matches("text 1: ids(\\[1])?: .*"), thrown.getMessage());
         }
         assertThrows(
                 NullPointerException.class,
