@@ -2,7 +2,6 @@ package io.multihead.jmh.report;
 
 import java.awt.Color;
 import java.awt.Graphics2D;
-import java.awt.geom.Rectangle2D;
 import java.awt.image.BufferedImage;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -10,6 +9,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.function.DoubleFunction;
+import org.jfree.chart.ChartRenderingInfo;
 
 /** One chart of bars in groups: ours in blue, peers muted, and the limit as a line across. */
 final class Chart {
@@ -80,8 +80,8 @@ final class Chart {
         return Png.of(image);
     }
 
-    /** Draws the chart, and returns where texts stand in it. */
-    List<Rectangle2D> draw(Graphics2D graphics) {
-        return new ChartDrawing(graphics, labels, bars, limit).draw();
+    /** Draws the chart, and returns where its parts stand. */
+    ChartRenderingInfo draw(Graphics2D graphics) {
+        return new ChartDrawing(labels, bars, limit).draw(graphics);
     }
 }
