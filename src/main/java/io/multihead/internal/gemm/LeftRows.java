@@ -11,20 +11,21 @@ import io.multihead.internal.layout.BlockPanels;
 import io.multihead.internal.layout.Packer;
 import io.multihead.internal.layout.Scratch;
 import io.multihead.internal.layout.StridedBlock;
+import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Rows of A as one thread reads them, a depth block at a time, and for quantised B prepares them ({@link Fields#prepare}) or rounds them
  * ({@link NibbleTiles.Rows}).
  *
- * <p>Where all rows are in one task, other tasks of the call and of its group need the same rows: then all depth blocks are kept, one after
- * another, each in rows of its own. A row of 2048 that is rounded takes as long as 64 columns of its product.
+ * <p>Tasks of other columns, and of other weights of a group, need the same rows. So prepared rows of a batch are kept if they fit, one depth
+ * block after another: a row of 2048 that is rounded takes as long as 64 columns of its product.
  */
 final class LeftRows {
     private static final long NO_CALL = -1;
 
-    /** Most floats of rows that are kept. */
-    private static final long MOST_KEPT = 1 << 20;
+    /** Most floats of rows that are kept: 16 MiB. */
+    private static final long MOST_KEPT = 1 << 22;
 
     private final Scratch memory;
     private final StridedBlock block = new StridedBlock();
@@ -36,10 +37,13 @@ final class LeftRows {
 
     private boolean isRounded;
     private int first;
-    /** Rows of a depth block that is kept, or 0 where each block takes the place of the one before. */
+    /** Rows of a depth block of the batch, or 0 where each block takes the place of the one before. */
     private int keptRows;
 
-    /** The call, its batch and the format of B for which all depth blocks are kept. */
+    /** The rows of the batch, {@link Lanes#ROW_STEP} to a bit, whose depth blocks are all kept. */
+    private final BitSet kept = new BitSet();
+
+    /** The call, its batch and the format of B for which they are kept. */
     private long keptCall = NO_CALL;
 
     private long keptBatch;
@@ -55,22 +59,22 @@ final class LeftRows {
      *
      * @param m rows of the task
      * @param step most rows that are read at a time
-     * @param isWhole whether these are all rows of the batch
      */
-    void begin(GemmProblem p, long batch, int m, int step, boolean isWhole) {
+    void begin(GemmProblem p, long batch, int m, int step) {
         BlockPanels format = p.blocks();
         isRounded = p.roundsInputs();
-        int padded = Lanes.roundUp(Math.min(m, step), m == 1 ? 1 : ROW_STEP);
         long blocks = Math.ceilDiv(p.k, (long) KC);
-        boolean keeps = format != null && isWhole && m <= step && blocks * padded * ROW <= MOST_KEPT;
-        keptRows = keeps ? padded : 0;
-        boolean isKept =
-                keeps && keptCall == p.call && keptBatch == batch && keptFormat == format && keptRounded == isRounded;
-        if (isKept) {
+        boolean keeps = format != null && blocks * padded(p.m) * ROW <= MOST_KEPT;
+        keptRows = keeps ? (int) padded(p.m) : 0;
+        if (keeps && isKept(p, batch)) {
             return;
         }
-        keptCall = NO_CALL;
-        int count = keeps ? (int) blocks * padded : padded;
+        kept.clear();
+        keptCall = p.call;
+        keptBatch = batch;
+        keptFormat = format;
+        keptRounded = isRounded;
+        int count = (int) (keeps ? blocks * keptRows : padded(Math.min(m, step)));
         rows = memory.atLeast(rows, count * ROW);
         if (format != null) {
             sums = memory.atLeast(sums, count * Fields.SUMS);
@@ -78,13 +82,23 @@ final class LeftRows {
         }
     }
 
-    /** Reads a depth block of {@code count} rows from {@code row} on, unless an earlier task did. */
+    private boolean isKept(GemmProblem p, long batch) {
+        return keptCall == p.call && keptBatch == batch && keptFormat == p.blocks() && keptRounded == isRounded;
+    }
+
+    private static long padded(long count) {
+        return count == 1 ? 1 : Math.ceilDiv(count, (long) ROW_STEP) * ROW_STEP;
+    }
+
+    /** Reads a depth block of {@code count} rows from {@code row} on, unless earlier tasks read all of them. */
     void read(GemmProblem p, Packer packer, long batch, long row, int count, long pc, int kc) {
-        first = keptRows * (int) (pc / KC);
+        first = keptRows == 0 ? 0 : keptRows * (int) (pc / KC) + (int) row;
         prepared.set(rows, sums);
         prepared.begin(first);
         rounded.set(ints, sums);
-        if (keptCall != NO_CALL) {
+        long from = row / ROW_STEP;
+        long to = Math.ceilDiv(row + count, (long) ROW_STEP);
+        if (keptRows > 0 && kept.nextClearBit((int) from) >= to) {
             return;
         }
         packer.read(block.matrix(p.a(), p.start(p.a(), batch), row, pc), count, kc, rows, first * ROW, ROW);
@@ -98,10 +112,7 @@ final class LeftRows {
             format.fields().prepare(prepared, first, count, kc, format.scales().hasMinima());
         }
         if (keptRows > 0 && pc + kc == p.k) {
-            keptCall = p.call;
-            keptBatch = batch;
-            keptFormat = format;
-            keptRounded = isRounded;
+            kept.set((int) from, (int) to);
         }
     }
 
