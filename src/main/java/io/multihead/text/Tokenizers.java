@@ -128,8 +128,8 @@ public final class Tokenizers {
     }
 
     /**
-     * {@return the tokenizer of {@link #ofJsonWithoutEnds} that leaves unknown tokens out, those of Unigram excepted, as model2vec's
-     * {@code StaticModel.tokenize} does}
+     * {@return the tokenizer of {@link #ofJsonWithoutEnds} that leaves unknown tokens out, of texts and of ids, those of Unigram excepted, as
+     * model2vec's {@code StaticModel.tokenize} does}
      *
      * @param utf8 the whole file
      * @throws IllegalArgumentException if the file is malformed, or asks for what is not implemented; the message names it

@@ -172,6 +172,21 @@ class BlockWeightsProperties {
         }
     }
 
+    /** 200 rows of 20,000 floats are more than a thread keeps prepared from task to task. */
+    @Test
+    void rowsThatAreNotKeptHaveTheSameBits() {
+        SplittableRandom random = new SplittableRandom(7);
+        PackedWeights packed = PackedWeights.of(Blocks.random(BlockType.Q8_0, 64, 20_000, random), Arena.ofAuto());
+        Tensor a = Numbers.gaussian(Tensor.of(new float[200 * 20_000], 200, 20_000), random, 1, 1);
+        Tensor all = Tensor.of(new float[200 * 64], 200, 64);
+        Gemm.multiply(THREADS, a, packed, all, GemmOptions.DEFAULT);
+        for (int row : new int[] {0, 99, 191, 199}) {
+            Tensor one = Tensor.of(new float[64], 1, 64);
+            Gemm.multiply(SERIAL, a.slice(0, row, row + 1), packed, one, GemmOptions.DEFAULT);
+            assertArrayEquals(all.slice(0, row, row + 1).toArray(), one.toArray(), "row " + row);
+        }
+    }
+
     /** One number for all lane widths, threads and machines. */
     @Test
     void resultsAreTheSameAtEveryLaneWidth() {

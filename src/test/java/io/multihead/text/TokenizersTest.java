@@ -157,6 +157,23 @@ class TokenizersTest {
         assertTrue(message.endsWith("WordPiece, Unigram, or BPE over bytes, for an encoder"), message);
     }
 
+    /** As model2vec reads a file that names an unknown token, which texts have where they spell it. */
+    @Test
+    void unknownTokensOfBytePairsMayBeLeftOut() {
+        byte[] file = BYTES.replace("\"dropout\": null", "\"unk_token\": \"<|end|>\", \"dropout\": null")
+                .getBytes(StandardCharsets.UTF_8);
+        String text = "ab<|end|>ab";
+        assertArrayEquals(
+                new int[] {AB, END, AB}, Tokenizers.ofJsonWithoutEnds(file).encode(text));
+        EncoderTokenizer tokenizer = Tokenizers.ofModel2VecJson(file);
+        assertArrayEquals(new int[] {AB, AB}, tokenizer.encode(text));
+        TokenBuffer buffer = new TokenBuffer();
+        tokenizer.append(new int[] {AB, END, AB}, buffer);
+        assertArrayEquals(new int[] {AB, AB}, buffer.ids());
+        EncoderTokenizer plain = tokenizer.withSpecialTokensInText(false);
+        assertEquals(2 + "<|end|>".length(), plain.count(text));
+    }
+
     /** BERT's template around composed bytes, as ModernBERT has it. */
     private static EncoderTokenizer composing() {
         String begin = "{\"SpecialToken\": {\"id\": \"[s]\", \"type_id\": 0}}";

@@ -20,8 +20,8 @@ import java.lang.foreign.MemorySegment;
 
 /**
  * Loops 2 and 1 where B is quantised blocks: a panel's scales are widened, and its fields too for the tiles of many rows; those of few
- * rows read the fields as they are stored. With 16 vector registers there are no others but for rounded rows. The bits are the same. Belongs
- * to one thread.
+ * rows read the fields as they are stored. With 16 vector registers only rounded rows have widened fields. The bits are the same. Belongs to
+ * one thread.
  */
 final class BlockKernel {
     /** Rows of C that are computed beside it before they are added to it. */

@@ -52,7 +52,9 @@ public final class GemmProblem {
      * have results of more batches. Both have packed B.
      */
     public void joinCall(GemmProblem other) {
-        boolean sameRows = a().stride(-2) == other.a().stride(-2)
+        boolean sameRows = m == other.m
+                && k == other.k
+                && a().stride(-2) == other.a().stride(-2)
                 && a().stride(-1) == other.a().stride(-1);
         boolean sameBatches = c().rank() == other.c().rank();
         for (int axis = c().rank() - 3; axis >= 0 && sameBatches; axis--) {

@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 final class LeftRows {
     private static final long NO_CALL = -1;
 
-    /** Most floats of rows that are kept: 16 MiB. */
+    /** Most floats of rows that are kept: 16 MiB, and half as much again for what they are rounded to. */
     private static final long MOST_KEPT = 1 << 22;
 
     private final Scratch memory;
@@ -41,7 +41,7 @@ final class LeftRows {
     private int keptRows;
 
     /** The rows of the batch, {@link Lanes#ROW_STEP} to a bit, whose depth blocks are all kept. */
-    private final BitSet kept = new BitSet();
+    private final BitSet kept = new BitSet((int) (MOST_KEPT / ROW / ROW_STEP));
 
     /** The call, its batch and the format of B for which they are kept. */
     private long keptCall = NO_CALL;
@@ -70,16 +70,17 @@ final class LeftRows {
             return;
         }
         kept.clear();
-        keptCall = p.call;
-        keptBatch = batch;
-        keptFormat = format;
-        keptRounded = isRounded;
+        keptCall = NO_CALL; // until there is room for them
         int count = (int) (keeps ? blocks * keptRows : padded(Math.min(m, step)));
         rows = memory.atLeast(rows, count * ROW);
         if (format != null) {
             sums = memory.atLeast(sums, count * Fields.SUMS);
             ints = memory.atLeast(ints, isRounded ? count * NibbleTiles.Rows.INTS : 0);
         }
+        keptCall = p.call;
+        keptBatch = batch;
+        keptFormat = format;
+        keptRounded = isRounded;
     }
 
     private boolean isKept(GemmProblem p, long batch) {
