@@ -7,8 +7,12 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import io.multihead.compute.Compute;
 import io.multihead.support.Numbers;
 import io.multihead.support.WarmCalls;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -99,6 +103,31 @@ class GemmGroupProperties {
             for (int i = 0; i < results.size(); i++) {
                 assertArrayEquals(expected.get(i), results.get(i).toArray(), "product " + i);
             }
+        }
+    }
+
+    /** A of one number has the strides of its transpose, but other rows. */
+    @Test
+    void aTransposeOfTheSameStridesHasRowsOfItsOwn() {
+        MemorySegment number = Arena.ofAuto().allocate(ValueLayout.JAVA_FLOAT);
+        number.set(ValueLayout.JAVA_FLOAT, 0, 0.5f);
+        Tensor a = Tensor.view(number, DType.F32, Shape.of(32, 96), 0, 0, 0);
+        SplittableRandom random = new SplittableRandom(3);
+        List<PackedWeights> weights = new ArrayList<>();
+        List<Tensor> results = new ArrayList<>();
+        List<float[]> expected = new ArrayList<>();
+        List<GemmOptions> options = List.of(GemmOptions.DEFAULT.withTransposeA(true), GemmOptions.DEFAULT);
+        for (int i = 0; i < 2; i++) {
+            int depth = i == 0 ? 32 : 96;
+            Tensor matrix = Numbers.gaussian(Tensor.of(new float[depth * 40], depth, 40), random, 0.1, 1);
+            weights.add(PackedWeights.of(matrix, WeightFormat.Q8_0, Arena.ofAuto()));
+            results.add(Tensor.of(new float[(128 - depth) * 40], 128 - depth, 40));
+            Gemm.multiply(SERIAL, a, weights.get(i), results.get(i), options.get(i));
+            expected.add(results.get(i).toArray());
+        }
+        Gemm.multiply(SERIAL, a, weights, results, options);
+        for (int i = 0; i < 2; i++) {
+            assertArrayEquals(expected.get(i), results.get(i).toArray(), "product " + i);
         }
     }
 
