@@ -4,7 +4,10 @@ import picocli.CommandLine;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.UnmatchedArgumentException;
 
-/** What the programs of this package say where they fail: one line, which an answer of all options would hide. */
+/**
+ * Errors of the command lines of this package: a message that names the wrong option or the failure, without the usage, below which it would
+ * be missed.
+ */
 final class Commands {
     private Commands() {}
 

@@ -163,7 +163,7 @@ final class TrainingExhibits {
         return models.stream().mapToDouble(of).toArray();
     }
 
-    /** Steps and mean losses of at most {@link #POINTS} stretches; XChart would label so many steps that labels of single ones touch. */
+    /** Averages the losses over at most {@link #POINTS} groups of consecutive steps, since XChart labels every point and the labels would overlap. */
     static double[][] curve(List<Double> losses) {
         int points = Math.min(POINTS, losses.size());
         double[][] curve = new double[2][points];

@@ -162,7 +162,7 @@ final class TinyStatic {
                 all.putLong(header.length).put(header).put(data.toByteArray()).array());
     }
 
-    /** The file of a tokenizer that truncates to so many tokens. */
+    /** Returns a {@code tokenizer.json} whose {@code truncation} has this {@code max_length}. */
     static String truncating(int most) {
         return tokenizer()
                 .replace(

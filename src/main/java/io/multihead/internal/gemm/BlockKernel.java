@@ -74,14 +74,13 @@ final class BlockKernel {
         boolean isWide = left.isRounded()
                 ? m > Blocking.ROUNDED_ROWS_IN_REGISTERS
                 : m > Blocking.ROWS_IN_REGISTERS && !Lanes.FEW_REGISTERS;
-        boolean hasScales = BlockScales.isCompiled();
         for (int jr = 0; jr < n; jr += PANEL) {
             long at = b.panelOffset(jr / PANEL);
             if (!isCompiled(isWide)) {
                 multiplyPlain(at, c, c0 + jr, ldc, addToC);
                 continue;
             }
-            widenScales(at, hasScales);
+            widenScales(at);
             fields = at + (long) format.scaleWords(k) * Integer.BYTES;
             if (isWide) {
                 manyRows(c, c0 + jr, ldc, addToC);
@@ -101,8 +100,8 @@ final class BlockKernel {
                 : BlockWarmUps.of(b.format()).isOver(m, isWide);
     }
 
-    private void widenScales(long at, boolean isCompiled) {
-        if (isCompiled) {
+    private void widenScales(long at) {
+        if (BlockScales.isCompiled()) {
             format.scales().widen(panels, at, k, scales);
         } else {
             plain.widenScales(format, panels, at, k, scales);

@@ -8,6 +8,7 @@ import static io.multihead.internal.kernel.Lanes.COUNT;
 import static io.multihead.internal.kernel.Lanes.FLOATS;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
+import static io.multihead.internal.kernel.MicroKernel.NEXT_BYTES;
 
 import io.multihead.internal.base.NativeMemory;
 import java.lang.foreign.MemorySegment;
@@ -17,9 +18,6 @@ import jdk.incubator.vector.FloatVector;
 public final class BlockTiles {
     /** Rows of a tile. */
     public static final int ROWS = 6;
-
-    /** Bytes from a tile's first vector to its second. */
-    private static final long NEXT_BYTES = COUNT * WORD;
 
     private BlockTiles() {}
 

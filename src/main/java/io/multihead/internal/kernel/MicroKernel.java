@@ -50,8 +50,8 @@ public final class MicroKernel {
     /** Bytes of a row of a panel of f32. */
     private static final long ROW_BYTES = PANEL * WORD;
 
-    /** Bytes from a vector of B to the next: to the second vector of {@link #tiles6} and {@link #tiles5}. */
-    private static final long NEXT_BYTES = COUNT * WORD;
+    /** Bytes from a vector of B to the next: to the second vector of tiles of many rows. */
+    static final long NEXT_BYTES = COUNT * WORD;
 
     /** Bytes of half a row of B, after which tiles of one row have their second vector. */
     private static final long HALF_BYTES = HALF * WORD;

@@ -12,6 +12,7 @@ import static io.multihead.internal.kernel.Lanes.HALF;
 import static io.multihead.internal.kernel.Lanes.INTS;
 import static io.multihead.internal.kernel.Lanes.PANEL;
 import static io.multihead.internal.kernel.Lanes.ROW;
+import static io.multihead.internal.kernel.MicroKernel.NEXT_BYTES;
 import static jdk.incubator.vector.VectorOperators.ASHR;
 import static jdk.incubator.vector.VectorOperators.LSHL;
 import static jdk.incubator.vector.VectorOperators.LSHR;
@@ -39,9 +40,6 @@ public final class NibbleTiles {
     private static final int GROUPS = 4;
     private static final int STEPS = 4;
     private static final int STEPS_OF_BLOCK = GROUPS * STEPS;
-    /** Bytes from a vector of a tile of four rows to the next. */
-    private static final long NEXT_BYTES = COUNT * WORD;
-
     /** Gives the highest field of a word, a signed number, the offset of the others. */
     private static final int SIGN = 0x80000000;
 
