@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 final class LeftRows {
     private static final long NO_CALL = -1;
 
-    /** Most floats of rows that are kept: 16 MiB, and half as much again for what they are rounded to. */
+    /** Most elements of rows that are kept: 16 MiB, or 8 MiB where they are rounded. */
     private static final long MOST_KEPT = 1 << 22;
 
     private final Scratch memory;
@@ -57,10 +57,9 @@ final class LeftRows {
     /**
      * Begins a task.
      *
-     * @param m rows of the task
      * @param step most rows that are read at a time
      */
-    void begin(GemmProblem p, long batch, int m, int step) {
+    void begin(GemmProblem p, long batch, int step) {
         BlockPanels format = p.blocks();
         isRounded = p.roundsInputs();
         long blocks = Math.ceilDiv(p.k, (long) KC);
@@ -71,8 +70,9 @@ final class LeftRows {
         }
         kept.clear();
         keptCall = NO_CALL; // until there is room for them
-        int count = (int) (keeps ? blocks * keptRows : padded(Math.min(m, step)));
-        rows = memory.atLeast(rows, count * ROW);
+        int together = (int) padded(Math.min(p.m, step));
+        int count = keeps ? (int) blocks * keptRows : together;
+        rows = memory.atLeast(rows, (isRounded ? together : count) * ROW);
         if (format != null) {
             sums = memory.atLeast(sums, count * Fields.SUMS);
             ints = memory.atLeast(ints, isRounded ? count * NibbleTiles.Rows.INTS : 0);
@@ -102,7 +102,8 @@ final class LeftRows {
         if (keptRows > 0 && kept.nextClearBit((int) from) >= to) {
             return;
         }
-        packer.read(block.matrix(p.a(), p.start(p.a(), batch), row, pc), count, kc, rows, first * ROW, ROW);
+        int at = isRounded ? 0 : first * ROW; // floats that are rounded are not kept
+        packer.read(block.matrix(p.a(), p.start(p.a(), batch), row, pc), count, kc, rows, at, ROW);
         BlockPanels format = p.blocks();
         if (format == null) {
             return;

@@ -100,7 +100,7 @@ public final class LoopNest {
             finish(p, packer, batch, ic, jc, 0, m, n);
             return;
         }
-        left.begin(p, batch, m, rowStep);
+        left.begin(p, batch, rowStep);
         for (long pc = 0; pc < p.k; pc += KC) { // loop 4
             int kc = (int) Math.min(KC, p.k - pc);
             packB(p, grid, packer, batch, pc, kc, jc, n);

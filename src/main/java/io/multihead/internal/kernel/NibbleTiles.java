@@ -386,16 +386,16 @@ public final class NibbleTiles {
         }
 
         /**
-         * Rounds rows of A, {@link Lanes#ROW} floats apart.
+         * Rounds the first {@code count} rows of A, {@link Lanes#ROW} floats apart.
          *
-         * @param first the first of these rows
+         * @param first which rounded row the first becomes
          * @param depth a multiple of 32
          * @param offset what the fields have added to their elements
          */
         public void prepare(float[] a, int first, int count, int depth, int offset) {
             for (int row = first; row < first + count; row++) {
                 for (int block = 0; block < depth / Fields.ROWS; block++) {
-                    int from = row * ROW + block * Fields.ROWS;
+                    int from = (row - first) * ROW + block * Fields.ROWS;
                     float largest = largest(a, from);
                     float inverse = MOST / largest;
                     // all integers are 0 where the inverse is not finite
