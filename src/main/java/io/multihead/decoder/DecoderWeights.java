@@ -99,7 +99,7 @@ final class DecoderWeights {
     /** Fails if inputs are to be rounded, and no matrix has them so. */
     void requireRounded() {
         if (eightBitInputs && roundedMatrices == 0) {
-            throw Checks.fail("eightBitInputs", "no weights in Q4_0 or Q4_K", "expected some");
+            throw Checks.fail("eightBitInputs", "no weights in Q4_0, Q4_1 or Q4_K", "expected some");
         }
     }
 

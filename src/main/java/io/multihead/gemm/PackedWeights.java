@@ -181,7 +181,7 @@ public final class PackedWeights {
      */
     public PackedWeights withEightBitInputs() {
         if (!format().allowsEightBitInputs()) {
-            throw Checks.fail("weights", "format " + format(), "expected Q4_0 or Q4_K for inputs in 8 bits");
+            throw Checks.fail("weights", "format " + format(), "expected Q4_0, Q4_1 or Q4_K for inputs in 8 bits");
         }
         return new PackedWeights(matrix.ofRoundedInputs());
     }
@@ -225,7 +225,7 @@ public final class PackedWeights {
     }
 
     /**
-     * Returns the elements, which f32 holds without loss; those of Q4_K and Q5_K are rounded once, as {@link BlockTensor#dequantise} does.
+     * Returns the elements, which f32 holds without loss; those of Q4_1, Q5_1, Q4_K and Q5_K are rounded once, as {@link BlockTensor#dequantise} does.
      *
      * @param arena owns the copy
      * @return {@code [inputs, outputs]}, dense f32

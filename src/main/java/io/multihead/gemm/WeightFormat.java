@@ -20,6 +20,12 @@ public enum WeightFormat {
     Q8_0(PanelFormat.Q8_0, DType.I8, 3),
     /** Blocks of ggml: 4 bits with an f16 scale for each 32 inputs; 18 bytes for 32 elements. */
     Q4_0(PanelFormat.Q4_0, DType.I8, 4),
+    /** Blocks of ggml: 4 bits with an f16 scale and an f16 minimum for each 32 inputs; 20 bytes for 32 elements. */
+    Q4_1(PanelFormat.Q4_1, DType.I8, 8),
+    /** Blocks of ggml: 5 bits with an f16 scale for each 32 inputs; 22 bytes for 32 elements. */
+    Q5_0(PanelFormat.Q5_0, DType.I8, 9),
+    /** Blocks of ggml: 5 bits with an f16 scale and an f16 minimum for each 32 inputs; 24 bytes for 32 elements. */
+    Q5_1(PanelFormat.Q5_1, DType.I8, 10),
     /** Blocks of ggml: 4 bits with scales and minima for each 32 of 256 inputs; 148 bytes for 256 elements. */
     Q4_K(PanelFormat.Q4_K, DType.I8, 5),
     /** Blocks of ggml: 5 bits with scales and minima for each 32 of 256 inputs; 180 bytes for 256 elements. */
@@ -58,6 +64,9 @@ public enum WeightFormat {
         return switch (Checks.notNull(type, "type")) {
             case Q8_0 -> Q8_0;
             case Q4_0 -> Q4_0;
+            case Q4_1 -> Q4_1;
+            case Q5_0 -> Q5_0;
+            case Q5_1 -> Q5_1;
             case Q4_K -> Q4_K;
             case Q5_K -> Q5_K;
             case Q6_K -> Q6_K;
@@ -68,10 +77,10 @@ public enum WeightFormat {
      * Returns whether products may round their inputs to 8 bits ({@link PackedWeights#withEightBitInputs}): formats of 4 bits alone, since
      * others are read at the speed of memory without it.
      *
-     * @return true for Q4_0 and Q4_K
+     * @return true for Q4_0, Q4_1 and Q4_K
      */
     public boolean allowsEightBitInputs() {
-        return this == Q4_0 || this == Q4_K;
+        return this == Q4_0 || this == Q4_1 || this == Q4_K;
     }
 
     /**

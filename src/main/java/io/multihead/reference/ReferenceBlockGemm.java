@@ -128,8 +128,9 @@ public final class ReferenceBlockGemm {
             return switch (type) {
                 case Q8_0 -> 128;
                 case Q4_0 -> 8;
-                case Q4_K -> 15;
-                case Q5_K -> 31;
+                case Q5_0 -> 16;
+                case Q4_1, Q4_K -> 15;
+                case Q5_1, Q5_K -> 31;
                 case Q6_K -> 32;
             };
         }

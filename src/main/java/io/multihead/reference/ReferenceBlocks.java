@@ -29,7 +29,11 @@ public final class ReferenceBlocks {
             int element = i % block;
             values[i] = switch (weights.type()) {
                 case Q8_0 -> half(memory, 0) * memory.get(ValueLayout.JAVA_BYTE, 2 + element);
-                case Q4_0 -> half(memory, 0) * (bits(memory, 2 + element % 16, element / 16 * 4, 4) - 8);
+                case Q4_0 -> half(memory, 0) * (pair(memory, 2, element) - 8);
+                case Q4_1 -> half(memory, 0) * pair(memory, 4, element) + half(memory, 2);
+                case Q5_0 -> half(memory, 0) * (pair(memory, 6, element) + 16 * fifth(memory, 2, element) - 16);
+                case Q5_1 ->
+                    half(memory, 0) * (pair(memory, 8, element) + 16 * fifth(memory, 4, element)) + half(memory, 2);
                 case Q4_K -> withMinimum(memory, element, nibble(memory, 16, element));
                 case Q5_K ->
                     withMinimum(
@@ -47,7 +51,7 @@ public final class ReferenceBlocks {
         MemorySegment memory = block(weights, i);
         int element = i % weights.type().elements();
         return switch (weights.type()) {
-            case Q8_0, Q4_0 -> half(memory, 0);
+            case Q8_0, Q4_0, Q4_1, Q5_0, Q5_1 -> half(memory, 0);
             case Q4_K, Q5_K -> half(memory, 0) * partScale(memory, element / 32);
             case Q6_K -> half(memory, 208) * memory.get(ValueLayout.JAVA_BYTE, 192 + element / 16);
         };
@@ -57,7 +61,8 @@ public final class ReferenceBlocks {
     static double minimum(BlockTensor weights, int i) {
         MemorySegment memory = block(weights, i);
         return switch (weights.type()) {
-            case Q8_0, Q4_0, Q6_K -> 0;
+            case Q8_0, Q4_0, Q5_0, Q6_K -> 0;
+            case Q4_1, Q5_1 -> -half(memory, 2);
             case Q4_K, Q5_K ->
                 half(memory, 2) * partMinimum(memory, i % weights.type().elements() / 32);
         };
@@ -83,6 +88,16 @@ public final class ReferenceBlocks {
         return part < 4
                 ? bits(memory, 8 + part, 0, 6)
                 : bits(memory, 8 + part, 4, 4) + 16 * bits(memory, 4 + part, 6, 2);
+    }
+
+    /** Nibbles of 32 elements: those of i and i + 16 lie in one byte. */
+    private static int pair(MemorySegment memory, int from, int element) {
+        return bits(memory, from + element % 16, element / 16 * 4, 4);
+    }
+
+    /** Fifth bits of 32 elements, in their order. */
+    private static int fifth(MemorySegment memory, int from, int element) {
+        return bits(memory, from + element / 8, element % 8, 1);
     }
 
     /** Nibbles of a super-block: 64 elements lie in 32 bytes, the first 32 in the low nibbles. */

@@ -35,7 +35,10 @@ final class BlockQuantiser {
         Arrays.fill(block, (byte) 0);
         switch (type) {
             case Q8_0 -> bytes(x, at);
-            case Q4_0 -> nibbles(x, at);
+            case Q4_0 -> signed(x, at, 4);
+            case Q4_1 -> withMinimum(x, at, 4);
+            case Q5_0 -> signed(x, at, 5);
+            case Q5_1 -> withMinimum(x, at, 5);
             case Q4_K -> withMinima(x, at, 15, -1, 20);
             case Q5_K -> withMinima(x, at, 31, -0.5f, 15);
             case Q6_K -> sixBits(x, at);
@@ -64,14 +67,45 @@ final class BlockQuantiser {
         return Math.abs(value - towardsZero) < 0.5f ? towardsZero : towardsZero + (int) Math.signum(value);
     }
 
-    private void nibbles(float[] x, int at) {
-        float d = BlockRounding.largest(x, at, 32) / -8;
+    /** Q4_0 and Q5_0: the largest weight has the least integer. */
+    private void signed(float[] x, int at, int bits) {
+        int zero = 1 << bits - 1;
+        float d = BlockRounding.largest(x, at, 32) / -zero;
         float inverse = inverse(d);
         setHalf(0, d);
-        for (int i = 0; i < 16; i++) {
-            int low = Math.min(15, (int) (x[at + i] * inverse + 8.5f));
-            int high = Math.min(15, (int) (x[at + 16 + i] * inverse + 8.5f));
-            block[2 + i] = (byte) (low | high << 4);
+        for (int i = 0; i < 32; i++) {
+            quants[i] = Math.min(2 * zero - 1, (int) (x[at + i] * inverse + (zero + 0.5f)));
+        }
+        storePairs(2, bits);
+    }
+
+    /** Q4_1 and Q5_1: the least weight has integer 0, the largest the largest. */
+    private void withMinimum(float[] x, int at, int bits) {
+        int most = (1 << bits) - 1;
+        float least = x[at];
+        float largest = x[at];
+        for (int i = at + 1; i < at + 32; i++) {
+            least = Math.min(least, x[i]);
+            largest = Math.max(largest, x[i]);
+        }
+        float d = (largest - least) / most;
+        float inverse = inverse(d);
+        setHalf(0, d);
+        setHalf(2, least);
+        for (int i = 0; i < 32; i++) {
+            quants[i] = Math.min(most, (int) ((x[at + i] - least) * inverse + 0.5f));
+        }
+        storePairs(4, bits);
+    }
+
+    /** Stores 32 integers: their fifth bits, if they have them, then their nibbles. */
+    private void storePairs(int at, int bits) {
+        int nibbles = bits == 5 ? at + 4 : at;
+        for (int i = 0; i < 32; i++) {
+            if (bits == 5) {
+                block[at + i / 8] |= (byte) (quants[i] >> 4 << i % 8);
+            }
+            block[nibbles + i % 16] |= (byte) ((quants[i] & 15) << i / 16 * 4);
         }
     }
 
@@ -164,6 +198,6 @@ final class BlockQuantiser {
 
     private static IllegalArgumentException scaleTooLarge(float number) {
         return Checks.fail(
-                "from", "weights as large as " + number, "expected scales of at most 65504, the largest f16");
+                "from", "weights as large as " + number, "expected scales and minima of at most 65504, the largest f16");
     }
 }

@@ -56,17 +56,18 @@ public final class BlockTensor {
     /**
      * Rounds weights to blocks, as ggml's reference does ({@code quantize_row_*_ref}), on the calling thread.
      *
-     * <p>{@link BlockType#Q8_0} and {@link BlockType#Q4_0} divide by the scale that the largest weight of a block gives. The others
-     * search for the scales with the least weighted square error. The root mean square error of normally distributed weights, in parts
-     * of theirs: Q8_0 0.53 %, Q6_K 1.8 %, Q5_K 3.6 %, Q4_K 7.1 %, Q4_0 8.6 %.
+     * <p>{@link BlockType#Q8_0}, {@link BlockType#Q4_0} and {@link BlockType#Q5_0} divide by the scale that the largest weight of a block
+     * gives, {@link BlockType#Q4_1} and {@link BlockType#Q5_1} by that of the largest less the least. The others search for the scales
+     * with the least weighted square error. The root mean square error of normally distributed weights, in parts of theirs: Q8_0 0.53 %,
+     * Q6_K 1.8 %, Q5_K 3.6 %, Q5_1 3.8 %, Q5_0 4.3 %, Q4_K 7.1 %, Q4_1 7.8 %, Q4_0 8.6 %.
      *
      * @param from the weights, at least one axis, any strides; the last size is a multiple of {@link BlockType#elements}; F64 is rounded to
      *     f32 first
      * @param type how blocks are stored
      * @param arena owns the memory of the blocks, aligned to 64 bytes
      * @return the blocks
-     * @throws IllegalArgumentException if a row is no whole number of blocks, a weight is NaN or infinite, or a block needs a scale that f16
-     *     does not hold, which weights below 500,000 do not
+     * @throws IllegalArgumentException if a row is no whole number of blocks, a weight is NaN or infinite, or a block needs a scale or a
+     *     minimum that f16 does not hold, which weights below 500,000 do not, or below 65,504 in Q4_1 and Q5_1
      */
     public static BlockTensor quantise(Tensor from, BlockType type, Arena arena) {
         Checks.notNull(from, "from");

@@ -10,7 +10,7 @@ import java.nio.ByteOrder;
  *
  * <p>Scales {@code d} and {@code dmin} are IEEE 754 binary16, and all numbers are little-endian on every machine. The value of an
  * element is the f32 that ggml's formula gives. Each product of the formula is exact in f32, so a value is rounded at most once: at
- * the subtraction of {@link #Q4_K} and {@link #Q5_K}.
+ * the subtraction of {@link #Q4_K} and {@link #Q5_K}, or the addition of {@link #Q4_1} and {@link #Q5_1}.
  *
  * @see <a href="https://github.com/ggml-org/ggml/blob/master/docs/gguf.md">GGUF</a>
  */
@@ -34,6 +34,41 @@ public enum BlockType {
                 int pair = unsigned(memory, at + 2 + i);
                 to[index + i] = d * ((pair & 15) - 8);
                 to[index + 16 + i] = d * ((pair >> 4) - 8);
+            }
+        }
+    },
+    /** 32 elements in 20 bytes: {@code d}, a binary16 {@code m}, then 16 bytes as in {@link #Q4_0}; {@code d * q + m}. */
+    Q4_1(32, 20) {
+        @Override
+        void widen(MemorySegment memory, long at, float[] to, int index) {
+            float d = half(memory, at);
+            float m = half(memory, at + 2);
+            for (int i = 0; i < 32; i++) {
+                to[index + i] = d * nibble(memory, at + 4 + i % 16, i / 16) + m;
+            }
+        }
+    },
+    /**
+     * 32 elements in 22 bytes: {@code d}, 4 bytes of fifth bits, that of element i in bit i, then 16 bytes as in {@link #Q4_0};
+     * {@code d * (q - 16)}. Files of k-quants have it where a row is no multiple of 256.
+     */
+    Q5_0(32, 22) {
+        @Override
+        void widen(MemorySegment memory, long at, float[] to, int index) {
+            float d = half(memory, at);
+            for (int i = 0; i < 32; i++) {
+                to[index + i] = d * (fiveBits(memory, at + 2, i) - 16);
+            }
+        }
+    },
+    /** 32 elements in 24 bytes: {@code d}, a binary16 {@code m}, then 20 bytes as in {@link #Q5_0}; {@code d * q + m}. */
+    Q5_1(32, 24) {
+        @Override
+        void widen(MemorySegment memory, long at, float[] to, int index) {
+            float d = half(memory, at);
+            float m = half(memory, at + 2);
+            for (int i = 0; i < 32; i++) {
+                to[index + i] = d * fiveBits(memory, at + 4, i) + m;
             }
         }
     },
@@ -142,6 +177,12 @@ public enum BlockType {
     /** The low nibble of a byte (0) or its high one (1). */
     private static int nibble(MemorySegment memory, long at, int high) {
         return unsigned(memory, at) >> 4 * high & 15;
+    }
+
+    /** Element i of 4 bytes of fifth bits and 16 of nibbles. */
+    private static int fiveBits(MemorySegment memory, long at, int i) {
+        int fifth = unsigned(memory, at + i / 8) >> i % 8 & 1;
+        return nibble(memory, at + 4 + i % 16, i / 16) | fifth << 4;
     }
 
     /** Scale {@code part} of eight, in the 12 bytes of scales and minima: the first four whole, the others in two pieces. */

@@ -265,7 +265,7 @@ class FamilyFilesTest {
         try (Compute cpu = Compute.serial()) {
             String message = assertThrows(IllegalArgumentException.class, () -> LanguageModel.load(cpu, path, ROUNDED))
                     .getMessage();
-            assertEquals(path + ": eightBitInputs: no weights in Q4_0 or Q4_K; expected some", message);
+            assertEquals(path + ": eightBitInputs: no weights in Q4_0, Q4_1 or Q4_K; expected some", message);
         }
     }
 

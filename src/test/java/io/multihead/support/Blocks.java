@@ -26,7 +26,7 @@ public final class Blocks {
         MemorySegment memory = MemorySegment.ofArray(bytes);
         for (int at = 3; at < bytes.length; at += type.bytes()) {
             memory.set(SHORT, at + scaleAt(type), scale(random));
-            if (type == BlockType.Q4_K || type == BlockType.Q5_K) {
+            if (hasMinimum(type)) {
                 memory.set(SHORT, at + 2, scale(random));
             }
         }
@@ -36,6 +36,14 @@ public final class Blocks {
     /** Returns the byte of a block at which its scale begins. */
     public static int scaleAt(BlockType type) {
         return type == BlockType.Q6_K ? 208 : 0;
+    }
+
+    /** Returns whether a second binary16 follows the scale: a minimum, or the scale of minima. */
+    public static boolean hasMinimum(BlockType type) {
+        return switch (type) {
+            case Q4_1, Q5_1, Q4_K, Q5_K -> true;
+            case Q8_0, Q4_0, Q5_0, Q6_K -> false;
+        };
     }
 
     private static short scale(RandomGenerator random) {

@@ -18,7 +18,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 class BlockQuantiseTest {
     /** Checksums of the values that ggml 0.5.0 (ggml_quantize_chunk, then to_float) gives for {@link #weights}. */
     @ParameterizedTest
-    @CsvSource({"Q8_0,3055770338", "Q4_0,1640167755", "Q4_K,2704737343", "Q5_K,4230157364", "Q6_K,1623536202"})
+    @CsvSource({"Q8_0,3055770338", "Q4_0,1640167755", "Q4_1,1135552227", "Q5_0,4013274646", "Q5_1,955633641", "Q4_K,2704737343", "Q5_K,4230157364", "Q6_K,1623536202"})
     void valuesAreThoseOfGgml(BlockType type, long checksum) {
         float[] weights = weights(64 * 256);
         CRC32 sum = new CRC32();
@@ -31,7 +31,7 @@ class BlockQuantiseTest {
 
     /** The figures of the documentation, in percent of the weights' root mean square. */
     @ParameterizedTest
-    @CsvSource({"Q8_0,0.535", "Q6_K,1.77", "Q5_K,3.61", "Q4_K,7.13", "Q4_0,8.6"})
+    @CsvSource({"Q8_0,0.535", "Q6_K,1.77", "Q5_K,3.61", "Q5_1,3.78", "Q5_0,4.26", "Q4_K,7.13", "Q4_1,7.82", "Q4_0,8.6"})
     void theErrorOfNormalWeightsIsTheDocumentedOne(BlockType type, double percent) {
         SplittableRandom random = new SplittableRandom(3);
         float[] weights = new float[1 << 18];
@@ -116,10 +116,11 @@ class BlockQuantiseTest {
                 mentions(
                         () -> BlockTensor.quantise(tensor, type, arena),
                         "from: weights as large as ",
-                        "expected scales of at most 65504");
+                        "expected scales and minima of at most 65504");
             }
-            weights[2 * columns + 5] = 500_000;
-            weights[2 * columns + 6] = -500_000;
+            boolean storesMinimum = type == BlockType.Q4_1 || type == BlockType.Q5_1;
+            weights[2 * columns + 5] = storesMinimum ? 65_504 : 500_000;
+            weights[2 * columns + 6] = -weights[2 * columns + 5];
             BlockTensor.quantise(tensor, type, arena);
             mentions(
                     () -> BlockTensor.quantise(Tensor.of(new float[24], 3, 8), type, arena),

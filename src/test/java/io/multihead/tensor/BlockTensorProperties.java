@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.reference.ReferenceBlocks;
+import io.multihead.support.Blocks;
 import io.multihead.support.Floats;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -82,6 +83,33 @@ class BlockTensorProperties {
         values = dequantised(BlockTensor.view(memory, BlockType.Q4_0, Shape.of(1, 32), 0));
         assertEquals(-16, values[0]);
         assertEquals(14, values[16]);
+    }
+
+    /** Scale 2 and minimum 1; elements 9 and 20 have a fifth bit, and nibbles in byte 9 (low) and 4 (high). */
+    @Example
+    void fifthBitsByHand() {
+        byte[] bytes = new byte[BlockType.Q5_1.bytes()];
+        bytes[1] = 0x40;
+        bytes[3] = 0x3c;
+        bytes[5] = 2;
+        bytes[6] = 16;
+        bytes[17] = 3;
+        bytes[12] = 0x50;
+        assertByHand(BlockType.Q5_1, bytes, 1, 2 * 19 + 1, 2 * 21 + 1);
+        byte[] signed = new byte[BlockType.Q5_0.bytes()];
+        signed[1] = 0x40;
+        System.arraycopy(bytes, 4, signed, 2, 20);
+        assertByHand(BlockType.Q5_0, signed, -32, 2 * 3, 2 * 5);
+        byte[] four = Arrays.copyOf(bytes, BlockType.Q4_1.bytes());
+        System.arraycopy(bytes, 8, four, 4, 16);
+        assertByHand(BlockType.Q4_1, four, 1, 2 * 3 + 1, 2 * 5 + 1);
+    }
+
+    private static void assertByHand(BlockType type, byte[] bytes, float zero, float nine, float twenty) {
+        float[] values = dequantised(BlockTensor.view(MemorySegment.ofArray(bytes), type, Shape.of(1, 32), 0));
+        assertEquals(zero, values[0], type + " element 0");
+        assertEquals(nine, values[9], type + " element 9");
+        assertEquals(twenty, values[20], type + " element 20");
     }
 
     /** Element by element: scales 1 to 8 and minima of a super-block of which all quants are 1. */
@@ -192,7 +220,7 @@ class BlockTensorProperties {
             long at = offset + (long) block * type.bytes();
             if (random.nextBoolean()) {
                 setHalf(memory, at + (type == BlockType.Q6_K ? 208 : 0), random);
-                if (type == BlockType.Q4_K || type == BlockType.Q5_K) {
+                if (Blocks.hasMinimum(type)) {
                     setHalf(memory, at + 2, random);
                 }
             }

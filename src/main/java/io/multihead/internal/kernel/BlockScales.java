@@ -42,8 +42,11 @@ public final class BlockScales {
         }
     });
 
-    /** One f16 for each 32 rows: Q8_0 and Q4_0. */
+    /** One f16 for each 32 rows: Q8_0, Q4_0 and Q5_0. */
     public static final BlockScales HALVES = new BlockScales(32, 0, false);
+
+    /** Two f16 for each 32 rows, of which the second is their minimum: Q4_1 and Q5_1. */
+    public static final BlockScales HALVES_AND_MINIMA = new BlockScales(32, 0, true);
 
     /** Two f16 for each 256 rows, and for each 32 of them a scale and a minimum: Q4_K and Q5_K. */
     public static final BlockScales MINIMA = new BlockScales(256, 16, true);
@@ -105,7 +108,11 @@ public final class BlockScales {
     /** Widens the scales of a panel of {@code depth} rows, which begin at an offset in bytes. */
     public void widen(MemorySegment panels, long at, int depth, float[] to) {
         if (small == 0) {
-            HalfPanels.F16.widen(panels, at, HALF * WORD, depth / rows, to, 0);
+            long apart = words() * WORD;
+            HalfPanels.F16.widen(panels, at, apart, depth / rows, to, 0);
+            if (hasMinima) {
+                HalfPanels.F16.widen(panels, at + HALF * WORD, apart, depth / rows, to, FIRST_MINIMUM);
+            }
             return;
         }
         for (int block = 0; block < depth / rows; block++) {
@@ -162,6 +169,9 @@ public final class BlockScales {
             int at = block * words();
             if (small == 0) {
                 HalfPanels.F16.widen(words, at, 1, HALF, to, block * PANEL);
+                if (hasMinima) {
+                    HalfPanels.F16.widen(words, at + HALF, 1, HALF, to, FIRST_MINIMUM + block * PANEL);
+                }
                 continue;
             }
             HalfPanels.F16.widen(words, at, 1, HALF, to, ROOM);

@@ -11,6 +11,7 @@ import static io.multihead.internal.kernel.Lanes.ROW;
 
 import io.multihead.internal.base.NativeMemory;
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorOperators;
@@ -35,14 +36,19 @@ public final class Fields5 extends Fields {
     /** Where the first of them begins once all of their bits are together. */
     private static final int FIRST = 22;
 
-    /** Creates the layout. */
-    public Fields5() {
-        super(ROWS, new Words(GROUPS, FIELDS, BITS, 2, FIRST), offsets(), factors());
+    /**
+     * Creates a layout.
+     *
+     * @param offset what is added to the elements of all fields but the last: 16 if they are signed, else 0
+     */
+    public Fields5(int offset) {
+        super(ROWS, new Words(GROUPS, FIELDS, BITS, 2, FIRST), offsets(offset), factors());
     }
 
-    private static int[] offsets() {
+    private static int[] offsets(int offset) {
         int[] offsets = new int[ROWS];
-        offsets[ROWS - 1] = -16;
+        Arrays.fill(offsets, offset);
+        offsets[ROWS - 1] = offset - 16;
         return offsets;
     }
 

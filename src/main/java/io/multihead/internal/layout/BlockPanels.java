@@ -24,11 +24,20 @@ public record BlockPanels(Fields fields, BlockScales scales) {
     /** Signed 4 bits with an f16 scale for each 32 rows. */
     public static final BlockPanels Q4_0 = new BlockPanels(new Fields4(8), BlockScales.HALVES);
 
+    /** Unsigned 4 bits with an f16 scale and an f16 minimum for each 32 rows. */
+    public static final BlockPanels Q4_1 = new BlockPanels(new Fields4(0), BlockScales.HALVES_AND_MINIMA);
+
+    /** Signed 5 bits with an f16 scale for each 32 rows. */
+    public static final BlockPanels Q5_0 = new BlockPanels(new Fields5(16), BlockScales.HALVES);
+
+    /** Unsigned 5 bits with scales and minima as {@link #Q4_1} has them. */
+    public static final BlockPanels Q5_1 = new BlockPanels(new Fields5(0), BlockScales.HALVES_AND_MINIMA);
+
     /** Unsigned 4 bits with 6-bit scales and minima for each 32 rows, and two f16 for each 256. */
     public static final BlockPanels Q4_K = new BlockPanels(new Fields4(0), BlockScales.MINIMA);
 
     /** Unsigned 5 bits with scales as {@link #Q4_K} has them. */
-    public static final BlockPanels Q5_K = new BlockPanels(new Fields5(), BlockScales.MINIMA);
+    public static final BlockPanels Q5_K = new BlockPanels(new Fields5(0), BlockScales.MINIMA);
 
     /** Signed 6 bits with an int8 scale for each 16 rows, and an f16 for each 256. */
     public static final BlockPanels Q6_K = new BlockPanels(new Fields6(), BlockScales.SIXTEENTHS);

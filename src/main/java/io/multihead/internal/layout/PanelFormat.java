@@ -30,6 +30,12 @@ public enum PanelFormat {
     Q8_0(32, 34, () -> BlockPanels.Q8_0),
     /** Blocks of ggml, in the layout of {@link BlockPanels#Q4_0}. */
     Q4_0(32, 18, () -> BlockPanels.Q4_0),
+    /** Blocks of ggml, in the layout of {@link BlockPanels#Q4_1}. */
+    Q4_1(32, 20, () -> BlockPanels.Q4_1),
+    /** Blocks of ggml, in the layout of {@link BlockPanels#Q5_0}. */
+    Q5_0(32, 22, () -> BlockPanels.Q5_0),
+    /** Blocks of ggml, in the layout of {@link BlockPanels#Q5_1}. */
+    Q5_1(32, 24, () -> BlockPanels.Q5_1),
     /** Blocks of ggml, in the layout of {@link BlockPanels#Q4_K}. */
     Q4_K(256, 148, () -> BlockPanels.Q4_K),
     /** Blocks of ggml, in the layout of {@link BlockPanels#Q5_K}. */

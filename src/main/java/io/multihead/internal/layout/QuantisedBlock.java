@@ -9,7 +9,7 @@ abstract class QuantisedBlock {
 
     /** Bits of the f16 scale. */
     short d;
-    /** Bits of the f16 scale of minima. */
+    /** Bits of the f16 scale of minima, or of the minimum itself. */
     short dmin;
     /** Small integers: scales of parts of the block, then minima. */
     final byte[] small;
@@ -21,7 +21,10 @@ abstract class QuantisedBlock {
     static QuantisedBlock of(BlockType type) {
         return switch (type) {
             case Q8_0 -> new Bytes();
-            case Q4_0 -> new Nibbles();
+            case Q4_0 -> new Nibbles(false, false);
+            case Q4_1 -> new Nibbles(false, true);
+            case Q5_0 -> new Nibbles(true, false);
+            case Q5_1 -> new Nibbles(true, true);
             case Q4_K -> new Minima(false);
             case Q5_K -> new Minima(true);
             case Q6_K -> new Sixes();
@@ -53,18 +56,31 @@ abstract class QuantisedBlock {
         }
     }
 
+    /** 32 elements of 4 bits, or of 5, of which the fifth bits come first: signed, or unsigned with a minimum. */
     private static final class Nibbles extends QuantisedBlock {
-        Nibbles() {
+        private final boolean hasFifth;
+        private final boolean hasMinimum;
+
+        Nibbles(boolean hasFifth, boolean hasMinimum) {
             super(NONE);
+            this.hasFifth = hasFifth;
+            this.hasMinimum = hasMinimum;
         }
 
         @Override
         void read(byte[] from, int at, int[] elements) {
             d = half(from, at);
+            dmin = hasMinimum ? half(from, at + 2) : 0;
+            int fifths = hasMinimum ? at + 4 : at + 2;
+            int nibbles = hasFifth ? fifths + 4 : fifths;
+            int zero = hasMinimum ? 0 : hasFifth ? 16 : 8;
             for (int i = 0; i < 16; i++) {
-                int pair = from[at + 2 + i];
-                elements[i] = (pair & 15) - 8;
-                elements[i + 16] = (pair >> 4 & 15) - 8;
+                int pair = from[nibbles + i];
+                elements[i] = (pair & 15) - zero;
+                elements[i + 16] = (pair >> 4 & 15) - zero;
+            }
+            for (int i = 0; hasFifth && i < 32; i++) {
+                elements[i] += (from[fifths + i / 8] >> i % 8 & 1) << 4;
             }
         }
     }

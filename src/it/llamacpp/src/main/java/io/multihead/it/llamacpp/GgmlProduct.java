@@ -87,6 +87,9 @@ public final class GgmlProduct implements AutoCloseable {
             case "BF16" -> 30;
             case "Q8_0" -> 8;
             case "Q4_0" -> 2;
+            case "Q4_1" -> 3;
+            case "Q5_0" -> 6;
+            case "Q5_1" -> 7;
             case "Q4_K" -> 12;
             case "Q5_K" -> 13;
             case "Q6_K" -> 14;
