@@ -85,7 +85,8 @@ public final class Generate implements Callable<Integer> {
 
     @Option(
             names = "--8-bit-inputs",
-            description = "round inputs of weights in Q4_0, Q4_1 and Q4_K to 8 bits, as llama.cpp does: faster, less exact")
+            description =
+                    "round inputs of weights in Q4_0, Q4_1 and Q4_K to 8 bits, as llama.cpp does: faster, less exact")
     private boolean eightBitInputs;
 
     @Mixin

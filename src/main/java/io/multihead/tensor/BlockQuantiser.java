@@ -198,6 +198,8 @@ final class BlockQuantiser {
 
     private static IllegalArgumentException scaleTooLarge(float number) {
         return Checks.fail(
-                "from", "weights as large as " + number, "expected scales and minima of at most 65504, the largest f16");
+                "from",
+                "weights as large as " + number,
+                "expected scales and minima of at most 65504, the largest f16");
     }
 }

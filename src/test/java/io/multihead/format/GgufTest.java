@@ -221,7 +221,9 @@ class GgufTest {
         assertEquals("Q3_K", file.type("a"));
         assertEquals("ggml type 99", file.type("b"));
         assertEquals(Shape.of(7), file.shape("b"));
-        mentions(() -> file.blocks("a"), "tensor \"a\": Q3_K [256]; expected [Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K]");
+        mentions(
+                () -> file.blocks("a"),
+                "tensor \"a\": Q3_K [256]; expected [Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K]");
         mentions(() -> file.tensor("b"), "tensor \"b\": ggml type 99 [7]; expected F32, F16, BF16, I8 or F64");
         mentions(() -> file.tensor("c"), "tensor \"c\": I32 [2]; expected F32");
     }

@@ -191,7 +191,8 @@ class BlockWeightsProperties {
     @Test
     void resultsAreTheSameAtEveryLaneWidth() {
         BlockType[] others = {BlockType.Q4_1, BlockType.Q5_0, BlockType.Q5_1};
-        assertEquals(1366810949, hash(5, BlockType.Q8_0, BlockType.Q4_0, BlockType.Q4_K, BlockType.Q5_K, BlockType.Q6_K));
+        assertEquals(
+                1366810949, hash(5, BlockType.Q8_0, BlockType.Q4_0, BlockType.Q4_K, BlockType.Q5_K, BlockType.Q6_K));
         assertEquals(1616019354, hash(7, others));
     }
 

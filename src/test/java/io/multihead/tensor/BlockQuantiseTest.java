@@ -18,7 +18,16 @@ import org.junit.jupiter.params.provider.EnumSource;
 class BlockQuantiseTest {
     /** Checksums of the values that ggml 0.5.0 (ggml_quantize_chunk, then to_float) gives for {@link #weights}. */
     @ParameterizedTest
-    @CsvSource({"Q8_0,3055770338", "Q4_0,1640167755", "Q4_1,1135552227", "Q5_0,4013274646", "Q5_1,955633641", "Q4_K,2704737343", "Q5_K,4230157364", "Q6_K,1623536202"})
+    @CsvSource({
+        "Q8_0,3055770338",
+        "Q4_0,1640167755",
+        "Q4_1,1135552227",
+        "Q5_0,4013274646",
+        "Q5_1,955633641",
+        "Q4_K,2704737343",
+        "Q5_K,4230157364",
+        "Q6_K,1623536202"
+    })
     void valuesAreThoseOfGgml(BlockType type, long checksum) {
         float[] weights = weights(64 * 256);
         CRC32 sum = new CRC32();
