@@ -30,7 +30,7 @@ final class BlockQuantiser {
     void quantise(BlockType type, float[] x, int at, MemorySegment to, long offset) {
         float largest = BlockRounding.largest(x, at, type.elements());
         if (Math.abs(largest) > MOST) {
-            throw scaleTooLarge(largest);
+            throw tooLarge("weights as large as " + largest);
         }
         Arrays.fill(block, (byte) 0);
         switch (type) {
@@ -85,8 +85,8 @@ final class BlockQuantiser {
         float least = x[at];
         float largest = x[at];
         for (int i = at + 1; i < at + 32; i++) {
-            least = Math.min(least, x[i]);
-            largest = Math.max(largest, x[i]);
+            least = x[i] < least ? x[i] : least; // of two zeros the first, as in ggml
+            largest = x[i] > largest ? x[i] : largest;
         }
         float d = (largest - least) / most;
         float inverse = inverse(d);
@@ -190,16 +190,13 @@ final class BlockQuantiser {
         short bits = Float.floatToFloat16(scale);
         float held = Float.float16ToFloat(bits);
         if (Float.isInfinite(held)) {
-            throw scaleTooLarge(scale);
+            throw tooLarge("a scale or minimum of " + scale);
         }
         memory.set(SHORT, at, bits);
         return held;
     }
 
-    private static IllegalArgumentException scaleTooLarge(float number) {
-        return Checks.fail(
-                "from",
-                "weights as large as " + number,
-                "expected scales and minima of at most 65504, the largest f16");
+    private static IllegalArgumentException tooLarge(String found) {
+        return Checks.fail("from", found, "expected scales and minima of at most 65504, the largest f16");
     }
 }

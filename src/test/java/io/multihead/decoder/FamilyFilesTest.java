@@ -25,6 +25,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -201,12 +202,21 @@ class FamilyFilesTest {
         }
     }
 
-    /** Writes a file with matrices in blocks, and makes the specification's numbers those of the blocks. */
-    private Path quantised(FamilyFile file, BlockType blocks) throws IOException {
-        Path path = folder.resolve(file.kind + "." + blocks + ".gguf");
+    /** As in a Q4_K_M whose rows are no multiples of 256. */
+    @Test
+    void filesMixTypes() throws IOException {
+        FamilyFile file = new FamilyFile(Kind.LLAMA, 9);
+        assertClose(file, quantised(file, BlockType.Q5_0, BlockType.Q8_0, BlockType.Q5_1));
+    }
+
+    /** Writes a file with matrices in blocks, of each type in turn, and makes the specification's numbers those of the blocks. */
+    private Path quantised(FamilyFile file, BlockType... types) throws IOException {
+        Path path = folder.resolve(file.kind + "." + types[0] + ".gguf");
+        AtomicInteger count = new AtomicInteger();
         try (Arena arena = Arena.ofConfined()) {
             GgufWriter writer = file.metadata();
             file.matrices().forEach(name -> {
+                BlockType blocks = types[count.getAndIncrement() % types.length];
                 BlockTensor quantised = BlockTensor.quantise(file.tensor(name), blocks, arena);
                 Tensor wide = Tensor.allocate(arena, DType.F32, quantised.shape());
                 quantised.dequantise(wide);

@@ -108,7 +108,7 @@ class BlockWeightsProperties {
     /** The largest sums that 16 bits must hold: all fields and all elements at the ends of their ranges. */
     @Test
     void sumsOfRoundedInputsDoNotOverflow() {
-        for (BlockType type : new BlockType[] {BlockType.Q4_0, BlockType.Q4_K}) {
+        for (BlockType type : new BlockType[] {BlockType.Q4_0, BlockType.Q4_1, BlockType.Q4_K}) {
             try (Arena arena = Arena.ofConfined()) {
                 for (int sign = -1; sign <= 1; sign += 2) {
                     Tensor matrix = Tensor.of(new float[512 * 64], 512, 64);
@@ -176,14 +176,19 @@ class BlockWeightsProperties {
     @Test
     void rowsThatAreNotKeptHaveTheSameBits() {
         SplittableRandom random = new SplittableRandom(7);
-        PackedWeights packed = PackedWeights.of(Blocks.random(BlockType.Q8_0, 64, 20_000, random), Arena.ofAuto());
         Tensor a = Numbers.gaussian(Tensor.of(new float[200 * 20_000], 200, 20_000), random, 1, 1);
+        PackedWeights rounding = PackedWeights.of(Blocks.random(BlockType.Q4_1, 64, 20_000, random), Arena.ofAuto());
+        assertRowsAreTheSame(a, PackedWeights.of(Blocks.random(BlockType.Q8_0, 64, 20_000, random), Arena.ofAuto()));
+        assertRowsAreTheSame(a, rounding.withEightBitInputs());
+    }
+
+    private static void assertRowsAreTheSame(Tensor a, PackedWeights packed) {
         Tensor all = Tensor.of(new float[200 * 64], 200, 64);
         Gemm.multiply(THREADS, a, packed, all, GemmOptions.DEFAULT);
         for (int row : new int[] {0, 99, 191, 199}) {
             Tensor one = Tensor.of(new float[64], 1, 64);
             Gemm.multiply(SERIAL, a.slice(0, row, row + 1), packed, one, GemmOptions.DEFAULT);
-            assertArrayEquals(all.slice(0, row, row + 1).toArray(), one.toArray(), "row " + row);
+            assertArrayEquals(all.slice(0, row, row + 1).toArray(), one.toArray(), packed.format() + " row " + row);
         }
     }
 
