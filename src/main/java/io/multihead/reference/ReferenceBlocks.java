@@ -90,12 +90,12 @@ public final class ReferenceBlocks {
                 : bits(memory, 8 + part, 4, 4) + 16 * bits(memory, 4 + part, 6, 2);
     }
 
-    /** Nibbles of 32 elements: those of i and i + 16 lie in one byte. */
+    /** The low 4 bits of an element: byte i of 16 holds those of element i in its low half and of element i + 16 in its high half. */
     private static int pair(MemorySegment memory, int from, int element) {
         return bits(memory, from + element % 16, element / 16 * 4, 4);
     }
 
-    /** Fifth bits of 32 elements, in their order. */
+    /** The fifth bit of an element: bit i of 32, the lowest first. */
     private static int fifth(MemorySegment memory, int from, int element) {
         return bits(memory, from + element / 8, element % 8, 1);
     }

@@ -122,9 +122,10 @@ class BlockQuantiseTest {
             }
             for (float large : new float[] {1e9f, -1e12f, Float.MAX_VALUE}) {
                 weights[2 * columns + 5] = large;
+                String found = Math.abs(large) > 1e10f ? "weights as large as " : "a scale or minimum of ";
                 mentions(
                         () -> BlockTensor.quantise(tensor, type, arena),
-                        "from: ",
+                        "from: " + found,
                         "expected scales and minima of at most 65504");
             }
             boolean storesMinimum = type == BlockType.Q4_1 || type == BlockType.Q5_1;
