@@ -42,7 +42,7 @@ public enum ChatTemplate {
 
     private static final String RAW =
             "an unknown chat template; expected one of a family that is offered. A prompt that is"
-                    + " written out can be given as text";
+                    + " written out can be given as append(tokenizer.encodeSpecial(prompt))";
 
     private final BiConsumer<List<ChatMessage>, ChatPrompt> writer;
 

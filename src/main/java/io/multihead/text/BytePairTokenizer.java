@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * Tekken have it, with the ids of llama.cpp and of HuggingFace's {@code tokenizers}.
  *
  * <p>Text is divided into words ({@link WordPattern}); the bytes of a word's UTF-8 merge in pairs, the pair that is first in the list of
- * merges first.
+ * merges first. Bytes that no token has, of which SmolLM2, StarCoder and others have some, are left out.
  *
  * <p>Immutable and thread-safe.
  */
@@ -23,16 +23,32 @@ public final class BytePairTokenizer extends WordTokenizer {
 
     private final WordRule words;
     private final MergeTable merges;
-    /** By byte: its token, or a negative number where UTF-8 has no such byte. */
+    /** By byte: its token, or -1 where no token has it. */
     private final int[] byteSymbols = new int[256];
+    /** The least byte of UTF-8 that no token has, or -1. */
+    private final int firstMissing;
+
+    private final MissingBytes missing;
     /** Ids of tokens that are whole words, where these need no merges; else empty. */
     private final Map<String, Integer> wholeWords;
 
     private final int longestWord;
     private final boolean composes;
 
+    /** What becomes of bytes that no token has. */
+    enum MissingBytes {
+        /** They are left out after the bytes around them have merged, as in llama.cpp: no merge crosses them. */
+        AFTER_MERGES,
+        /** They are left out before anything merges, as in the crate where no unknown token is named. */
+        BEFORE_MERGES,
+        /** Each becomes the unknown token before anything merges, as in the crate. */
+        UNKNOWN,
+        /** Each run of them becomes one unknown token, as in the crate with {@code fuse_unk}. */
+        ONE_UNKNOWN
+    }
+
     /** What beside the vocabulary and its merges makes a tokenizer. */
-    record Rules(WordPattern words, boolean wholeWords, boolean composes) {}
+    record Rules(WordPattern words, boolean wholeWords, boolean composes, MissingBytes missing) {}
 
     BytePairTokenizer(
             Vocabulary vocabulary,
@@ -50,9 +66,14 @@ public final class BytePairTokenizer extends WordTokenizer {
                 longest = Math.max(longest, vocabulary.token(id).length());
             }
         }
-        for (int value = 0; value < byteSymbols.length; value++) {
-            byteSymbols[value] = byteSymbol(ids, value);
+        int least = -1;
+        for (int value = byteSymbols.length - 1; value >= 0; value--) {
+            byteSymbols[value] = ids.getOrDefault(String.valueOf(ByteAlphabet.character(value)), -1);
+            boolean occurs = value < 0xc0 || value > 0xc1 && value < 0xf5;
+            least = occurs && byteSymbols[value] < 0 ? value : least;
         }
+        firstMissing = least;
+        missing = rules.missing;
         this.merges = Merge.table(merges, ids);
         words = rules.words.rule();
         wholeWords = rules.wholeWords ? ids : Map.of();
@@ -68,7 +89,7 @@ public final class BytePairTokenizer extends WordTokenizer {
      * @param words how text is divided into words
      * @param wholeWords whether a word that is a token becomes it whatever the merges say ({@code ignore_merges}), as in Llama 3
      * @param special the ids of tokens with a meaning of their own
-     * @throws IllegalArgumentException if a byte of UTF-8 or a token of a merge is not in the vocabulary
+     * @throws IllegalArgumentException if a token of a merge is not in the vocabulary
      */
     public static BytePairTokenizer of(
             Vocabulary vocabulary, List<String> merges, WordPattern words, boolean wholeWords, SpecialIds special) {
@@ -78,7 +99,7 @@ public final class BytePairTokenizer extends WordTokenizer {
         return new BytePairTokenizer(
                 vocabulary,
                 pairs,
-                new Rules(Checks.notNull(words, "words"), wholeWords, false),
+                new Rules(Checks.notNull(words, "words"), wholeWords, false, MissingBytes.AFTER_MERGES),
                 Checks.notNull(special, "special"),
                 AddedTokens.inText(vocabulary),
                 AddedTokens.inSpecialText(vocabulary));
@@ -99,17 +120,21 @@ public final class BytePairTokenizer extends WordTokenizer {
         return bytes;
     }
 
-    private static int byteSymbol(Map<String, Integer> ids, int value) {
-        Integer id = ids.get(String.valueOf(ByteAlphabet.character(value)));
-        boolean occurs = value < 0xc0 || value > 0xc1 && value < 0xf5;
-        if (id == null && occurs) {
-            throw Checks.fail("vocabulary", "no token for byte " + value, "expected one for each byte of UTF-8");
+    /** Returns this tokenizer, or fails if texts lose bytes by it: then the places of its tokens are unknown. */
+    BytePairTokenizer requireAllBytes() {
+        if (firstMissing >= 0) {
+            throw Checks.fail("vocabulary", "no token for byte " + firstMissing, "expected one for each byte of UTF-8");
         }
-        return id == null ? -1 : id;
+        return this;
     }
 
     @Override
     boolean beginsWithSpace() {
+        return false;
+    }
+
+    @Override
+    boolean putsSpaceAfterAdded() {
         return false;
     }
 
@@ -191,10 +216,32 @@ public final class BytePairTokenizer extends WordTokenizer {
                 return;
             }
         }
-        int count = buffer.merger.merge(merges, byteSymbols(buffer, from, end));
-        for (int i = 0; i < count; i++) {
-            buffer.add(buffer.merger.symbols[i]);
+        int bytes = byteSymbols(buffer, from, end);
+        if (firstMissing >= 0 && missing != MissingBytes.AFTER_MERGES) {
+            bytes = withoutMissing(buffer.merger.symbols, bytes);
         }
+        int count = buffer.merger.merge(merges, bytes);
+        for (int i = 0; i < count; i++) {
+            if (buffer.merger.symbols[i] >= 0) {
+                buffer.add(buffer.merger.symbols[i]);
+            }
+        }
+    }
+
+    /** Removes the symbols of bytes that no token has, or puts the unknown token there, and returns how many symbols there are then. */
+    private int withoutMissing(int[] symbols, int count) {
+        int size = 0;
+        boolean afterMissing = false;
+        for (int i = 0; i < count; i++) {
+            boolean absent = symbols[i] < 0;
+            if (!absent) {
+                symbols[size++] = symbols[i];
+            } else if (missing == MissingBytes.UNKNOWN || missing == MissingBytes.ONE_UNKNOWN && !afterMissing) {
+                symbols[size++] = specialIds().unknown();
+            }
+            afterMissing = absent;
+        }
+        return size;
     }
 
     /** Writes the symbols of a word's bytes and returns how many there are. */

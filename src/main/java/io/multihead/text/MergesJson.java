@@ -2,6 +2,7 @@ package io.multihead.text;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.text.BytePairTokenizer.MissingBytes;
 import io.multihead.text.SentencePieceTokenizer.SpacePrefix;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -117,8 +118,15 @@ final class MergesJson {
     private Tokenizer bytePairs(SpecialIds special) {
         model.require("byte_fallback", false);
         BytePairTokenizer.Rules rules = new BytePairTokenizer.Rules(
-                JsonParts.words(file), model.flag("ignore_merges", false), JsonParts.composes(file));
+                JsonParts.words(file), model.flag("ignore_merges", false), JsonParts.composes(file), missing(special));
         return new BytePairTokenizer(vocabulary, merges(), rules, special, inText(), new AddedTokens(added));
+    }
+
+    private MissingBytes missing(SpecialIds special) {
+        if (special.unknown() == SpecialIds.NONE) {
+            return MissingBytes.BEFORE_MERGES;
+        }
+        return model.flag("fuse_unk", false) ? MissingBytes.ONE_UNKNOWN : MissingBytes.UNKNOWN;
     }
 
     private Tokenizer sentencePiece(SpecialIds special) {

@@ -36,8 +36,13 @@ final class PieceBytes {
         return ids;
     }
 
+    /** Returns whether a token is written as one of a byte. */
+    static boolean isByte(String token) {
+        return token.startsWith("<0x") && token.matches("<0x[0-9A-Fa-f]{2}>");
+    }
+
     private static int byteOf(String token) {
-        if (!token.matches("<0x[0-9A-Fa-f]{2}>")) {
+        if (!isByte(token)) {
             throw Checks.fail("byte token", "\"" + token + "\"", "expected <0x00> to <0xFF>");
         }
         return Integer.parseInt(token, 3, 5, 16);

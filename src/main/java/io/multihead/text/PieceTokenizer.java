@@ -57,6 +57,19 @@ abstract class PieceTokenizer implements Tokenizer {
     /** Returns whether decoding drops the space that a text begins with. */
     abstract boolean beginsWithSpace();
 
+    /** Returns whether encoding puts a space between an added token and the text after it. */
+    abstract boolean putsSpaceAfterAdded();
+
+    /** Returns whether the first byte of a token is the space that encoding puts after a token of any text, such as Phi-3's {@code </s>}. */
+    final boolean hasPutSpace(int previous, int id) {
+        return putsSpaceAfterAdded()
+                && previous != SpecialIds.NONE
+                && vocabulary.type(previous) == TokenType.USER_DEFINED
+                && vocabulary.type(id) != TokenType.USER_DEFINED
+                && bytes[id].length > 0
+                && bytes[id][0] == ' ';
+    }
+
     /** Appends the tokens of a text with their places, where {@link #encodePart} adds them so. */
     final void append(String text, boolean withSpecial, TokenBuffer to) {
         EncodeBuffer buffer = take();
@@ -170,14 +183,17 @@ abstract class PieceTokenizer implements Tokenizer {
         }
         byte[] all = new byte[length];
         int size = 0;
+        int previous = SpecialIds.NONE;
         for (int id : ids) {
             if (!isControl(id)) {
-                System.arraycopy(bytes[id], 0, all, size, bytes[id].length);
-                size += bytes[id].length;
+                int first = hasPutSpace(previous, id) ? 1 : 0;
+                System.arraycopy(bytes[id], first, all, size, bytes[id].length - first);
+                size += bytes[id].length - first;
             }
+            previous = id;
         }
-        int from = beginsWithSpace() && length > 0 && all[0] == ' ' ? 1 : 0;
-        return new String(all, from, length - from, StandardCharsets.UTF_8);
+        int from = beginsWithSpace() && size > 0 && all[0] == ' ' ? 1 : 0;
+        return new String(all, from, size - from, StandardCharsets.UTF_8);
     }
 
     @Override

@@ -83,6 +83,11 @@ public final class SentencePieceTokenizer extends WordTokenizer {
     }
 
     @Override
+    boolean putsSpaceAfterAdded() {
+        return prefix == SpacePrefix.ALWAYS || prefix == SpacePrefix.ALWAYS_WITHOUT;
+    }
+
+    @Override
     void encodePart(EncodeBuffer buffer, int from, int end) {
         char[] text = buffer.text;
         for (int i = from; i < end; i++) {

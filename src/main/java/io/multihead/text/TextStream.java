@@ -24,6 +24,7 @@ public final class TextStream {
             .onMalformedInput(CodingErrorAction.REPLACE)
             .onUnmappableCharacter(CodingErrorAction.REPLACE);
     private final ByteBuffer rest = ByteBuffer.allocate(LONGEST_REST);
+    private int previous = SpecialIds.NONE;
 
     /**
      * Begins a text.
@@ -41,12 +42,15 @@ public final class TextStream {
      * @return the text that is complete by it; often empty
      */
     public String append(int id) {
-        if (tokenizer.isControl(id)) {
+        boolean control = tokenizer.isControl(id);
+        int from = tokenizer instanceof PieceTokenizer pieces && pieces.hasPutSpace(previous, id) ? 1 : 0;
+        previous = id;
+        if (control) {
             return "";
         }
         byte[] piece = tokenizer.pieceBytes(id);
         ByteBuffer bytes = ByteBuffer.allocate(rest.position() + piece.length);
-        bytes.put(rest.flip()).put(piece).flip();
+        bytes.put(rest.flip()).put(piece, from, piece.length - from).flip();
         CharBuffer text = CharBuffer.allocate(bytes.remaining());
         decoder.reset().decode(bytes, text, false);
         rest.clear().put(bytes);
@@ -62,6 +66,7 @@ public final class TextStream {
         CharBuffer text = CharBuffer.allocate(LONGEST_REST);
         decoder.reset().decode(rest.flip(), text, true);
         rest.clear();
+        previous = SpecialIds.NONE;
         return text.flip().toString();
     }
 }

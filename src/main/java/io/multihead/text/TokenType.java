@@ -25,7 +25,9 @@ public enum TokenType {
      * @throws IllegalArgumentException if there is no such type
      */
     public static TokenType of(int number) {
-        Checks.index(number - 1L, values().length, "token type less 1");
+        if (number < 1 || number > values().length) {
+            throw Checks.fail("number", Integer.toString(number), "expected 1 to " + values().length);
+        }
         return values()[number - 1];
     }
 }

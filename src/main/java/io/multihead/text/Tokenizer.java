@@ -88,7 +88,8 @@ public interface Tokenizer {
     byte[] pieceBytes(int id);
 
     /**
-     * Returns the text of ids without control and unknown tokens. The space that {@link #encode} puts before a text is removed. Bytes
+     * Returns the text of ids without control and unknown tokens. The spaces that {@link #encode} puts before a text and
+     * after a token that it finds in it are removed. Bytes
      * that are no UTF-8 become U+FFFD.
      *
      * @param ids ids of one text from its beginning; {@link TextStream} is for those that continue one

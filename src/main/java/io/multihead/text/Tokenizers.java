@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 /** Makes the tokenizer that a model's file describes. */
 public final class Tokenizers {
     private static final String ENDS = "eos_token_id";
-    private static final String CONFIG = "tokenizer_config.json";
+    private static final String CONFIG = "tokenizer_config";
 
     private Tokenizers() {}
 
@@ -168,7 +168,7 @@ public final class Tokenizers {
     private static PieceTokenizer pieces(JsonObject file, @Nullable JsonObject config) {
         return switch (parse(file, config, Set.of())) {
             case UnigramTokenizer unigram -> unigram;
-            case BytePairTokenizer bytes -> bytes;
+            case BytePairTokenizer bytes -> bytes.requireAllBytes();
             default -> throw file.object("model").fail("type", "WordPiece, Unigram, or BPE over bytes, for an encoder");
         };
     }
@@ -187,10 +187,10 @@ public final class Tokenizers {
 
     /** Returns the ends of {@code generation_config.json}, or where it has none, those of {@code config.json}, as transformers does. */
     private static Set<Integer> stops(Path folder) throws IOException {
-        for (String name : List.of("generation_config.json", "config.json")) {
+        for (String name : List.of("generation_config", "config")) {
             JsonObject file = object(folder, name);
             if (file != null && file.has(ENDS)) {
-                return Checks.in(folder, () -> stops(file));
+                return Checks.in(folder.resolve(name + ".json"), () -> stops(file));
             }
         }
         return Set.of();
@@ -227,7 +227,7 @@ public final class Tokenizers {
     }
 
     private static @Nullable JsonObject object(Path folder, String name) throws IOException {
-        Path file = folder.resolve(name);
+        Path file = folder.resolve(name + ".json");
         return Files.exists(file)
                 ? Checks.in(file, () -> new JsonObject(name, Json.object(name, Files.readAllBytes(file))))
                 : null;

@@ -79,6 +79,11 @@ public final class UnigramTokenizer extends PieceTokenizer {
     }
 
     @Override
+    boolean putsSpaceAfterAdded() {
+        return rules.prefix == Prefix.ALWAYS;
+    }
+
+    @Override
     void encodePart(EncodeBuffer buffer, int from, int end) {
         UnigramBuffer part = buffer.unigram;
         part.read(buffer.text, from, end);

@@ -67,7 +67,7 @@ class SentencePieceModelTest {
         Files.writeString(folder.resolve("generation_config.json"), "{\"eos_token_id\": [4]}");
         assertStops(own, 4);
         Files.writeString(folder.resolve("generation_config.json"), "{\"eos_token_id\": [4, \"5\"]}");
-        assertLoadFails("generation_config.json.eos_token_id: [4, 5]; expected ids");
+        assertLoadFails("generation_config.json: generation_config.eos_token_id: [4, 5]; expected ids");
         Files.writeString(folder.resolve("generation_config.json"), "{\"eos_token_id\": 90}");
         assertLoadFails("stops (eos_token_id): 90; expected 0 to 5");
     }

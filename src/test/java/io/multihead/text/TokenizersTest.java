@@ -10,6 +10,8 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -341,8 +343,78 @@ class TokenizersTest {
         String message = assertThrows(IllegalArgumentException.class, () -> Tokenizers.load(folder))
                 .getMessage();
         assertTrue(
-                message.endsWith("tokenizer_config.json.eos_token: \"</s>\"; expected a token of the vocabulary"),
+                message.endsWith(
+                        "tokenizer.json: tokenizer_config.eos_token: \"</s>\"; expected a token of the vocabulary"),
                 message);
+    }
+
+    /** SmolLM2's and StarCoder's vocabularies have no token of some bytes. */
+    @Test
+    void bytesThatNoTokenHasAreLeftOut() {
+        String without = BYTES.replace("\"\u0101\": 1, ", "").replace("\"\u00f1\": 241, ", "");
+        Tokenizer tokenizer = read(without);
+        assertArrayEquals(new int[] {'x', AB}, tokenizer.encode("x\u0001ab"));
+        assertArrayEquals(new int[] {0x80, 0x80, 0x80}, tokenizer.encode("\ud8c0\udc00"), "U+40000");
+        assertArrayEquals(new int[] {'-', '-'}, tokenizer.encode("-\u0001-"));
+        assertEquals("xab", tokenizer.decode(tokenizer.encode("x\u0001ab")));
+        assertArrayEquals(new int[0], tokenizer.encode("\u0001\u0001"));
+        String merged = without.replace("[\"a\", \"b\"]", "[\"-\", \"-\"]").replace("\"ab\": 256", "\"--\": 256");
+        assertArrayEquals(new int[] {AB}, read(merged).encode("-\u0001-"), "as the crate merges them");
+        String unknown = without.replace("\"dropout\": null", "\"unk_token\": \"!\"");
+        assertArrayEquals(new int[] {'-', '!', '!', '-'}, read(unknown).encode("-\u0001\u0001-"));
+        String fused = unknown.replace("\"byte_fallback\"", "\"fuse_unk\": true, \"byte_fallback\"");
+        assertArrayEquals(new int[] {'-', '!', '-'}, read(fused).encode("-\u0001\u0001-"));
+        byte[] encoder = without.getBytes(StandardCharsets.UTF_8);
+        String message = assertThrows(IllegalArgumentException.class, () -> Tokenizers.ofJsonWithoutEnds(encoder))
+                .getMessage();
+        assertEquals("vocabulary: no token for byte 1; expected one for each byte of UTF-8", message);
+    }
+
+    /** Phi-3 finds {@code </s>} in any text, and puts a space after it. */
+    @Test
+    void theSpaceAfterATokenOfTextIsRemoved() {
+        Tokenizer tokenizer = read(PIECES.replace(
+                "{\"id\": 1, \"content\": \"<s>\", \"special\": true}",
+                "{\"id\": 1, \"content\": \"<s>\", \"special\": false, \"normalized\": false}"));
+        for (String text : List.of("<s>a", "<s> a", "a<s>b<s>", "a <s><s>  a", "<s>", " <s>b")) {
+            int[] ids = tokenizer.encode(text);
+            assertEquals(text, tokenizer.decode(ids));
+            TextStream stream = new TextStream(tokenizer);
+            StringBuilder parts = new StringBuilder();
+            for (int id : ids) {
+                parts.append(stream.append(id));
+            }
+            assertEquals(text.startsWith("<s>") ? text : " " + text, parts + stream.end());
+        }
+    }
+
+    /** A converter that writes no types, or that of texts for byte tokens. */
+    @Test
+    void byteTokensOfGgufAreBytesWhateverTheirTypes() {
+        List<String> tokens = new ArrayList<>(List.of("<unk>", "<s>", "</s>", "a"));
+        for (int value = 0; value < 256; value++) {
+            tokens.add(String.format("<0x%02X>", value));
+        }
+        Map<String, Object> keys = new HashMap<>();
+        keys.put("tokenizer.ggml.model", "llama");
+        keys.put("tokenizer.ggml.tokens", tokens);
+        keys.put("tokenizer.ggml.scores", new float[tokens.size()]);
+        keys.put("tokenizer.ggml.add_space_prefix", false);
+        long[] types = new long[tokens.size()];
+        Arrays.fill(types, 1);
+        types[0] = 2;
+        types[1] = types[2] = 3;
+        for (int run = 0; run < 2; run++) {
+            Tokenizer tokenizer = Tokenizers.of(new Keys(keys));
+            assertArrayEquals(new int[] {3, 4 + 10, 3}, tokenizer.encode("a\na"));
+            assertEquals("a\na", tokenizer.decode(1, 3, 4 + 10, 3, 2, 0));
+            assertEquals(Set.of(2), tokenizer.specialIds().stops());
+            keys.put("tokenizer.ggml.token_type", types);
+        }
+        keys.put("tokenizer.ggml.tokens", tokens.subList(0, 100));
+        keys.put("tokenizer.ggml.scores", new float[100]);
+        keys.remove("tokenizer.ggml.token_type");
+        assertEquals("vocabulary: 96 byte tokens without that of 96; expected all 256 or none", message(keys));
     }
 
     @Test
@@ -358,10 +430,10 @@ class TokenizersTest {
         keys.put("tokenizer.ggml.tokens", List.of("<unk>", "<s>", "</s>"));
         assertEquals(3, Tokenizers.of(new Keys(keys)).vocabularySize());
         keys.put("tokenizer.ggml.token_type", new long[] {7, 3, 3});
-        assertEquals("token type less 1: 6; expected 0 to 5", message(keys));
+        assertEquals("tokenizer.ggml.token_type[0]: 7; expected 1 to 6", message(keys));
         keys.put("tokenizer.ggml.token_type", new long[] {2, 3, 3});
         keys.put("tokenizer.ggml.bos_token_id", 11L);
-        assertEquals("begin: 11; expected 0 to 2", message(keys));
+        assertEquals("tokenizer.ggml.bos_token_id: 11; expected 0 to 2", message(keys));
     }
 
     private static String message(Map<String, Object> keys) {
