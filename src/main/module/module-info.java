@@ -21,4 +21,5 @@ module io.multihead {
     exports io.multihead.reference;
     exports io.multihead.tensor;
     exports io.multihead.text;
+    exports io.multihead.train;
 }

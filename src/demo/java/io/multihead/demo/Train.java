@@ -1,10 +1,10 @@
 package io.multihead.demo;
 
 import io.multihead.compute.Compute;
-import io.multihead.demo.train.Schedule;
 import io.multihead.demo.train.Task;
 import io.multihead.demo.train.TokenModel;
 import io.multihead.demo.train.Trainer;
+import io.multihead.train.Schedule;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -92,7 +92,7 @@ public final class Train implements Callable<Integer> {
         try (Compute cpu = Compute.threads(Runtime.getRuntime().availableProcessors())) {
             TokenModel.Config config = new TokenModel.Config(task, Trainings.sizes(task), embedDim, heads, layers);
             TokenModel model = new TokenModel(config, cpu, seed);
-            Trainer trainer = new Trainer(model, Trainer.adamW(model), Schedule.cosine(1e-3, 20, steps), seed);
+            Trainer trainer = new Trainer(model, Trainer.adamW(model), Schedule.cosine(1e-3, 0.1, 20, steps), seed);
             if (checkpoint != null) {
                 trainer.savingTo(checkpoint, 100);
             }

@@ -2,10 +2,10 @@ package io.multihead.demo;
 
 import static io.multihead.demo.HeadExhibits.format;
 
-import io.multihead.demo.train.Schedule;
 import io.multihead.demo.train.Task;
 import io.multihead.demo.train.TokenModel;
 import io.multihead.demo.train.Trainer;
+import io.multihead.train.Schedule;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.List;
@@ -75,7 +75,7 @@ final class Trainings {
     private Trained train(TokenModel.Config config) {
         TokenModel model = new TokenModel(config, parallel.serial(), seed);
         double rate = config.task() == Task.COPY ? 1e-3 : 5e-4;
-        Trainer trainer = new Trainer(model, Trainer.adamW(model), Schedule.cosine(rate, WARM_UP, steps), seed)
+        Trainer trainer = new Trainer(model, Trainer.adamW(model), Schedule.cosine(rate, 0.1, WARM_UP, steps), seed)
                 .reporting((done, loss) ->
                         step.accept(format("%s, h = %d, loss %.2f", config.task(), config.heads(), loss)));
         try {

@@ -1,6 +1,9 @@
 package io.multihead.nn;
 
+import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.call.TensorChecks;
+import io.multihead.internal.nn.TensorMath;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
@@ -44,5 +47,96 @@ public final class Gradients {
             }
         });
         return Collections.unmodifiableMap(part);
+    }
+
+    /**
+     * Sets all gradients to 0, as before the first backward of a step. Backward adds, so several passes before a step accumulate.
+     *
+     * @param gradients by name, changed
+     */
+    public static void clear(Map<String, Tensor> gradients) {
+        Checks.notNull(gradients, "gradients")
+                .forEach((name, gradient) -> Checks.notNull(gradient, name).fill(0));
+    }
+
+    /**
+     * Multiplies all gradients, as by one over the number of passes that were accumulated.
+     *
+     * @param cpu threads and scratch
+     * @param gradients by name, any floating type, changed
+     * @param factor finite
+     * @throws IllegalArgumentException if the factor is another number or a gradient cannot be written; nothing has been written then
+     */
+    public static void scale(Compute cpu, Map<String, Tensor> gradients, double factor) {
+        if (!Double.isFinite((float) factor)) {
+            throw Checks.fail("factor", String.valueOf(factor), "expected a finite f32");
+        }
+        requireWritable(cpu, gradients);
+        gradients.forEach((name, gradient) -> TensorMath.scale(cpu, gradient, factor, gradient));
+    }
+
+    /**
+     * Returns the length of all gradients as one vector.
+     *
+     * @param cpu threads and scratch
+     * @param gradients by name, any floating type
+     * @return the root of the sum of squares: in f64, row by row of the last axis; the same bits on any threads
+     * @throws ArithmeticException if an element is not finite; the message has the name of its tensor
+     */
+    public static double norm(Compute cpu, Map<String, Tensor> gradients) {
+        double squares = 0;
+        for (Map.Entry<String, Tensor> entry :
+                Checks.notNull(gradients, "gradients").entrySet()) {
+            String name = entry.getKey();
+            TensorChecks.requireFloating(entry.getValue(), name);
+            TensorChecks.requireAccess(cpu, entry.getValue(), name);
+            double sum = squares(cpu, entry.getValue());
+            if (!Double.isFinite(sum)) {
+                throw new ArithmeticException("gradient of " + name + ": not finite; expected numbers");
+            }
+            squares += sum;
+        }
+        return Math.sqrt(squares);
+    }
+
+    private static double squares(Compute cpu, Tensor gradient) {
+        int rows = gradient.rank() < 2
+                ? 1
+                : Checks.fitsInt(gradient.shape().elements() / Math.max(1, gradient.dim(-1)), "rows");
+        double[] sums = new double[rows];
+        TensorMath.groupDots(cpu, gradient, gradient, rows, (row, sum) -> sums[(int) row] = sum);
+        double all = 0;
+        for (double sum : sums) {
+            all += sum;
+        }
+        return all;
+    }
+
+    /**
+     * Scales all gradients down if their norm exceeds a limit (Pascanu et al. 2013), as PyTorch's {@code clip_grad_norm_}.
+     *
+     * @param cpu threads and scratch
+     * @param gradients by name, any floating type, changed
+     * @param most the largest norm that is left alone, above 0
+     * @return the norm before
+     * @throws IllegalArgumentException if the limit is another number or a gradient cannot be written; nothing has been written then
+     * @throws ArithmeticException if an element is not finite; nothing has been written then
+     */
+    public static double clip(Compute cpu, Map<String, Tensor> gradients, double most) {
+        if (!(most > 0)) {
+            throw Checks.fail("most", String.valueOf(most), "expected more than 0");
+        }
+        requireWritable(cpu, gradients);
+        double norm = norm(cpu, gradients);
+        if (norm > most) {
+            scale(cpu, gradients, most / norm);
+        }
+        return norm;
+    }
+
+    private static void requireWritable(Compute cpu, Map<String, Tensor> gradients) {
+        Checks.notNull(cpu, "cpu");
+        Checks.notNull(gradients, "gradients")
+                .forEach((name, gradient) -> TensorChecks.requireWritable(cpu, gradient, String.valueOf(name)));
     }
 }

@@ -44,7 +44,7 @@ final class House {
             List.of("model"),
             List.of("nn"),
             List.of("nn.attention"),
-            List.of("analysis", "encoder", "decoder"),
+            List.of("analysis", "encoder", "decoder", "train"),
             List.of("langchain4j"));
 
     /** Rooms beside the others: on tensors and the checks of arguments alone. */

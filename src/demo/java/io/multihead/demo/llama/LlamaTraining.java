@@ -1,11 +1,11 @@
 package io.multihead.demo.llama;
 
 import io.multihead.compute.Compute;
-import io.multihead.demo.train.AdamW;
-import io.multihead.demo.train.Clipping;
-import io.multihead.demo.train.Schedule;
+import io.multihead.nn.Gradients;
 import io.multihead.tensor.Tensor;
 import io.multihead.text.Tokenizer;
+import io.multihead.train.AdamW;
+import io.multihead.train.Schedule;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -82,14 +82,15 @@ public final class LlamaTraining {
     public Trained train(Llama.Config sizes, long steps, BiConsumer<Long, Double> progress) {
         Llama model = new Llama(sizes.withVocabulary(pieces.vocabulary()), seed);
         Map<String, Tensor> gradients = model.gradients();
-        AdamW optimizer = new AdamW(model.parameters(), DECAY, name -> !name.contains("norm"));
-        Schedule schedule = Schedule.cosine(RATE, Math.min(WARM_UP, steps), steps);
+        AdamW optimizer =
+                AdamW.of(model.parameters(), AdamW.Options.DEFAULT.withDecay(DECAY, name -> !name.contains("norm")));
+        Schedule schedule = Schedule.cosine(RATE, 0.1, Math.min(WARM_UP, steps), steps);
         List<Double> losses = new ArrayList<>();
         for (long step = 0; step < steps; step++) {
-            gradients.values().forEach(gradient -> gradient.fill(0));
+            Gradients.clear(gradients);
             double loss = learn(model, step, gradients);
-            Clipping.clip(gradients, MOST);
-            optimizer.step(model.parameters(), gradients, schedule.rate(step));
+            Gradients.clip(cpu, gradients, MOST);
+            optimizer.step(cpu, gradients, schedule.rate(step));
             model.parametersChanged();
             losses.add(loss);
             progress.accept(step + 1, loss);

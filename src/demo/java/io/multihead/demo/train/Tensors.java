@@ -22,7 +22,7 @@ public final class Tensors {
         for (int i = 0; i < values.length; i++) {
             values[i] = (float) (deviation * random.nextGaussian());
         }
-        Optimizer.write(values, tensor);
+        Tensor.of(values, dims).copyTo(tensor);
         return tensor;
     }
 }

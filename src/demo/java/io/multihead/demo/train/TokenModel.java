@@ -83,6 +83,11 @@ public final class TokenModel {
         whole = assemble(blocks);
     }
 
+    /** Returns the threads that the model computes with. */
+    Compute cpu() {
+        return cpu;
+    }
+
     private void addParameters(List<TransformerBlock> of) {
         for (int i = 0; i < of.size(); i++) {
             String prefix = "layers." + i + ".";

@@ -1,8 +1,12 @@
 package io.multihead.demo.train;
 
+import io.multihead.nn.Gradients;
 import io.multihead.tensor.Tensor;
+import io.multihead.train.AdamW;
+import io.multihead.train.Checkpoint;
+import io.multihead.train.Optimizer;
+import io.multihead.train.Schedule;
 import java.io.IOException;
-import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -15,6 +19,8 @@ import org.jspecify.annotations.Nullable;
 /** The training loop: batch, gradients, clipping, step. */
 public final class Trainer {
     private static final double MOST = 1;
+    private static final String SEED = "seed";
+    private static final String STEP = "step";
 
     private final TokenModel model;
     private final Optimizer optimizer;
@@ -66,7 +72,13 @@ public final class Trainer {
      */
     public long resume() throws IOException {
         if (checkpoint != null && Files.exists(checkpoint) && done == 0) {
-            done = Checkpoint.load(checkpoint, model.config().architecture(), seed, model.parameters(), optimizer);
+            long begun = counter(Checkpoint.counters(checkpoint), SEED);
+            if (begun != seed) {
+                throw new IllegalArgumentException(checkpoint + ": begun with seed " + begun + "; expected seed " + seed
+                        + ", with which it is resumed");
+            }
+            done = counter(
+                    Checkpoint.load(checkpoint, model.config().architecture(), model.parameters(), optimizer), STEP);
             model.parametersChanged();
         }
         return done;
@@ -98,22 +110,28 @@ public final class Trainer {
         return Collections.unmodifiableList(losses);
     }
 
+    private long counter(Map<String, Long> counters, String name) {
+        Long value = counters.get(name);
+        if (value == null || name.equals(STEP) && value < 0) {
+            throw new IllegalArgumentException(checkpoint + ": " + name + ": " + value + "; expected "
+                    + (value == null ? "a number" : "at least 0"));
+        }
+        return value;
+    }
+
     private void save() throws IOException {
         if (checkpoint != null) {
             String architecture = model.config().architecture();
-            Checkpoint.save(checkpoint, architecture, seed, done, model.parameters(), optimizer);
+            Checkpoint.save(checkpoint, architecture, Map.of(SEED, seed, STEP, done), model.parameters(), optimizer);
         }
     }
 
     private double step(Map<String, Tensor> gradients) {
-        for (Tensor gradient : gradients.values()) {
-            MemorySegment memory = gradient.memory();
-            memory.fill((byte) 0);
-        }
+        Gradients.clear(gradients);
         Task.Batch batch = model.config().task().batch(model.config().sizes(), seed, done);
         double loss = model.learn(batch, seed ^ done, gradients);
-        Clipping.clip(gradients, MOST);
-        optimizer.step(model.parameters(), gradients, schedule.rate(done));
+        Gradients.clip(model.cpu(), gradients, MOST);
+        optimizer.step(model.cpu(), gradients, schedule.rate(done));
         model.parametersChanged();
         done++;
         return loss;
@@ -121,9 +139,10 @@ public final class Trainer {
 
     /** AdamW as the study uses it: weights decay, biases, norms and the embedding do not. */
     public static AdamW adamW(TokenModel model) {
-        return new AdamW(
+        return AdamW.of(
                 model.parameters(),
-                0.01,
-                name -> name.endsWith("weight") && !name.contains("norm") && !name.startsWith("embedding"));
+                AdamW.Options.DEFAULT.withDecay(
+                        0.01,
+                        name -> name.endsWith("weight") && !name.contains("norm") && !name.startsWith("embedding")));
     }
 }

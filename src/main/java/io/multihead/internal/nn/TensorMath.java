@@ -142,8 +142,9 @@ public final class TensorMath {
     }
 
     private static void groupDots(Compute cpu, Tensor a, Tensor b, boolean dropsZeros, long groups, GroupSums to) {
-        RowView first = RowView.of(a, 1);
-        RowView second = RowView.of(b, 1);
+        int axes = Math.min(1, a.rank());
+        RowView first = RowView.of(a, axes);
+        RowView second = RowView.of(b, axes);
         long rows = groups == 0 ? 0 : first.count() / groups;
         RowLoop.run(cpu, groups, (group, scratch) -> {
             double sum = 0;

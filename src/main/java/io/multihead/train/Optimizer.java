@@ -1,0 +1,39 @@
+package io.multihead.train;
+
+import io.multihead.compute.Compute;
+import io.multihead.tensor.Tensor;
+import java.util.Map;
+
+/**
+ * Changes parameters by their gradients. An optimizer is made for the parameters of one model, keeps a state for each of them, and is for
+ * one caller at a time. A step has the same bits on any number of threads, and a warm one allocates nothing.
+ *
+ * <p>After a step, {@link io.multihead.nn.Layer#parametersChanged} tells the model that its parameters have changed.
+ */
+public interface Optimizer {
+    /**
+     * Changes each parameter that has a gradient. One without is frozen: neither it nor its state changes.
+     *
+     * @param cpu threads and scratch
+     * @param gradients by the parameters' names, each of its parameter's shape, any floating type and strides
+     * @param rate the learning rate of this step, finite and at least 0
+     * @throws IllegalArgumentException if a name is no parameter's, a shape, type or memory does not fit, or the rate is another number;
+     *     nothing has changed then
+     */
+    void step(Compute cpu, Map<String, Tensor> gradients, double rate);
+
+    /**
+     * Returns the state that training goes on from.
+     *
+     * @return an unmodifiable map of f32 tensors on the heap, by name: the very arrays that the next step changes
+     */
+    Map<String, Tensor> state();
+
+    /**
+     * Replaces the state by a copy of an earlier one.
+     *
+     * @param state what {@link #state} of an optimizer with the same parameters and options returned
+     * @throws IllegalArgumentException if names, shapes or types differ; nothing has changed then
+     */
+    void restore(Map<String, Tensor> state);
+}

@@ -1,0 +1,70 @@
+package io.multihead.train;
+
+import io.multihead.internal.base.Checks;
+import java.util.function.DoubleUnaryOperator;
+
+/** The learning rate of each step, counted from 0. Those of this interface are immutable and thread-safe. */
+@FunctionalInterface
+public interface Schedule {
+    /**
+     * Returns the learning rate of a step.
+     *
+     * @param step from 0
+     * @return the rate, at least 0
+     */
+    double rate(long step);
+
+    /**
+     * Returns a schedule of one rate.
+     *
+     * @param rate of every step, at least 0
+     * @return the schedule
+     */
+    static Schedule constant(double rate) {
+        Checks.finiteAtLeast(rate, 0, "rate");
+        return step -> rate;
+    }
+
+    /**
+     * Returns a schedule that rises in a straight line to {@code peak}, then falls in a straight line to 0, as transformers'
+     * {@code get_linear_schedule_with_warmup}.
+     *
+     * @param peak the highest rate
+     * @param warmUp steps until it is reached, 0 for none
+     * @param all steps in all; later ones have rate 0
+     * @return the schedule
+     * @throws IllegalArgumentException if a number is below 0, or there are fewer steps than those of the warm-up
+     */
+    static Schedule linear(double peak, long warmUp, long all) {
+        return warmed(peak, warmUp, all, done -> 1 - done);
+    }
+
+    /**
+     * Returns a schedule that rises in a straight line to {@code peak}, then falls along half a cosine (Loshchilov and Hutter 2017).
+     *
+     * @param peak the highest rate
+     * @param least the part of {@code peak} at which it ends and stays, 0 to 1
+     * @param warmUp steps until the peak is reached, 0 for none
+     * @param all steps in all
+     * @return the schedule
+     * @throws IllegalArgumentException if a number is out of its range, or there are fewer steps than those of the warm-up
+     */
+    static Schedule cosine(double peak, double least, long warmUp, long all) {
+        if (!(least >= 0 && least <= 1)) {
+            throw Checks.fail("least", String.valueOf(least), "expected 0 to 1");
+        }
+        return warmed(peak, warmUp, all, done -> least + (1 - least) * 0.5 * (1 + Math.cos(Math.PI * done)));
+    }
+
+    private static Schedule warmed(double peak, long warmUp, long all, DoubleUnaryOperator fall) {
+        Checks.finiteAtLeast(peak, 0, "peak");
+        Checks.atLeast(warmUp, 0, "warmUp");
+        Checks.atLeast(all, warmUp, "all");
+        return step -> {
+            if (step < warmUp) {
+                return peak * (step + 1) / warmUp;
+            }
+            return peak * fall.applyAsDouble(Math.min(1, (double) (step - warmUp) / Math.max(1, all - warmUp)));
+        };
+    }
+}

@@ -1,0 +1,50 @@
+package io.multihead.train;
+
+import io.multihead.internal.base.Checks;
+import io.multihead.tensor.Tensor;
+import java.util.Map;
+
+/**
+ * Stochastic gradient descent with momentum (Polyak 1964), as PyTorch's without dampening: {@code v = momentum v + g; p = p - rate v}.
+ * Elements are computed in f32. The state has 4 bytes for an element, on the heap.
+ */
+public final class Sgd extends ParameterLoop {
+    private final float momentum;
+    private float rate;
+
+    private Sgd(Map<String, Tensor> parameters, double momentum) {
+        super(parameters, "velocity");
+        this.momentum = (float) momentum;
+    }
+
+    /**
+     * Returns an optimizer at rest.
+     *
+     * @param parameters the tensors that steps change, by name; they must stay open
+     * @param momentum how much of the velocity each step keeps, 0 to below 1; 0 for none
+     * @return the optimizer
+     * @throws IllegalArgumentException if the momentum is another number, or a parameter cannot be written, is of integers, or has more
+     *     than 2^31 elements
+     */
+    public static Sgd of(Map<String, Tensor> parameters, double momentum) {
+        if (!(momentum >= 0 && momentum < 1)) {
+            throw Checks.fail("momentum", String.valueOf(momentum), "expected 0 to below 1");
+        }
+        return new Sgd(parameters, momentum);
+    }
+
+    @Override
+    void begin(int parameter, long step, double newRate) {
+        rate = (float) newRate;
+    }
+
+    @Override
+    void update(float[] p, float[] g, float[][] state, int at, int count) {
+        float[] v = state[0];
+        for (int i = 0; i < count; i++) {
+            float velocity = momentum * v[at + i] + g[i];
+            v[at + i] = velocity;
+            p[i] -= rate * velocity;
+        }
+    }
+}

@@ -1,0 +1,5 @@
+/** Training beside the layers: optimizers, learning rates and checkpoints. */
+@NullMarked
+package io.multihead.train;
+
+import org.jspecify.annotations.NullMarked;
