@@ -2,13 +2,15 @@ package io.multihead.model;
 
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.call.TensorChecks;
+import io.multihead.internal.exec.CallGuard;
 import io.multihead.tensor.Tensor;
 
 /**
  * The intermediate rows of one running call, reused from call to call: for each token its state, what a part adds to it or reads of it
  * normalised, and one wide row that attention and the feed-forward network use in turns. f32, rows padded to a multiple of 32.
  *
- * <p>Made by {@link Transformer#buffers}. For one caller at a time; a server has one for each call that runs at a time.
+ * <p>Made by {@link Transformer#buffers}. For one caller at a time; a server has one for each call that runs at a time. A call while another
+ * one runs is an {@link IllegalStateException}, as is reading the results of another thread's call; the call that runs is not disturbed.
  */
 public final class Buffers {
     private final int capacity;
@@ -25,6 +27,7 @@ public final class Buffers {
     final ContextPass context = new ContextPass();
     final GatePass gate = new GatePass();
     final SoftCapPass softCap = new SoftCapPass();
+    final CallGuard calls = new CallGuard("buffers");
     /** Tokens of the last call, whose states are there. */
     private int tokens;
 
@@ -60,8 +63,10 @@ public final class Buffers {
      * Returns the states of the last call's tokens, which the next call overwrites.
      *
      * @return {@code [tokens, dim]}, f32 on the heap, rows padded to a multiple of 32: the same object for the same number of tokens
+     * @throws IllegalStateException if that call was another thread's
      */
     public Tensor states() {
+        calls.requireOwn();
         return stateViews.get(layout, tokens);
     }
 
@@ -69,8 +74,10 @@ public final class Buffers {
      * Returns the array behind {@link #states}, for those who read it without tensors; the next call overwrites it.
      *
      * @return row {@code t} begins at {@code t stride()}
+     * @throws IllegalStateException if that call was another thread's
      */
     public float[] array() {
+        calls.requireOwn();
         return states;
     }
 
@@ -105,14 +112,17 @@ public final class Buffers {
         Tensor to = stateViews.get(layout, newTokens);
         if (newStates != to) {
             TensorChecks.requireApart(to, "buffers", newStates, "states");
+            calls.own();
             newStates.copyTo(to);
         }
+        calls.own();
         tokens = newTokens;
     }
 
     /** Begins a call, after it was checked that there is room for it. */
     void begin(int newTokens, int dim, int floats) {
         requireRoom(newTokens, dim, floats);
+        calls.own();
         tokens = newTokens;
     }
 

@@ -7,6 +7,7 @@ import io.multihead.compute.Compute;
 import io.multihead.internal.attention.keyvalue.KeyValueAccess;
 import io.multihead.internal.attention.keyvalue.TensorKeyValues;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.exec.CallGuard;
 import io.multihead.tensor.Tensor;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
@@ -15,7 +16,8 @@ import org.jspecify.annotations.Nullable;
  * The tokens of one call of a model: sequences packed one after another, without padding. With a cache each of them continues a sequence of
  * the cache, by a whole prompt, a chunk of one, or a single token, in any mixture; without one, each is complete.
  *
- * <p>Reused from call to call: {@link #clear}, then {@link #begin} and {@link #add} for each sequence. For one caller at a time; a call with
+ * <p>Reused from call to call: {@link #clear}, then {@link #begin} and {@link #add} for each sequence. For one caller at a time: while a model
+ * computes it, another call or a change is an {@link IllegalStateException}. A call with
  * the cache sequences of the call before, and no more tokens than some call before, allocates nothing; one with other sequences makes a
  * view of them per layer.
  */
@@ -23,6 +25,7 @@ public final class TokenBatch {
     private static final int FIRST_SEQUENCES = 8;
     private static final int FIRST_TOKENS = 512;
 
+    final CallGuard calls = new CallGuard("batch");
     private final @Nullable KeyValueCache cache;
     private final int capacity;
     /** As long as the tokens so far have needed: the capacity is a limit, and may be larger than memory. */
@@ -97,6 +100,7 @@ public final class TokenBatch {
 
     /** Forgets all sequences and tokens. */
     public void clear() {
+        calls.requireIdle();
         tokens = 0;
         sequences = 0;
     }
@@ -128,6 +132,7 @@ public final class TokenBatch {
     }
 
     private void begin(int number, String argument) {
+        calls.requireIdle();
         if (sequences == starts.length) {
             int longer = Checks.fitsInt(2L * sequences, argument);
             starts = Arrays.copyOf(starts, longer);
@@ -157,6 +162,7 @@ public final class TokenBatch {
      * @throws IllegalStateException if no sequence has begun, or the batch is full
      */
     public void add(int id, int type) {
+        calls.requireIdle();
         if (sequences == 0) {
             throw new IllegalStateException("batch: no sequence; expected begin before add");
         }
@@ -180,6 +186,7 @@ public final class TokenBatch {
      * @throws IllegalStateException if this batch has a cache, or the sequence has no tokens
      */
     public void endKeys() {
+        calls.requireIdle();
         if (cache != null) {
             throw new IllegalStateException("batch: one with a cache; expected complete sequences");
         }

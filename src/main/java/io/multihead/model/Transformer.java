@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * model.logits(cpu, batch.lastRows(), logits, buffers);
  * }</pre>
  *
- * <p>Immutable and thread-safe; batch and buffers are for one caller at a time. A call has the same bits for any number of threads, whatever
+ * <p>Immutable and thread-safe; batch and buffers are for one caller at a time, and calls of others on them are refused. A call has the same bits for any number of threads, whatever
  * else is in the batch, and however a prompt is divided over calls. A warm call allocates nothing, but see {@link TokenBatch}. Weights
  * belong to their owners and must stay open.
  */
@@ -267,7 +267,24 @@ public final class Transformer {
     private void run(
             Compute cpu, TokenBatch batch, Buffers buffers, @Nullable Tensor states, @Nullable Tensor weights) {
         Checks.notNull(cpu, "cpu");
-        Checks.notNull(batch, "batch").requireTokens();
+        Checks.notNull(batch, "batch");
+        Checks.notNull(buffers, "buffers").calls.enter();
+        try {
+            batch.calls.enter();
+            try {
+                runAlone(cpu, batch, buffers, states, weights);
+            } finally {
+                batch.calls.leave();
+            }
+        } finally {
+            buffers.calls.leave();
+        }
+    }
+
+    /** Computes a batch in buffers that no other call uses. */
+    private void runAlone(
+            Compute cpu, TokenBatch batch, Buffers buffers, @Nullable Tensor states, @Nullable Tensor weights) {
+        batch.requireTokens();
         requireCache(batch.cache());
         batch.locate(0);
         for (int token = 0; token < batch.tokens(); token++) {
@@ -275,11 +292,11 @@ public final class Transformer {
         }
         if (states == null) {
             requireEmbeddings(cpu, batch);
-            Checks.notNull(buffers, "buffers").begin(batch.tokens(), dim(), floats);
+            buffers.begin(batch.tokens(), dim(), floats);
             buffers.embedding.run(cpu, embeddings, batch);
         } else {
             requireStates(cpu, states, batch.tokens());
-            Checks.notNull(buffers, "buffers").begin(states, dim(), floats);
+            buffers.begin(states, dim(), floats);
         }
         for (int layer = 0; layer < blocks.size(); layer++) {
             Tensor to = weights == null ? null : weights.slice(0, layer, layer + 1L);
@@ -348,8 +365,13 @@ public final class Transformer {
      * @throws IllegalArgumentException if there is no such token, or the shape does not fit; nothing has been written then
      */
     public void outputs(Compute cpu, int[] rows, Tensor outputs, Buffers buffers) {
-        requireRows(cpu, rows, outputs, "outputs", dim(), buffers);
-        gather(cpu, rows, buffers).copyTo(outputs);
+        Checks.notNull(buffers, "buffers").calls.enter();
+        try {
+            requireRows(cpu, rows, outputs, "outputs", dim(), buffers);
+            gather(cpu, rows, buffers).copyTo(outputs);
+        } finally {
+            buffers.calls.leave();
+        }
     }
 
     /**
@@ -366,10 +388,15 @@ public final class Transformer {
         if (head == null) {
             throw new IllegalStateException("head: none; expected withHead before logits");
         }
-        requireRows(cpu, rows, logits, "logits", head.outputs(), buffers);
-        head.forward(cpu, gather(cpu, rows, buffers), logits);
-        if (logitCap != 0f) {
-            buffers.softCap.run(cpu, logits, logitCap);
+        Checks.notNull(buffers, "buffers").calls.enter();
+        try {
+            requireRows(cpu, rows, logits, "logits", head.outputs(), buffers);
+            head.forward(cpu, gather(cpu, rows, buffers), logits);
+            if (logitCap != 0f) {
+                buffers.softCap.run(cpu, logits, logitCap);
+            }
+        } finally {
+            buffers.calls.leave();
         }
     }
 
@@ -380,7 +407,8 @@ public final class Transformer {
 
     private static void requireRows(Compute cpu, int[] rows, Tensor to, String argument, int columns, Buffers buffers) {
         Checks.notNull(cpu, "cpu");
-        int tokens = Checks.notNull(buffers, "buffers").tokens();
+        buffers.calls.requireOwn();
+        int tokens = buffers.tokens();
         if (Checks.notNull(rows, "rows").length > buffers.capacity()) {
             throw Checks.fail("rows", rows.length + " rows", "expected at most the capacity " + buffers.capacity());
         }

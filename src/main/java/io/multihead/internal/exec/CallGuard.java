@@ -1,0 +1,60 @@
+package io.multihead.internal.exec;
+
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * Refuses calls of other threads on an object for one caller at a time: while a call runs, and results of a call that was another
+ * thread's. It costs a compare-and-set a call.
+ */
+public final class CallGuard {
+    private final String object;
+    private final AtomicBoolean running = new AtomicBoolean();
+    /** The thread whose results the object has, by its id, which no later thread of a JVM has; 0 before the first call. */
+    private volatile long owner;
+
+    /**
+     * Creates the guard of an object.
+     *
+     * @param object its name in errors
+     */
+    public CallGuard(String object) {
+        this.object = object;
+    }
+
+    /** Begins a call, or fails if one runs. */
+    public void enter() {
+        if (!running.compareAndSet(false, true)) {
+            throw inUse();
+        }
+    }
+
+    /** Ends the call that {@link #enter} began. */
+    public void leave() {
+        running.set(false);
+    }
+
+    /** Says that the running call overwrites the results of the call before. */
+    public void own() {
+        owner = Thread.currentThread().threadId();
+    }
+
+    /** Refuses what changes the object while a call reads it. */
+    public void requireIdle() {
+        if (running.get()) {
+            throw inUse();
+        }
+    }
+
+    /** Refuses results of another thread's call; the first call has none. */
+    public void requireOwn() {
+        long of = owner;
+        if (of != 0 && of != Thread.currentThread().threadId()) {
+            throw new IllegalStateException(
+                    object + ": results of a call of thread " + of + "; expected " + object + " of each thread's own");
+        }
+    }
+
+    private IllegalStateException inUse() {
+        return new IllegalStateException(object + ": in use by a call; expected " + object + " of each thread's own");
+    }
+}
