@@ -51,7 +51,7 @@ public final class LanguageModel implements AutoCloseable {
                 new ModelIdentity(
                         loaded.description(),
                         loaded.vocabularySize(),
-                        loaded.config() + (loaded.weights().eightBitInputs() ? " eightBitInputs" : ""),
+                        ModelSettings.of(loaded.config(), loaded.weights().eightBitInputs()),
                         loaded.weights().file()),
                 Optional.empty());
     }

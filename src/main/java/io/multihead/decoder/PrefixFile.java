@@ -13,6 +13,9 @@ import org.jspecify.annotations.Nullable;
  */
 record PrefixFile(ModelIdentity model, String frequencies) {
     private static final String MODEL = "model";
+    /** The version of the settings that the checksum covers; files before it was written have the first. */
+    private static final String SETTINGS = "settings";
+
     private static final String CHECKSUM = "checksum";
     private static final String FREQUENCIES = "frequencies";
     private static final String TOKENS = "tokens";
@@ -24,6 +27,7 @@ record PrefixFile(ModelIdentity model, String frequencies) {
         }
         Map<String, String> notes = new LinkedHashMap<>();
         notes.put(MODEL, model.name());
+        notes.put(SETTINGS, ModelSettings.VERSION);
         notes.put(CHECKSUM, model.checksum());
         notes.put(FREQUENCIES, frequencies);
         notes.put(TOKENS, ids.toString());
@@ -37,6 +41,10 @@ record PrefixFile(ModelIdentity model, String frequencies) {
      * @param to gets the tokens
      */
     void read(Map<String, String> notes, int mostTokens, TokenList to) {
+        String version = notes.getOrDefault(SETTINGS, ModelSettings.VERSION);
+        if (!version.equals(ModelSettings.VERSION)) {
+            throw Checks.fail(SETTINGS, "version " + version, "expected version " + ModelSettings.VERSION);
+        }
         String checksum = notes.get(CHECKSUM);
         if (!model.checksum().equals(checksum)) {
             throw Checks.fail(

@@ -212,9 +212,10 @@ class SavedSessionTest {
                 config.activation(),
                 config.ends());
         ModelFile file = new TinyDecoder.Weights(TinyDecoder.weights(config, 1));
-        String checksum = new ModelIdentity("a", 1, config.toString(), file).checksum();
-        assertEquals(checksum, new ModelIdentity("b", 2, TinyDecoder.config().toString(), file).checksum());
-        assertFalse(checksum.equals(new ModelIdentity("a", 1, other.toString(), file).checksum()));
+        String checksum = new ModelIdentity("a", 1, ModelSettings.of(config, false), file).checksum();
+        assertEquals(
+                checksum, new ModelIdentity("b", 2, ModelSettings.of(TinyDecoder.config(), false), file).checksum());
+        assertFalse(checksum.equals(new ModelIdentity("a", 1, ModelSettings.of(other, false), file).checksum()));
     }
 
     @Test
@@ -268,6 +269,7 @@ class SavedSessionTest {
         assertRefused("sequences: 0 of other lengths; expected one, of the 3 tokens", "sequences", "0");
         assertRefused("model: tiny", "note checksum", "0123");
         assertRefused("model: tiny", "note checksum", null);
+        assertRefused("settings: version 2; expected version 1", "note settings", "2");
     }
 
     /** Whatever bytes a file has, it is refused by a message that names it, or taken whole. */

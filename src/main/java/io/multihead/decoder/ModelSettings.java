@@ -1,0 +1,147 @@
+package io.multihead.decoder;
+
+import io.multihead.decoder.DecoderConfig.LayerRule;
+import io.multihead.position.Rope;
+import io.multihead.position.RopeScaling;
+import java.util.List;
+import java.util.StringJoiner;
+import java.util.stream.Collectors;
+
+/**
+ * The settings of a model as fields by name, which the checksums of saved sessions cover. Names, their order and the form of a value are
+ * part of the files' format, {@link #VERSION}, and stay as they are whatever the records here are called. A setting that is new is put last
+ * of its group, and only where it is not its default, so that the files of models without it stay valid.
+ */
+final class ModelSettings {
+    /** The version of this text; another one makes other checksums. */
+    static final String VERSION = "1";
+
+    private ModelSettings() {}
+
+    /**
+     * Returns the text.
+     *
+     * @param eightBitInputs whether products with weights of 4 bits round their inputs
+     */
+    static String of(DecoderConfig config, boolean eightBitInputs) {
+        String text = new Fields("DecoderConfig")
+                .with("family", config.family())
+                .with("sizes", sizes(config.sizes()))
+                .with("attention", attention(config.attention()))
+                .with("norms", norms(config.norms()))
+                .with("layers", list(config.layers()))
+                .with("activation", config.activation().name())
+                .with("ends", ends(config.ends()))
+                .with("fused", config.fused())
+                .toString();
+        return text + (eightBitInputs ? " eightBitInputs" : "");
+    }
+
+    private static Fields sizes(DecoderConfig.Sizes sizes) {
+        return new Fields("Sizes")
+                .with("layers", sizes.layers())
+                .with("dim", sizes.dim())
+                .with("heads", sizes.heads())
+                .with("keyValueHeads", sizes.keyValueHeads())
+                .with("headDim", sizes.headDim())
+                .with("context", sizes.context());
+    }
+
+    private static Fields attention(DecoderConfig.AttentionRule rule) {
+        return new Fields("AttentionRule")
+                .with("scale", rule.scale())
+                .with("needsBiases", rule.needsBiases())
+                .with("normalisesHeads", rule.normalisesHeads())
+                .with("softCap", rule.softCap());
+    }
+
+    private static Fields norms(DecoderConfig.NormRule rule) {
+        return new Fields("NormRule")
+                .with("epsilon", rule.epsilon())
+                .with("onePlus", rule.onePlus())
+                .with("sandwich", rule.sandwich());
+    }
+
+    private static Fields ends(DecoderConfig.Ends ends) {
+        return new Fields("Ends")
+                .with("embeddingScale", ends.embeddingScale())
+                .with("softCap", ends.softCap())
+                .with("head", ends.head().name());
+    }
+
+    private static String list(List<LayerRule> layers) {
+        return layers.stream()
+                .map(layer -> new Fields("LayerRule")
+                        .with("rope", layer.rope() == null ? "null" : rope(layer.rope()))
+                        .with("window", layer.window())
+                        .toString())
+                .collect(Collectors.joining(", ", "[", "]"));
+    }
+
+    private static String rope(Rope rope) {
+        Rope.Config config = rope.config();
+        String text = new Fields("Config")
+                .with("rotaryDims", config.rotaryDims())
+                .with("theta", config.theta())
+                .with("pairing", config.pairing().name())
+                .with("scaling", scaling(config.scaling()))
+                .toString();
+        return rope.sections() == null ? text : text + ", " + rope.sections();
+    }
+
+    private static Fields scaling(RopeScaling scaling) {
+        return switch (scaling) {
+            case RopeScaling.None none -> new Fields("None");
+            case RopeScaling.Linear linear -> new Fields("Linear").with("factor", linear.factor());
+            case RopeScaling.NtkAware aware -> new Fields("NtkAware").with("factor", aware.factor());
+            case RopeScaling.Yarn yarn ->
+                new Fields("Yarn")
+                        .with("factor", yarn.factor())
+                        .with("originalContext", yarn.originalContext())
+                        .with("betaFast", yarn.betaFast())
+                        .with("betaSlow", yarn.betaSlow())
+                        .with("attentionFactor", yarn.attentionFactor())
+                        .with("truncate", yarn.truncate());
+            case RopeScaling.Llama3 llama ->
+                new Fields("Llama3")
+                        .with("factor", llama.factor())
+                        .with("lowFrequencyFactor", llama.lowFrequencyFactor())
+                        .with("highFrequencyFactor", llama.highFrequencyFactor())
+                        .with("originalContext", llama.originalContext());
+            case RopeScaling.LongRope longRope ->
+                new Fields("LongRope")
+                        .with("shortFactors", longRope.shortFactors())
+                        .with("longFactors", longRope.longFactors())
+                        .with("originalContext", longRope.originalContext())
+                        .with("context", longRope.context())
+                        .with("attentionFactor", longRope.attentionFactor());
+            case RopeScaling.Frequencies frequencies ->
+                new Fields("Frequencies")
+                        .with("perPosition", frequencies.perPosition())
+                        .with("attentionFactor", frequencies.attentionFactor());
+            case RopeScaling.Proportional proportional ->
+                new Fields("Proportional")
+                        .with("fraction", proportional.fraction())
+                        .with("factor", proportional.factor());
+        };
+    }
+
+    /** Fields of a group in the order in which they are added: {@code Group[name=value, ...]}. */
+    private static final class Fields {
+        private final StringJoiner all;
+
+        Fields(String group) {
+            all = new StringJoiner(", ", group + "[", "]");
+        }
+
+        Fields with(String name, Object value) {
+            all.add(name + "=" + value);
+            return this;
+        }
+
+        @Override
+        public String toString() {
+            return all.toString();
+        }
+    }
+}
