@@ -4,10 +4,11 @@ import io.multihead.compute.Compute;
 import io.multihead.gemm.PackedWeights;
 import io.multihead.gemm.WeightFormat;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.FileMemory;
+import io.multihead.internal.base.SlabArena;
 import io.multihead.tensor.BlockTensor;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
-import java.lang.foreign.Arena;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.TreeSet;
@@ -19,7 +20,7 @@ final class DecoderWeights {
 
     private final Compute cpu;
     private final ModelFile file;
-    private final Arena arena;
+    private final SlabArena arena;
     private final boolean eightBitInputs;
     private final Set<String> used = new HashSet<>();
     private long packedBytes;
@@ -30,14 +31,15 @@ final class DecoderWeights {
      * Takes from a file.
      *
      * @param cpu packs
-     * @param arena owns packed weights
+     * @param arena owns packed weights, whose size it is told
      * @param eightBitInputs whether products with weights of 4 bits round their inputs
      */
-    DecoderWeights(Compute cpu, ModelFile file, Arena arena, boolean eightBitInputs) {
+    DecoderWeights(Compute cpu, ModelFile file, SlabArena arena, boolean eightBitInputs) {
         this.cpu = cpu;
         this.file = file;
         this.arena = arena;
         this.eightBitInputs = eightBitInputs;
+        arena.expect(file.bytes());
     }
 
     /** Returns where the weights are from. */
@@ -52,9 +54,8 @@ final class DecoderWeights {
     /** Takes a vector, such as a bias or the weights of a normalisation. */
     Tensor vector(String name, long length) {
         String found = take(name);
-        Tensor tensor = file.tensor(found);
-        requireShape(found, tensor.shape(), Shape.of(length));
-        return tensor;
+        requireShape(found, file.shape(found), Shape.of(length));
+        return file.tensor(found);
     }
 
     /** Takes a vector, or returns null where there is none. */
@@ -68,18 +69,25 @@ final class DecoderWeights {
         return rows(name, Shape.of(outputs, inputs), 0, outputs);
     }
 
-    /** Takes some rows of a matrix that is several in one, and packs them in the format that it has. */
+    /**
+     * Takes some rows of a matrix that is several in one, and packs them in the format that it has. What was packed is not needed in memory
+     * any more: a model would take twice its size while it is loaded.
+     */
     PackedWeights rows(String name, Shape whole, long from, long to) {
         String found = take(name);
+        requireShape(found, file.shape(found), whole);
         BlockTensor blocks = file.findBlocks(found);
         if (blocks != null) {
-            requireShape(found, blocks.shape(), whole);
-            return counted(PackedWeights.of(cpu, blocks.slice(from, to), arena));
+            BlockTensor part = blocks.slice(from, to);
+            PackedWeights packed = PackedWeights.of(cpu, part, arena);
+            FileMemory.release(part.memory(), part.offset(), part.bytes());
+            return counted(packed);
         }
-        Tensor tensor = file.tensor(found);
-        requireShape(found, tensor.shape(), whole);
-        Tensor part = tensor.slice(0, from, to);
-        return counted(PackedWeights.of(cpu, part.permute(1, 0), formatOf(found, tensor), arena));
+        Tensor part = file.tensor(found).slice(0, from, to);
+        PackedWeights packed = PackedWeights.of(cpu, part.permute(1, 0), formatOf(found, part), arena);
+        int bytes = part.dtype().bytes();
+        FileMemory.release(part.memory(), part.offset() * bytes, part.shape().elements() * bytes);
+        return counted(packed);
     }
 
     private PackedWeights counted(PackedWeights weights) {
@@ -125,8 +133,7 @@ final class DecoderWeights {
     /** Returns the rows of a matrix, where only the file says how many there are. */
     int rows(String name) {
         String found = take(name);
-        BlockTensor blocks = file.findBlocks(found);
-        Shape shape = blocks != null ? blocks.shape() : file.tensor(found).shape();
+        Shape shape = file.shape(found);
         if (shape.rank() != 2) {
             throw Checks.fail(found, "shape " + shape, "expected [outputs, inputs]");
         }
@@ -137,14 +144,18 @@ final class DecoderWeights {
     @Nullable
     BlockTensor findTableBlocks(String name) {
         BlockTensor blocks = file.findBlocks(take(name));
-        tableBytes += blocks == null ? 0 : blocks.bytes();
-        return blocks;
+        return blocks == null ? null : counted(blocks, blocks.bytes());
     }
 
     /** Returns a table with plain elements, which are read where they are. */
     Tensor table(String name) {
         Tensor table = file.tensor(take(name));
-        tableBytes += table.shape().elements() * table.dtype().bytes();
+        return counted(table, table.shape().elements() * table.dtype().bytes());
+    }
+
+    private <T> T counted(T table, long bytes) {
+        tableBytes += bytes;
+        arena.expect(-bytes);
         return table;
     }
 

@@ -5,11 +5,11 @@ import io.multihead.format.SafetensorsFolder;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.base.SlabArena;
 import io.multihead.model.Transformer;
 import io.multihead.text.Tokenizer;
 import io.multihead.text.Tokenizers;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -24,7 +24,7 @@ final class FolderLoader {
     private FolderLoader() {}
 
     /** Loads a folder; {@code expected} is what a model's path may be. */
-    static LoadedDecoder load(Compute cpu, Path folder, Arena arena, LoadOptions options, String expected)
+    static LoadedDecoder load(Compute cpu, Path folder, SlabArena arena, LoadOptions options, String expected)
             throws IOException {
         Checks.folderWith(folder, List.of(CONFIG), expected);
         JsonSettings settings = new JsonSettings(object(folder, CONFIG));

@@ -2,6 +2,7 @@ package io.multihead.decoder;
 
 import io.multihead.format.SafetensorsFolder;
 import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Set;
 import java.util.stream.Collectors;
@@ -42,6 +43,19 @@ final class FolderModel implements ModelFile {
     @Override
     public Tensor tensor(String name) {
         return weights.get(name);
+    }
+
+    @Override
+    public Shape shape(String name) {
+        return weights.shape(name);
+    }
+
+    @Override
+    public long bytes() {
+        return names.stream()
+                .mapToLong(name -> weights.shape(name).elements()
+                        * (weights.elementType(name).equals("F32") ? Float.BYTES : Short.BYTES))
+                .sum();
     }
 
     @Override

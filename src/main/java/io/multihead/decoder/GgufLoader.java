@@ -3,11 +3,11 @@ package io.multihead.decoder;
 import io.multihead.compute.Compute;
 import io.multihead.format.Gguf;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.SlabArena;
 import io.multihead.model.Transformer;
 import io.multihead.text.Tokenizer;
 import io.multihead.text.Tokenizers;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.util.List;
 
@@ -15,7 +15,7 @@ import java.util.List;
 final class GgufLoader {
     private GgufLoader() {}
 
-    static LoadedDecoder load(Compute cpu, Path path, Arena arena, LoadOptions options) throws IOException {
+    static LoadedDecoder load(Compute cpu, Path path, SlabArena arena, LoadOptions options) throws IOException {
         Gguf file = Gguf.map(path, arena);
         try {
             return load(cpu, file, arena, options);
@@ -30,7 +30,7 @@ final class GgufLoader {
         return message.startsWith(path + ": ") ? wrong : new IllegalArgumentException(path + ": " + message, wrong);
     }
 
-    private static LoadedDecoder load(Compute cpu, Gguf file, Arena arena, LoadOptions options) {
+    private static LoadedDecoder load(Compute cpu, Gguf file, SlabArena arena, LoadOptions options) {
         String architecture = file.string("general.architecture");
         Family family = Families.of(architecture, "general.architecture");
         DecoderConfig config = family.configure(new GgufSettings(file));

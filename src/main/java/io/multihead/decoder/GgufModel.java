@@ -2,6 +2,7 @@ package io.multihead.decoder;
 
 import io.multihead.format.Gguf;
 import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -21,6 +22,23 @@ record GgufModel(Gguf file) implements ModelFile {
     @Override
     public Tensor tensor(String name) {
         return file.tensor(name);
+    }
+
+    @Override
+    public Shape shape(String name) {
+        return file.shape(name);
+    }
+
+    @Override
+    public long bytes() {
+        return file.names().stream().mapToLong(this::bytes).sum();
+    }
+
+    private long bytes(String name) {
+        long elements = file.shape(name).elements();
+        return file.blockType(name)
+                .map(blocks -> elements / blocks.elements() * blocks.bytes())
+                .orElse(elements * (file.type(name).equals("F32") ? Float.BYTES : Short.BYTES));
     }
 
     @Override

@@ -4,6 +4,7 @@ import io.multihead.cache.CacheFormat;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.SlabArena;
 import io.multihead.model.Transformer;
 import io.multihead.text.Tokenizer;
 import java.io.IOException;
@@ -93,7 +94,7 @@ public final class LanguageModel implements AutoCloseable {
     public static LanguageModel load(Compute cpu, Path path, LoadOptions options) throws IOException {
         Checks.notNull(cpu, "cpu");
         Checks.notNull(options, "options");
-        Arena arena = Arena.ofShared();
+        SlabArena arena = new SlabArena();
         try {
             Checks.exists(Checks.notNull(path, "path"), EXPECTED);
             LoadedDecoder loaded = Files.isDirectory(path)

@@ -1,6 +1,7 @@
 package io.multihead.decoder;
 
 import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -16,6 +17,12 @@ interface ModelFile {
 
     /** Returns a tensor with plain elements. */
     Tensor tensor(String name);
+
+    /** Returns the sizes of a tensor, whatever its type. */
+    Shape shape(String name);
+
+    /** Returns about how many bytes all tensors have. */
+    long bytes();
 
     /** Returns whether these are the weights of a model for embeddings, which need no output head. */
     default boolean isForEmbeddings() {

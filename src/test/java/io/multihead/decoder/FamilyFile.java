@@ -237,12 +237,12 @@ final class FamilyFile {
         return kind == Kind.PHI_4 ? Math.sqrt(1 + Math.log(stretch) / Math.log(ORIGINAL)) : SHORT_ATTENTION;
     }
 
-    private static GgufValue number(long value) {
+    static GgufValue number(long value) {
         return GgufValue.ofInteger(GgufType.U32, value);
     }
 
     /** Bytes as tokens, after an unknown one and those that begin and end a text, and before the marks of ChatML. */
-    private static GgufWriter tokenizer(GgufWriter writer) {
+    static GgufWriter tokenizer(GgufWriter writer) {
         List<String> tokens = new ArrayList<>(List.of("<unk>", "<s>", "</s>"));
         long[] types = new long[VOCABULARY];
         Arrays.fill(types, 6);

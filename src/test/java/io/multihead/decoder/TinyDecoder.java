@@ -7,9 +7,11 @@ import io.multihead.decoder.DecoderConfig.LayerRule;
 import io.multihead.decoder.DecoderConfig.NormRule;
 import io.multihead.decoder.DecoderConfig.Sizes;
 import io.multihead.gemm.Activation;
+import io.multihead.internal.base.SlabArena;
 import io.multihead.model.Transformer;
 import io.multihead.position.Rope;
 import io.multihead.tensor.BlockTensor;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import io.multihead.text.SentencePieceTokenizer;
 import io.multihead.text.SentencePieceTokenizer.SpacePrefix;
@@ -18,7 +20,6 @@ import io.multihead.text.SpecialIds.AddedEnds;
 import io.multihead.text.TokenType;
 import io.multihead.text.Tokenizer;
 import io.multihead.text.Vocabulary;
-import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -51,6 +52,16 @@ final class TinyDecoder {
         @Override
         public Tensor tensor(String name) {
             return tensors.get(name);
+        }
+
+        @Override
+        public Shape shape(String name) {
+            return tensors.get(name).shape();
+        }
+
+        @Override
+        public long bytes() {
+            return 0;
         }
 
         @Override
@@ -142,7 +153,7 @@ final class TinyDecoder {
     }
 
     private static LanguageModel model(Compute cpu, Map<String, Tensor> tensors, Set<Integer> stops) {
-        Arena arena = Arena.ofShared();
+        SlabArena arena = new SlabArena();
         DecoderWeights weights = new DecoderWeights(cpu, new Weights(tensors), arena, false);
         Transformer model = DecoderBuilder.build(config(), weights, LoadListener.NONE);
         return new LanguageModel(

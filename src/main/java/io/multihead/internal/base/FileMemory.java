@@ -44,6 +44,16 @@ public final class FileMemory {
     }
 
     /**
+     * Takes pages of a mapped file out of this process's memory, after they were copied: they are read again where they are asked for.
+     * Other memory stays.
+     */
+    public static void release(MemorySegment memory, long offset, long bytes) {
+        if (memory.isMapped() && bytes > 0) {
+            memory.asSlice(offset, bytes).unload();
+        }
+    }
+
+    /**
      * Reads the rest of a file of which {@code head} has been read. The size is what an archive claims: no more memory than {@link #GROWTH}
      * times what was there is taken for it.
      */

@@ -1,0 +1,84 @@
+package io.multihead.internal.base;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** Where allocations of an arena of slabs lie. */
+class SlabArenaTest {
+    private static final long MIB = 1 << 20;
+
+    private static void assertFollows(MemorySegment before, MemorySegment after) {
+        assertEquals(before.address() + before.byteSize(), after.address());
+    }
+
+    @Test
+    void smallAllocationsShareSlabs() {
+        try (SlabArena arena = new SlabArena()) {
+            arena.expect(200 * MIB);
+            List<MemorySegment> all = new ArrayList<>();
+            for (int i = 0; i < 20; i++) {
+                all.add(arena.allocate(10 * MIB, 64));
+            }
+            // the first slab has 64 MiB, and so six of them; the second and last what is left
+            for (int i = 1; i < 20; i++) {
+                boolean first = i % 6 == 0 && i < 18;
+                assertEquals(
+                        !first,
+                        all.get(i - 1).address() + 10 * MIB == all.get(i).address(),
+                        "allocation " + i);
+            }
+        }
+    }
+
+    @Test
+    void allocationsAreAlignedAndZero() {
+        try (SlabArena arena = new SlabArena()) {
+            arena.expect(40 * MIB);
+            MemorySegment odd = arena.allocate(3, 1);
+            MemorySegment next = arena.allocate(100, 64);
+            assertEquals(0, next.address() % 64);
+            assertEquals(odd.address() + 64, next.address());
+            assertFollows(next, arena.allocate(5, 1));
+            odd.fill((byte) 7);
+            assertEquals(0, next.get(ValueLayout.JAVA_BYTE, 0));
+            assertEquals(0, arena.allocate(0, 64).byteSize());
+        }
+    }
+
+    /** Of a small model, and where no more is expected, nothing is allocated that is not asked for. */
+    @Test
+    void noSlabIsLargerThanWhatIsExpected() {
+        try (SlabArena arena = new SlabArena()) {
+            arena.expect(20 * MIB);
+            MemorySegment alone = arena.allocate(MIB, 64);
+            // blocks of malloc have a header of their own
+            assertFalse(alone.address() + MIB == arena.allocate(MIB, 64).address());
+            arena.expect(-100 * MIB);
+            MemorySegment large = arena.allocate(30 * MIB, 64);
+            arena.expect(39 * MIB);
+            MemorySegment first = arena.allocate(MIB, 64);
+            assertFalse(large.address() + 30 * MIB == first.address());
+            assertFollows(first, arena.allocate(36 * MIB, 64));
+        }
+    }
+
+    @Test
+    void closeEndsAll() {
+        SlabArena arena = new SlabArena();
+        arena.expect(40 * MIB);
+        MemorySegment segment = arena.allocate(MIB, 64);
+        assertTrue(arena.scope().isAlive());
+        arena.close();
+        assertFalse(arena.scope().isAlive());
+        assertThrows(IllegalStateException.class, () -> segment.get(ValueLayout.JAVA_BYTE, 0));
+        assertThrows(IllegalStateException.class, () -> arena.allocate(MIB, 64));
+    }
+}
