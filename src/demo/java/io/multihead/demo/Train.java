@@ -92,7 +92,8 @@ public final class Train implements Callable<Integer> {
         try (Compute cpu = Compute.threads(Runtime.getRuntime().availableProcessors())) {
             TokenModel.Config config = new TokenModel.Config(task, Trainings.sizes(task), embedDim, heads, layers);
             TokenModel model = new TokenModel(config, cpu, seed);
-            Trainer trainer = new Trainer(model, Trainer.adamW(model), Schedule.cosine(1e-3, 0.1, 20, steps), seed);
+            Trainer trainer = new Trainer(
+                    model, Trainer.adamW(model), Schedule.cosine(1e-3, 0.1, Math.min(20, steps), steps), seed);
             if (checkpoint != null) {
                 trainer.savingTo(checkpoint, 100);
             }

@@ -75,7 +75,8 @@ final class Trainings {
     private Trained train(TokenModel.Config config) {
         TokenModel model = new TokenModel(config, parallel.serial(), seed);
         double rate = config.task() == Task.COPY ? 1e-3 : 5e-4;
-        Trainer trainer = new Trainer(model, Trainer.adamW(model), Schedule.cosine(rate, 0.1, WARM_UP, steps), seed)
+        Trainer trainer = new Trainer(
+                        model, Trainer.adamW(model), Schedule.cosine(rate, 0.1, Math.min(WARM_UP, steps), steps), seed)
                 .reporting((done, loss) ->
                         step.accept(format("%s, h = %d, loss %.2f", config.task(), config.heads(), loss)));
         try {

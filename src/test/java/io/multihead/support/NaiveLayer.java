@@ -1,6 +1,9 @@
 package io.multihead.support;
 
 import io.multihead.nn.attention.MultiHeadConfig;
+import io.multihead.position.Rope;
+import io.multihead.reference.ReferenceNorm;
+import io.multihead.reference.ReferenceRope;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -68,8 +71,9 @@ public final class NaiveLayer {
         int keyRows = Math.toIntExact(config.keyValueHeads() * config.headDim());
         int valueRows = Math.toIntExact(config.keyValueHeads() * config.valueDim());
         for (int b = 0; b < query.length; b++) {
-            Numbers q = project(query[b], "q_proj_weight", 0, queryRows);
-            Numbers k = extend(project(key[b], "k_proj_weight", queryRows, keyRows), "bias_k", keyRows);
+            Numbers q = staged(project(query[b], "q_proj_weight", 0, queryRows), "q_norm.weight");
+            Numbers projected = project(key[b], "k_proj_weight", queryRows, keyRows);
+            Numbers k = extend(staged(projected, "k_norm.weight"), "bias_k", keyRows);
             Numbers v = extend(project(value[b], "v_proj_weight", queryRows + keyRows, valueRows), "bias_v", valueRows);
             Numbers concatenated = new Numbers(query[b].length, Math.toIntExact(heads * config.valueDim()));
             List<Numbers> weights = new ArrayList<>();
@@ -188,6 +192,45 @@ public final class NaiveLayer {
             }
         }
         return result;
+    }
+
+    /**
+     * Normalises and rotates the heads of each token. An error of e in each of d elements changes a root mean square r by at most e, so it
+     * changes x w / r by at most {@code (1 + sqrt(d)) e |w| / r}; a rotation adds the errors of two elements. Both add about ten roundings.
+     */
+    private Numbers staged(Numbers tokens, String normName) {
+        int headDim = (int) config.headDim();
+        for (int t = 0; t < tokens.value.length; t++) {
+            for (int at = 0; at < tokens.value[t].length; at += headDim) {
+                double[] row = Arrays.copyOfRange(tokens.value[t], at, at + headDim);
+                double error = largest(Arrays.copyOfRange(tokens.error[t], at, at + headDim));
+                if (config.headNorm().isPresent()) {
+                    double epsilon = config.headNorm().getAsDouble();
+                    double[] weight = io.multihead.support.Numbers.of(parameters.get(normName));
+                    double root = Math.sqrt(Arrays.stream(row).map(x -> x * x).sum() / headDim + epsilon);
+                    error *= (1 + Math.sqrt(headDim)) * largest(weight) / root;
+                    row = ReferenceNorm.forward(row, weight, new double[headDim], epsilon, false);
+                    error += 10 * largest(row);
+                }
+                Rope rope = config.rope();
+                if (rope != null) {
+                    boolean interleaved = rope.config().pairing() == Rope.Pairing.INTERLEAVED;
+                    row = ReferenceRope.of(rope.rotaryDims(), rope.config().theta(), interleaved)
+                            .apply(Tensor.of(row, 1, 1, 1, headDim), new long[] {t}, false)
+                            .output();
+                    error = 2 * error + 10 * largest(row);
+                }
+                System.arraycopy(row, 0, tokens.value[t], at, headDim);
+                if (config.headNorm().isPresent() || rope != null) {
+                    Arrays.fill(tokens.error[t], at, at + headDim, error);
+                }
+            }
+        }
+        return tokens;
+    }
+
+    private static double largest(double[] numbers) {
+        return Arrays.stream(numbers).map(Math::abs).max().orElse(0);
     }
 
     private Numbers extend(Numbers tokens, String biasName, int features) {

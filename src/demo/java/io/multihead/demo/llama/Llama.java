@@ -1,18 +1,21 @@
 package io.multihead.demo.llama;
 
+import io.multihead.attention.AttentionOptions;
 import io.multihead.compute.Compute;
 import io.multihead.demo.train.Tensors;
 import io.multihead.gemm.Activation;
 import io.multihead.nn.CrossEntropy;
 import io.multihead.nn.Embedding;
-import io.multihead.nn.FeedForward;
 import io.multihead.nn.Gradients;
 import io.multihead.nn.Linear;
 import io.multihead.nn.Pass;
-import io.multihead.nn.Residual;
 import io.multihead.nn.RmsNorm;
 import io.multihead.nn.Sequence;
 import io.multihead.nn.Sequence.Part;
+import io.multihead.nn.attention.MultiHeadConfig;
+import io.multihead.nn.attention.MultiHeadInputs;
+import io.multihead.nn.attention.MultiHeadOutputs;
+import io.multihead.nn.attention.TransformerBlock;
 import io.multihead.position.Rope;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
@@ -46,9 +49,8 @@ public final class Llama {
     private final Config config;
     private final Map<String, Tensor> drawn = new LinkedHashMap<>();
     private final Embedding embedding;
-    private final List<Sequence> blocks = new ArrayList<>();
-    private final List<RotaryAttention> attentions = new ArrayList<>();
-    private final List<RmsNorm> norms = new ArrayList<>();
+    private final List<TransformerBlock> blocks = new ArrayList<>();
+    private final Rope rope;
     private final Sequence whole;
     private final CrossEntropy loss = CrossEntropy.of();
 
@@ -56,17 +58,15 @@ public final class Llama {
     public Llama(Config config, long seed) {
         this.config = config;
         SplittableRandom random = new SplittableRandom(seed);
+        rope = Rope.of(Rope.Config.of(config.headDim()).withTheta(THETA).withPairing(Rope.Pairing.INTERLEAVED));
         embedding = Embedding.of(draw("embedding", random, EMBEDDING, config.vocabulary, config.dim));
         for (int layer = 0; layer < config.layers; layer++) {
             addBlock("layers." + layer + ".", random);
         }
-        List<Part> parts = new ArrayList<>();
-        for (int layer = 0; layer < config.layers; layer++) {
-            parts.add(new Part("layers." + layer + ".", blocks.get(layer)));
-        }
-        parts.add(new Part("norm.", norm("norm.weight")));
-        parts.add(new Part("head.", Linear.of(tensor("embedding"), null)));
-        whole = Sequence.of(parts.toArray(Part[]::new));
+        whole = Sequence.of(
+                new Part("", Sequence.of("layers.", blocks)),
+                new Part("norm.", RmsNorm.of(Shape.of(config.dim), EPSILON, ones("norm.weight"))),
+                new Part("head.", Linear.of(tensor("embedding"), null)));
     }
 
     private void addBlock(String at, SplittableRandom random) {
@@ -75,36 +75,36 @@ public final class Llama {
         double first = 1 / Math.sqrt(config.dim);
         // sums over blocks stay as large as their terms (Radford et al. 2019)
         double sum = 1 / Math.sqrt(2.0 * config.layers);
-        draw(at + "qkv", random, first, queries + 2 * keys, config.dim);
-        draw(at + "output", random, sum / Math.sqrt(queries), config.dim, queries);
+        draw(at + "self_attn.in_proj_weight", random, first, queries + 2 * keys, config.dim);
+        draw(at + "self_attn.out_proj.weight", random, sum / Math.sqrt(queries), config.dim, queries);
         draw(at + "gate_proj.weight", random, first, config.inner, config.dim);
         draw(at + "up_proj.weight", random, first, config.inner, config.dim);
         draw(at + "down_proj.weight", random, sum / Math.sqrt(config.inner), config.dim, config.inner);
-        RotaryAttention attention = new RotaryAttention(
-                new RotaryAttention.Heads(config.heads, config.keyValueHeads, config.headDim()),
-                Rope.of(Rope.Config.of(config.headDim()).withTheta(THETA).withPairing(Rope.Pairing.INTERLEAVED)),
-                tensor(at + "qkv"),
-                tensor(at + "output"));
-        FeedForward feedForward =
-                FeedForward.gated(config.dim, config.inner, Activation.SILU, 0, name -> drawn.get(at + name));
-        RmsNorm before = norm(at + "norm1.weight");
-        RmsNorm between = norm(at + "norm2.weight");
-        norms.add(before);
-        attentions.add(attention);
-        blocks.add(Sequence.of(
-                residual(new Part("norm1.", before), new Part("attention.", attention)),
-                residual(new Part("norm2.", between), new Part("", feedForward))));
+        ones(at + "norm1.weight");
+        ones(at + "norm2.weight");
+        blocks.add(TransformerBlock.of(block(), name -> drawn.get(at + name)));
     }
 
-    private static Part residual(Part norm, Part layer) {
-        return new Part("", Residual.of(Sequence.of(norm, layer)));
+    private TransformerBlock.Config block() {
+        MultiHeadConfig attention = MultiHeadConfig.of(config.dim, config.heads)
+                .withKeyValueHeads(config.keyValueHeads)
+                .withBias(false)
+                .withRope(rope)
+                .withOptions(AttentionOptions.CAUSAL);
+        return TransformerBlock.Config.of(config.dim, config.heads, config.inner)
+                .withAttention(attention)
+                .withActivation(Activation.SILU)
+                .withNormFirst(true)
+                .withRmsNorm(true)
+                .withGate(true)
+                .withEpsilon(EPSILON);
     }
 
-    private RmsNorm norm(String name) {
+    private Tensor ones(String name) {
         Tensor ones = Tensor.allocate(Arena.ofAuto(), DType.F32, Shape.of(config.dim));
         ones.fill(1);
         drawn.put(name, ones);
-        return RmsNorm.of(Shape.of(config.dim), EPSILON, ones);
+        return ones;
     }
 
     private Tensor draw(String name, SplittableRandom random, double deviation, long... dims) {
@@ -198,9 +198,12 @@ public final class Llama {
         Tensor x = embed(cpu, tokens, tokens.length);
         for (int layer = 0; layer < config.layers; layer++) {
             Tensor normed = Tensors.room(x.shape().toArray());
-            norms.get(layer).forward(cpu, x, normed);
+            RmsNorm.of(Shape.of(config.dim), EPSILON, tensor("layers." + layer + ".norm1.weight"))
+                    .forward(cpu, x, normed);
             Tensor weights = Tensors.room(1, config.heads, tokens.length, tokens.length);
-            attentions.get(layer).forward(cpu, normed, Tensors.room(x.shape().toArray()), weights);
+            MultiHeadOutputs outputs =
+                    MultiHeadOutputs.of(Tensors.room(x.shape().toArray()));
+            blocks.get(layer).attention().forward(cpu, MultiHeadInputs.of(normed), outputs.withHeadWeights(weights));
             result.add(weights.select(0, 0));
             Tensor next = Tensors.room(x.shape().toArray());
             blocks.get(layer).forward(cpu, x, next);

@@ -74,12 +74,12 @@ public final class LlamaFile {
             String to = "blk." + layer + ".";
             int queries = config.heads() * config.headDim();
             int keys = config.keyValueHeads() * config.headDim();
-            Tensor all = model.tensor(from + "qkv");
+            Tensor all = model.tensor(from + "self_attn.in_proj_weight");
             writer.tensor(to + "attn_norm.weight", model.tensor(from + "norm1.weight"));
             putMatrix(to + "attn_q.weight", all.slice(0, 0, queries));
             putMatrix(to + "attn_k.weight", all.slice(0, queries, queries + keys));
             putMatrix(to + "attn_v.weight", all.slice(0, queries + keys, queries + 2L * keys));
-            putMatrix(to + "attn_output.weight", model.tensor(from + "output"));
+            putMatrix(to + "attn_output.weight", model.tensor(from + "self_attn.out_proj.weight"));
             writer.tensor(to + "ffn_norm.weight", model.tensor(from + "norm2.weight"));
             putMatrix(to + "ffn_gate.weight", model.tensor(from + "gate_proj.weight"));
             putMatrix(to + "ffn_up.weight", model.tensor(from + "up_proj.weight"));

@@ -6,6 +6,7 @@ import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.TensorFaults;
 import io.multihead.internal.call.TensorChecks;
+import io.multihead.position.Rope;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
 import java.util.List;
@@ -69,6 +70,18 @@ final class ForwardChecks {
         }
         tensors.reads("key", inputs.key(), Shape.of(expected));
         tensors.reads("value", inputs.value(), withFeatures(key, config.valueInputDim()));
+        requirePositions("query", query);
+        requirePositions("key", key);
+    }
+
+    private void requirePositions(String name, Shape shape) {
+        Rope rope = config.rope();
+        if (rope != null && axes.tokens(shape) > rope.positions()) {
+            throw Checks.fail(
+                    name,
+                    axes.tokens(shape) + " tokens",
+                    "expected at most " + rope.positions() + ", as rope has positions");
+        }
     }
 
     private void sequences(MultiHeadInputs inputs, boolean recorded) {

@@ -43,7 +43,8 @@ final class HeadExtraction {
                 }
                 case LayerParameters.KEY_BIAS, LayerParameters.VALUE_BIAS -> copyHeads(from, to, 2, config, heads);
                 case LayerParameters.OUTPUT_WEIGHT -> copyHeads(from, to, 1, config, heads);
-                case LayerParameters.OUTPUT_BIAS -> from.copyTo(to);
+                case LayerParameters.OUTPUT_BIAS, LayerParameters.QUERY_NORM, LayerParameters.KEY_NORM ->
+                    from.copyTo(to);
                 default -> copyHeads(from, to, 0, config, heads);
             }
             copies.put(name, to);

@@ -23,6 +23,7 @@ final class InitialWeights {
     private static Tensor draw(InitialTensors random, String name, Shape shape, Arena arena) {
         return switch (name) {
             case LayerParameters.INPUT_BIAS, LayerParameters.OUTPUT_BIAS -> InitialTensors.constant(0, shape, arena);
+            case LayerParameters.QUERY_NORM, LayerParameters.KEY_NORM -> InitialTensors.constant(1, shape, arena);
             case LayerParameters.KEY_BIAS, LayerParameters.VALUE_BIAS ->
                 random.normal(1 / Math.sqrt(shape.dim(2)), shape);
             case LayerParameters.OUTPUT_WEIGHT -> random.uniform(1 / Math.sqrt(shape.dim(1)), shape);

@@ -25,6 +25,8 @@ record LayerParameters(MultiHeadConfig config, Map<String, Tensor> byName) {
     static final String VALUE_BIAS = "bias_v";
     static final String OUTPUT_WEIGHT = "out_proj.weight";
     static final String OUTPUT_BIAS = "out_proj.bias";
+    static final String QUERY_NORM = "q_norm.weight";
+    static final String KEY_NORM = "k_norm.weight";
 
     /** Collects and checks the parameters. The weight of the inputs may be fused. */
     static LayerParameters of(MultiHeadConfig config, Function<String, @Nullable Tensor> source) {
@@ -34,6 +36,7 @@ record LayerParameters(MultiHeadConfig config, Map<String, Tensor> byName) {
         Map<String, Tensor> found = new LinkedHashMap<>();
         shapes.forEach(
                 (name, shape) -> found.put(name, TensorChecks.requireParameter(source.apply(name), name, shape)));
+        requireNoOther(List.of(QUERY_NORM, KEY_NORM), shapes, source, ", as the config has no norm of heads");
         List<String> biases = List.of(INPUT_BIAS, KEY_BIAS, VALUE_BIAS, OUTPUT_BIAS);
         requireNoOther(biases, shapes, source, ", as the config has no such bias");
         List<String> weights = new ArrayList<>(List.of(FUSED_WEIGHT));
@@ -77,6 +80,10 @@ record LayerParameters(MultiHeadConfig config, Map<String, Tensor> byName) {
         shapes.put(OUTPUT_WEIGHT, Shape.of(outputs, config.queryHeads() * config.valueDim()));
         if (config.bias()) {
             shapes.put(OUTPUT_BIAS, Shape.of(outputs));
+        }
+        if (config.headNorm().isPresent()) {
+            shapes.put(QUERY_NORM, Shape.of(config.headDim()));
+            shapes.put(KEY_NORM, Shape.of(config.headDim()));
         }
         return shapes;
     }

@@ -44,7 +44,9 @@ final class LayerPipeline {
      * The intermediate results of forward that backward needs.
      *
      * @param axes how the axes of the call's tensors divide
-     * @param heads query, key and value after projection
+     * @param projected query, key and value after projection
+     * @param stages what was done to the projected heads
+     * @param heads query, key and value as attention read them
      * @param attended the concatenated heads {@code [batch, queries, heads * valueDim]}, before the head mask
      * @param attention the same as heads, and log-sum-exp
      * @param weights the attention weights, if the outputs asked for any
@@ -53,6 +55,8 @@ final class LayerPipeline {
      */
     record Saved(
             AxisLayout axes,
+            ProjectedHeads projected,
+            HeadStages stages,
             ProjectedHeads heads,
             Tensor attended,
             AttentionOutputs attention,
@@ -67,7 +71,9 @@ final class LayerPipeline {
         Tensor query = axes.group(arena, inputs.query());
         Tensor key = inputs.key() == inputs.query() ? query : axes.group(arena, inputs.key());
         Tensor value = inputs.value() == inputs.key() ? key : axes.group(arena, inputs.value());
-        ProjectedHeads heads = projector.project(cpu, arena, query, key, value);
+        ProjectedHeads projected = projector.project(cpu, arena, query, key, value);
+        HeadStages stages = new HeadStages(cpu, parameters, inputs.sequences());
+        ProjectedHeads heads = stages.forward(arena, projected);
 
         Tensor attended = projector.allocate(arena, query, config.queryHeads() * config.valueDim());
         AttentionOptions options = config.options().withMask(checked.mask()).withDropout(dropout);
@@ -86,7 +92,7 @@ final class LayerPipeline {
         AxisLayout.Target output = axes.target(arena, outputs.output(), recorded);
         projector.projectOutput(cpu, arena, masked, output.grouped());
         output.finish();
-        return new Saved(axes, heads, attended, attention, weights, options, extraKeys);
+        return new Saved(axes, projected, stages, heads, attended, attention, weights, options, extraKeys);
     }
 
     private AttentionOutputs attend(

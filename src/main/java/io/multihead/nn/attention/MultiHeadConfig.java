@@ -3,12 +3,15 @@ package io.multihead.nn.attention;
 import io.multihead.attention.AttentionDropout;
 import io.multihead.attention.AttentionOptions;
 import io.multihead.internal.base.Checks;
+import io.multihead.position.Rope;
 import io.multihead.tensor.Shape;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.OptionalDouble;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The configuration of a {@link MultiHeadAttention}. {@link #of(long, int)} gives the defaults, {@code withX} changes one of them;
@@ -23,6 +26,7 @@ public final class MultiHeadConfig {
             Features features,
             Heads heads,
             Extras extras,
+            Stages stages,
             boolean batchFirst,
             List<Integer> attentionAxes,
             AttentionOptions attention) {
@@ -39,16 +43,33 @@ public final class MultiHeadConfig {
         }
 
         Options with(Features changed) {
-            return new Options(changed, heads, extras, batchFirst, attentionAxes, attention);
+            return new Options(changed, heads, extras, stages, batchFirst, attentionAxes, attention);
         }
 
         Options with(Heads changed) {
-            return new Options(features, changed, extras, batchFirst, attentionAxes, attention);
+            return new Options(features, changed, extras, stages, batchFirst, attentionAxes, attention);
         }
 
         Options with(Extras changed) {
-            return new Options(features, heads, changed, batchFirst, attentionAxes, attention);
+            return new Options(features, heads, changed, stages, batchFirst, attentionAxes, attention);
         }
+
+        Options with(Stages changed) {
+            return new Options(features, heads, extras, changed, batchFirst, attentionAxes, attention);
+        }
+
+        Options with(List<Integer> changed) {
+            return new Options(features, heads, extras, stages, batchFirst, changed, attention);
+        }
+
+        Options with(AttentionOptions changed) {
+            return new Options(features, heads, extras, stages, batchFirst, attentionAxes, changed);
+        }
+    }
+
+    /** What happens to heads of queries and keys between projection and attention. */
+    private record Stages(OptionalDouble headNorm, @Nullable Rope rope) {
+        static final Stages NONE = new Stages(OptionalDouble.empty(), null);
     }
 
     /** Sizes of inputs and output. */
@@ -121,6 +142,7 @@ public final class MultiHeadConfig {
                 new Features(embedDim, embedDim, embedDim, Shape.of(embedDim)),
                 new Heads(heads, heads, headDim, headDim),
                 new Extras(true, false, false),
+                Stages.NONE,
                 true,
                 List.of(),
                 AttentionOptions.DEFAULT));
@@ -209,7 +231,13 @@ public final class MultiHeadConfig {
      */
     public MultiHeadConfig withBatchFirst(boolean first) {
         return new MultiHeadConfig(new Options(
-                options.features, options.heads, options.extras, first, options.attentionAxes, options.attention));
+                options.features,
+                options.heads,
+                options.extras,
+                options.stages,
+                first,
+                options.attentionAxes,
+                options.attention));
     }
 
     /**
@@ -221,8 +249,32 @@ public final class MultiHeadConfig {
     public MultiHeadConfig withAttentionAxes(int... axes) {
         List<Integer> list =
                 IntStream.of(Checks.notNull(axes, "attentionAxes")).boxed().toList();
-        return new MultiHeadConfig(new Options(
-                options.features, options.heads, options.extras, options.batchFirst, list, options.attention));
+        return new MultiHeadConfig(options.with(list));
+    }
+
+    /**
+     * {@return this configuration with rotary positions (Su et al. 2021): after projection, heads of queries and keys are rotated} The
+     * tokens of each sequence are at the positions 0, 1, 2 and so on, of queries and of keys. Extra keys are not rotated.
+     *
+     * @param rope rotates the first {@code rotaryDims} elements of a head; null for none, the default
+     * @throws IllegalArgumentException if heads have fewer elements than are rotated
+     */
+    public MultiHeadConfig withRope(@Nullable Rope rope) {
+        if (rope != null && rope.rotaryDims() > headDim()) {
+            throw Checks.fail("rope", rope.rotaryDims() + " elements", "expected at most headDim " + headDim());
+        }
+        return new MultiHeadConfig(options.with(new Stages(options.stages.headNorm, rope)));
+    }
+
+    /**
+     * {@return this configuration with a root mean square norm of each head of queries and keys, before they are rotated, as Qwen 3 has it}
+     * The parameters are {@code q_norm.weight} and {@code k_norm.weight}, {@code [headDim]} each, which all heads share.
+     *
+     * @param epsilon added to the mean square, at least 0
+     */
+    public MultiHeadConfig withHeadNorm(double epsilon) {
+        Checks.finiteAtLeast(epsilon, 0, "epsilon");
+        return new MultiHeadConfig(options.with(new Stages(OptionalDouble.of(epsilon), options.stages.rope)));
     }
 
     /**
@@ -232,8 +284,7 @@ public final class MultiHeadConfig {
      *     as that of a recorded call takes its place
      */
     public MultiHeadConfig withOptions(AttentionOptions attention) {
-        return new MultiHeadConfig(new Options(
-                options.features, options.heads, options.extras, options.batchFirst, options.attentionAxes, attention));
+        return new MultiHeadConfig(options.with(attention));
     }
 
     /**
@@ -372,6 +423,24 @@ public final class MultiHeadConfig {
         return options.attention;
     }
 
+    /**
+     * Returns the rotary positions of heads of queries and keys.
+     *
+     * @return null by default
+     */
+    public @Nullable Rope rope() {
+        return options.stages.rope;
+    }
+
+    /**
+     * Returns the epsilon of the norm of heads of queries and keys.
+     *
+     * @return empty by default: heads are not normalised
+     */
+    public OptionalDouble headNorm() {
+        return options.stages.headNorm;
+    }
+
     /** Returns how many keys follow the projected ones. */
     int extraKeys() {
         return (keyValueBias() ? 1 : 0) + (zeroKey() ? 1 : 0);
@@ -400,6 +469,9 @@ public final class MultiHeadConfig {
         }
         if (keyValueBias()) {
             shapes.add(Shape.of(key + value));
+        }
+        if (headNorm().isPresent()) {
+            shapes.add(Shape.of(2, headDim()));
         }
         try {
             return shapes.stream().mapToLong(Shape::elements).reduce(0, Math::addExact);

@@ -142,6 +142,7 @@ public final class MultiHeadPass implements Pass {
                 WeightsGradient.perHead(cpu, scratch, parameters.config().queryHeads(), outputGradients);
         AttentionOutputs ofAttention = AttentionOutputs.of(heads).withWeights(weights);
         attendBack(scratch, ofAttention, into.heads(), inputGradients, gradients);
+        saved.stages().backward(saved.projected(), into.heads(), gradients);
         backInputs(scratch, into, inputGradients, gradients);
     }
 

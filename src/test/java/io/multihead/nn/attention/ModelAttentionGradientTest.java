@@ -8,6 +8,7 @@ import io.multihead.attention.PackedSequences;
 import io.multihead.attention.ScoreOptions;
 import io.multihead.compute.Compute;
 import io.multihead.nn.Gradients;
+import io.multihead.position.Rope;
 import io.multihead.support.NaiveLayer;
 import io.multihead.support.TestTensors;
 import io.multihead.tensor.DType;
@@ -33,9 +34,22 @@ class ModelAttentionGradientTest {
         MISTRAL(ScoreOptions.NONE),
         GEMMA(ScoreOptions.NONE.withSoftCap(0.7)),
         GPT_OSS(ScoreOptions.NONE.withSinks(SINKS)),
-        ALL(ScoreOptions.NONE.withSoftCap(0.7).withSinks(SINKS));
+        ALL(ScoreOptions.NONE.withSoftCap(0.7).withSinks(SINKS)),
+        LLAMA(ScoreOptions.NONE, Rope.Pairing.INTERLEAVED, 6, false),
+        QWEN_3(ScoreOptions.NONE, Rope.Pairing.HALF_SPLIT, 6, true),
+        PARTLY_ROTATED(ScoreOptions.NONE.withSinks(SINKS), Rope.Pairing.HALF_SPLIT, 4, true);
 
         final MultiHeadConfig config;
+
+        Model(ScoreOptions scores, Rope.Pairing pairing, int rotaryDims, boolean normalised) {
+            MultiHeadConfig rotated = MultiHeadConfig.of(12, 4, 6)
+                    .withKeyValueHeads(2)
+                    .withRope(Rope.of(Rope.Config.of(rotaryDims).withTheta(50).withPairing(pairing)))
+                    .withOptions(AttentionOptions.DEFAULT
+                            .withMask(Mask.CAUSAL.and(Mask.window(WINDOW, 0)))
+                            .withScores(scores));
+            config = normalised ? rotated.withHeadNorm(1e-2) : rotated;
+        }
 
         Model(ScoreOptions scores) {
             config = MultiHeadConfig.of(12, 4)

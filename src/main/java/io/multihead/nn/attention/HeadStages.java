@@ -1,0 +1,104 @@
+package io.multihead.nn.attention;
+
+import io.multihead.attention.PackedSequences;
+import io.multihead.compute.Compute;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.nn.NormBackward;
+import io.multihead.internal.nn.NormForward;
+import io.multihead.internal.nn.Normalisation;
+import io.multihead.internal.nn.TensorArena;
+import io.multihead.internal.nn.Views;
+import io.multihead.nn.attention.MultiHeadInputs.Sequences;
+import io.multihead.position.Rope;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What happens to heads of queries and keys between projection and attention: a norm of each head, then rotation by the token's position.
+ * Stateless; what backward needs of a call is its projected heads.
+ */
+final class HeadStages {
+    private final Compute cpu;
+    private final LayerParameters parameters;
+    private final @Nullable Rope rope;
+    private final @Nullable Sequences sequences;
+
+    HeadStages(Compute cpu, LayerParameters parameters, @Nullable Sequences sequences) {
+        this.cpu = cpu;
+        this.parameters = parameters;
+        this.rope = parameters.config().rope();
+        this.sequences = sequences;
+    }
+
+    /** Returns the heads that attention reads. Without a norm, the projected heads themselves are rotated. */
+    ProjectedHeads forward(TensorArena arena, ProjectedHeads projected) {
+        Tensor query = normalised(arena, projected.query(), LayerParameters.QUERY_NORM);
+        Tensor key = normalised(arena, projected.key(), LayerParameters.KEY_NORM);
+        if (rope != null) {
+            rope.apply(cpu, query, query, positions(query, sequences == null ? null : sequences.queries()));
+            rope.apply(cpu, key, key, positions(key, sequences == null ? null : sequences.keys()));
+        }
+        return new ProjectedHeads(query, key, projected.value());
+    }
+
+    private Tensor normalised(TensorArena arena, Tensor heads, String name) {
+        if (parameters.config().headNorm().isEmpty()) {
+            return heads;
+        }
+        Tensor result =
+                Views.splitHeads(arena.f32(heads.dim(0), heads.dim(2), heads.dim(1) * heads.dim(3)), heads.dim(1));
+        NormForward.run(cpu, norm(name), heads, result);
+        return result;
+    }
+
+    /** Returns the position of each token in its sequence. */
+    private static long[] positions(Tensor heads, @Nullable PackedSequences packed) {
+        PackedSequences own = packed == null ? PackedSequences.ofLengths(heads.dim(2)) : packed;
+        long[] positions = new long[Checks.fitsInt(own.tokens(), "tokens")];
+        for (int sequence = 0; sequence < own.count(); sequence++) {
+            for (long token = own.start(sequence); token < own.end(sequence); token++) {
+                positions[(int) token] = token - own.start(sequence);
+            }
+        }
+        return positions;
+    }
+
+    private Normalisation norm(String name) {
+        MultiHeadConfig config = parameters.config();
+        return new Normalisation(
+                Shape.of(config.headDim()), config.headNorm().orElseThrow(), false, parameters.get(name), null);
+    }
+
+    /**
+     * Turns the gradients of the heads that attention read into those of the projected heads, and adds the gradients of the norms.
+     *
+     * @param projected the heads of the call before these stages; rotated if there is no norm, and then not read
+     * @param into changed
+     */
+    void backward(ProjectedHeads projected, ProjectedHeads into, Map<String, Tensor> gradients) {
+        // the gradient of a rotation is the rotation back
+        if (rope != null) {
+            Tensor query = into.query();
+            Tensor key = into.key();
+            rope.applyInverse(cpu, query, query, positions(query, sequences == null ? null : sequences.queries()));
+            rope.applyInverse(cpu, key, key, positions(key, sequences == null ? null : sequences.keys()));
+        }
+        if (parameters.config().headNorm().isPresent()) {
+            normBackward(projected.query(), into.query(), LayerParameters.QUERY_NORM, gradients);
+            normBackward(projected.key(), into.key(), LayerParameters.KEY_NORM, gradients);
+        }
+    }
+
+    private void normBackward(Tensor x, Tensor gradient, String name, Map<String, Tensor> gradients) {
+        Map<String, Tensor> own = new LinkedHashMap<>();
+        Tensor ofWeight = gradients.get(name);
+        if (ofWeight != null) {
+            own.put(Normalisation.WEIGHT, ofWeight);
+        }
+        // a row of the gradient is read before it is written
+        NormBackward.run(cpu, norm(name), x, gradient, gradient, own);
+    }
+}
