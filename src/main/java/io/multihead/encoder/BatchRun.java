@@ -63,10 +63,16 @@ abstract class BatchRun {
         try {
             core.model.transformer.forward(core.cpu, batch, buffers);
             read(batch, buffers);
+        } catch (RuntimeException failed) {
+            throw core.orClosed(failed);
         } finally {
             core.giveBack(buffers);
         }
-        finish(batch);
+        try {
+            finish(batch);
+        } catch (RuntimeException failed) {
+            throw core.orClosed(failed);
+        }
         return true;
     }
 

@@ -12,6 +12,8 @@ final class EmbeddingIterator implements Iterator<TextEmbedding> {
     /** Set while a batch is made: what was read of its texts is lost if that fails. */
     private boolean broken;
 
+    private long number;
+
     EmbeddingIterator(EmbeddingRun run) {
         this.run = run;
     }
@@ -35,6 +37,8 @@ final class EmbeddingIterator implements Iterator<TextEmbedding> {
         if (!hasNext()) {
             throw new NoSuchElementException("no text left");
         }
-        return ready.remove();
+        TextEmbedding next = ready.remove();
+        Vectors.requireFinite(next.vector(), "text", number++);
+        return next;
     }
 }

@@ -8,6 +8,7 @@ import java.lang.foreign.Arena;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.Semaphore;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The state that all views of one encoder share: weights, tokenizer, threads, and intermediate results that wait for the next batch. As
@@ -116,8 +117,17 @@ final class EncoderCore {
     /** Fails if this is closed. */
     void requireOpen() {
         if (closed) {
-            throw new IllegalStateException("encoder: closed; expected an open one");
+            throw closed(null);
         }
+    }
+
+    /** Returns why a batch failed: that this was closed meanwhile, whatever memory or layer noticed it first; else the failure itself. */
+    RuntimeException orClosed(RuntimeException failed) {
+        return closed ? closed(failed) : failed;
+    }
+
+    private static IllegalStateException closed(@Nullable RuntimeException cause) {
+        return new IllegalStateException("encoder: closed; expected an open one", cause);
     }
 
     void giveBack(Buffers buffers) {

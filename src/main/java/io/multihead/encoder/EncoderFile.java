@@ -132,7 +132,7 @@ final class EncoderFile {
 
     private static PoolingConfig pooling(JsonObject json) {
         List<Pooling> modes = json.array("pooling").stream()
-                .map(name -> choice(new JsonObject(json.name(), Map.of("pooling", name)), "pooling", Pooling.values()))
+                .map(name -> choice(json, "pooling", name, Pooling.values()))
                 .toList();
         if (modes.isEmpty()) {
             throw json.fail("pooling", "of " + Arrays.toString(Pooling.values()));
@@ -141,10 +141,16 @@ final class EncoderFile {
     }
 
     private static <E extends Enum<E>> E choice(JsonObject json, String member, E[] values) {
-        String name = json.text(member);
+        return choice(json, member, json.text(member), values);
+    }
+
+    private static <E extends Enum<E>> E choice(JsonObject json, String member, @Nullable Object name, E[] values) {
         return Arrays.stream(values)
                 .filter(value -> value.name().equals(name))
                 .findFirst()
-                .orElseThrow(() -> json.fail(member, "one of " + Arrays.toString(values)));
+                .orElseThrow(() -> Checks.fail(
+                        json.name() + "." + member,
+                        String.valueOf(name),
+                        "expected one of " + Arrays.toString(values)));
     }
 }

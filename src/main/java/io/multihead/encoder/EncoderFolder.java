@@ -123,6 +123,11 @@ final class EncoderFolder {
 
     private static Modules modules(Path folder) throws IOException {
         if (!Files.exists(folder.resolve("modules.json"))) {
+            SettingsFile.read(folder.resolve("config.json"), EncoderFolder::requireOwn);
+            System.getLogger("io.multihead")
+                    .log(
+                            System.Logger.Level.WARNING,
+                            folder + ": no modules.json; pooling is the mean, without normalisation and prompts");
             return new Modules(false, folder, PoolingConfig.DEFAULT, false, List.of(), Normalization.NONE);
         }
         Paths paths = SettingsFile.modules(folder, list -> paths(folder, list));
@@ -136,6 +141,17 @@ final class EncoderFolder {
         }
         Normalization normalization = normalize == null ? Normalization.NONE : Normalization.WHOLE;
         return new Modules(true, paths.tokens, pooling, pool == null, paths.dense, normalization);
+    }
+
+    /** Fails if the model of a folder without {@code modules.json} is not one for vectors of texts: its head would not count. */
+    private static JsonObject requireOwn(JsonObject config) {
+        if (EncoderFamilies.isArchitecture(config, "ForSequenceClassification")) {
+            throw config.fail("architectures", "an encoder, or a Reranker for this folder");
+        }
+        if (EncoderFamilies.isArchitecture(config, "ColBERT")) {
+            throw config.fail("architectures", "an encoder, or a TokenEncoder for this folder");
+        }
+        return config;
     }
 
     /** A Normalize module may be told to work on the vectors of tokens instead. */

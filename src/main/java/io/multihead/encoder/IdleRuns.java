@@ -17,10 +17,11 @@ final class IdleRuns<R extends BatchRun> {
 
     /** Takes a run over texts, to be given back at its end. */
     R take() {
+        R run;
         synchronized (idle) {
-            R run = idle.pollLast();
-            return run == null ? newRun() : run;
+            run = idle.pollLast();
         }
+        return run == null ? newRun() : run; // a new one has megabytes: others do not wait for it
     }
 
     /** Returns a run that is not to be given back. */

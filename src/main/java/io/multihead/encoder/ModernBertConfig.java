@@ -122,7 +122,7 @@ record ModernBertConfig(
                     .toList();
         }
         List<?> types = config.array(LAYER_TYPES);
-        if (types.size() != layers || !Set.of(GLOBAL, LOCAL).containsAll(types)) {
+        if (types.size() != layers || !types.stream().allMatch(type -> GLOBAL.equals(type) || LOCAL.equals(type))) {
             throw config.fail(LAYER_TYPES, GLOBAL + " or " + LOCAL + " for each of " + layers + " layers");
         }
         return types.stream().map(LOCAL::equals).toList();

@@ -1,9 +1,9 @@
 package io.multihead.encoder;
 
 import io.multihead.internal.base.Checks;
-import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.PriorityQueue;
 
 /**
  * One of the vectors that are nearest to a query.
@@ -13,6 +13,11 @@ import java.util.List;
  *     has a NaN or an infinity
  */
 public record Neighbour(int index, double similarity) {
+    /** The nearest first, NaN last; of equally near ones the lower index first. */
+    private static final Comparator<Neighbour> ORDER = Comparator.<Neighbour>comparingDouble(
+                    one -> Double.isNaN(one.similarity) ? Double.POSITIVE_INFINITY : -one.similarity)
+            .thenComparingInt(Neighbour::index);
+
     /**
      * Finds the nearest vectors by comparing with every one: exact, and fast enough for some ten thousand.
      *
@@ -28,7 +33,9 @@ public record Neighbour(int index, double similarity) {
         Checks.notNull(query, "query");
         Checks.noNulls(vectors, "vectors");
         Checks.atLeast(most, 0, "most");
-        List<Neighbour> all = new ArrayList<>(vectors.length);
+        // the last of the best is on top, and the first to go
+        PriorityQueue<Neighbour> best = new PriorityQueue<>(ORDER.reversed());
+        double length = Math.sqrt(squares(query));
         for (int i = 0; i < vectors.length; i++) {
             if (vectors[i].length != query.length) {
                 throw Checks.fail(
@@ -36,25 +43,43 @@ public record Neighbour(int index, double similarity) {
                         vectors[i].length + " elements",
                         "expected " + query.length + " as query has");
             }
-            all.add(new Neighbour(i, cosine(query, vectors[i])));
+            Neighbour next = new Neighbour(i, cosine(query, length, vectors[i]));
+            if (best.size() < most) {
+                best.add(next);
+            } else if (most > 0 && ORDER.compare(next, best.element()) < 0) {
+                best.remove();
+                best.add(next);
+            }
         }
-        // stable: equally near ones stay in order
-        all.sort(Comparator.comparingDouble(
-                one -> Double.isNaN(one.similarity) ? Double.POSITIVE_INFINITY : -one.similarity));
-        return List.copyOf(all.subList(0, Math.min(most, all.size())));
+        return best.stream().sorted(ORDER).toList();
     }
 
-    private static double cosine(float[] a, float[] b) {
-        double product = 0;
-        double squaresOfA = 0;
-        double squaresOfB = 0;
-        for (int i = 0; i < a.length; i++) {
-            product += (double) a[i] * b[i];
-            squaresOfA += (double) a[i] * a[i];
-            squaresOfB += (double) b[i] * b[i];
-        }
-        double lengths = Math.sqrt(squaresOfA) * Math.sqrt(squaresOfB);
+    private static double cosine(float[] a, double lengthOfA, float[] b) {
+        double lengths = lengthOfA * Math.sqrt(squares(b));
         // the quotient of parallel vectors is rounded, and may exceed 1, where a cosine ends
-        return lengths == 0 ? 0 : Math.clamp(product / lengths, -1, 1);
+        return lengths == 0 ? 0 : Math.clamp(product(a, b) / lengths, -1, 1);
+    }
+
+    private static double squares(float[] a) {
+        return product(a, a);
+    }
+
+    /** In four sums, so that an addition need not wait for the one before it. */
+    private static double product(float[] a, float[] b) {
+        double first = 0;
+        double second = 0;
+        double third = 0;
+        double fourth = 0;
+        int i = 0;
+        for (; i + 4 <= a.length; i += 4) {
+            first += (double) a[i] * b[i];
+            second += (double) a[i + 1] * b[i + 1];
+            third += (double) a[i + 2] * b[i + 2];
+            fourth += (double) a[i + 3] * b[i + 3];
+        }
+        for (; i < a.length; i++) {
+            first += (double) a[i] * b[i];
+        }
+        return first + second + (third + fourth);
     }
 }

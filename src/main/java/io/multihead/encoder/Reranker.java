@@ -89,9 +89,11 @@ public final class Reranker implements AutoCloseable {
         byte[] json = Checks.notNull(tokenizerJson, "tokenizerJson").readAllBytes();
         EncoderCore core =
                 ModelLoader.load(cpu, () -> BertOnnx.loadClassifier(onnx), () -> Tokenizers.ofEncoderJson(json));
-        RerankerConfig.requireTwoTypes(core.model.config);
-        int labels = core.model.head().labels();
-        return of(core, RerankerConfig.byDefault(labels), core.model.config.positions());
+        return core.orClose(() -> {
+            RerankerConfig.requireTwoTypes(core.model.config);
+            int labels = core.model.head().labels();
+            return of(core, RerankerConfig.byDefault(labels), core.model.config.positions());
+        });
     }
 
     private static Reranker of(EncoderCore core, ScoreActivation activation, int maxTokens) {
@@ -104,7 +106,7 @@ public final class Reranker implements AutoCloseable {
      * Returns this reranker with another function of the model's outputs.
      *
      * @param newActivation the function
-     * @return a reranker that shares the weights
+     * @return a view that shares the weights: closing either closes both
      */
     public Reranker withActivation(ScoreActivation newActivation) {
         return new Reranker(core, format, runs, newActivation, maxTokens);
@@ -115,7 +117,7 @@ public final class Reranker implements AutoCloseable {
      *
      * @param newMaxTokens tokens of a pair, {@code [CLS]} and both {@code [SEP]} included; 3 to the model's positions, and for RoBERTa, which
      *     has three {@code [SEP]}, 4
-     * @return a reranker that shares the weights
+     * @return a view that shares the weights: closing either closes both
      * @throws IllegalArgumentException if the model cannot take as many
      */
     public Reranker withMaxTokens(int newMaxTokens) {
@@ -237,6 +239,7 @@ public final class Reranker implements AutoCloseable {
             runs.giveBack(run);
         }
         for (int i = 0; i < outputs.length; i++) {
+            Vectors.requireFinite(outputs[i], "passage", i / labels());
             outputs[i] = activation.of(outputs[i]);
         }
         return outputs;

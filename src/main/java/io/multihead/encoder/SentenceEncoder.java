@@ -142,7 +142,7 @@ public final class SentenceEncoder implements AutoCloseable {
      *
      * @param pooling the way
      * @param more others
-     * @return an encoder that shares the weights
+     * @return a view that shares the weights: closing either closes both
      * @throws IllegalArgumentException if the model has a dense layer after pooling, for vectors of another length, or is one of static
      *     embeddings, and this is not the mean
      */
@@ -164,7 +164,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * zeros stays one.
      *
      * @param normalized whether vectors have length 1
-     * @return an encoder that shares the weights
+     * @return a view that shares the weights: closing either closes both
      */
     public SentenceEncoder withNormalization(boolean normalized) {
         return with(options.withNormalization(normalized ? Normalization.CUT : Normalization.NONE));
@@ -172,11 +172,11 @@ public final class SentenceEncoder implements AutoCloseable {
 
     /**
      * Returns this encoder with the first elements of vectors alone, which are vectors of their own in models that were trained for it
-     * (Kusupati et al. 2022, "Matryoshka Representation Learning"): sentence-transformers' {@code truncate_dim}. As there, vectors are cut after
-     * a folder's Normalize module, so that they are shorter than 1; {@link #withNormalization withNormalization(true)} makes their length 1.
+     * (Kusupati et al. 2022, "Matryoshka Representation Learning"). Where vectors have length 1, so have those of fewer elements. A folder's own
+     * {@code truncate_dim} is read as by sentence-transformers instead, which cuts after its Normalize module, so that they are shorter than 1.
      *
      * @param dimension elements of a vector, 1 to those that the model has
-     * @return an encoder that shares the weights
+     * @return a view that shares the weights: closing either closes both
      * @throws IllegalArgumentException if the model has fewer
      */
     public SentenceEncoder withDimension(int dimension) {
@@ -184,7 +184,8 @@ public final class SentenceEncoder implements AutoCloseable {
         if (dimension < 1 || dimension > whole) {
             throw Checks.fail("dimension", String.valueOf(dimension), "expected 1 to the model's " + whole);
         }
-        return with(options.withDimension(dimension));
+        EncoderOptions cut = options.withDimension(dimension);
+        return with(options.normalization() == Normalization.WHOLE ? cut.withNormalization(Normalization.CUT) : cut);
     }
 
     /**
@@ -192,7 +193,7 @@ public final class SentenceEncoder implements AutoCloseable {
      *
      * @param maxTokens tokens of one text, or of one part of it, {@code [CLS]} and {@code [SEP]} included; 3 to the model's positions, or
      *     any from 1 on for static embeddings
-     * @return an encoder that shares the weights
+     * @return a view that shares the weights: closing either closes both
      * @throws IllegalArgumentException if the model cannot take as many
      */
     public SentenceEncoder withMaxTokens(int maxTokens) {
@@ -203,7 +204,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * Returns this encoder with another way with texts of more tokens than {@link #maxTokens}.
      *
      * @param longTexts the way
-     * @return an encoder that shares the weights
+     * @return a view that shares the weights: closing either closes both
      */
     public SentenceEncoder withLongTexts(LongTexts longTexts) {
         return with(options.withLongTexts(longTexts));
@@ -213,7 +214,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * Returns this encoder with something put before each text, such as {@code "query: "}.
      *
      * @param prompt the text, empty for nothing
-     * @return an encoder that shares the weights
+     * @return a view that shares the weights: closing either closes both
      */
     public SentenceEncoder withPrompt(String prompt) {
         return with(options.withPrompt(prompt));
@@ -223,7 +224,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * Returns this encoder with the model's prompt for queries. A model without one has its default prompt there; most models have
      * neither, and get no prompt.
      *
-     * @return an encoder that shares the weights
+     * @return a view that shares the weights: closing either closes both
      */
     public SentenceEncoder forQueries() {
         return withPrompt(prompts().getOrDefault(QUERY, loaded.defaultPrompt()));
@@ -233,7 +234,7 @@ public final class SentenceEncoder implements AutoCloseable {
      * Returns this encoder with the model's prompt for documents, that of the name {@code document}, {@code passage} or {@code corpus}.
      * A model without one has its default prompt there; most models have neither, and get no prompt.
      *
-     * @return an encoder that shares the weights
+     * @return a view that shares the weights: closing either closes both
      */
     public SentenceEncoder forDocuments() {
         return withPrompt(DOCUMENT.stream()

@@ -55,16 +55,11 @@ public final class SparseEncoder implements AutoCloseable {
      * Returns this encoder for texts of another length.
      *
      * @param changed tokens of a text, {@code [CLS]} and {@code [SEP]} included; 3 to the model's positions
-     * @return an encoder that shares the weights
+     * @return a view that shares the weights: closing either closes both
      * @throws IllegalArgumentException if the model cannot take as many
      */
     public SparseEncoder withMaxTokens(int changed) {
-        int positions = core.model.config.positions();
-        if (changed < 3 || changed > positions) {
-            throw Checks.fail(
-                    "maxTokens", String.valueOf(changed), "expected 3 to the model's " + positions + " positions");
-        }
-        return new SparseEncoder(loaded, changed, runs);
+        return new SparseEncoder(loaded, core.requireLength(changed, core.tokenizer.around() + 1), runs);
     }
 
     /**

@@ -93,6 +93,7 @@ final class SparseRun extends BatchRun {
             for (int row = 0; row < count; row++) {
                 raise(row * largest.length);
                 if (from + row + 1 == of.start(sequence + 1)) {
+                    Vectors.requireFinite(largest, "text", done + sequence);
                     vectors[done + sequence] = activation.vector(largest);
                     Arrays.fill(largest, 0);
                     sequence++;

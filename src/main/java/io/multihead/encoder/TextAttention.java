@@ -59,6 +59,8 @@ public record TextAttention(List<String> tokens, Tensor weights) {
         Buffers buffers = core.take(n);
         try {
             core.model.transformer.forward(core.cpu, batch, buffers, weights);
+        } catch (RuntimeException failed) {
+            throw core.orClosed(failed);
         } finally {
             core.giveBack(buffers);
         }

@@ -85,6 +85,7 @@ final class TokenRun extends BatchRun {
         for (int i = 0; i < dimension; i++) {
             squares += (double) from[at + i] * from[at + i];
         }
+        Vectors.requireFinite(squares, "text", done);
         double norm = Math.max(Math.sqrt(squares), Normalization.LEAST_NORM);
         for (int i = 0; i < dimension; i++) {
             vectors[to + i] = (float) (from[at + i] / norm);

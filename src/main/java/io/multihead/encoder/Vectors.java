@@ -22,6 +22,7 @@ final class Vectors implements VectorSink {
 
     @Override
     public void accept(float[] vector, int tokens, int ignored) {
+        requireFinite(vector, "text", count);
         if (count == all.length) {
             all = Arrays.copyOf(all, 2 * count + 1);
         }
@@ -30,6 +31,20 @@ final class Vectors implements VectorSink {
 
     int count() {
         return count;
+    }
+
+    /** Fails if an element is NaN or infinite, as by weights that overflow; {@code name} and {@code number} are those of the text. */
+    static void requireFinite(float[] vector, String name, long number) {
+        for (float element : vector) {
+            requireFinite(element, name, number);
+        }
+    }
+
+    static void requireFinite(double element, String name, long number) {
+        if (!(Math.abs(element) <= Double.MAX_VALUE)) {
+            throw new ArithmeticException(name + " " + number + ": " + element
+                    + " in what the model computes; expected finite numbers, which its weights do not give");
+        }
     }
 
     /** Returns the vectors, which then belong to the receiver. */

@@ -165,7 +165,8 @@ class DenseLayersTest extends TinyModelFolder {
                             encoder.withDimension(21).withNormalization(false).embed("abc de"), 8),
                     encoder.withNormalization(false).embed("abc de"));
             assertArrayEquals(whole, encoder.withDimension(21).embed("abc de"));
-            assertArrayEquals(Arrays.copyOf(whole, 1), encoder.withDimension(1).embed("abc de"));
+            assertArrayEquals(unit, encoder.withDimension(8).embed("abc de"));
+            assertEquals(1, Math.abs(encoder.withDimension(1).embed("abc de")[0]));
             for (int wrong : new int[] {0, -1, 22, Integer.MAX_VALUE, Integer.MIN_VALUE}) {
                 assertEquals(
                         "dimension: " + wrong + "; expected 1 to the model's 21",

@@ -253,6 +253,7 @@ class EncoderFileTest {
                 "config | layers\":2 | layers\":3 | tensor \"encoder.layer.2.attention.projections.panels\": not in the file",
                 "config | layers\":2 | layers\":1 | weights: unused [encoder.layer.1.attention.output.LayerNorm.bias, ",
                 "options | MEAN | SUM | options.pooling: SUM; expected one of [MEAN, CLS, MAX,",
+                "options | \"MEAN\" | null | options.pooling: null; expected one of [MEAN, CLS, MAX,",
                 "options | TRUNCATE | CUT | options.long_texts: CUT; expected one of [TRUNCATE, SPLIT_AND_AVERAGE, FAIL]",
                 "options | max_tokens\":12 | max_tokens\":25 | options.max_tokens: 25; expected an integer from 3 to 24",
                 "options | [\"MEAN\"] | [] | options.pooling: []; expected of [MEAN, CLS, MAX,",

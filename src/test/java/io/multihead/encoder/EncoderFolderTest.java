@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.multihead.compute.Compute;
 import io.multihead.tensor.DType;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
@@ -16,9 +17,14 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -274,5 +280,56 @@ class EncoderFolderTest extends TinyModelFolder {
         IllegalArgumentException wrong = assertThrows(IllegalArgumentException.class, this::load);
         assertTrue(wrong.getMessage().contains(message), wrong.getMessage());
         assertTrue(wrong.getMessage().startsWith(folder.toString()), wrong.getMessage());
+    }
+
+    /** Folders of other kinds of models, which would give vectors that mean nothing. */
+    @Test
+    void aModelForAnotherTaskIsRefused() throws IOException {
+        Path other = folder.resolve("other");
+        new TinyReranker(1, 1).write(other);
+        assertRefused(
+                other, "config.architectures: [BertForSequenceClassification]; expected an encoder, or a Reranker");
+        new TinyTokenModel(1).writeAuthors(other);
+        assertRefused(other, "config.architectures: [HF_ColBERT]; expected an encoder, or a TokenEncoder");
+    }
+
+    private static void assertRefused(Path other, String message) {
+        String actual = assertThrows(
+                        IllegalArgumentException.class, () -> SentenceEncoder.load(Compute.serial(), other))
+                .getMessage();
+        assertTrue(actual.contains(message), actual);
+        assertTrue(actual.startsWith(other.resolve("config.json").toString()), actual);
+    }
+
+    /** Without {@code modules.json} the reference warns, too. */
+    @Test
+    void aFolderWithoutModulesIsTakenWithOneWarning() throws IOException {
+        List<String> warnings = new ArrayList<>();
+        Logger logger = Logger.getLogger("io.multihead");
+        Handler handler = new Handler() {
+            @Override
+            public void publish(LogRecord line) {
+                warnings.add(line.getLevel() + " " + line.getMessage());
+            }
+
+            @Override
+            public void flush() {}
+
+            @Override
+            public void close() {}
+        };
+        logger.addHandler(handler);
+        try {
+            load().close();
+            assertEquals(List.of(), warnings);
+            Files.delete(folder.resolve("modules.json"));
+            load().close();
+        } finally {
+            logger.removeHandler(handler);
+        }
+        assertEquals(
+                List.of("WARNING " + folder
+                        + ": no modules.json; pooling is the mean, without normalisation and prompts"),
+                warnings);
     }
 }

@@ -154,6 +154,7 @@ class ModernBertTest {
                 "\"norm_eps\" | \"quantization_config\": {}, \"norm_eps\" | config.quantization_config: {}; expected null",
                 "\"norm_eps\" | \"is_decoder\": true, \"norm_eps\" | config.is_decoder: true; expected false",
                 "\"norm_eps\" | \"layer_types\": [\"full_attention\"], \"norm_eps\" | config.layer_types: [full_attention]; expected full_attention or sliding_attention for each of 4 layers",
+                "\"norm_eps\" | \"layer_types\": [null, null, null, null], \"norm_eps\" | config.layer_types: [null, null, null, null]; expected full_attention or",
                 "\"norm_eps\" | \"layer_types\": [\"a\", \"a\", \"a\", \"a\"], \"norm_eps\" | config.layer_types: [a, a, a, a]; expected full_attention or",
                 "\"norm_eps\" | \"rope_parameters\": {\"rope_theta\": 5}, \"norm_eps\" | config.rope_parameters: {rope_theta=5}; expected members full_attention and sliding_attention",
                 "\"norm_eps\" | \"rope_parameters\": {\"full_attention\": {\"rope_type\": \"yarn\"}}, \"norm_eps\" | full_attention.rope_type: yarn; expected default",

@@ -27,6 +27,31 @@ class NeighbourTest {
         assertEquals(List.of(), Neighbour.nearest(new float[0], new float[0][], 3));
     }
 
+    /** Beside a stable sort of all of them, with many ties. */
+    @Test
+    void theBestAreThoseOfASort() {
+        Random random = new Random(2);
+        float[][] vectors = new float[500][5];
+        for (float[] vector : vectors) {
+            for (int i = 0; i < vector.length; i++) {
+                vector[i] = random.nextInt(-1, 2);
+            }
+        }
+        float[] query = {1, -1, 0, 1, 1};
+        List<Neighbour> all = Neighbour.nearest(query, vectors, vectors.length);
+        for (int i = 1; i < all.size(); i++) {
+            Neighbour before = all.get(i - 1);
+            Neighbour next = all.get(i);
+            assertTrue(
+                    before.similarity() > next.similarity()
+                            || before.similarity() == next.similarity() && before.index() < next.index(),
+                    () -> before + " before " + next);
+        }
+        for (int most : new int[] {0, 1, 7, 499, 500, 501}) {
+            assertEquals(all.subList(0, Math.min(most, 500)), Neighbour.nearest(query, vectors, most));
+        }
+    }
+
     /** Of 1000 random vectors, 314 had a cosine with themselves of more than 1. */
     @Test
     void noSimilarityIsBeyondOneOrBeforeOthersWithoutOne() {
