@@ -1,5 +1,7 @@
 package io.multihead.reference;
 
+import io.multihead.internal.base.Checks;
+
 /** Steps of optimizers as plain loops in {@code double}. */
 public final class ReferenceOptimizer {
     private ReferenceOptimizer() {}
@@ -15,8 +17,12 @@ public final class ReferenceOptimizer {
      * @param options beta1, beta2, epsilon and weight decay
      */
     public static void adamW(double[] p, double[] g, double[][] moments, long step, double rate, double... options) {
-        double[] m = moments[0];
-        double[] v = moments[1];
+        Checks.length(
+                Checks.notNull(options, "options").length, 4, "options", "beta1, beta2, epsilon and weight decay");
+        Checks.length(Checks.notNull(moments, "moments").length, 2, "moments", "the first and the second ones");
+        requireEqual(p, g, "g");
+        double[] m = requireEqual(p, moments[0], "moments");
+        double[] v = requireEqual(p, moments[1], "moments");
         double beta1 = options[0];
         double beta2 = options[1];
         for (int i = 0; i < p.length; i++) {
@@ -38,9 +44,17 @@ public final class ReferenceOptimizer {
      * @param momentum what is kept of the velocity
      */
     public static void sgd(double[] p, double[] g, double[] velocity, double rate, double momentum) {
+        requireEqual(p, g, "g");
+        requireEqual(p, velocity, "velocity");
         for (int i = 0; i < p.length; i++) {
             velocity[i] = momentum * velocity[i] + g[i];
             p[i] -= rate * velocity[i];
         }
+    }
+
+    private static double[] requireEqual(double[] p, double[] values, String name) {
+        Checks.length(
+                Checks.notNull(values, name).length, Checks.notNull(p, "p").length, name, "as many as parameters");
+        return values;
     }
 }

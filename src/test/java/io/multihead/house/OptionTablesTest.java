@@ -81,13 +81,13 @@ class OptionTablesTest {
                         "| other | here | notes |",
                         "|---|---|---|",
                         "| `f` | `forwardPacked` with offsets, `KeyValueView.packed` | `notes` |",
-                        "| `f` | `KeyValueCache.Config.withRope`, `Options.withScale`, `in_proj_weight` | |",
+                        "| `f` | `KeyValueCache.Config.withRopeNone`, `Options.withScale`, `in_proj_weight` | |",
                         "| `f` | `Mask.CAUSAL.and(Mask.keyLength(lengths))`, `x.reshaped(batch)`, `Masks.and` | |",
                         "",
                         "`elsewhere`"),
                 unknown);
         assertEquals(
-                List.of("forwardPacked", "Config.withRope", "Mask.keyLength", "keyLength", "reshaped", "Masks.and"),
+                List.of("forwardPacked", "Config.withRopeNone", "Mask.keyLength", "keyLength", "reshaped", "Masks.and"),
                 unknown);
     }
 

@@ -1,0 +1,279 @@
+package io.multihead.train;
+
+import io.multihead.compute.Compute;
+import io.multihead.format.Safetensors;
+import io.multihead.format.SafetensorsFolder;
+import io.multihead.gemm.Activation;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.call.TensorChecks;
+import io.multihead.internal.nn.TensorMath;
+import io.multihead.nn.Dropout;
+import io.multihead.nn.Embedding;
+import io.multihead.nn.Layer;
+import io.multihead.nn.LayerNorm;
+import io.multihead.nn.Sequence;
+import io.multihead.nn.Sequence.Part;
+import io.multihead.nn.attention.MultiHeadConfig;
+import io.multihead.nn.attention.TransformerBlock;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import io.multihead.text.EncoderTokenizer;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A BERT encoder (Devlin et al. 2019) of trainable layers, from texts to the means of their tokens' states, as MiniLM, bge-small, e5-small and
+ * other sentence encoders are made. It reads the weights of a folder that transformers or sentence-transformers wrote, and writes such a folder,
+ * which {@code io.multihead.encoder.SentenceEncoder} and sentence-transformers load.
+ *
+ * <p>The parameters are f32 copies in an arena of the caller. Texts of a batch are packed one after another: nothing is padded. Dropout, which
+ * is 0 by default, is that of {@link TransformerBlock} and after the norm of embeddings; transformers has none between the two products of a
+ * feed-forward layer. {@link #embed} is thread-safe; parameters may change only while no call runs.
+ */
+public final class BertLayers {
+    private static final String NORM = "embeddings.LayerNorm.";
+    private static final String BLOCKS = "encoder.layer.";
+
+    private final BertSizes sizes;
+    private final EncoderTokenizer tokenizer;
+    private final int mostTokens;
+    private final @Nullable Path source;
+    private final Map<String, Tensor> parameters;
+    private final double dropout;
+    private final LayerNorm norm;
+    private final List<TransformerBlock> blocks = new ArrayList<>();
+
+    private BertLayers(
+            BertSizes sizes,
+            EncoderTokenizer tokenizer,
+            int mostTokens,
+            @Nullable Path source,
+            Map<String, Tensor> parameters,
+            double dropout) {
+        this.sizes = sizes;
+        this.tokenizer = tokenizer;
+        this.mostTokens = mostTokens;
+        this.source = source;
+        this.parameters = parameters;
+        this.dropout = dropout;
+        norm = LayerNorm.of(Shape.of(sizes.dim()), sizes.epsilon(), get(NORM + "weight"), get(NORM + "bias"));
+        MultiHeadConfig attention =
+                MultiHeadConfig.of(sizes.dim(), sizes.heads()).withDropout(dropout);
+        TransformerBlock.Config config = TransformerBlock.Config.of(sizes.dim(), sizes.heads(), sizes.inner())
+                .withAttention(attention)
+                .withActivation(Activation.GELU)
+                .withEpsilon(sizes.epsilon())
+                .withDropout(dropout);
+        for (int layer = 0; layer < sizes.layers(); layer++) {
+            String prefix = BLOCKS + layer + ".";
+            blocks.add(TransformerBlock.of(config, name -> parameters.get(prefix + name)));
+        }
+    }
+
+    private Tensor get(String name) {
+        return Checks.notNull(parameters.get(name), name);
+    }
+
+    /**
+     * Loads the encoder of a folder: {@code config.json} of model type {@code bert}, weights in safetensors, and the tokenizer. Where there is a
+     * {@code modules.json}, vectors must be means of tokens, perhaps normalised.
+     *
+     * @param folder what transformers or sentence-transformers wrote; {@link #save} copies its other files
+     * @param arena owns the parameters, which must stay open
+     * @return the encoder
+     * @throws IOException if a file cannot be read
+     * @throws IllegalArgumentException if the folder has another kind of model, or a setting that these layers do not have; the message names
+     *     the file and the setting
+     */
+    public static BertLayers load(Path folder, Arena arena) throws IOException {
+        Checks.notNull(arena, "arena");
+        BertFolder files = BertFolder.read(Checks.notNull(folder, "folder"));
+        try (Arena mapped = Arena.ofConfined()) {
+            SafetensorsFolder weights = SafetensorsFolder.map(folder, mapped);
+            return Checks.in(folder, () -> {
+                String prefix = weights.names().contains(BertSizes.WORDS) ? "" : "bert.";
+                Function<String, @Nullable Tensor> source =
+                        name -> weights.names().contains(prefix + name) ? weights.get(prefix + name) : null;
+                return new BertLayers(
+                        files.sizes(),
+                        files.tokenizer(),
+                        files.mostTokens(),
+                        folder,
+                        copies(files.sizes(), source, arena),
+                        0);
+            });
+        }
+    }
+
+    /** Copies the weights of transformers' names to parameters of the layers' names. */
+    private static Map<String, Tensor> copies(
+            BertSizes sizes, Function<String, @Nullable Tensor> weights, Arena arena) {
+        Map<String, Tensor> copies = new LinkedHashMap<>();
+        sizes.parameters().forEach((name, shape) -> copies.put(name, Tensor.allocate(arena, DType.F32, shape)));
+        weights(sizes, copies)
+                .forEach((name, to) -> TensorChecks.requireParameter(weights.apply(name), name, to.shape())
+                        .copyTo(to));
+        return Collections.unmodifiableMap(copies);
+    }
+
+    /** Returns views of the parameters by transformers' names. */
+    private static Map<String, Tensor> weights(BertSizes sizes, Map<String, Tensor> parameters) {
+        Map<String, Tensor> named = new LinkedHashMap<>();
+        parameters.forEach((name, tensor) -> {
+            int part = 0;
+            for (String theirs : BertSizes.theirNames(name)) {
+                long rows = tensor.dim(0) / BertSizes.theirNames(name).size();
+                named.put(theirs, tensor.slice(0, part * rows, (part + 1) * rows));
+                part++;
+            }
+        });
+        Checks.length(named.size(), sizes.weights(), "weights", "as of this many layers");
+        return named;
+    }
+
+    /**
+     * Returns the same encoder with dropout in training.
+     *
+     * @param rate probability to drop an element, 0 to 1; BERT's is 0.1
+     * @return an encoder that shares the parameters
+     */
+    public BertLayers withDropout(double rate) {
+        Checks.probability(rate, "rate");
+        return new BertLayers(sizes, tokenizer, mostTokens, source, parameters, rate);
+    }
+
+    /**
+     * Returns the parameters: those of embeddings by transformers' names, those of blocks by the names of {@link TransformerBlock} after
+     * {@code encoder.layer.0.} and so on.
+     *
+     * @return an unmodifiable map of f32 tensors, which an optimizer may change
+     */
+    public Map<String, Tensor> parameters() {
+        return parameters;
+    }
+
+    /**
+     * {@return the elements of a vector}
+     */
+    public int dim() {
+        return sizes.dim();
+    }
+
+    /**
+     * Returns gradients of zeros for all parameters, or for those of some names: parameters without a gradient stay as they are.
+     *
+     * @param trained tells which parameters are trained, by name
+     * @param arena owns the memory
+     * @return an unmodifiable map
+     */
+    public Map<String, Tensor> gradients(Predicate<String> trained, Arena arena) {
+        Checks.notNull(trained, "trained");
+        Map<String, Tensor> zeros = new LinkedHashMap<>();
+        parameters.forEach((name, tensor) -> {
+            if (trained.test(name)) {
+                zeros.put(name, Tensor.allocate(Checks.notNull(arena, "arena"), DType.F32, tensor.shape()));
+            }
+        });
+        return Collections.unmodifiableMap(zeros);
+    }
+
+    /**
+     * Computes vectors, without dropout.
+     *
+     * @param cpu threads and scratch
+     * @param texts one or more; what is beyond the model's most tokens is cut off, as in sentence-transformers
+     * @return new tensor {@code [texts, dim]} on the heap: means of states, not normalised
+     */
+    public Tensor embed(Compute cpu, List<String> texts) {
+        TextBatch batch = batch(texts);
+        Tensor states = Tensor.of(new float[batch.elements(sizes.dim())], batch.tokens(), sizes.dim());
+        layers(batch, 0).forward(cpu, sum(cpu, batch), states);
+        return batch.means(states, sizes.dim());
+    }
+
+    /**
+     * Computes vectors as in training.
+     *
+     * @param cpu threads and scratch, for backward too
+     * @param texts one or more
+     * @param seed what dropout draws from
+     * @return the vectors, and their gradients
+     */
+    public BertPass record(Compute cpu, List<String> texts, long seed) {
+        TextBatch batch = batch(texts);
+        Map<String, Embedding> tables = new LinkedHashMap<>();
+        for (String name : List.of(BertSizes.WORDS, BertSizes.POSITIONS, BertSizes.TYPES)) {
+            tables.put(name, table(name));
+        }
+        return new BertPass(cpu, tables, batch, layers(batch, dropout), sum(cpu, batch), seed);
+    }
+
+    private TextBatch batch(List<String> texts) {
+        return TextBatch.of(tokenizer, Checks.noNulls(texts, "texts"), mostTokens);
+    }
+
+    private Sequence layers(TextBatch batch, double rate) {
+        List<Layer> packed = new ArrayList<>();
+        blocks.forEach(block -> packed.add(block.withSequences(batch.sequences())));
+        List<Part> parts = new ArrayList<>(List.of(new Part(NORM, norm)));
+        if (rate > 0) {
+            parts.add(new Part("", Dropout.of(rate)));
+        }
+        parts.add(new Part("", Sequence.of(BLOCKS, packed)));
+        return Sequence.of(parts.toArray(Part[]::new));
+    }
+
+    /** Returns the sum of the rows of all three tables for each token. */
+    private Tensor sum(Compute cpu, TextBatch batch) {
+        Tensor sum = Tensor.of(new float[batch.elements(sizes.dim())], batch.tokens(), sizes.dim());
+        Tensor addend = Tensor.of(new float[batch.elements(sizes.dim())], batch.tokens(), sizes.dim());
+        table(BertSizes.WORDS).forward(cpu, batch.ids(), sum);
+        table(BertSizes.POSITIONS).forward(cpu, batch.positions(), addend);
+        TensorMath.add(cpu, sum, addend, sum);
+        table(BertSizes.TYPES).forward(cpu, new int[batch.tokens()], addend);
+        TensorMath.add(cpu, sum, addend, sum);
+        return sum;
+    }
+
+    private Embedding table(String name) {
+        return Embedding.of(get(name));
+    }
+
+    /** To be called when an optimizer has changed the parameters. */
+    public void parametersChanged() {
+        blocks.forEach(Layer::parametersChanged);
+    }
+
+    /**
+     * Writes the weights by transformers' names, in f32.
+     *
+     * @param file the file to write or to replace; it appears whole
+     * @throws IOException if writing fails; a former file is then as it was
+     */
+    public void writeWeights(Path file) throws IOException {
+        Safetensors.write(Checks.notNull(file, "file"), weights(sizes, parameters), Map.of("format", "pt"));
+    }
+
+    /**
+     * Writes a folder: the weights as {@code model.safetensors}, after copies of the settings and tokenizer files of the folder that the encoder was
+     * loaded from.
+     *
+     * @param folder made if it is not there; not the folder that the encoder was loaded from
+     * @throws IOException if writing fails
+     * @throws IllegalArgumentException if it is the folder that the encoder was loaded from
+     */
+    public void save(Path folder) throws IOException {
+        BertFolder.copy(Checks.notNull(source, "source"), Checks.notNull(folder, "folder"));
+        writeWeights(folder.resolve("model.safetensors"));
+    }
+}

@@ -1,0 +1,85 @@
+package io.multihead.train;
+
+import io.multihead.tensor.Shape;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The sizes of a BERT encoder, and from them the names and shapes of its parameters.
+ *
+ * @param dim elements of a token's state
+ * @param layers number of blocks
+ * @param heads attention heads of a block
+ * @param inner elements between the two products of a feed-forward layer
+ * @param vocabulary rows of the table of words
+ * @param positions rows of the table of positions
+ * @param types rows of the table of token types
+ * @param epsilon added to variances
+ */
+record BertSizes(int dim, int layers, int heads, int inner, int vocabulary, int positions, int types, double epsilon) {
+    static final String WORDS = "embeddings.word_embeddings.weight";
+    static final String POSITIONS = "embeddings.position_embeddings.weight";
+    static final String TYPES = "embeddings.token_type_embeddings.weight";
+    private static final String SELF = "attention.self.";
+
+    /** By the name of a block's parameter: transformers' names, of several where the parameter has the rows of several. */
+    private static final Map<String, List<String>> NAMES = Map.ofEntries(
+            Map.entry(
+                    "self_attn.in_proj_weight",
+                    List.of(SELF + "query.weight", SELF + "key.weight", SELF + "value.weight")),
+            Map.entry("self_attn.in_proj_bias", List.of(SELF + "query.bias", SELF + "key.bias", SELF + "value.bias")),
+            Map.entry("self_attn.out_proj.weight", List.of("attention.output.dense.weight")),
+            Map.entry("self_attn.out_proj.bias", List.of("attention.output.dense.bias")),
+            Map.entry("norm1.weight", List.of("attention.output.LayerNorm.weight")),
+            Map.entry("norm1.bias", List.of("attention.output.LayerNorm.bias")),
+            Map.entry("linear1.weight", List.of("intermediate.dense.weight")),
+            Map.entry("linear1.bias", List.of("intermediate.dense.bias")),
+            Map.entry("linear2.weight", List.of("output.dense.weight")),
+            Map.entry("linear2.bias", List.of("output.dense.bias")),
+            Map.entry("norm2.weight", List.of("output.LayerNorm.weight")),
+            Map.entry("norm2.bias", List.of("output.LayerNorm.bias")));
+
+    /** Transformers' names of the weights that a parameter has, in the order of its rows. */
+    static List<String> theirNames(String parameter) {
+        if (!parameter.startsWith("encoder.layer.")) {
+            return List.of(parameter);
+        }
+        int block = parameter.indexOf('.', "encoder.layer.".length()) + 1;
+        String prefix = parameter.substring(0, block);
+        return NAMES.getOrDefault(parameter.substring(block), List.of()).stream()
+                .map(name -> prefix + name)
+                .toList();
+    }
+
+    /** Returns how many weights transformers has. */
+    int weights() {
+        return 5 + 16 * layers;
+    }
+
+    /** Returns the shapes of all parameters by name. */
+    Map<String, Shape> parameters() {
+        Map<String, Shape> shapes = new LinkedHashMap<>();
+        shapes.put(WORDS, Shape.of(vocabulary, dim));
+        shapes.put(POSITIONS, Shape.of(positions, dim));
+        shapes.put(TYPES, Shape.of(types, dim));
+        shapes.put("embeddings.LayerNorm.weight", Shape.of(dim));
+        shapes.put("embeddings.LayerNorm.bias", Shape.of(dim));
+        for (int layer = 0; layer < layers; layer++) {
+            String prefix = "encoder.layer." + layer + ".";
+            shapes.put(prefix + "self_attn.in_proj_weight", Shape.of(3L * dim, dim));
+            shapes.put(prefix + "self_attn.in_proj_bias", Shape.of(3L * dim));
+            shapes.put(prefix + "self_attn.out_proj.weight", Shape.of(dim, dim));
+            shapes.put(prefix + "self_attn.out_proj.bias", Shape.of(dim));
+            shapes.put(prefix + "linear1.weight", Shape.of(inner, dim));
+            shapes.put(prefix + "linear1.bias", Shape.of(inner));
+            shapes.put(prefix + "linear2.weight", Shape.of(dim, inner));
+            shapes.put(prefix + "linear2.bias", Shape.of(dim));
+            for (String norm : List.of("norm1.", "norm2.")) {
+                shapes.put(prefix + norm + "weight", Shape.of(dim));
+                shapes.put(prefix + norm + "bias", Shape.of(dim));
+            }
+        }
+        return shapes;
+    }
+}
