@@ -2,233 +2,275 @@ package io.multihead.model;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
-import io.multihead.internal.nn.RowNorm;
 import io.multihead.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Self-attention and a feed-forward network, each with a residual connection, and norms where the model has them. Immutable and
- * thread-safe.
+ * Parts of a model one after the other, each of which adds its result to the states: attention and a feed-forward network, in most models.
+ * Immutable and thread-safe.
  *
  * <p>Where nothing stands between a product and the residual connection, the product is added to the states in its write-back. All else
  * between two products is one pass over the rows.
  */
 public final class Block {
-    private final SelfAttention attention;
-    private final FeedForward feedForward;
-    private final Norms attentionNorms;
-    private final Norms feedForwardNorms;
+    private final List<Sublayer> sublayers;
     private final boolean parallel;
+    private final int dim;
+    private final List<KeyValueSizes> keyValues;
 
-    /** The norms of one part f: {@code outer(x + after(f(before(x))))}. */
-    private record Norms(
-            @Nullable Norm before,
-            @Nullable Norm after,
-            @Nullable Norm outer) {
-        /** Returns whether f is added to x as it is. */
-        boolean addsAlone() {
-            return after == null && outer == null;
+    private Block(List<Sublayer> sublayers, boolean parallel) {
+        this.sublayers = sublayers;
+        this.parallel = parallel;
+        dim = sublayers.get(0).part().dim();
+        List<KeyValueSizes> all = new ArrayList<>();
+        for (int i = 0; i < sublayers.size(); i++) {
+            Part part = sublayers.get(i).part();
+            if (part.dim() != dim) {
+                throw Checks.fail("part " + i, "states of " + part.dim(), "expected " + dim + ", as of the first");
+            }
+            all.addAll(part.keyValues());
         }
-
-        boolean fit(int dim) {
-            return fits(before, dim) && fits(after, dim) && fits(outer, dim);
-        }
-
-        private static boolean fits(@Nullable Norm norm, int dim) {
-            return norm == null || norm.dim() == dim;
-        }
+        keyValues = List.copyOf(all);
     }
 
-    private Block(
-            SelfAttention attention,
-            Norms attentionNorms,
-            FeedForward feedForward,
-            Norms feedForwardNorms,
-            boolean parallel) {
-        this.attention = Checks.notNull(attention, "attention");
-        this.attentionNorms = attentionNorms;
-        this.feedForward = Checks.notNull(feedForward, "feedForward");
-        this.feedForwardNorms = feedForwardNorms;
-        this.parallel = parallel;
-        int dim = attention.dim();
-        if (feedForward.dim() != dim) {
-            throw Checks.fail("feedForward", feedForward.dim() + " inputs", "expected " + dim + ", as of attention");
+    /**
+     * Returns a block of any parts, each of which reads the states with the results of those before it.
+     *
+     * @param sublayers at least one
+     * @return the block
+     * @throws IllegalArgumentException if there is none, or their states differ in size
+     */
+    public static Block of(Sublayer... sublayers) {
+        List<Sublayer> all = List.of(Checks.noNulls(sublayers, "sublayers"));
+        if (all.isEmpty()) {
+            throw Checks.fail("sublayers", "none", "expected at least one");
         }
-        if (!attentionNorms.fit(dim) || !feedForwardNorms.fit(dim)) {
-            throw Checks.fail("norms", "another number of elements", "expected " + dim + ", as of attention");
-        }
+        return new Block(all, false);
     }
 
     /**
      * Returns {@code x + f(norm(x))} for both parts: pre-norm (Xiong et al. 2020), as Llama, Qwen and Mistral.
      *
-     * @param attentionNorm before attention
-     * @param attention the first part
-     * @param feedForwardNorm before the feed-forward network
-     * @param feedForward the second part
+     * @param firstNorm before the first part
+     * @param first the first part, attention in most models
+     * @param secondNorm before the second part
+     * @param second the second part, a feed-forward network in most models
      * @return the block
      * @throws IllegalArgumentException if sizes do not fit
      */
-    public static Block preNorm(
-            Norm attentionNorm, SelfAttention attention, Norm feedForwardNorm, FeedForward feedForward) {
-        return new Block(
-                attention,
-                new Norms(Checks.notNull(attentionNorm, "attentionNorm"), null, null),
-                feedForward,
-                new Norms(Checks.notNull(feedForwardNorm, "feedForwardNorm"), null, null),
-                false);
+    public static Block preNorm(Norm firstNorm, Part first, Norm secondNorm, Part second) {
+        return of(
+                new Sublayer(first, Checks.notNull(firstNorm, "firstNorm"), null, null),
+                new Sublayer(second, Checks.notNull(secondNorm, "secondNorm"), null, null));
     }
 
     /**
      * Returns {@code norm(x + f(x))} for both parts: post-norm (Vaswani et al. 2017), as BERT.
      *
-     * @param attention the first part
-     * @param attentionNorm of its sum
-     * @param feedForward the second part
-     * @param feedForwardNorm of its sum
+     * @param first the first part
+     * @param firstNorm of its sum
+     * @param second the second part
+     * @param secondNorm of its sum
      * @return the block
      * @throws IllegalArgumentException if sizes do not fit
      */
-    public static Block postNorm(
-            SelfAttention attention, Norm attentionNorm, FeedForward feedForward, Norm feedForwardNorm) {
-        return new Block(
-                attention,
-                new Norms(null, null, Checks.notNull(attentionNorm, "attentionNorm")),
-                feedForward,
-                new Norms(null, null, Checks.notNull(feedForwardNorm, "feedForwardNorm")),
-                false);
+    public static Block postNorm(Part first, Norm firstNorm, Part second, Norm secondNorm) {
+        return of(
+                new Sublayer(first, null, null, Checks.notNull(firstNorm, "firstNorm")),
+                new Sublayer(second, null, null, Checks.notNull(secondNorm, "secondNorm")));
     }
 
     /**
      * Returns {@code x + after(f(before(x)))} for both parts, as Gemma 2 and 3; without the norms before, as OLMo 2.
      *
-     * @param beforeAttention null for none
-     * @param attention the first part
-     * @param afterAttention null for none
-     * @param beforeFeedForward null for none
-     * @param feedForward the second part
-     * @param afterFeedForward null for none
+     * @param beforeFirst null for none
+     * @param first the first part
+     * @param afterFirst null for none
+     * @param beforeSecond null for none
+     * @param second the second part
+     * @param afterSecond null for none
      * @return the block
      * @throws IllegalArgumentException if sizes do not fit
      */
     public static Block sandwichNorm(
-            @Nullable Norm beforeAttention,
-            SelfAttention attention,
-            @Nullable Norm afterAttention,
-            @Nullable Norm beforeFeedForward,
-            FeedForward feedForward,
-            @Nullable Norm afterFeedForward) {
-        return new Block(
-                attention,
-                new Norms(beforeAttention, afterAttention, null),
-                feedForward,
-                new Norms(beforeFeedForward, afterFeedForward, null),
-                false);
+            @Nullable Norm beforeFirst,
+            Part first,
+            @Nullable Norm afterFirst,
+            @Nullable Norm beforeSecond,
+            Part second,
+            @Nullable Norm afterSecond) {
+        return of(
+                new Sublayer(first, beforeFirst, afterFirst, null),
+                new Sublayer(second, beforeSecond, afterSecond, null));
     }
 
     /**
-     * Returns {@code x + attention(norm1(x)) + feedForward(norm2(x))}, as GPT-NeoX; with one norm for both, as Phi and Cohere.
+     * Returns {@code x + first(norm1(x)) + second(norm2(x))}, as GPT-NeoX; with one norm for both, as Phi and Cohere.
      *
-     * @param attentionNorm before attention
-     * @param attention the first part
-     * @param feedForwardNorm before the feed-forward network; null for the same norm
-     * @param feedForward the second part
+     * @param firstNorm before the first part
+     * @param first the first part
+     * @param secondNorm before the second part; null for the same norm
+     * @param second the second part
      * @return the block
      * @throws IllegalArgumentException if sizes do not fit
      */
-    public static Block parallel(
-            Norm attentionNorm, SelfAttention attention, @Nullable Norm feedForwardNorm, FeedForward feedForward) {
+    public static Block parallel(Norm firstNorm, Part first, @Nullable Norm secondNorm, Part second) {
         return new Block(
-                attention,
-                new Norms(Checks.notNull(attentionNorm, "attentionNorm"), null, null),
-                feedForward,
-                new Norms(feedForwardNorm, null, null),
+                List.of(
+                        new Sublayer(first, Checks.notNull(firstNorm, "firstNorm"), null, null),
+                        new Sublayer(second, secondNorm, null, null)),
                 true);
     }
 
     /**
-     * Returns this block with another first part, such as the same with some heads dropped.
+     * Returns this block with another attention in the place of its own, such as the same with some heads dropped.
      *
-     * @param changed replaces the first part
+     * @param changed replaces the first attention among the parts
      * @return the changed block
      * @throws IllegalArgumentException if it has states of another size
+     * @throws IllegalStateException if no part is a {@link SelfAttention}
      */
     public Block withAttention(SelfAttention changed) {
-        return new Block(changed, attentionNorms, feedForward, feedForwardNorms, parallel);
+        SelfAttention own = attention();
+        List<Sublayer> all = new ArrayList<>(sublayers);
+        all.replaceAll(each -> each.part() == own ? each.withPart(Checks.notNull(changed, "changed")) : each);
+        return new Block(List.copyOf(all), parallel);
     }
 
     /**
      * Returns this block with a normalisation of its result: what stands behind the last block of an encoder with norms before parts.
      *
-     * @param norm of what the feed-forward network was added to
+     * @param norm of what the last part was added to
      * @return the changed block
      * @throws IllegalArgumentException if it has another number of elements
      * @throws IllegalStateException if the block is parallel, or post-norm, whose result is normalised
      */
     public Block withResultNorm(Norm norm) {
-        if (parallel || feedForwardNorms.outer != null) {
+        Sublayer last = sublayers.get(sublayers.size() - 1);
+        if (parallel || last.sum() != null) {
             throw new IllegalStateException("block: parallel or post-norm; expected norms before its parts");
         }
-        Norms norms = new Norms(feedForwardNorms.before, feedForwardNorms.after, Checks.notNull(norm, "norm"));
-        return new Block(attention, attentionNorms, feedForward, norms, false);
+        List<Sublayer> all = new ArrayList<>(sublayers);
+        all.set(all.size() - 1, last.withSum(Checks.notNull(norm, "norm")));
+        return new Block(List.copyOf(all), false);
     }
 
     /**
-     * {@return the first part}
+     * {@return the parts with their norms, in the order in which they compute}
+     */
+    public List<Sublayer> sublayers() {
+        return sublayers;
+    }
+
+    /**
+     * {@return the first attention among the parts}
+     *
+     * @throws IllegalStateException if no part is a {@link SelfAttention}
      */
     public SelfAttention attention() {
-        return attention;
+        return part(SelfAttention.class);
     }
 
     /**
-     * {@return the second part}
+     * {@return the first feed-forward network among the parts}
+     *
+     * @throws IllegalStateException if no part is a {@link FeedForward}
      */
     public FeedForward feedForward() {
-        return feedForward;
+        return part(FeedForward.class);
     }
 
-    /** Returns the floats of a token's wide row. */
-    int floats() {
-        return Math.max(attention.layout().floats(), feedForward.layout().floats());
+    private <P extends Part> P part(Class<P> kind) {
+        for (Sublayer each : sublayers) {
+            if (kind.isInstance(each.part())) {
+                return kind.cast(each.part());
+            }
+        }
+        throw new IllegalStateException("block: no " + kind.getSimpleName() + " among its parts; expected one");
+    }
+
+    /**
+     * {@return the elements of a state}
+     */
+    public int dim() {
+        return dim;
+    }
+
+    /** Returns what a cache keeps of each token for this block. */
+    List<KeyValueSizes> keyValues() {
+        return keyValues;
+    }
+
+    /** Returns how many positions a sequence may have. */
+    long positions() {
+        long fewest = Long.MAX_VALUE;
+        for (Sublayer each : sublayers) {
+            fewest = Math.min(fewest, each.part().positions());
+        }
+        return fewest;
+    }
+
+    /** Returns what a call needs for each token. */
+    BufferSizes sizes() {
+        int scratch = 0;
+        boolean results = parallel && sublayers.get(1).before() != null;
+        for (Sublayer each : sublayers) {
+            scratch = Math.max(scratch, PartLayout.stride(each.part().scratch()));
+            results |= each.needsResults();
+        }
+        return new BufferSizes(dim, scratch, results);
     }
 
     /** Computes the states of a batch in place. */
-    void forward(Compute cpu, int layer, TokenBatch batch, Buffers buffers, @Nullable Tensor weights) {
-        int tokens = batch.tokens();
-        normalise(cpu, tokens, attentionNorms.before, buffers);
-        Tensor x = input(attentionNorms, buffers);
-        Tensor context = attention.attend(cpu, x, layer, batch, buffers, weights);
+    void forward(Compute cpu, Buffers buffers) {
         if (parallel) {
-            // of the states before attention is added
-            normalise(cpu, tokens, feedForwardNorms.before, buffers);
-            attention.output().add(cpu, context, buffers.states());
-            feedForward.down().add(cpu, feedForward.hidden(cpu, x, buffers), buffers.states());
+            forwardParallel(cpu, buffers);
             return;
         }
-        add(cpu, attention.output(), context, attentionNorms, feedForwardNorms.before, buffers);
-        Tensor hidden = feedForward.hidden(cpu, input(feedForwardNorms, buffers), buffers);
-        add(cpu, feedForward.down(), hidden, feedForwardNorms, null, buffers);
-    }
-
-    private static void normalise(Compute cpu, int tokens, @Nullable Norm norm, Buffers buffers) {
-        buffers.norm.run(cpu, tokens, false, null, null, Norm.row(norm));
-    }
-
-    /** Returns what a part reads: normalised states, or the states. */
-    private static Tensor input(Norms norms, Buffers buffers) {
-        return norms.before == null ? buffers.states() : buffers.updates(buffers.tokens());
-    }
-
-    /** Adds the last product of a part to the states, and normalises them for the next part. */
-    private static void add(
-            Compute cpu, PackedLinear last, Tensor x, Norms norms, @Nullable Norm next, Buffers buffers) {
-        boolean alone = norms.addsAlone();
-        if (alone) {
-            last.add(cpu, x, buffers.states());
-        } else {
-            last.forward(cpu, x, buffers.updates(buffers.tokens()));
+        NormPass pass = buffers.norm;
+        int tokens = buffers.tokens();
+        for (int i = 0; i < sublayers.size(); i++) {
+            Sublayer each = sublayers.get(i);
+            if (each.readsUpdates()) {
+                pass.read(Norm.row(each.before()));
+            }
+            pass.run(cpu, tokens);
+            Tensor x = each.readsUpdates() ? buffers.updates(tokens) : buffers.states();
+            if (each.addsAlone()) {
+                compute(cpu, each.part(), x, buffers.states(), true, buffers);
+            } else {
+                Tensor y = each.needsResults() ? buffers.results(tokens) : buffers.updates(tokens);
+                compute(cpu, each.part(), x, y, false, buffers);
+                pass.add(each.needsResults(), Norm.row(each.after()), Norm.row(each.sum()));
+            }
         }
-        RowNorm after = Norm.row(norms.after);
-        buffers.norm.run(cpu, buffers.tokens(), !alone, after, Norm.row(norms.outer), Norm.row(next));
+        pass.run(cpu, tokens);
+    }
+
+    private void forwardParallel(Compute cpu, Buffers buffers) {
+        int tokens = buffers.tokens();
+        Sublayer first = sublayers.get(0);
+        Sublayer second = sublayers.get(1);
+        buffers.norm.read(Norm.row(first.before())).run(cpu, tokens);
+        Tensor x = buffers.updates(tokens);
+        Tensor other = x;
+        if (second.before() != null) { // of the states before anything is added to them
+            buffers.secondNorm.read(Norm.row(second.before())).run(cpu, tokens);
+            other = buffers.results(tokens);
+        }
+        compute(cpu, first.part(), x, buffers.states(), true, buffers);
+        compute(cpu, second.part(), other, buffers.states(), true, buffers);
+    }
+
+    private static void compute(Compute cpu, Part part, Tensor x, Tensor y, boolean adds, Buffers buffers) {
+        int layers = buffers.layers();
+        part.compute(cpu, x, y, adds, buffers);
+        int used = buffers.layers() - layers;
+        if (used != part.keyValues().size()) {
+            throw new IllegalStateException("part: attention computed " + used + " times; expected "
+                    + part.keyValues().size() + ", as keyValues() says");
+        }
     }
 }

@@ -1,54 +1,72 @@
 package io.multihead.model;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.TensorFaults;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.exec.CallGuard;
 import io.multihead.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The intermediate rows of one running call, reused from call to call: for each token its state, what a part adds to it or reads of it
- * normalised, and one wide row that attention and the feed-forward network use in turns. f32, rows padded to a multiple of 32.
+ * normalised, and one wide row of scratch that parts use in turns. f32, rows padded to a multiple of 32.
  *
- * <p>Made by {@link Transformer#buffers}. For one caller at a time; a server has one for each call that runs at a time. A call while another
- * one runs is an {@link IllegalStateException}, as is reading the results of another thread's call; the call that runs is not disturbed.
+ * <p>Made by {@link Transformer#buffers}, or by {@link Part#buffers} for a part alone. For one caller at a time; a server has one for each call
+ * that runs at a time. A call while another one runs is an {@link IllegalStateException}, as is reading the results of another thread's call;
+ * the call that runs is not disturbed.
  */
 public final class Buffers {
+    private final CallGuard calls = new CallGuard("buffers");
     private final int capacity;
+    private final BufferSizes sizes;
     private final StateLayout layout;
-    private final int wideFloats;
     private final float[] states;
     private final float[] wide;
     private final PartViews stateViews;
     private final PartViews updateViews;
+    private final PartViews resultViews;
     private final PartViews wideViews;
+    /** Layouts of one matrix of scratch, which are few. */
+    private final List<StateLayout> matrices = new ArrayList<>();
+
     final NormPass norm;
+    /** Normalises states to rows of results, for the second part of a parallel block. */
+    final NormPass secondNorm;
+
     final EmbeddingPass embedding;
     final HeadPass heads = new HeadPass();
     final ContextPass context = new ContextPass();
     final GatePass gate = new GatePass();
     final SoftCapPass softCap = new SoftCapPass();
-    final CallGuard calls = new CallGuard("buffers");
     /** Tokens of the last call, whose states are there. */
     private int tokens;
+
+    private @Nullable TokenBatch batch;
+    private @Nullable Tensor weights;
+    /** Layers of the cache that parts of the running call have used. */
+    private int layers;
 
     /**
      * Allocates rows.
      *
      * @param capacity most tokens of a call
-     * @param dim elements of a state
-     * @param wideFloats floats of a wide row
      */
-    Buffers(int capacity, int dim, int wideFloats) {
+    Buffers(int capacity, BufferSizes sizes) {
         this.capacity = (int) Checks.atLeast(capacity, 1, "capacity");
-        this.wideFloats = wideFloats;
-        layout = new StateLayout(dim);
+        this.sizes = sizes;
+        layout = new StateLayout(sizes.dim());
         states = new float[Checks.product("capacity x dim", capacity, layout.floats())];
         float[] updates = new float[states.length];
-        wide = new float[Checks.product("capacity x wide row", capacity, wideFloats)];
+        float[] results = sizes.results() ? new float[states.length] : updates;
+        wide = new float[Checks.product("capacity x wide row", capacity, sizes.scratch())];
         stateViews = new PartViews(states, capacity);
         updateViews = new PartViews(updates, capacity);
+        resultViews = sizes.results() ? new PartViews(results, capacity) : updateViews;
         wideViews = new PartViews(wide, capacity);
-        norm = new NormPass(states, updates, layout);
+        norm = new NormPass(states, updates, results, layout);
+        secondNorm = new NormPass(states, results, results, layout);
         embedding = new EmbeddingPass(states, layout);
     }
 
@@ -88,9 +106,53 @@ public final class Buffers {
         return layout.floats();
     }
 
-    /** Returns rows for what is added to states, or what parts read. */
+    /**
+     * Returns the tokens of the running call, for a part that reads their sequences or positions.
+     *
+     * @return not to be changed while the call runs
+     * @throws IllegalStateException if no call runs, or one of a part alone without a batch
+     */
+    public TokenBatch batch() {
+        TokenBatch of = batch;
+        if (of == null) {
+            throw new IllegalStateException("batch: none; expected a call with one");
+        }
+        return of;
+    }
+
+    /**
+     * Returns scratch for the part that computes: it holds anything, and the next part overwrites it. Every call returns the same memory.
+     *
+     * @param rows at most the capacity
+     * @param columns at most the part's {@link Part#scratch}, rounded up to a multiple of 32
+     * @return {@code [rows, columns]}, f32 on the heap, rows padded to a multiple of 32
+     * @throws IllegalArgumentException if there is no room for so many
+     * @throws IllegalStateException if no call runs
+     */
+    public Tensor scratch(int rows, int columns) {
+        calls.requireCall();
+        Checks.index(rows, capacity + 1L, "rows");
+        if (columns < 1 || PartLayout.stride(columns) > sizes.scratch()) {
+            throw Checks.fail("columns", String.valueOf(columns), "expected 1 to " + sizes.scratch());
+        }
+        for (int i = 0; i < matrices.size(); i++) {
+            if (matrices.get(i).dim() == columns) {
+                return wideViews.get(matrices.get(i), rows);
+            }
+        }
+        StateLayout matrix = new StateLayout(columns);
+        matrices.add(matrix);
+        return wideViews.get(matrix, rows);
+    }
+
+    /** Returns rows for what parts read. */
     Tensor updates(int rows) {
         return updateViews.get(layout, rows);
+    }
+
+    /** Returns rows for what parts make; those of updates where no part needs both. */
+    Tensor results(int rows) {
+        return resultViews.get(layout, rows);
     }
 
     <V> V wide(PartLayout<V> of, int rows) {
@@ -105,33 +167,121 @@ public final class Buffers {
         return tokens;
     }
 
-    /** Begins a call with states, which are copied unless they are those of these buffers. */
-    void begin(Tensor newStates, int dim, int floats) {
+    /** Returns the next layer of the cache, which the part that asks has from now on. */
+    int takeLayer() {
+        return layers++;
+    }
+
+    /** Returns how many layers of the cache parts of the running call have used. */
+    int layers() {
+        return layers;
+    }
+
+    /** Returns where the weights of a layer go; null for nowhere. */
+    @Nullable
+    Tensor weights(int layer) {
+        return weights == null ? null : weights.slice(0, layer, layer + 1L);
+    }
+
+    /** Checks a part's rows, and that a call with room for them runs. */
+    void requireRows(Tensor x, Tensor y, int dim, int scratch) {
+        calls.requireCall();
+        if (x.rank() != 2 || x.dim(1) != dim) {
+            throw Checks.fail("x", "shape " + x.shape(), "expected [rows, " + dim + "]");
+        }
+        if (y.rank() != 2 || y.dim(1) != dim || y.dim(0) != x.dim(0)) {
+            throw TensorFaults.shape("y", y.shape(), x.shape());
+        }
+        if (x.dim(0) > capacity || scratch > sizes.scratch()) {
+            throw Checks.fail(
+                    "buffers",
+                    capacity + " rows of " + sizes.scratch() + " floats",
+                    "expected " + x.dim(0) + " rows of " + scratch);
+        }
+    }
+
+    /** Begins a call that reads results of the last one. */
+    void enterReading() {
+        calls.enter();
+        try {
+            calls.requireOwn();
+        } catch (IllegalStateException e) {
+            calls.leave();
+            throw e;
+        }
+    }
+
+    /** Begins a call of a model or of a part, if no other one uses these buffers or the batch. */
+    void enter(@Nullable TokenBatch newBatch) {
+        calls.enter();
+        if (newBatch != null) {
+            try {
+                newBatch.calls.enter();
+            } catch (IllegalStateException e) {
+                calls.leave();
+                throw e;
+            }
+        }
+        batch = newBatch;
+        layers = 0;
+    }
+
+    /** Ends what {@link #enter} or {@link #enterReading} began. */
+    void leave() {
+        TokenBatch of = batch;
+        batch = null;
+        weights = null;
+        if (of != null) {
+            of.calls.leave();
+        }
+        calls.leave();
+    }
+
+    void bindWeights(@Nullable Tensor newWeights) {
+        weights = newWeights;
+    }
+
+    /** Begins the computation of states, which are copied unless they are those of these buffers. */
+    void begin(Tensor newStates, BufferSizes needed) {
         int newTokens = (int) newStates.dim(0);
-        requireRoom(newTokens, dim, floats);
+        requireRoom(newTokens, needed);
         Tensor to = stateViews.get(layout, newTokens);
         if (newStates != to) {
             TensorChecks.requireApart(to, "buffers", newStates, "states");
-            calls.own();
             newStates.copyTo(to);
         }
         calls.own();
         tokens = newTokens;
     }
 
-    /** Begins a call, after it was checked that there is room for it. */
-    void begin(int newTokens, int dim, int floats) {
-        requireRoom(newTokens, dim, floats);
+    /** Begins the computation of states, after it was checked that there is room for them. */
+    void begin(int newTokens, BufferSizes needed) {
+        requireRoom(newTokens, needed);
         calls.own();
         tokens = newTokens;
     }
 
-    private void requireRoom(int newTokens, int dim, int floats) {
-        if (newTokens > capacity || dim != layout.dim() || floats > wideFloats) {
+    /** Begins the computation of a part alone, which leaves no states. */
+    void beginAlone(int rows, int dim, int scratch) {
+        requireRoom(rows, dim, scratch);
+        calls.own();
+        tokens = 0;
+    }
+
+    private void requireRoom(int newTokens, BufferSizes needed) {
+        requireRoom(newTokens, needed.dim(), needed.scratch());
+        if (needed.results() && !sizes.results()) {
+            throw Checks.fail(
+                    "buffers", "one row beside the state", "expected two, for parts with norms before and after");
+        }
+    }
+
+    private void requireRoom(int newTokens, int dim, int scratch) {
+        if (newTokens > capacity || dim != sizes.dim() || scratch > sizes.scratch()) {
             throw Checks.fail(
                     "buffers",
-                    capacity + " tokens of " + layout.dim() + " and " + wideFloats + " floats",
-                    "expected room for " + newTokens + " tokens of " + dim + " and " + floats);
+                    capacity + " tokens of " + sizes.dim() + " and " + sizes.scratch() + " floats",
+                    "expected room for " + newTokens + " tokens of " + dim + " and " + scratch);
         }
     }
 }

@@ -9,7 +9,7 @@ import io.multihead.tensor.Tensor;
  * The feed-forward network of a trained block: {@code down(f(up(x)))} (Vaswani et al. 2017, section 3.3), or with a gate
  * {@code down(f(gate(x)) up(x))} (Shazeer 2020): SwiGLU with SiLU, GeGLU with GELU. Immutable and thread-safe.
  */
-public final class FeedForward {
+public final class FeedForward implements Part {
     private final LinearGroup up;
     private final PackedLinear down;
     private final Activation activation;
@@ -67,11 +67,14 @@ public final class FeedForward {
         return layout.inner();
     }
 
-    /**
-     * {@return the elements of a state}
-     */
+    @Override
     public int dim() {
         return up.inputs();
+    }
+
+    @Override
+    public int scratch() {
+        return layout.floats();
     }
 
     /**
@@ -88,18 +91,15 @@ public final class FeedForward {
         return down;
     }
 
-    FeedForwardLayout layout() {
-        return layout;
-    }
-
-    /** Computes all but the last layer: {@code [tokens, inner]} in the buffers. */
-    Tensor hidden(Compute cpu, Tensor x, Buffers buffers) {
-        int tokens = (int) x.dim(0);
-        FeedForwardLayout.Views views = buffers.wide(layout, tokens);
+    @Override
+    public void compute(Compute cpu, Tensor x, Tensor y, boolean adds, Buffers buffers) {
+        RowChecks.require(cpu, x, y, dim(), scratch(), buffers);
+        int rows = (int) x.dim(0);
+        FeedForwardLayout.Views views = buffers.wide(layout, rows);
         up.forward(cpu, x, views.all(), views.parts());
         if (layout.gated()) {
-            buffers.gate.run(cpu, buffers.wide(), layout, activation, tokens);
+            buffers.gate.run(cpu, buffers.wide(), layout, activation, rows);
         }
-        return views.hidden();
+        down.forward(cpu, views.hidden(), y, adds);
     }
 }

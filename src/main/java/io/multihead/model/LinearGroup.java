@@ -7,6 +7,7 @@ import io.multihead.gemm.PackedWeights;
 import io.multihead.internal.base.Checks;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -132,6 +133,31 @@ public final class LinearGroup {
         }
         return new LinearGroup(
                 List.of(layers.get(0).selectOutputs(arena, columns.build().toArray())), counts);
+    }
+
+    /**
+     * Computes the outputs of all layers as one parallel loop.
+     *
+     * @param cpu threads and scratch
+     * @param x {@code [rows, inputs]}, any strides and element type
+     * @param y {@code [rows, width]}, any strides, written: the outputs side by side
+     * @throws IllegalArgumentException if shapes do not fit or memory overlaps; nothing has been written then
+     */
+    public void forward(Compute cpu, Tensor x, Tensor y) {
+        if (Checks.notNull(y, "y").rank() != 2 || y.dim(1) != width) {
+            throw Checks.fail("y", "shape " + y.shape(), "expected [rows, " + width + "]");
+        }
+        if (layers.size() == 1) {
+            layers.get(0).forward(cpu, x, y);
+            return;
+        }
+        List<Tensor> parts = new ArrayList<>();
+        long at = 0;
+        for (int each : outputs) {
+            parts.add(y.slice(1, at, at + each));
+            at += each;
+        }
+        forward(cpu, x, y, parts);
     }
 
     /** Computes all outputs: {@code [rows, width]}, and the same memory in parts. */

@@ -1,9 +1,17 @@
 package io.multihead.model;
 
+import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.TensorFaults;
+import io.multihead.internal.call.TensorChecks;
 import io.multihead.internal.kernel.Lanes;
+import io.multihead.internal.nn.NormForward;
+import io.multihead.internal.nn.Normalisation;
 import io.multihead.internal.nn.RowNorm;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
@@ -13,9 +21,20 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Norm {
     private final RowNorm row;
+    private final Normalisation normalisation;
 
     private Norm(RowNorm row) {
         this.row = row;
+        normalisation = new Normalisation(
+                Shape.of(row.length()),
+                row.epsilon(),
+                row.centred(),
+                view(row.weight(), row.length()),
+                view(row.bias(), row.length()));
+    }
+
+    private static Tensor view(float[] padded, int length) {
+        return Tensor.view(MemorySegment.ofArray(padded), DType.F32, Shape.of(length));
     }
 
     /**
@@ -91,6 +110,29 @@ public final class Norm {
      */
     public long bytes() {
         return (long) (row.weight().length + row.bias().length) * Float.BYTES;
+    }
+
+    /**
+     * Normalises rows. A warm call allocates nothing.
+     *
+     * @param cpu threads and scratch
+     * @param x {@code [..., dim]}, any strides and floating type
+     * @param y of the same shape, any strides, written
+     * @throws IllegalArgumentException if shapes do not fit or memory overlaps; nothing has been written then
+     */
+    public void forward(Compute cpu, Tensor x, Tensor y) {
+        Checks.notNull(cpu, "cpu");
+        if (Checks.notNull(x, "x").rank() == 0 || x.dim(-1) != dim()) {
+            throw Checks.fail("x", "shape " + x.shape(), "expected [..., " + dim() + "]");
+        }
+        if (!Checks.notNull(y, "y").shape().equals(x.shape())) {
+            throw TensorFaults.shape("y", y.shape(), x.shape());
+        }
+        TensorChecks.requireFloating(x, "x");
+        TensorChecks.requireAccess(cpu, x, "x");
+        TensorChecks.requireWritable(cpu, y, "y");
+        TensorChecks.requireApart(y, "y", x, "x");
+        NormForward.run(cpu, normalisation, x, y);
     }
 
     RowNorm row() {

@@ -17,49 +17,63 @@ final class NormPass extends RowLoop {
 
     private final float[] states;
     private final float[] updates;
+    private final float[] results;
     private final int dim;
     private final int stride;
 
-    private boolean adds;
+    private float @Nullable [] added;
+    private boolean updating;
     private int @Nullable [] from;
     private @Nullable RowNorm after;
-    private @Nullable RowNorm outer;
+    private @Nullable RowNorm sum;
     private @Nullable RowNorm before;
 
-    NormPass(float[] states, float[] updates, StateLayout layout) {
+    /**
+     * Creates a pass.
+     *
+     * @param states which it changes
+     * @param updates what parts read, and what parts that read states make
+     * @param results what the other parts make
+     */
+    NormPass(float[] states, float[] updates, float[] results, StateLayout layout) {
         this.states = states;
         this.updates = updates;
+        this.results = results;
         dim = layout.dim();
         stride = layout.floats();
     }
 
-    /**
-     * {@code state = outer(state + after(update))} where {@code newAdds}, then {@code update = before(state)}; norms may be null, and without
-     * {@code before} updates are left as they are.
-     */
-    void run(
-            Compute cpu,
-            int rows,
-            boolean newAdds,
-            @Nullable RowNorm newAfter,
-            @Nullable RowNorm newOuter,
-            @Nullable RowNorm newBefore) {
-        adds = newAdds;
+    /** Says that {@code state = sum(state + after(result))}; norms may be null. */
+    void add(boolean ofResults, @Nullable RowNorm newAfter, @Nullable RowNorm newSum) {
+        added = ofResults ? results : updates;
         after = newAfter;
-        outer = newOuter;
+        sum = newSum;
+    }
+
+    /** Says that then {@code update = before(state)}; a copy without a norm. */
+    NormPass read(@Nullable RowNorm newBefore) {
+        updating = true;
         before = newBefore;
-        if (adds || before != null) {
-            run(cpu, rows, stride);
+        return this;
+    }
+
+    /** Does what was said since the last run, if anything. */
+    void run(Compute cpu, int rows) {
+        try {
+            if (added != null || updating) {
+                run(cpu, rows, stride);
+            }
+        } finally {
+            added = null;
+            updating = false;
         }
     }
 
     /** {@code update[i] = norm(state[rows[i]])}; a copy without a norm. */
     void gather(Compute cpu, int[] rows, @Nullable RowNorm by) {
-        adds = false;
-        before = by;
         from = rows;
         try {
-            run(cpu, rows.length, stride);
+            read(by).run(cpu, rows.length);
         } finally {
             from = null;
         }
@@ -71,16 +85,16 @@ final class NormPass extends RowLoop {
         float[] partial = scratch.floats(PARTIAL, PANEL);
         for (int i = (int) first; i < end; i++) {
             int at = (from == null ? i : from[i]) * stride;
-            if (adds) {
-                System.arraycopy(updates, at, row, 0, dim);
+            if (added != null) {
+                System.arraycopy(added, at, row, 0, dim);
                 apply(after, row, partial);
                 RowOps.add(row, 0, stride, states, at);
-                apply(outer, row, partial);
+                apply(sum, row, partial);
                 System.arraycopy(row, 0, states, at, dim);
             } else {
                 System.arraycopy(states, at, row, 0, dim);
             }
-            if (before != null || from != null) {
+            if (updating) {
                 apply(before, row, partial);
                 System.arraycopy(row, 0, updates, i * stride, dim);
             }

@@ -152,4 +152,9 @@ public final class PackedLinear {
     public void add(Compute cpu, Tensor x, Tensor y) {
         Gemm.multiply(cpu, x, weights, y, adding);
     }
+
+    /** Computes the layer's output, or adds it. */
+    void forward(Compute cpu, Tensor x, Tensor y, boolean adds) {
+        Gemm.multiply(cpu, x, weights, y, adds ? adding : options);
+    }
 }

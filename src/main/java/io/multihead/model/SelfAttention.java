@@ -11,6 +11,7 @@ import io.multihead.position.Rope;
 import io.multihead.tensor.Tensor;
 import java.lang.foreign.Arena;
 import java.util.Arrays;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -21,10 +22,11 @@ import org.jspecify.annotations.Nullable;
  * {@code DEFAULT} for encoders. Query head {@code h} uses key head {@code h / (heads / keyValueHeads)}. Keys are rotated before they are
  * cached, so the cache must have no ropes of its own. Immutable and thread-safe.
  */
-public final class SelfAttention {
+public final class SelfAttention implements Part {
     private final LinearGroup projections;
     private final PackedLinear output;
     private final AttentionLayout layout;
+    private final List<KeyValueSizes> keyValues;
     private final AttentionOptions options;
     private final @Nullable Rope rope;
     private final @Nullable Norm queryNorm;
@@ -44,6 +46,7 @@ public final class SelfAttention {
         this.projections = projections;
         this.output = output;
         this.layout = layout;
+        keyValues = List.of(new KeyValueSizes(layout.keyValueHeads(), layout.headDim(), layout.valueDim()));
         this.options = options;
         this.rope = rope;
         this.queryNorm = queryNorm;
@@ -234,9 +237,7 @@ public final class SelfAttention {
         return layout.valueDim();
     }
 
-    /**
-     * {@return the elements of a state}
-     */
+    @Override
     public int dim() {
         return projections.inputs();
     }
@@ -255,41 +256,41 @@ public final class SelfAttention {
         return output;
     }
 
-    AttentionLayout layout() {
-        return layout;
+    @Override
+    public int scratch() {
+        return layout.floats();
     }
 
-    /** Returns whether one cache holds the keys and values of both. */
-    boolean cachesAs(SelfAttention other) {
-        return keyValueHeads() == other.keyValueHeads()
-                && headDim() == other.headDim()
-                && valueDim() == other.valueDim();
+    @Override
+    public List<KeyValueSizes> keyValues() {
+        return keyValues;
     }
 
-    /** Returns how many positions there are. */
-    long positions() {
+    @Override
+    public long positions() {
         return rope == null ? Long.MAX_VALUE : rope.positions();
     }
 
-    /**
-     * Computes all but the output projection, and appends to the cache of the batch, if it has one.
-     *
-     * @param x a row of {@code dim} elements for each token
-     * @param weights where the weights go, {@code [1, heads, tokens, keys]}; null for nowhere
-     * @return {@code [tokens, heads valueDim]} in the buffers
-     */
-    Tensor attend(Compute cpu, Tensor x, int layer, TokenBatch batch, Buffers buffers, @Nullable Tensor weights) {
+    @Override
+    public void compute(Compute cpu, Tensor x, Tensor y, boolean adds, Buffers buffers) {
+        RowChecks.require(cpu, x, y, dim(), scratch(), buffers);
+        TokenBatch batch = buffers.batch();
+        if (x.dim(0) != batch.tokens()) {
+            throw Checks.fail("x", x.dim(0) + " rows", "expected the batch's " + batch.tokens() + " tokens");
+        }
+        int layer = buffers.takeLayer();
         AttentionLayout.Views views = buffers.wide(layout, batch.tokens());
         projections.forward(cpu, x, views.projections(), views.parts());
         batch.locate(layer);
         buffers.heads.bind(queryNorm, keyNorm, rope).run(cpu, buffers.wide(), layout, batch);
-        KeyValueView keyValues = batch.keyValues(cpu, layer, views.keys(), views.values());
+        KeyValueView keyValueView = batch.keyValues(cpu, layer, views.keys(), views.values());
+        Tensor weights = buffers.weights(layer);
         AttentionOutputs outputs =
                 weights == null ? views.attended() : views.attended().withWeights(weights);
-        Attention.forward(cpu, views.queries(), batch.packed(), keyValues, outputs, options);
+        Attention.forward(cpu, views.queries(), batch.packed(), keyValueView, outputs, options);
         if (headFactors != null) {
             buffers.context.run(cpu, buffers.wide(), layout, headFactors, batch.tokens());
         }
-        return views.context();
+        output.forward(cpu, views.context(), y, adds);
     }
 }

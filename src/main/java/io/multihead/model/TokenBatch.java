@@ -279,9 +279,23 @@ public final class TokenBatch {
         return types[token];
     }
 
-    /** Returns the position of a token in its sequence, as {@link #locate} found it. */
-    long position(int token) {
-        return positions[token];
+    /**
+     * Returns the position of a token in its sequence, for parts that compute the batch.
+     *
+     * @param token its row in the batch
+     * @return as the running or the last call found it, from 0
+     */
+    public long position(int token) {
+        return positions[(int) Checks.index(token, tokens, "token")];
+    }
+
+    /** Fails if a token has no position among so many. */
+    void requirePositions(long most) {
+        for (int token = 0; token < tokens; token++) {
+            if (positions[token] >= most) {
+                throw Checks.fail("token " + token, "position " + positions[token], "expected fewer than " + most);
+            }
+        }
     }
 
     /** Finds the positions of all tokens, which follow those that a layer of the cache has. */

@@ -1,6 +1,5 @@
 package io.multihead.model;
 
-import io.multihead.cache.CacheFormat;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
@@ -8,6 +7,7 @@ import io.multihead.internal.base.TensorFaults;
 import io.multihead.internal.call.TensorChecks;
 import io.multihead.tensor.Shape;
 import io.multihead.tensor.Tensor;
+import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -33,10 +33,9 @@ public final class Transformer {
     private final @Nullable Norm finalNorm;
     private final @Nullable PackedLinear head;
     private final float logitCap;
-    private final int floats;
+    private final BufferSizes sizes;
+    private final List<KeyValueSizes> keyValues;
     private final long positions;
-    /** Whether the keys and values of all blocks have the same sizes. */
-    private final boolean isUniform;
 
     private Transformer(
             EmbeddingTables embeddings,
@@ -49,17 +48,17 @@ public final class Transformer {
         this.finalNorm = finalNorm;
         this.head = head;
         this.logitCap = logitCap;
-        int widest = 0;
+        BufferSizes most = new BufferSizes(embeddings.dim(), 0, false);
+        List<KeyValueSizes> layers = new ArrayList<>();
         long fewest = embeddings.maxPositions();
-        boolean uniform = true;
         for (Block block : blocks) {
-            widest = Math.max(widest, block.floats());
-            fewest = Math.min(fewest, block.attention().positions());
-            uniform &= block.attention().cachesAs(blocks.get(0).attention());
+            most = most.with(block.sizes());
+            fewest = Math.min(fewest, block.positions());
+            layers.addAll(block.keyValues());
         }
-        floats = widest;
+        sizes = most;
         positions = fewest;
-        isUniform = uniform;
+        keyValues = List.copyOf(layers);
     }
 
     /**
@@ -74,11 +73,9 @@ public final class Transformer {
         Checks.notNull(embeddings, "embeddings");
         List<Block> all = Checks.noNulls(blocks, "blocks");
         for (Block block : all) {
-            if (block.attention().dim() != embeddings.dim()) {
+            if (block.dim() != embeddings.dim()) {
                 throw Checks.fail(
-                        "blocks",
-                        "states of " + block.attention().dim(),
-                        "expected " + embeddings.dim() + ", as of embeddings");
+                        "blocks", "states of " + block.dim(), "expected " + embeddings.dim() + ", as of embeddings");
             }
         }
         return new Transformer(embeddings, all, null, null, 0f);
@@ -186,32 +183,23 @@ public final class Transformer {
     /**
      * Returns the configuration of a cache for this model, in f32; {@link KeyValueCache.Config#withDtype} makes it narrower.
      *
-     * @return as many layers as there are blocks, without ropes, since the model rotates keys itself
-     * @throws IllegalStateException if the blocks differ in the heads or sizes of their keys and values, or there are none
+     * @return as many layers as there are parts with attention, without ropes, since the model rotates keys itself
+     * @throws IllegalStateException if they differ in the heads or sizes of their keys and values, or there are none
      */
     public KeyValueCache.Config cacheConfig() {
-        if (blocks.isEmpty()) {
-            throw new IllegalStateException("blocks: none; expected at least one");
-        }
-        SelfAttention first = blocks.get(0).attention();
-        if (!isUniform) {
-            throw new IllegalStateException("blocks: keys of several sizes; expected " + first.keyValueHeads()
-                    + " heads of " + first.headDim() + " and values of " + first.valueDim() + ", as in the first");
-        }
-        return new KeyValueCache.Config(
-                blocks.size(), first.keyValueHeads(), first.headDim(), first.valueDim(), CacheFormat.F32, List.of());
+        return KeyValueSizes.config(keyValues);
     }
 
     /**
      * Returns the intermediate rows of one call at a time, on the heap.
      *
      * @param capacity most tokens of a call; a longer prompt takes several calls
-     * @return {@code 4 capacity (2 dim + w)} bytes, w the widest of {@code projections + attention's output} and the feed-forward network's
-     *     inner elements, with a gate twice those
+     * @return {@code 4 capacity (2 dim + w)} bytes, w the most {@link Part#scratch}: of {@code projections + attention's output} and the
+     *     feed-forward network's inner elements, with a gate twice those, the larger; 3 dim where a part has norms before and after
      * @throws IllegalArgumentException if the capacity is below 1, or an array would have more than 2^31 elements
      */
     public Buffers buffers(int capacity) {
-        return new Buffers(capacity, dim(), floats);
+        return new Buffers(capacity, sizes);
     }
 
     /**
@@ -252,14 +240,15 @@ public final class Transformer {
      * @param cpu threads and scratch
      * @param batch tokens of sequences, at least one each
      * @param buffers of this model
-     * @param weights {@code [blocks, heads, tokens, keys]}, written: as many keys as the longest sequence has
+     * @param weights {@code [layers, heads, tokens, keys]}, written: those of each attention, in blocks with one those of each block; as many
+     *     keys as the longest sequence has
      * @throws IllegalArgumentException as of the other method, or if the shape of weights does not fit, which is found when the cache has
      *     grown already
      */
     public void forward(Compute cpu, TokenBatch batch, Buffers buffers, Tensor weights) {
-        if (Checks.notNull(weights, "weights").rank() != 4 || weights.dim(0) != blocks.size()) {
+        if (Checks.notNull(weights, "weights").rank() != 4 || weights.dim(0) != keyValues.size()) {
             throw Checks.fail(
-                    "weights", "shape " + weights.shape(), "expected [" + blocks.size() + ", heads, tokens, keys]");
+                    "weights", "shape " + weights.shape(), "expected [" + keyValues.size() + ", heads, tokens, keys]");
         }
         run(cpu, batch, buffers, null, weights);
     }
@@ -268,39 +257,26 @@ public final class Transformer {
             Compute cpu, TokenBatch batch, Buffers buffers, @Nullable Tensor states, @Nullable Tensor weights) {
         Checks.notNull(cpu, "cpu");
         Checks.notNull(batch, "batch");
-        Checks.notNull(buffers, "buffers").calls.enter();
+        Checks.notNull(buffers, "buffers").enter(batch);
         try {
-            batch.calls.enter();
-            try {
-                runAlone(cpu, batch, buffers, states, weights);
-            } finally {
-                batch.calls.leave();
+            batch.requireTokens();
+            KeyValueSizes.requireCache(batch.cache(), keyValues);
+            batch.locate(0);
+            batch.requirePositions(positions);
+            if (states == null) {
+                requireEmbeddings(cpu, batch);
+                buffers.begin(batch.tokens(), sizes);
+                buffers.embedding.run(cpu, embeddings, batch);
+            } else {
+                requireStates(cpu, states, batch.tokens());
+                buffers.begin(states, sizes);
+            }
+            buffers.bindWeights(weights);
+            for (int i = 0; i < blocks.size(); i++) { // an iterator would be garbage
+                blocks.get(i).forward(cpu, buffers);
             }
         } finally {
-            buffers.calls.leave();
-        }
-    }
-
-    /** Computes a batch in buffers that no other call uses. */
-    private void runAlone(
-            Compute cpu, TokenBatch batch, Buffers buffers, @Nullable Tensor states, @Nullable Tensor weights) {
-        batch.requireTokens();
-        requireCache(batch.cache());
-        batch.locate(0);
-        for (int token = 0; token < batch.tokens(); token++) {
-            requirePosition(batch.position(token), token);
-        }
-        if (states == null) {
-            requireEmbeddings(cpu, batch);
-            buffers.begin(batch.tokens(), dim(), floats);
-            buffers.embedding.run(cpu, embeddings, batch);
-        } else {
-            requireStates(cpu, states, batch.tokens());
-            buffers.begin(states, dim(), floats);
-        }
-        for (int layer = 0; layer < blocks.size(); layer++) {
-            Tensor to = weights == null ? null : weights.slice(0, layer, layer + 1L);
-            blocks.get(layer).forward(cpu, layer, batch, buffers, to);
+            buffers.leave();
         }
     }
 
@@ -326,32 +302,9 @@ public final class Transformer {
         }
     }
 
-    private void requirePosition(long position, int token) {
-        if (position >= positions) {
-            throw Checks.fail("token " + token, "position " + position, "expected fewer than " + positions);
-        }
-    }
-
     private void requireType(int type, int token) {
         if (type < 0 || type >= embeddings.types()) {
             throw Checks.fail("token " + token, "type " + type, "expected 0 to " + (embeddings.types() - 1));
-        }
-    }
-
-    private void requireCache(@Nullable KeyValueCache cache) {
-        if (cache == null) {
-            return;
-        }
-        KeyValueCache.Config actual = cache.config();
-        SelfAttention first = blocks.isEmpty() ? null : blocks.get(0).attention();
-        if (first == null
-                || !isUniform
-                || actual.layers() != blocks.size()
-                || actual.heads() != first.keyValueHeads()
-                || actual.headDim() != first.headDim()
-                || actual.valueDim() != first.valueDim()
-                || !actual.ropes().isEmpty()) {
-            throw Checks.fail("cache", actual.toString(), "expected " + cacheConfig() + " of any element type");
         }
     }
 
@@ -365,12 +318,12 @@ public final class Transformer {
      * @throws IllegalArgumentException if there is no such token, or the shape does not fit; nothing has been written then
      */
     public void outputs(Compute cpu, int[] rows, Tensor outputs, Buffers buffers) {
-        Checks.notNull(buffers, "buffers").calls.enter();
+        Checks.notNull(buffers, "buffers").enterReading();
         try {
             requireRows(cpu, rows, outputs, "outputs", dim(), buffers);
             gather(cpu, rows, buffers).copyTo(outputs);
         } finally {
-            buffers.calls.leave();
+            buffers.leave();
         }
     }
 
@@ -388,7 +341,7 @@ public final class Transformer {
         if (head == null) {
             throw new IllegalStateException("head: none; expected withHead before logits");
         }
-        Checks.notNull(buffers, "buffers").calls.enter();
+        Checks.notNull(buffers, "buffers").enterReading();
         try {
             requireRows(cpu, rows, logits, "logits", head.outputs(), buffers);
             head.forward(cpu, gather(cpu, rows, buffers), logits);
@@ -396,7 +349,7 @@ public final class Transformer {
                 buffers.softCap.run(cpu, logits, logitCap);
             }
         } finally {
-            buffers.calls.leave();
+            buffers.leave();
         }
     }
 
@@ -407,7 +360,6 @@ public final class Transformer {
 
     private static void requireRows(Compute cpu, int[] rows, Tensor to, String argument, int columns, Buffers buffers) {
         Checks.notNull(cpu, "cpu");
-        buffers.calls.requireOwn();
         int tokens = buffers.tokens();
         if (Checks.notNull(rows, "rows").length > buffers.capacity()) {
             throw Checks.fail("rows", rows.length + " rows", "expected at most the capacity " + buffers.capacity());

@@ -166,7 +166,8 @@ final class Arguments {
             case "io.multihead.model.Block" -> ModelParts.BLOCK;
             case "io.multihead.model.PackedLinear" -> fitting(ModelParts.LINEAR);
             case "io.multihead.model.LinearGroup" -> fitting(ModelParts.PROJECTIONS);
-            case "io.multihead.model.FeedForward" -> fitting(ModelParts.FEED_FORWARD);
+            case "io.multihead.model.FeedForward", "io.multihead.model.Part" -> fitting(ModelParts.FEED_FORWARD);
+            case "io.multihead.model.Sublayer" -> ModelParts.SUBLAYER;
             default -> function(raw, type);
         };
     }

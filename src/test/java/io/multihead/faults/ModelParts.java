@@ -8,6 +8,7 @@ import io.multihead.model.LinearGroup;
 import io.multihead.model.Norm;
 import io.multihead.model.PackedLinear;
 import io.multihead.model.SelfAttention;
+import io.multihead.model.Sublayer;
 import io.multihead.support.Numbers;
 import io.multihead.support.Tokens;
 import io.multihead.tensor.Tensor;
@@ -24,6 +25,8 @@ final class ModelParts {
     static final FeedForward FEED_FORWARD = FeedForward.of(linear(5), linear(6));
     static final SelfAttention ATTENTION = SelfAttention.of(2, 2, PROJECTIONS, LINEAR, AttentionOptions.CAUSAL);
     static final Block BLOCK = Block.preNorm(norm(7), ATTENTION, norm(8), FEED_FORWARD);
+
+    static final Sublayer SUBLAYER = Sublayer.preNorm(norm(9), FEED_FORWARD);
 
     private ModelParts() {}
 

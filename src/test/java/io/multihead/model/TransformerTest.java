@@ -396,12 +396,10 @@ class TransformerTest {
                 () -> FeedForward.gated(Activation.SILU, three, square));
         FeedForward network = FeedForward.of(square, square);
         assertRefused(
-                "norms: another number of elements; expected 8, as of attention",
-                () -> Block.preNorm(norm, attention, norm, network));
+                "before: 3 elements; expected 8, as of the part", () -> Block.preNorm(norm, attention, norm, network));
         Norm eight = Norm.rms(Tensor.of(new float[8]), 1e-5);
         Block block = Block.preNorm(eight, attention, eight, network);
-        assertRefused(
-                "norms: another number of elements; expected 8, as of attention", () -> block.withResultNorm(norm));
+        assertRefused("sum: 3 elements; expected 8, as of the part", () -> block.withResultNorm(norm));
         Block post = Block.postNorm(attention, eight, network, eight);
         assertThrows(IllegalStateException.class, () -> post.withResultNorm(eight));
         Block parallel = Block.parallel(eight, attention, null, network);

@@ -45,6 +45,13 @@ public final class CallGuard {
         }
     }
 
+    /** Refuses what belongs into a call, outside of one. */
+    public void requireCall() {
+        if (!running.get()) {
+            throw new IllegalStateException(object + ": in no call; expected one that runs");
+        }
+    }
+
     /** Refuses results of another thread's call; the first call has none. */
     public void requireOwn() {
         long of = owner;

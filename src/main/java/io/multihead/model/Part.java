@@ -1,0 +1,127 @@
+package io.multihead.model;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.call.TensorChecks;
+import io.multihead.tensor.Tensor;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A function of the tokens' states in a {@link Block}, which adds its result to them: {@link SelfAttention}, {@link FeedForward}, or
+ * one of a user's own. A part is immutable and thread-safe; what a call needs is in its {@link Buffers}.
+ *
+ * <p>A model has the same bits in any batch, on any threads and in any division into calls, if its parts have: a result of a token must not
+ * depend on how many rows a call has.
+ */
+public interface Part {
+    /**
+     * {@return the elements of a state}
+     */
+    int dim();
+
+    /**
+     * {@return the floats of {@link Buffers#scratch} that it needs for each token}
+     */
+    default int scratch() {
+        return 0;
+    }
+
+    /**
+     * Returns what a cache keeps of each token for this part: one element for each attention in it, in the order in which they compute.
+     *
+     * @return nothing, unless the part has attention
+     */
+    default List<KeyValueSizes> keyValues() {
+        return List.of();
+    }
+
+    /**
+     * {@return how many positions a sequence may have; {@link Long#MAX_VALUE} where there is no limit}
+     */
+    default long positions() {
+        return Long.MAX_VALUE;
+    }
+
+    /**
+     * Computes the part for the tokens of a batch, or for some of its rows where a part calls another one. A part that calls others leaves
+     * their scratch to them.
+     *
+     * @param cpu threads and scratch
+     * @param x {@code [rows, dim]}, what it reads; not changed
+     * @param y {@code [rows, dim]}, which does not overlap x; in a block both are f32 on the heap
+     * @param adds whether the result is added to y; if not, y holds anything and is overwritten
+     * @param buffers of the call that runs: its batch, and scratch
+     */
+    void compute(Compute cpu, Tensor x, Tensor y, boolean adds, Buffers buffers);
+
+    /**
+     * Returns scratch for calls of this part alone.
+     *
+     * @param capacity most rows of a call
+     * @return buffers for {@link #forward}
+     */
+    default Buffers buffers(int capacity) {
+        return new Buffers(capacity, new BufferSizes(dim(), scratch(), false));
+    }
+
+    /**
+     * Computes the part alone, for tokens of sequences: keys and values are appended to the cache of the batch, if it has one.
+     *
+     * @param cpu threads and scratch
+     * @param batch tokens of sequences, at least one each; their ids and types do not count
+     * @param x {@code [tokens, dim]}, any strides and floating type
+     * @param y {@code [tokens, dim]}, any strides, written
+     * @param buffers of {@link #buffers}, or of a model that has this part
+     * @throws IllegalArgumentException if a shape does not fit, x and y overlap, the cache is of other sizes, or a sequence would have too
+     *     many positions; nothing has been written then
+     * @throws IllegalStateException if another call uses the buffers or the batch
+     */
+    default void forward(Compute cpu, TokenBatch batch, Tensor x, Tensor y, Buffers buffers) {
+        forwardAlone(cpu, Checks.notNull(batch, "batch"), x, y, buffers);
+    }
+
+    /**
+     * Computes the part alone, for rows that do not see each other. For parts that read nothing else of a batch.
+     *
+     * @param cpu threads and scratch
+     * @param x {@code [rows, dim]}, any strides and floating type
+     * @param y {@code [rows, dim]}, any strides, written
+     * @param buffers of {@link #buffers}, or of a model that has this part
+     * @throws IllegalArgumentException if a shape does not fit, or x and y overlap; nothing has been written then
+     * @throws IllegalStateException if the part reads the batch, as attention does, or another call uses the buffers
+     */
+    default void forward(Compute cpu, Tensor x, Tensor y, Buffers buffers) {
+        forwardAlone(cpu, null, x, y, buffers);
+    }
+
+    private void forwardAlone(Compute cpu, @Nullable TokenBatch batch, Tensor x, Tensor y, Buffers buffers) {
+        Checks.notNull(cpu, "cpu");
+        Checks.notNull(x, "x");
+        Checks.notNull(y, "y");
+        Checks.notNull(buffers, "buffers").enter(batch);
+        try {
+            long rows = batch != null ? batch.tokens() : x.rank() == 2 ? x.dim(0) : 0;
+            RowChecks.requireShape(x, rows, dim(), "x");
+            RowChecks.requireShape(y, rows, dim(), "y");
+            TensorChecks.requireFloating(x, "x");
+            TensorChecks.requireAccess(cpu, x, "x");
+            TensorChecks.requireWritable(cpu, y, "y");
+            TensorChecks.requireApart(y, "y", x, "x");
+            List<KeyValueSizes> layers = keyValues();
+            if (batch == null && !layers.isEmpty()) {
+                buffers.batch(); // fails by name
+            }
+            if (batch != null) {
+                batch.requireTokens();
+                KeyValueSizes.requireCache(batch.cache(), layers);
+                batch.locate(0);
+                batch.requirePositions(positions());
+            }
+            buffers.beginAlone(Checks.fitsInt(rows, "x"), dim(), scratch());
+            compute(cpu, x, y, false, buffers);
+        } finally {
+            buffers.leave();
+        }
+    }
+}

@@ -1,0 +1,27 @@
+package io.multihead.model;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.TensorFaults;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+
+/** Checks the rows that a part is called with. */
+final class RowChecks {
+    private RowChecks() {}
+
+    /** Fails unless rows are of the part's size, and there is room for them in buffers of a call that runs. */
+    static void require(Compute cpu, Tensor x, Tensor y, int dim, int scratch, Buffers buffers) {
+        Checks.notNull(cpu, "cpu");
+        Checks.notNull(x, "x");
+        Checks.notNull(y, "y");
+        Checks.notNull(buffers, "buffers").requireRows(x, y, dim, scratch);
+    }
+
+    /** Fails unless a tensor has some rows of a part's states; a shape is made for an error alone. */
+    static void requireShape(Tensor tensor, long rows, int dim, String argument) {
+        if (tensor.rank() != 2 || tensor.dim(0) != rows || tensor.dim(1) != dim) {
+            throw TensorFaults.shape(argument, tensor.shape(), Shape.of(rows, dim));
+        }
+    }
+}

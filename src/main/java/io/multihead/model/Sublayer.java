@@ -1,0 +1,79 @@
+package io.multihead.model;
+
+import io.multihead.internal.base.Checks;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A part with its residual connection and its norms: {@code sum(x + after(part(before(x))))}, each norm optional. Immutable and thread-safe.
+ *
+ * @param part the function of the states
+ * @param before of what the part reads; null for none
+ * @param after of what the part makes; null for none
+ * @param sum of the states to which that was added; null for none
+ */
+public record Sublayer(
+        Part part,
+        @Nullable Norm before,
+        @Nullable Norm after,
+        @Nullable Norm sum) {
+    /** Checks the sizes. */
+    public Sublayer {
+        int dim = Checks.notNull(part, "part").dim();
+        requireDim(before, dim, "before");
+        requireDim(after, dim, "after");
+        requireDim(sum, dim, "sum");
+    }
+
+    private static void requireDim(@Nullable Norm norm, int dim, String argument) {
+        if (norm != null && norm.dim() != dim) {
+            throw Checks.fail(argument, norm.dim() + " elements", "expected " + dim + ", as of the part");
+        }
+    }
+
+    /**
+     * Returns {@code x + part(norm(x))}.
+     *
+     * @param norm of what the part reads
+     * @param part the function of the states
+     * @return the part with its norm
+     * @throws IllegalArgumentException if sizes do not fit
+     */
+    public static Sublayer preNorm(Norm norm, Part part) {
+        return new Sublayer(part, Checks.notNull(norm, "norm"), null, null);
+    }
+
+    /**
+     * Returns {@code norm(x + part(x))}.
+     *
+     * @param part the function of the states
+     * @param norm of the sum
+     * @return the part with its norm
+     * @throws IllegalArgumentException if sizes do not fit
+     */
+    public static Sublayer postNorm(Part part, Norm norm) {
+        return new Sublayer(part, null, null, Checks.notNull(norm, "norm"));
+    }
+
+    Sublayer withPart(Part changed) {
+        return new Sublayer(changed, before, after, sum);
+    }
+
+    Sublayer withSum(@Nullable Norm changed) {
+        return new Sublayer(part, before, after, changed);
+    }
+
+    /** Returns whether the part's result is added to the states as it is: in the write-back of its last product. */
+    boolean addsAlone() {
+        return after == null && sum == null;
+    }
+
+    /** Returns whether the part reads a row of its own, of normalised states or a copy; else it reads the states, which it does not change. */
+    boolean readsUpdates() {
+        return before != null || addsAlone();
+    }
+
+    /** Returns whether its result needs a row beside the one that it reads. */
+    boolean needsResults() {
+        return before != null && !addsAlone();
+    }
+}
