@@ -29,8 +29,6 @@ record DecoderConfig(
         Ends ends,
         boolean fused) {
 
-    private static final int MOST = 1 << 24;
-
     /** A model whose matrices are apart in files. */
     DecoderConfig(
             String family,
@@ -48,26 +46,7 @@ record DecoderConfig(
      *
      * @param context most tokens of a text that the model was trained for
      */
-    record Sizes(int layers, int dim, int heads, int keyValueHeads, int headDim, int context) {
-        Sizes {
-            require(layers, "layers");
-            require(dim, "dim");
-            require(heads, "heads");
-            require(keyValueHeads, "keyValueHeads");
-            require(headDim, "headDim");
-            require(context, "context");
-            if (heads % keyValueHeads != 0) {
-                throw Checks.fail(
-                        "heads", String.valueOf(heads), "expected a multiple of " + keyValueHeads + " key heads");
-            }
-        }
-
-        private static void require(int size, String name) {
-            if (size < 1 || size > MOST) {
-                throw Checks.fail(name, String.valueOf(size), "expected 1 to " + MOST);
-            }
-        }
-    }
+    record Sizes(int layers, int dim, int heads, int keyValueHeads, int headDim, int context) {}
 
     /**
      * Attention of all layers.

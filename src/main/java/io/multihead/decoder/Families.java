@@ -1,6 +1,5 @@
 package io.multihead.decoder;
 
-import io.multihead.internal.base.Checks;
 import java.util.List;
 import java.util.stream.Collectors;
 
@@ -11,17 +10,15 @@ final class Families {
 
     private Families() {}
 
-    /**
-     * Returns a family.
-     *
-     * @param name as files have it
-     * @param key where it is from, for messages
-     */
-    static Family of(String name, String key) {
-        return ALL.stream()
+    /** Returns the family of a model, of which no setting asks for what no family here computes. */
+    static Family of(Settings settings) {
+        String name = settings.family();
+        Family known = ALL.stream()
                 .filter(family -> family.names().contains(name))
                 .findFirst()
-                .orElseThrow(() -> Checks.fail(key, "\"" + name + "\"", "expected one of " + names()));
+                .orElseThrow(() -> settings.fail("model_type", "one of " + names()));
+        settings.requireKnown();
+        return known;
     }
 
     private static String names() {

@@ -3,6 +3,7 @@ package io.multihead.decoder;
 import io.multihead.compute.Compute;
 import io.multihead.format.SafetensorsFolder;
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.FileMemory;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.internal.base.SlabArena;
@@ -18,6 +19,7 @@ import java.util.List;
 /** Loads a folder of Hugging Face's: {@code config.json}, the tokenizer's files, and weights in safetensors. */
 final class FolderLoader {
     private static final String CONFIG = "config.json";
+    private static final String ADAPTER = "adapter_config.json";
     private static final String TOKENIZER_CONFIG = "tokenizer_config.json";
     private static final String TEMPLATE = "chat_template";
 
@@ -27,11 +29,14 @@ final class FolderLoader {
     static LoadedDecoder load(Compute cpu, Path folder, SlabArena arena, LoadOptions options, String expected)
             throws IOException {
         Checks.folderWith(folder, List.of(CONFIG), expected);
-        JsonSettings settings = new JsonSettings(object(folder, CONFIG));
-        Family family = Families.of(settings.family(), CONFIG + ".model_type");
-        DecoderConfig config = Checks.in(folder, () -> family.configure(settings));
-        Tokenizer tokenizer = Tokenizers.load(folder);
+        requireMerged(folder);
         SafetensorsFolder files = SafetensorsFolder.map(folder, arena);
+        JsonSettings settings =
+                new JsonSettings(object(folder, CONFIG), files.names().size());
+        Family family = Checks.in(folder.resolve(CONFIG), () -> Families.of(settings));
+        DecoderConfig config = Checks.in(folder.resolve(CONFIG), () -> family.configure(settings));
+        EmbedderSettings embedder = EmbedderSettings.of(folder);
+        Tokenizer tokenizer = Tokenizers.load(folder);
         DecoderWeights weights =
                 new DecoderWeights(cpu, new FolderModel(files, family), arena, options.eightBitInputs());
         Transformer model = Checks.in(files.path(), () -> {
@@ -40,24 +45,35 @@ final class FolderLoader {
             return built;
         });
         String name = String.valueOf(folder.toAbsolutePath().normalize().getFileName());
-        return new LoadedDecoder(name, config, model, tokenizer, weights, templates(folder), arena);
+        return new LoadedDecoder(name, config, model, tokenizer, weights, templates(folder), embedder, arena);
     }
 
+    /** Fails where an adapter of PEFT stands beside the weights: transformers applies it. */
+    private static void requireMerged(Path folder) {
+        if (Files.exists(folder.resolve(ADAPTER))) {
+            throw Checks.fail(
+                    folder.resolve(ADAPTER).toString(), "an adapter", "expected weights that it is merged into");
+        }
+    }
+
+    /** Reads a file, whose path begins messages. */
     private static JsonObject object(Path folder, String name) throws IOException {
-        byte[] utf8 = Files.readAllBytes(folder.resolve(name));
-        return Checks.in(folder, () -> new JsonObject(name, Json.object(name, utf8)));
+        Path file = folder.resolve(name);
+        String object = name.replace(".json", "");
+        return Checks.in(file, () -> new JsonObject(object, Json.object(object, FileMemory.bytes(file))));
     }
 
     /** Returns the templates of {@code chat_template.jinja} or {@code tokenizer_config.json}. */
     private static FileTemplates templates(Path folder) throws IOException {
         Path jinja = folder.resolve(TEMPLATE + ".jinja");
         if (Files.exists(jinja)) {
-            return FileTemplates.of(Files.readString(jinja, StandardCharsets.UTF_8));
+            return FileTemplates.of(new String(FileMemory.bytes(jinja), StandardCharsets.UTF_8));
         }
-        if (!Files.exists(folder.resolve(TOKENIZER_CONFIG))) {
+        Path config = folder.resolve(TOKENIZER_CONFIG);
+        if (!Files.exists(config)) {
             return FileTemplates.NONE;
         }
-        JsonObject config = object(folder, TOKENIZER_CONFIG);
-        return Checks.in(folder, () -> FileTemplates.of(config));
+        JsonObject object = object(folder, TOKENIZER_CONFIG);
+        return Checks.in(config, () -> FileTemplates.of(object));
     }
 }

@@ -20,6 +20,11 @@ import org.jspecify.annotations.Nullable;
  * their size.
  */
 final class GemmaFamily implements Family {
+    private static final String ROPE = "rope_parameters";
+
+    /** Elements of a head, and the scalar whose root divides scores, where a {@code config.json} does not say. */
+    private static final int HEAD_DIM = 256;
+
     private static final int PATTERN = 6;
     private static final double LOCAL_THETA = 10_000;
     private static final double GLOBAL_THETA = 1_000_000;
@@ -43,19 +48,19 @@ final class GemmaFamily implements Family {
     public DecoderConfig configure(Settings settings) {
         settings.requireOneOf("text_config");
         settings.requireOneOf("hidden_activation", "gelu_pytorch_tanh");
-        settings.requireOneOf("use_bidirectional_attention", false);
-        settings.requireOneOf("rope_parameters");
-        Sizes sizes = Rules.sizes(settings);
-        Rope global =
-                settings.rope(new RopeRequest(sizes.headDim(), sizes.context(), GLOBAL_THETA, Pairing.HALF_SPLIT));
-        Rope local = Rope.of(
-                Rope.Config.of(sizes.headDim()).withTheta(settings.number("rope_local_base_freq", LOCAL_THETA)));
-        int window = settings.integer("sliding_window");
-        List<?> types = settings.list("layer_types");
-        if (types != null && types.size() != sizes.layers()) {
-            throw settings.fail("layer_types", "one per layer");
+        Sizes sizes = Rules.sizes(settings, HEAD_DIM);
+        RopeRequest request = Rules.request(sizes, Pairing.HALF_SPLIT).withTheta(GLOBAL_THETA);
+        if (settings.has(ROPE) && !(settings.hasRope(Rules.FULL) && settings.hasRope(Rules.SLIDING))) {
+            throw settings.fail(ROPE, "those of " + Rules.FULL + " and of " + Rules.SLIDING);
         }
-        int pattern = settings.integer("sliding_window_pattern", PATTERN);
+        Rope global = settings.rope(request.withLayers(Rules.FULL));
+        double localTheta = settings.number("rope_local_base_freq", LOCAL_THETA);
+        Rope local = settings.hasRope(Rules.SLIDING)
+                ? settings.rope(request.withTheta(localTheta).withLayers(Rules.SLIDING))
+                : Rope.of(Rope.Config.of(sizes.headDim()).withTheta(localTheta));
+        int window = settings.integer("sliding_window");
+        List<String> types = Rules.layerTypes(settings, sizes);
+        int pattern = Rules.size(settings, "sliding_window_pattern", PATTERN);
         return new DecoderConfig(
                 settings.family(),
                 sizes,
@@ -67,7 +72,7 @@ final class GemmaFamily implements Family {
                 new NormRule(settings.number("rms_norm_eps"), !settings.isGguf(), true),
                 Rules.layers(
                         sizes,
-                        layer -> isGlobal(settings, types, pattern, layer)
+                        layer -> isGlobal(types, pattern, layer)
                                 ? new LayerRule(global, 0)
                                 : new LayerRule(local, window)),
                 Activation.GELU_TANH,
@@ -80,19 +85,13 @@ final class GemmaFamily implements Family {
         return (float) Math.sqrt(sizes.dim());
     }
 
+    /** The reference has a setting, 256 where a file does not say; llama.cpp a rule by the number of layers. */
     private static double scale(Settings settings, Sizes sizes) {
         int largest = sizes.layers() == LARGEST_LAYERS ? sizes.dim() / sizes.heads() : sizes.headDim();
-        return 1 / Math.sqrt(settings.number("query_pre_attn_scalar", largest));
+        return 1 / Math.sqrt(settings.number("query_pre_attn_scalar", settings.isGguf() ? largest : HEAD_DIM));
     }
 
-    private static boolean isGlobal(Settings settings, @Nullable List<?> types, int pattern, int layer) {
-        if (types == null) {
-            return (layer + 1) % pattern == 0;
-        }
-        Object type = types.get(layer);
-        if (!"full_attention".equals(type) && !"sliding_attention".equals(type)) {
-            throw settings.fail("layer_types[" + layer + "]", "full_attention or sliding_attention");
-        }
-        return "full_attention".equals(type);
+    private static boolean isGlobal(@Nullable List<String> types, int pattern, int layer) {
+        return types == null ? (layer + 1) % pattern == 0 : types.get(layer).equals(Rules.FULL);
     }
 }

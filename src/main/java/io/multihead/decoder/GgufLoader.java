@@ -17,23 +17,14 @@ final class GgufLoader {
 
     static LoadedDecoder load(Compute cpu, Path path, SlabArena arena, LoadOptions options) throws IOException {
         Gguf file = Gguf.map(path, arena);
-        try {
-            return load(cpu, file, arena, options);
-        } catch (IllegalArgumentException wrong) {
-            throw named(path, wrong);
-        }
+        return Checks.in(path, () -> load(cpu, path, file, arena, options));
     }
 
-    /** Errors of the file name it already, those of what it describes do not. */
-    private static IllegalArgumentException named(Path path, IllegalArgumentException wrong) {
-        String message = String.valueOf(wrong.getMessage());
-        return message.startsWith(path + ": ") ? wrong : new IllegalArgumentException(path + ": " + message, wrong);
-    }
-
-    private static LoadedDecoder load(Compute cpu, Gguf file, SlabArena arena, LoadOptions options) {
+    private static LoadedDecoder load(Compute cpu, Path path, Gguf file, SlabArena arena, LoadOptions options) {
         String architecture = file.string("general.architecture");
-        Family family = Families.of(architecture, "general.architecture");
-        DecoderConfig config = family.configure(new GgufSettings(file));
+        GgufSettings settings = new GgufSettings(file, path);
+        DecoderConfig config = Families.of(settings).configure(settings);
+        EmbedderSettings embedder = EmbedderSettings.of(file, architecture);
         Tokenizer tokenizer = Tokenizers.of(new GgufMetadata(file));
         DecoderWeights weights = new DecoderWeights(cpu, new GgufModel(file), arena, options.eightBitInputs());
         List.of(GgufSettings.ROPE_FACTORS, GgufSettings.LONG_FACTORS, GgufSettings.SHORT_FACTORS)
@@ -47,6 +38,7 @@ final class GgufLoader {
                 tokenizer,
                 weights,
                 FileTemplates.of(file),
+                embedder,
                 arena);
     }
 

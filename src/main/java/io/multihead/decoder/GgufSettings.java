@@ -1,14 +1,17 @@
 package io.multihead.decoder;
 
 import io.multihead.format.Gguf;
+import io.multihead.format.GgufValue;
 import io.multihead.internal.base.Checks;
 import io.multihead.position.Rope;
 import io.multihead.position.RopeScaling;
 import io.multihead.tensor.Tensor;
+import java.lang.System.Logger.Level;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalDouble;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.LongStream;
@@ -36,6 +39,37 @@ final class GgufSettings implements Settings {
             Map.entry("attn_logit_softcapping", "attn_logit_softcapping"),
             Map.entry("final_logit_softcapping", "final_logit_softcapping"));
 
+    /** Settings that some architectures have, and the value that changes nothing. */
+    private static final Map<String, Object> NEUTRAL = Map.ofEntries(
+            Map.entry("attention.causal", true),
+            Map.entry("attention.clamp_kqv", 0),
+            Map.entry("attention.max_alibi_bias", 0),
+            Map.entry("attention.scale", 0),
+            Map.entry("embedding_scale", 1),
+            Map.entry("residual_scale", 1),
+            Map.entry("logit_scale", 1),
+            Map.entry("expert_count", 0),
+            Map.entry("expert_used_count", 0),
+            Map.entry("expert_group_count", 0),
+            Map.entry("use_parallel_residual", false));
+
+    /**
+     * Settings that tensors say as well, that are read elsewhere (pooling), or that llama.cpp's code of no family here reads; those of
+     * windows are read where a family has some.
+     */
+    private static final Set<String> WITHOUT_EFFECT = Set.of(
+            "vocab_size",
+            "feed_forward_length",
+            "attention.value_length",
+            "attention.key_length_swa",
+            "attention.value_length_swa",
+            "attention.layer_norm_epsilon",
+            "embedding_length_out",
+            "expert_group_used_count",
+            "tensor_data_layout",
+            "pooling_type",
+            "classifier.output_labels");
+
     private static final Set<String> ROPE_KEYS = new TreeSet<>(Set.of(
             "dimension_count",
             "freq_base",
@@ -51,27 +85,79 @@ final class GgufSettings implements Settings {
 
     static final String SHORT_FACTORS = "rope_factors_short.weight";
 
+    private static final String ARCHITECTURE = "general.architecture";
     private static final String SCALING = ".rope.scaling.";
     private static final String ATTENTION_FACTOR = "scaling.attn_factor";
 
+    private static final System.Logger LOGGER = System.getLogger("io.multihead");
+
     private final Gguf file;
+    private final Object place;
     private final String family;
 
-    GgufSettings(Gguf file) {
+    /**
+     * Reads a file.
+     *
+     * @param place its path, for warnings
+     */
+    GgufSettings(Gguf file, Object place) {
         this.file = file;
-        family = file.string("general.architecture");
-        long values = file.findInteger(family + ".attention.value_length").orElse(-1);
-        if (values >= 0 && values != file.integer(family + ".attention.key_length")) {
-            throw Checks.fail(
-                    family + ".attention.value_length",
-                    String.valueOf(values),
-                    "expected the key_length, " + file.integer(family + ".attention.key_length"));
+        this.place = place;
+        family = file.string(ARCHITECTURE);
+    }
+
+    @Override
+    public void requireKnown() {
+        requireEqual("attention.value_length", "attention.key_length");
+        requireEqual("attention.key_length_swa", "attention.key_length");
+        requireEqual("attention.value_length_swa", "attention.key_length");
+        requireEqual("embedding_length_out", "embedding_length");
+        NEUTRAL.forEach(this::requireNeutral);
+        warnOfUnknown();
+    }
+
+    /** Fails unless a size is absent or that of another key. */
+    private void requireEqual(String key, String other) {
+        OptionalLong size = file.findInteger(family + "." + key);
+        if (size.isPresent() && size.getAsLong() != file.integer(family + "." + other)) {
+            throw file.fail(family + "." + key, file.integer(family + "." + other) + ", as " + family + "." + other);
+        }
+    }
+
+    /** Fails unless a value is absent or as if it were; numbers may be integers or reals. */
+    private void requireNeutral(String key, Object neutral) {
+        GgufValue value = file.find(family + "." + key).orElse(null);
+        if (value == null) {
+            return;
+        }
+        boolean isNeutral = neutral instanceof Boolean flag
+                ? value.bool() == flag
+                : (value.type().isInteger() ? value.integer() : value.real()) == (Integer) neutral;
+        if (!isNeutral) {
+            throw file.fail(family + "." + key, neutral + ", or none");
+        }
+    }
+
+    /** Says which settings of the architecture are not known: other engines may compute something else by them. */
+    private void warnOfUnknown() {
+        String begin = family + ".";
+        List<String> unknown = file.keys().stream()
+                .filter(key -> key.startsWith(begin) && !key.startsWith(begin + "rope."))
+                .filter(key -> {
+                    String name = key.substring(begin.length());
+                    return !KEYS.containsValue(name) && !NEUTRAL.containsKey(name) && !WITHOUT_EFFECT.contains(name);
+                })
+                .map(key -> key + " (" + file.value(key) + ")")
+                .toList();
+        if (!unknown.isEmpty()) {
+            LOGGER.log(
+                    Level.WARNING, place + ": settings that are not known and not read: " + String.join(", ", unknown));
         }
     }
 
     /** Returns the key of a setting; of one that GGUF files do not have, one that none has. */
     private String key(String setting) {
-        return family + "." + KEYS.getOrDefault(setting, setting);
+        return setting.equals("model_type") ? ARCHITECTURE : family + "." + KEYS.getOrDefault(setting, setting);
     }
 
     @Override
@@ -85,6 +171,11 @@ final class GgufSettings implements Settings {
     }
 
     @Override
+    public int tensors() {
+        return file.names().size();
+    }
+
+    @Override
     public boolean has(String setting) {
         return file.find(key(setting)).isPresent();
     }
@@ -92,15 +183,24 @@ final class GgufSettings implements Settings {
     @Override
     public int integer(String setting) {
         long value = file.integer(key(setting));
-        if (value != (int) value) {
-            throw fail(setting, "at most " + Integer.MAX_VALUE);
+        if (value < 0 || value > MOST) {
+            throw fail(setting, "0 to " + MOST);
         }
         return (int) value;
     }
 
     @Override
     public double number(String setting) {
-        return file.real(key(setting));
+        double value = file.real(key(setting));
+        if (!Double.isFinite(value)) {
+            throw fail(setting, "a finite number");
+        }
+        return value;
+    }
+
+    @Override
+    public int window(String setting, int otherwise) {
+        return has(setting) ? integer(setting) : 0;
     }
 
     @Override
@@ -109,10 +209,14 @@ final class GgufSettings implements Settings {
     }
 
     @Override
-    public @Nullable List<?> list(String setting) {
-        if (has(setting)) {
-            throw fail(setting, "none");
-        }
+    public @Nullable List<String> texts(String setting) {
+        requireOneOf(setting);
+        return null;
+    }
+
+    @Override
+    public @Nullable List<Long> integers(String setting) {
+        requireOneOf(setting);
         return null;
     }
 
@@ -124,9 +228,17 @@ final class GgufSettings implements Settings {
     }
 
     @Override
+    public boolean hasRope(String layers) {
+        return false;
+    }
+
+    @Override
     public Rope rope(RopeRequest request) {
-        double theta = number("rope_theta", request.theta());
+        double theta = number("rope_theta", DEFAULT_THETA);
         int dims = integer("rotary_dims", request.headDim());
+        if (dims < 2 || dims % 2 != 0 || dims > request.headDim()) {
+            throw fail("rotary_dims", "an even number from 2 to the " + request.headDim() + " elements of a head");
+        }
         return Rope.of(Rope.Config.of(dims)
                 .withTheta(theta)
                 .withPairing(request.gguf())
@@ -147,15 +259,12 @@ final class GgufSettings implements Settings {
             return file.contains(ROPE_FACTORS) ? divided(theta, rotaryDims) : RopeScaling.NONE;
         }
         if (file.contains(ROPE_FACTORS)) {
-            throw Checks.fail(
-                    family + SCALING + "type",
-                    type,
-                    "expected none beside " + ROPE_FACTORS + ", as both scale positions");
+            throw file.fail(family + SCALING + "type", "none beside " + ROPE_FACTORS + ", as both scale positions");
         }
         return switch (type) {
             case "linear" -> new RopeScaling.Linear(factor);
             case "yarn" -> RopeScaling.Yarn.of(factor, file.integer(family + SCALING + "original_context_length"));
-            default -> throw Checks.fail(family + SCALING + "type", type, "expected none, linear or yarn");
+            default -> throw file.fail(family + SCALING + "type", "none, linear or yarn");
         };
     }
 
@@ -166,17 +275,14 @@ final class GgufSettings implements Settings {
             String end = key.startsWith(begin) ? key.substring(begin.length()) : "";
             boolean known = end.isEmpty() || ROPE_KEYS.contains(end) || isLong && end.equals(ATTENTION_FACTOR);
             if (!known) {
-                throw Checks.fail(key, String.valueOf(file.value(key)), "expected none but " + ROPE_KEYS);
+                throw file.fail(key, "none but " + ROPE_KEYS);
             }
         }
     }
 
     private RopeScaling longRope(String type, int context, int rotaryDims) {
         if (!type.equals("longrope") || file.contains(ROPE_FACTORS)) {
-            throw Checks.fail(
-                    family + SCALING + "type",
-                    type,
-                    "expected longrope beside " + LONG_FACTORS + ", and no " + ROPE_FACTORS);
+            throw file.fail(family + SCALING + "type", "longrope beside " + LONG_FACTORS + ", and no " + ROPE_FACTORS);
         }
         int original = integer("original_max_position_embeddings", context);
         RopeScaling.LongRope scaling = RopeScaling.LongRope.of(
@@ -206,7 +312,6 @@ final class GgufSettings implements Settings {
 
     @Override
     public IllegalArgumentException fail(String setting, String expected) {
-        String value = file.find(key(setting)).map(String::valueOf).orElse("absent");
-        return Checks.fail(key(setting), value, "expected " + expected);
+        return file.fail(key(setting), expected);
     }
 }

@@ -8,22 +8,30 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The settings of a {@code config.json}. Where transformers 5 writes them, those of rotary positions are in {@code rope_parameters}.
+ * The settings of a {@code config.json}. Where transformers 5 writes them, those of rotary positions are in {@code rope_parameters}, for
+ * families with several types of layers by the name of the type.
  */
 final class JsonSettings implements Settings {
-    private static final int MOST = 1 << 24;
     private static final String ROPE = "rope_parameters";
+    private static final String SCALING = "rope_scaling";
     private static final String THETA = "rope_theta";
     private static final String PARTIAL = "partial_rotary_factor";
     private static final String ORIGINAL = "original_max_position_embeddings";
 
     private final JsonObject config;
+    private final int tensors;
 
-    JsonSettings(JsonObject config) {
+    JsonSettings(JsonObject config, int tensors) {
         this.config = config;
-        if (config.has("quantization_config")) {
-            throw config.fail("quantization_config", "none");
-        }
+        this.tensors = tensors;
+    }
+
+    @Override
+    public void requireKnown() {
+        requireOneOf("quantization_config");
+        requireOneOf("is_causal", true);
+        requireOneOf("use_bidirectional_attention", false);
+        requireOneOf("bidirectional_attention", false);
     }
 
     @Override
@@ -36,15 +44,14 @@ final class JsonSettings implements Settings {
         return false;
     }
 
-    /** Returns the object that has a setting. */
-    private JsonObject owner(String key) {
-        boolean moved = (key.equals(THETA) || key.equals(PARTIAL)) && config.has(ROPE);
-        return moved && config.object(ROPE).has(key) ? config.object(ROPE) : config;
+    @Override
+    public int tensors() {
+        return tensors;
     }
 
     @Override
     public boolean has(String key) {
-        return owner(key).has(key);
+        return config.has(key);
     }
 
     @Override
@@ -54,7 +61,13 @@ final class JsonSettings implements Settings {
 
     @Override
     public double number(String key) {
-        return owner(key).number(key);
+        return config.number(key);
+    }
+
+    @Override
+    public int window(String key, int otherwise) {
+        boolean isNull = config.names().contains(key) && !config.has(key);
+        return isNull ? 0 : config.integer(key, 1, MOST, otherwise);
     }
 
     @Override
@@ -63,8 +76,13 @@ final class JsonSettings implements Settings {
     }
 
     @Override
-    public @Nullable List<?> list(String key) {
-        return config.has(key) ? config.array(key) : null;
+    public @Nullable List<String> texts(String key) {
+        return config.has(key) ? config.strings(key) : null;
+    }
+
+    @Override
+    public @Nullable List<Long> integers(String key) {
+        return config.has(key) ? config.integers(key) : null;
     }
 
     @Override
@@ -75,21 +93,30 @@ final class JsonSettings implements Settings {
     }
 
     @Override
+    public boolean hasRope(String layers) {
+        return config.has(ROPE) && config.object(ROPE).has(layers);
+    }
+
+    @Override
     public Rope rope(RopeRequest request) {
-        RopeConfigReader reader = RopeConfigReader.of(
-                        request.headDim(), number(THETA, request.theta()), request.context())
-                .withPartialRotaryFactor(number(PARTIAL, 1));
-        if (config.has(ORIGINAL)) {
-            reader = reader.withOriginalMaxPositions(config.integer(ORIGINAL, 1, MOST));
+        String key = config.has(ROPE) ? ROPE : SCALING;
+        JsonObject dictionary = config.has(key) ? config.object(key) : null;
+        if (hasRope(request.layers())) {
+            dictionary = config.object(ROPE).object(request.layers());
         }
-        String key = config.has(ROPE) ? ROPE : "rope_scaling";
+        double theta = config.has(THETA) ? config.number(THETA) : request.theta();
+        double partial = config.has(PARTIAL) ? config.number(PARTIAL) : 1;
+        RopeConfigReader reader =
+                RopeConfigReader.of(request.headDim(), theta, request.context()).withPartialRotaryFactor(partial);
+        int original = config.integer(ORIGINAL, 1, MOST, request.original());
+        if (original > 0) {
+            reader = reader.withOriginalMaxPositions(original);
+        }
         try {
-            if (!config.has(key)) {
-                return reader.read(null, Rope.Pairing.HALF_SPLIT);
-            }
-            return reader.read(config.object(key).members(), Rope.Pairing.HALF_SPLIT);
+            return reader.read(dictionary == null ? null : dictionary.members(), Rope.Pairing.HALF_SPLIT);
         } catch (IllegalArgumentException wrong) {
-            throw new IllegalArgumentException(config.name() + "." + key + "." + wrong.getMessage(), wrong);
+            String name = dictionary == null ? config.name() + "." + key : dictionary.name();
+            throw new IllegalArgumentException(name + "." + wrong.getMessage(), wrong);
         }
     }
 

@@ -93,10 +93,11 @@ public final class LanguageModel implements AutoCloseable {
      */
     public static LanguageModel load(Compute cpu, Path path, LoadOptions options) throws IOException {
         Checks.notNull(cpu, "cpu");
+        Checks.notNull(path, "path");
         Checks.notNull(options, "options");
         SlabArena arena = new SlabArena();
         try {
-            Checks.exists(Checks.notNull(path, "path"), EXPECTED);
+            Checks.exists(path, EXPECTED);
             LoadedDecoder loaded = Files.isDirectory(path)
                     ? FolderLoader.load(cpu, path, arena, options, EXPECTED)
                     : GgufLoader.load(cpu, path, arena, options);
@@ -114,7 +115,7 @@ public final class LanguageModel implements AutoCloseable {
      * @return a model that shares the weights; closing one closes both
      */
     public LanguageModel withChatTemplate(ChatTemplate chosen) {
-        return new LanguageModel(cpu, loaded, identity, Optional.of(chosen));
+        return new LanguageModel(cpu, loaded, identity, Optional.of(Checks.notNull(chosen, "chosen")));
     }
 
     /**
@@ -159,16 +160,18 @@ public final class LanguageModel implements AutoCloseable {
     }
 
     /**
-     * Returns an embedder of texts, by the state of the last token, with vectors of length 1.
+     * Returns an embedder of texts, as the model's file says; of a file that says nothing, by the state of the last token, with vectors of
+     * length 1.
      *
      * @return the embedder, which ends with this model
+     * @throws IllegalStateException if the file says that there are no vectors of texts ({@code pooling_type} 0)
      */
     public TextEmbedder embedder() {
-        TextEmbedder.Models models = new TextEmbedder.Models(
-                loaded.model(),
-                loaded.model(1),
-                ContextRopes.shortTokens(loaded.config().layers()));
-        return new TextEmbedder(cpu, models, tokenizer(), contextTokens(), TextEmbedder.Pooling.LAST, true);
+        if (loaded.embedder().pooling() == null) {
+            throw new IllegalStateException(
+                    "model: pooling_type 0 in its file, no vectors of texts; expected 1 (mean), 2 (cls) or 3 (last)");
+        }
+        return new TextEmbedder(cpu, loaded.states(), tokenizer(), contextTokens(), loaded.embedder());
     }
 
     /**

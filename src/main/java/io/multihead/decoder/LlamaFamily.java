@@ -15,6 +15,9 @@ import java.util.List;
  * Converters to GGUF permute queries and keys of this family, so that pairs are interleaved there.
  */
 final class LlamaFamily implements Family {
+    /** Of a Mistral whose settings do not say. */
+    private static final int MISTRAL_WINDOW = 4096;
+
     @Override
     public List<String> names() {
         return List.of("llama", "mistral");
@@ -22,10 +25,10 @@ final class LlamaFamily implements Family {
 
     @Override
     public DecoderConfig configure(Settings settings) {
-        settings.requireOneOf("hidden_act", "silu");
+        settings.requireOneOf("hidden_act", "silu", "swish");
         Sizes sizes = Rules.sizes(settings);
         Rope rope = Rules.rope(settings, sizes, Pairing.INTERLEAVED);
-        int window = settings.family().equals("mistral") ? settings.integer("sliding_window", 0) : 0;
+        int window = settings.family().equals("mistral") ? settings.window("sliding_window", MISTRAL_WINDOW) : 0;
         return new DecoderConfig(
                 settings.family(),
                 sizes,

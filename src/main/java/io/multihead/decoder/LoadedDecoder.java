@@ -10,6 +10,8 @@ import java.lang.foreign.Arena;
  * @param name of the model, or of its family where the file does not say
  * @param weights what was taken, whose bytes are counted
  * @param templates of chats, as the file has them
+ * @param embedder how it makes vectors of texts, as the file has it
+ * @param states computes them
  * @param arena owns mapped and packed weights
  */
 record LoadedDecoder(
@@ -19,7 +21,26 @@ record LoadedDecoder(
         Tokenizer tokenizer,
         DecoderWeights weights,
         FileTemplates templates,
+        EmbedderSettings embedder,
+        TextStates states,
         Arena arena) {
+    LoadedDecoder(
+            String name,
+            DecoderConfig config,
+            Transformer model,
+            Tokenizer tokenizer,
+            DecoderWeights weights,
+            FileTemplates templates,
+            EmbedderSettings embedder,
+            Arena arena) {
+        this(name, config, model, tokenizer, weights, templates, embedder, states(model, config), arena);
+    }
+
+    private static TextStates states(Transformer model, DecoderConfig config) {
+        Transformer brief = ContextRopes.of(model, config.layers(), 1);
+        return new TextStates(new TextStates.Models(model, brief, ContextRopes.shortTokens(config.layers())));
+    }
+
     /** Returns the model for contexts of at most so many tokens. */
     Transformer model(int contextTokens) {
         return ContextRopes.of(model, config.layers(), contextTokens);

@@ -16,6 +16,9 @@ import java.util.Map;
  * long contexts, and query, key and value, and gate and up, are one matrix each.
  */
 final class PhiFamily implements Family {
+    /** Tokens of the first training where the settings do not say. */
+    private static final int ORIGINAL = 4096;
+
     @Override
     public List<String> names() {
         return List.of("phi3");
@@ -28,13 +31,15 @@ final class PhiFamily implements Family {
 
     @Override
     public DecoderConfig configure(Settings settings) {
-        settings.requireOneOf("hidden_act", "silu");
+        settings.requireOneOf("hidden_act", "silu", "swish");
         settings.requireOneOf("attention_bias", false);
         settings.requireOneOf("mlp_bias", false);
         settings.requireOneOf("lm_head_bias", false);
+        settings.requireOneOf("full_attn_mod", 1L);
+        settings.requireOneOf("interpolate_factor", 1L);
         Sizes sizes = Rules.sizes(settings);
-        Rope rope = Rules.rope(settings, sizes, Pairing.HALF_SPLIT);
-        int given = settings.integer("sliding_window", 0);
+        Rope rope = settings.rope(Rules.request(sizes, Pairing.HALF_SPLIT).withOriginal(ORIGINAL));
+        int given = settings.window("sliding_window", 0);
         // that of Phi-4-mini is longer than its context, and hides nothing
         int window = given < sizes.context() ? given : 0;
         return new DecoderConfig(

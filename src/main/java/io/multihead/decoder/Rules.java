@@ -8,26 +8,62 @@ import io.multihead.position.Rope.Pairing;
 import java.util.List;
 import java.util.function.IntFunction;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /** What families have in common. */
 final class Rules {
-    private static final double DEFAULT_THETA = 10_000;
+    static final String FULL = "full_attention";
+    static final String SLIDING = "sliding_attention";
+
+    private static final String LAYERS = "num_hidden_layers";
+    private static final String HEADS = "num_attention_heads";
+    private static final String HEAD_DIM = "head_dim";
 
     private Rules() {}
 
+    /** Returns the sizes of a model whose heads have {@code hidden_size / num_attention_heads} elements unless a setting says otherwise. */
     static Sizes sizes(Settings settings) {
-        int dim = settings.integer("hidden_size");
-        int heads = settings.integer("num_attention_heads");
-        if (heads < 1) {
-            throw settings.fail("num_attention_heads", "at least 1");
+        return sizes(settings, 0);
+    }
+
+    /**
+     * Returns the sizes of a model.
+     *
+     * @param headDim elements of a head where a {@code config.json} does not say; 0 for {@code hidden_size / num_attention_heads}
+     */
+    static Sizes sizes(Settings settings, int headDim) {
+        int layers = size(settings, LAYERS);
+        // each layer has a tensor at least: nothing is made for layers of which there is nothing
+        if (layers > settings.tensors()) {
+            throw settings.fail(LAYERS, "at most the " + settings.tensors() + " tensors of the file");
         }
-        return new Sizes(
-                settings.integer("num_hidden_layers"),
-                dim,
-                heads,
-                settings.integer("num_key_value_heads", heads),
-                settings.integer("head_dim", dim / heads),
-                settings.integer("max_position_embeddings"));
+        int dim = size(settings, "hidden_size");
+        int heads = size(settings, HEADS);
+        String keyHeads = "num_key_value_heads";
+        int keyValueHeads = settings.has(keyHeads) ? size(settings, keyHeads) : heads;
+        if (heads % keyValueHeads != 0) {
+            throw settings.fail(HEADS, "a multiple of the " + keyValueHeads + " of " + keyHeads);
+        }
+        int implied = headDim == 0 || settings.isGguf() ? dim / heads : headDim;
+        int elements = settings.has(HEAD_DIM) ? size(settings, HEAD_DIM) : implied;
+        if (elements == 0 || elements > Settings.MOST / heads) {
+            throw settings.fail(HEAD_DIM, "1 to " + Settings.MOST / heads + ", as there are " + heads + " heads");
+        }
+        return new Sizes(layers, dim, heads, keyValueHeads, elements, size(settings, "max_position_embeddings"));
+    }
+
+    /** Returns a size of at least 1. */
+    static int size(Settings settings, String key) {
+        int size = settings.integer(key);
+        if (size < 1) {
+            throw settings.fail(key, "1 to " + Settings.MOST);
+        }
+        return size;
+    }
+
+    /** Returns a size of at least 1, or a default. */
+    static int size(Settings settings, String key, int otherwise) {
+        return settings.has(key) ? size(settings, key) : otherwise;
     }
 
     /** Returns the factor of scores where no setting says another. */
@@ -37,10 +73,26 @@ final class Rules {
 
     /** Returns the rotation of all layers, with the base of most models. */
     static Rope rope(Settings settings, Sizes sizes, Pairing gguf) {
-        return settings.rope(new RopeRequest(sizes.headDim(), sizes.context(), DEFAULT_THETA, gguf));
+        return settings.rope(request(sizes, gguf));
+    }
+
+    static RopeRequest request(Sizes sizes, Pairing gguf) {
+        return RopeRequest.of(sizes.headDim(), sizes.context(), gguf);
     }
 
     static List<LayerRule> layers(Sizes sizes, IntFunction<LayerRule> rule) {
         return IntStream.range(0, sizes.layers()).mapToObj(rule).toList();
+    }
+
+    /** Returns the types of layers, full or sliding, one for each; null where no setting says them. */
+    static @Nullable List<String> layerTypes(Settings settings, Sizes sizes) {
+        String key = "layer_types";
+        List<String> types = settings.texts(key);
+        if (types != null
+                && (types.size() != sizes.layers()
+                        || !types.stream().allMatch(type -> type.equals(FULL) || type.equals(SLIDING)))) {
+            throw settings.fail(key, FULL + " or " + SLIDING + " for each of the " + sizes.layers() + " layers");
+        }
+        return types;
     }
 }

@@ -9,17 +9,31 @@ import org.jspecify.annotations.Nullable;
  * that is missing or of another type is an error that names file and key.
  */
 interface Settings {
+    /** The base of rotary frequencies of most models. */
+    double DEFAULT_THETA = 10_000;
+
+    /** The largest size of a model. */
+    int MOST = 1 << 24;
+
     /** Returns the name of the family: {@code model_type}, or {@code general.architecture}. */
     String family();
+
+    /** Fails if a setting, of whatever family, is not as the families here compute. */
+    void requireKnown();
 
     /** Returns whether this is a GGUF file, whose converter has changed some weights. */
     boolean isGguf();
 
-    /** Returns whether a setting exists. */
+    /** Returns how many tensors the model has: no model has more layers. */
+    int tensors();
+
+    /** Returns whether a setting exists, and is not null. */
     boolean has(String key);
 
+    /** Returns a size from 0 to 2^24, which must exist. */
     int integer(String key);
 
+    /** Returns a finite number, which must exist. */
     double number(String key);
 
     default int integer(String key, int otherwise) {
@@ -30,11 +44,18 @@ interface Settings {
         return has(key) ? number(key) : otherwise;
     }
 
+    /** Returns how many tokens a token sees, 0 for all: null in a {@code config.json}, which is not the default of its absence. */
+    int window(String key, int otherwise);
+
     boolean flag(String key, boolean otherwise);
 
-    /** Returns a list of texts or numbers, or null where there is none. */
+    /** Returns a list of texts, or null where there is none. */
     @Nullable
-    List<?> list(String key);
+    List<String> texts(String key);
+
+    /** Returns a list of integers, or null where there is none. */
+    @Nullable
+    List<Long> integers(String key);
 
     /** Fails unless a setting is absent or one of some values. */
     void requireOneOf(String key, Object... values);
@@ -46,15 +67,36 @@ interface Settings {
      */
     Rope rope(RopeRequest request);
 
+    /** Returns whether layers of a type have rotary positions of their own. */
+    boolean hasRope(String layers);
+
     /**
      * What a family knows of its rotary positions.
      *
      * @param headDim elements of a head
      * @param context tokens that the model is meant for
-     * @param theta base of the frequencies where the file does not say
+     * @param theta base of the frequencies where a {@code config.json} does not say
+     * @param original tokens of the first training where a {@code config.json} does not say; 0 for the context
      * @param gguf the pairs of GGUF files, whose converter permutes the weights of some families; those of Hugging Face are halves
+     * @param layers the type of the layers, where types may have frequencies of their own; empty for all layers
      */
-    record RopeRequest(int headDim, int context, double theta, Rope.Pairing gguf) {}
+    record RopeRequest(int headDim, int context, double theta, int original, Rope.Pairing gguf, String layers) {
+        static RopeRequest of(int headDim, int context, Rope.Pairing gguf) {
+            return new RopeRequest(headDim, context, DEFAULT_THETA, 0, gguf, "");
+        }
+
+        RopeRequest withTheta(double newTheta) {
+            return new RopeRequest(headDim, context, newTheta, original, gguf, layers);
+        }
+
+        RopeRequest withOriginal(int newOriginal) {
+            return new RopeRequest(headDim, context, theta, newOriginal, gguf, layers);
+        }
+
+        RopeRequest withLayers(String newLayers) {
+            return new RopeRequest(headDim, context, theta, original, gguf, newLayers);
+        }
+    }
 
     /** Returns the exception for a setting that is not as expected. */
     IllegalArgumentException fail(String key, String expected);

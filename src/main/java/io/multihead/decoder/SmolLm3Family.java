@@ -2,6 +2,7 @@ package io.multihead.decoder;
 
 import io.multihead.decoder.DecoderConfig.AttentionRule;
 import io.multihead.decoder.DecoderConfig.Ends;
+import io.multihead.decoder.DecoderConfig.Head;
 import io.multihead.decoder.DecoderConfig.LayerRule;
 import io.multihead.decoder.DecoderConfig.NormRule;
 import io.multihead.decoder.DecoderConfig.Sizes;
@@ -15,6 +16,9 @@ import org.jspecify.annotations.Nullable;
 final class SmolLm3Family implements Family {
     private static final int INTERVAL = 4;
 
+    /** Where a {@code config.json} does not say. */
+    private static final double THETA = 2_000_000;
+
     @Override
     public List<String> names() {
         return List.of("smollm3");
@@ -22,15 +26,20 @@ final class SmolLm3Family implements Family {
 
     @Override
     public DecoderConfig configure(Settings settings) {
-        settings.requireOneOf("hidden_act", "silu");
+        settings.requireOneOf("hidden_act", "silu", "swish");
         settings.requireOneOf("use_sliding_window", false);
         Sizes sizes = Rules.sizes(settings);
-        Rope rope = Rules.rope(settings, sizes, Pairing.INTERLEAVED);
-        List<?> rotated = settings.list("no_rope_layers");
-        if (rotated != null && rotated.size() != sizes.layers()) {
-            throw settings.fail("no_rope_layers", "one number per layer");
+        List<String> types = Rules.layerTypes(settings, sizes);
+        if (types != null && types.contains(Rules.SLIDING)) {
+            throw settings.fail("layer_types", Rules.FULL + " alone");
         }
-        int interval = settings.integer("no_rope_layer_interval", INTERVAL);
+        Rope rope = settings.rope(Rules.request(sizes, Pairing.INTERLEAVED).withTheta(THETA));
+        List<Long> rotated = settings.integers("no_rope_layers");
+        if (rotated != null
+                && (rotated.size() != sizes.layers() || rotated.stream().anyMatch(flag -> flag < 0 || flag > 1))) {
+            throw settings.fail("no_rope_layers", "0 or 1 for each of the " + sizes.layers() + " layers");
+        }
+        int interval = Rules.size(settings, "no_rope_layer_interval", INTERVAL);
         return new DecoderConfig(
                 settings.family(),
                 sizes,
@@ -38,12 +47,10 @@ final class SmolLm3Family implements Family {
                 new NormRule(settings.number("rms_norm_eps"), false, false),
                 Rules.layers(sizes, layer -> new LayerRule(rotates(rotated, interval, layer) ? rope : null, 0)),
                 Activation.SILU,
-                Ends.plain(settings));
+                new Ends(1, 0, Head.of(settings, true)));
     }
 
-    private static boolean rotates(@Nullable List<?> rotated, int interval, int layer) {
-        return rotated == null
-                ? (layer + 1) % interval != 0
-                : !rotated.get(layer).equals(0L);
+    private static boolean rotates(@Nullable List<Long> rotated, int interval, int layer) {
+        return rotated == null ? (layer + 1) % interval != 0 : rotated.get(layer) == 1;
     }
 }

@@ -2,63 +2,65 @@ package io.multihead.decoder;
 
 import io.multihead.compute.Compute;
 import io.multihead.internal.base.Checks;
-import io.multihead.model.Buffers;
-import io.multihead.model.TokenBatch;
-import io.multihead.model.Transformer;
-import io.multihead.tensor.Tensor;
 import io.multihead.text.Tokenizer;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.locks.ReentrantLock;
-import java.util.stream.IntStream;
+import java.util.Map;
 
 /**
  * Vectors of texts by a language model, such as Qwen3-Embedding (Zhang et al. 2025): the states of a text's tokens after the final
- * normalisation become one vector.
+ * normalisation become one vector, as the model's file says: the {@code modules.json} of sentence-transformers in a folder, or
+ * {@code pooling_type} in a GGUF file. Where a file says nothing, it is the state of the last token, of length 1.
  *
  * <p>Texts get the tokens that the model's file puts around them, among them the end token that such models expect. A vector has the same
- * bits alone and in any batch, and on any number of threads. Thread-safe; one call computes at a time. Belongs to its model, with whose
- * {@link LanguageModel#close} it ends.
+ * bits alone and in any batch, and on any number of threads. Thread-safe; embedders of one model compute one call at a time, and share
+ * scratch memory, which is allocated by the first. Belongs to its model, with whose {@link LanguageModel#close} it ends.
  */
 public final class TextEmbedder {
-    /** Tokens of a batch, unless one text has more. */
-    private static final int BATCH_TOKENS = 512;
+    private static final String QUERY = "query";
+    private static final List<String> DOCUMENT = List.of("document", "passage", "corpus");
 
     /** How the states of tokens become one vector. */
     public enum Pooling {
         /** The state of the last token, which alone has seen all others. */
         LAST,
         /** The mean of all states. */
-        MEAN
-    }
-
-    /**
-     * A model with the frequencies of rotary positions for texts of any length, and the same weights with those for short texts, as LongRoPE
-     * has them; two names for one model in other families.
-     *
-     * @param shortTokens most tokens of a short text
-     */
-    record Models(Transformer any, Transformer brief, int shortTokens) {
-        Transformer of(int tokens) {
-            return tokens <= shortTokens ? brief : any;
-        }
+        MEAN,
+        /** The state of the first token. */
+        CLS
     }
 
     private final Compute cpu;
-    private final Models models;
+    private final TextStates states;
     private final Tokenizer tokenizer;
-    private final int mostTokens;
+    private final int contextTokens;
+    private final EmbedderSettings settings;
     private final Pooling pooling;
-    private final boolean normalised;
-    private final ReentrantLock turn = new ReentrantLock();
+    /** What is put before texts unless a program says otherwise. */
+    private final String defaultPrompt;
 
-    TextEmbedder(Compute cpu, Models models, Tokenizer tokenizer, int mostTokens, Pooling pooling, boolean normalised) {
+    TextEmbedder(Compute cpu, TextStates states, Tokenizer tokenizer, int contextTokens, EmbedderSettings settings) {
+        this(cpu, states, tokenizer, contextTokens, settings, settings.prompt());
+    }
+
+    private TextEmbedder(
+            Compute cpu,
+            TextStates states,
+            Tokenizer tokenizer,
+            int contextTokens,
+            EmbedderSettings settings,
+            String defaultPrompt) {
         this.cpu = cpu;
-        this.models = models;
+        this.states = states;
         this.tokenizer = tokenizer;
-        this.mostTokens = mostTokens;
-        this.pooling = pooling;
-        this.normalised = normalised;
+        this.contextTokens = contextTokens;
+        this.settings = settings;
+        this.defaultPrompt = defaultPrompt;
+        pooling = Checks.notNull(settings.pooling(), "pooling");
+    }
+
+    private TextEmbedder with(EmbedderSettings changed) {
+        return new TextEmbedder(cpu, states, tokenizer, contextTokens, changed, defaultPrompt);
     }
 
     /**
@@ -67,7 +69,7 @@ public final class TextEmbedder {
      * @param newPooling the way
      */
     public TextEmbedder withPooling(Pooling newPooling) {
-        return new TextEmbedder(cpu, models, tokenizer, mostTokens, Checks.notNull(newPooling, "pooling"), normalised);
+        return with(settings.with(Checks.notNull(newPooling, "pooling")));
     }
 
     /**
@@ -76,14 +78,56 @@ public final class TextEmbedder {
      * @param newNormalised whether vectors have length 1
      */
     public TextEmbedder withNormalization(boolean newNormalised) {
-        return new TextEmbedder(cpu, models, tokenizer, mostTokens, pooling, newNormalised);
+        return with(settings.withNormalised(newNormalised));
+    }
+
+    /**
+     * {@return an embedder of the same model that puts something before each text, such as {@code "query: "}}
+     *
+     * @param prompt the text, empty for nothing; its tokens count as those of the text do
+     */
+    public TextEmbedder withPrompt(String prompt) {
+        return with(settings.withPrompt(Checks.notNull(prompt, "prompt")));
+    }
+
+    /**
+     * {@return an embedder of the same model with the prompt that its folder has for queries; without one, with its default prompt}
+     */
+    public TextEmbedder forQueries() {
+        return withPrompt(prompts().getOrDefault(QUERY, defaultPrompt));
+    }
+
+    /**
+     * {@return an embedder of the same model with the prompt that its folder has for documents, by the name {@code document},
+     * {@code passage} or {@code corpus}; without one, with its default prompt}
+     */
+    public TextEmbedder forDocuments() {
+        return withPrompt(DOCUMENT.stream()
+                .filter(prompts()::containsKey)
+                .findFirst()
+                .map(prompts()::get)
+                .orElse(defaultPrompt));
+    }
+
+    /**
+     * {@return the prompts of the model's folder by name, empty where it has none}
+     */
+    public Map<String, String> prompts() {
+        return settings.prompts();
     }
 
     /**
      * {@return the elements of a vector}
      */
     public int dimension() {
-        return models.any().dim();
+        return states.dim();
+    }
+
+    /**
+     * {@return most tokens of a text, those of its prompt and those around it included: the model's context, or fewer, as its folder says}
+     */
+    public int maxTokens() {
+        return settings.mostTokens() == 0 ? contextTokens : Math.min(contextTokens, settings.mostTokens());
     }
 
     /**
@@ -91,10 +135,11 @@ public final class TextEmbedder {
      *
      * @param text any text that has a token
      * @return a new array
-     * @throws IllegalArgumentException if the text has no token, or more than the model's context
+     * @throws IllegalArgumentException if the text has no token, or more than {@link #maxTokens}
+     * @throws ArithmeticException if its vector is not finite
      */
     public float[] embed(String text) {
-        return embed(List.of(Checks.notNull(text, "text")))[0];
+        return embed(List.of(Checks.notNull(text, "text")), "text")[0];
     }
 
     /**
@@ -102,79 +147,50 @@ public final class TextEmbedder {
      *
      * @param texts any texts that have a token each
      * @return a new array for each text
-     * @throws IllegalArgumentException if a text has no token, or more than the model's context; none is computed then
+     * @throws IllegalArgumentException if a text has no token, or more than {@link #maxTokens}; none is computed then
+     * @throws ArithmeticException if a vector is not finite; the message names the first such text, and those of others are as without it
      */
     public float[][] embed(List<String> texts) {
+        return embed(Checks.noNulls(texts, "texts"), "texts[%]");
+    }
+
+    private float[][] embed(List<String> texts, String name) {
         List<int[]> all = new ArrayList<>();
-        int longest = 1;
-        for (String text : Checks.noNulls(texts, "texts")) {
-            int[] ids = tokenizer.withEnds(tokenizer.encode(text));
-            if (ids.length == 0 || ids.length > mostTokens) {
-                throw Checks.fail(
-                        "texts[" + all.size() + "]",
-                        ids.length + " tokens",
-                        "expected 1 to the context of " + mostTokens);
+        int most = maxTokens();
+        for (String text : texts) {
+            int[] ids = tokenizer.withEnds(tokenizer.encode(settings.prompt() + text));
+            if (ids.length == 0 || ids.length > most) {
+                String expected = most == contextTokens ? "the context of " : "the folder's max_seq_length of ";
+                throw Checks.fail(name(name, all.size()), ids.length + " tokens", "expected 1 to " + expected + most);
             }
-            longest = Math.max(longest, ids.length);
             all.add(ids);
         }
-        float[][] vectors = new float[all.size()][];
-        turn.lock();
-        try {
-            int capacity = Math.max(BATCH_TOKENS, longest);
-            TokenBatch batch = TokenBatch.of(capacity);
-            Buffers buffers = models.any().buffers(capacity);
-            for (int first = 0; first < all.size(); ) {
-                first = embed(all, first, batch, buffers, vectors);
+        double[][] means = states.embed(cpu, all, pooling);
+        float[][] vectors = new float[means.length][];
+        for (int i = 0; i < vectors.length; i++) {
+            vectors[i] = vector(means[i]);
+            if (vectors[i].length == 0) {
+                throw new ArithmeticException(name(name, i) + ": a vector that is not finite; expected finite numbers,"
+                        + " which the model does not compute for its tokens");
             }
-        } finally {
-            turn.unlock();
         }
         return vectors;
     }
 
-    /** Computes as many texts of one model as a batch holds, from one on, and returns the next. */
-    private int embed(List<int[]> all, int first, TokenBatch batch, Buffers buffers, float[][] vectors) {
-        batch.clear();
-        int next = first;
-        Transformer model = models.of(all.get(first).length);
-        while (next < all.size()
-                && models.of(all.get(next).length) == model
-                && batch.tokens() + all.get(next).length <= batch.capacity()) {
-            batch.begin();
-            for (int id : all.get(next)) {
-                batch.add(id);
-            }
-            next++;
-        }
-        model.forward(cpu, batch, buffers);
-        int[] rows = pooling == Pooling.LAST
-                ? batch.lastRows()
-                : IntStream.range(0, batch.tokens()).toArray();
-        Tensor states = Tensor.of(new float[rows.length * dimension()], rows.length, dimension());
-        model.outputs(cpu, rows, states, buffers);
-        for (int text = first; text < next; text++) {
-            int from = pooling == Pooling.LAST ? text - first : batch.start(text - first);
-            int count = pooling == Pooling.LAST ? 1 : all.get(text).length;
-            vectors[text] = vector(states.slice(0, from, from + count));
-        }
-        return next;
+    private static String name(String name, int index) {
+        return name.replace("%", String.valueOf(index));
     }
 
-    /** Returns the mean of rows, divided by its length where vectors have length 1; sums are in double. */
-    private float[] vector(Tensor states) {
-        float[] rows = states.toArray();
-        int count = (int) states.dim(0);
-        double[] mean = new double[dimension()];
+    /** Returns a vector, of length 1 if it is to be so; without elements if it is not finite. */
+    private float[] vector(double[] mean) {
         double squares = 0;
-        for (int i = 0; i < mean.length; i++) {
-            for (int row = 0; row < count; row++) {
-                mean[i] += rows[row * mean.length + i];
-            }
-            mean[i] /= count;
-            squares += mean[i] * mean[i];
+        for (double element : mean) {
+            squares += element * element;
         }
-        double length = normalised && squares > 0 ? Math.sqrt(squares) : 1;
+        if (!Double.isFinite(squares)) {
+            return new float[0];
+        }
+        double length = settings.normalised() && squares > 0 ? Math.sqrt(squares) : 1;
         float[] vector = new float[mean.length];
         for (int i = 0; i < mean.length; i++) {
             vector[i] = (float) (mean[i] / length);

@@ -118,8 +118,18 @@ public final class Gguf {
      * @throws IllegalArgumentException if there is none; the message names the file and the key, as all below do
      */
     public GgufValue value(String key) {
-        return find(key)
-                .orElseThrow(() -> Checks.fail(source + GgufValue.what(key), "not in the file", "expected a value"));
+        return find(key).orElseThrow(() -> fail(key, "a value"));
+    }
+
+    /**
+     * {@return the exception for a value that is not as expected, which names the file, the key and the value, as those of all methods do}
+     *
+     * @param key such as {@code llama.block_count}, which need not exist
+     * @param expected what the value should be
+     */
+    public IllegalArgumentException fail(String key, String expected) {
+        String actual = find(key).map(GgufValue::toString).orElse("not in the file");
+        return Checks.fail(source + GgufValue.what(key), actual, "expected " + expected);
     }
 
     /**

@@ -7,6 +7,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
+import java.util.Locale;
 import java.util.Map;
 import java.util.OptionalLong;
 import java.util.regex.Matcher;
@@ -43,7 +44,8 @@ final class GgufSplit {
         }
         Matcher name = Checks.in(path, () -> requireFirst(path, header, count));
         for (long number = 1; number < count; number++) {
-            Path next = path.resolveSibling(String.format("%s-%05d-of-%05d.gguf", name.group(1), number + 1, count));
+            Path next = path.resolveSibling(
+                    String.format(Locale.ROOT, "%s-%05d-of-%05d.gguf", name.group(1), number + 1, count));
             MemorySegment memory = FileMemory.of(next, arena);
             long expected = number;
             Checks.in(next, () -> {

@@ -20,6 +20,9 @@ public final class GgufValue {
     /** How errors name a value that is not from a file. */
     private static final String VALUE = "value";
 
+    /** Bytes of a text in {@link #toString}. */
+    private static final long MOST_SHOWN = 100;
+
     private final String what;
     private final GgufType type;
     private final MemorySegment bytes;
@@ -31,8 +34,9 @@ public final class GgufValue {
         this.bytes = bytes;
     }
 
+    /** How errors name a value of a file: by its key. */
     static String what(String key) {
-        return "metadata \"" + key + "\"";
+        return key.isEmpty() ? "key \"\"" : key;
     }
 
     /** Returns this value under another name in errors. */
@@ -347,7 +351,7 @@ public final class GgufValue {
 
     private long fitting(long value) {
         if (value < 0) {
-            throw Checks.fail(what, Long.toUnsignedString(value), "expected at most 2^63 - 1");
+            throw Checks.fail(what, "U64 " + Long.toUnsignedString(value), "expected at most 2^63 - 1");
         }
         return value;
     }
@@ -366,9 +370,23 @@ public final class GgufValue {
         require(right, "an array of " + elements);
     }
 
-    /** The type, and of an array that of its elements and their number. */
+    /** The type and the value: of a text its beginning, of an array the type of its elements and their number. */
     @Override
     public String toString() {
-        return type == GgufType.ARRAY ? type + " of " + length() + " " + elementType() : type.toString();
+        return type
+                + switch (type) {
+                    case ARRAY -> " of " + length() + " " + elementType();
+                    case STRING -> " \"" + beginning() + "\"";
+                    case BOOL -> " " + bool();
+                    case F32, F64 -> " " + real();
+                    case U64 -> " " + Long.toUnsignedString(bytes.get(GgufCursor.LONG, 0));
+                    default -> " " + integer();
+                };
+    }
+
+    /** Returns the beginning of a text, which need not be UTF-8. */
+    private String beginning() {
+        long end = Math.min(bytes.byteSize(), Long.BYTES + MOST_SHOWN);
+        return Utf8.text(bytes, Long.BYTES, end) + (end < bytes.byteSize() ? " ..." : "");
     }
 }

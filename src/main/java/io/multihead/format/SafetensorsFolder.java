@@ -1,6 +1,7 @@
 package io.multihead.format;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.FileMemory;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.tensor.Shape;
@@ -54,7 +55,7 @@ public final class SafetensorsFolder {
             return new SafetensorsFolder(single, all);
         }
         Map<String, String> parts =
-                Checks.in(index, () -> new JsonObject("index", Json.object("index", Files.readAllBytes(index)))
+                Checks.in(index, () -> new JsonObject("index", Json.object("index", FileMemory.bytes(index)))
                         .object("weight_map")
                         .texts());
         Map<String, Safetensors> files = new LinkedHashMap<>();

@@ -1,6 +1,7 @@
 package io.multihead.text;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.FileMemory;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
 import java.io.IOException;
@@ -39,7 +40,7 @@ final class TokenizerSettings {
         static Source read(Path folder, String name) throws IOException {
             Path path = folder.resolve(name + ".json");
             Map<?, ?> members =
-                    Files.exists(path) ? Checks.in(path, () -> Json.object(name, Files.readAllBytes(path))) : Map.of();
+                    Files.exists(path) ? Checks.in(path, () -> Json.object(name, FileMemory.bytes(path))) : Map.of();
             return new Source(path, new JsonObject(name, members));
         }
 

@@ -1,6 +1,7 @@
 package io.multihead.text;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.FileMemory;
 import io.multihead.internal.base.Json;
 import io.multihead.internal.base.JsonObject;
 import io.multihead.text.SpecialIds.AddedEnds;
@@ -57,7 +58,7 @@ public final class Tokenizers {
         if (!Files.exists(json) && Files.exists(folder.resolve("tokenizer.model"))) {
             return sentencePiece(folder.resolve("tokenizer.model"), config, stops);
         }
-        return Checks.in(json, () -> parse(json(Files.readAllBytes(json)), config, stops));
+        return Checks.in(json, () -> parse(json(FileMemory.bytes(json)), config, stops));
     }
 
     /**
@@ -76,7 +77,7 @@ public final class Tokenizers {
         if (!Files.exists(json)) {
             return Files.exists(fairseq) ? fairseq(fairseq, config) : WordPiece.load(folder);
         }
-        JsonObject file = Checks.in(json, () -> json(Files.readAllBytes(json)));
+        JsonObject file = Checks.in(json, () -> json(FileMemory.bytes(json)));
         return isWordPiece(file)
                 ? new WordPiece(WordPieceFiles.load(folder, Checks.in(json, () -> TokenizerJson.parse(file))))
                 : Checks.in(json, () -> encoder(file, config));
@@ -156,7 +157,7 @@ public final class Tokenizers {
         return Checks.in(
                 file,
                 () -> new PieceEncoder(
-                        SentencePieceModel.parseFairseq(Files.readAllBytes(file)),
+                        SentencePieceModel.parseFairseq(FileMemory.bytes(file)),
                         PairTemplate.ROBERTA,
                         OptionalInt.empty()));
     }
@@ -213,7 +214,7 @@ public final class Tokenizers {
         AddedEnds added = AddedEnds.of(
                 config == null || config.flag("add_bos_token", true),
                 config != null && config.flag("add_eos_token", false));
-        return Checks.in(file, () -> SentencePieceModel.parse(Files.readAllBytes(file), added, stops));
+        return Checks.in(file, () -> SentencePieceModel.parse(FileMemory.bytes(file), added, stops));
     }
 
     /**
@@ -229,7 +230,7 @@ public final class Tokenizers {
     private static @Nullable JsonObject object(Path folder, String name) throws IOException {
         Path file = folder.resolve(name + ".json");
         return Files.exists(file)
-                ? Checks.in(file, () -> new JsonObject(name, Json.object(name, Files.readAllBytes(file))))
+                ? Checks.in(file, () -> new JsonObject(name, Json.object(name, FileMemory.bytes(file))))
                 : null;
     }
 }

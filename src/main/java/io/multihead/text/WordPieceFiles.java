@@ -1,6 +1,7 @@
 package io.multihead.text;
 
 import io.multihead.internal.base.Checks;
+import io.multihead.internal.base.FileMemory;
 import java.io.IOException;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
@@ -16,7 +17,7 @@ final class WordPieceFiles {
     static WordPieceModel load(Path folder) throws IOException {
         Path json = folder.resolve("tokenizer.json");
         if (Files.exists(json)) {
-            return load(folder, Checks.in(json, () -> TokenizerJson.parse(Files.readAllBytes(json))));
+            return load(folder, Checks.in(json, () -> TokenizerJson.parse(FileMemory.bytes(json))));
         }
         Path text = folder.resolve("vocab.txt");
         List<String> tokens = Checks.in(text, () -> lines(text));

@@ -187,7 +187,9 @@ class FamilyFilesTest {
             String message = assertThrows(IllegalArgumentException.class, () -> LanguageModel.load(cpu, folder))
                     .getMessage();
             assertTrue(
-                    message.endsWith("tokenizer_config.json.chat_template[1].name: null; expected a string"), message);
+                    message.endsWith(
+                            "tokenizer_config.json: tokenizer_config.chat_template[1].name: null; expected a string"),
+                    message);
         }
     }
 

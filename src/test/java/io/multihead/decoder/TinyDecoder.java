@@ -157,6 +157,15 @@ final class TinyDecoder {
         DecoderWeights weights = new DecoderWeights(cpu, new Weights(tensors), arena, false);
         Transformer model = DecoderBuilder.build(config(), weights, LoadListener.NONE);
         return new LanguageModel(
-                cpu, new LoadedDecoder("tiny", config(), model, tokenizer(stops), weights, FileTemplates.NONE, arena));
+                cpu,
+                new LoadedDecoder(
+                        "tiny",
+                        config(),
+                        model,
+                        tokenizer(stops),
+                        weights,
+                        FileTemplates.NONE,
+                        EmbedderSettings.DEFAULT,
+                        arena));
     }
 }

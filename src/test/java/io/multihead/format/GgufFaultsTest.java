@@ -55,36 +55,32 @@ class GgufFaultsTest {
                 new Bad(pairs(1).u64(1L << 20).zeros(9), "metadata 0 key: 1048576 bytes; expected at most 65535"),
                 new Bad(pairs(1).u64(60).zeros(9), "metadata 0 key: 60 bytes at byte 32; expected at most 9"),
                 new Bad(pairs(1).u64(1).raw(0xff).zeros(9), "metadata 0 key: byte 255 at index 0 of text"),
-                new Bad(pairs(1).key("k", 13).u64(0), "metadata \"k\": type 13; expected 0 to 12"),
-                new Bad(pairs(1).key("k", -1).u64(0), "metadata \"k\": type 4294967295; expected 0 to 12"),
-                new Bad(pairs(1).key("k", 4).raw(1, 2, 3), "metadata \"k\": 4 bytes at byte 37; expected at most 3"),
-                new Bad(pairs(1).key("k", 7).raw(2), "metadata \"k\": truth value 2; expected 0 or 1"),
-                new Bad(pairs(1).key("k", 8).u64(1), "metadata \"k\": 1 bytes at byte 45; expected at most 0"),
-                new Bad(pairs(1).key("k", 8).u64(-1), "metadata \"k\": 18446744073709551615 bytes"),
-                new Bad(pairs(1).key("k", 9).u32(77).u64(0), "metadata \"k\": type 77; expected 0 to 12"),
-                new Bad(pairs(1).key("k", 9).u32(4).u64(1L << 62), "metadata \"k\": 4611686018427387904 at byte"),
-                new Bad(
-                        pairs(1).key("k", 9).u32(4).u64(2).zeros(7),
-                        "metadata \"k\": 2 at byte 41; expected at most 1"),
-                new Bad(pairs(1).key("k", 9).u32(8).u64(1).u64(50), "metadata \"k\": 50 bytes at byte 57"),
-                new Bad(pairs(1).key("k", 9).u32(7).u64(2).raw(1, 3), "metadata \"k\": truth value 3"),
-                new Bad(pairs(1).key("k", 9).u32(9).u64(1).u32(9).u64(9), "metadata \"k\": 9 at byte"),
-                new Bad(deep(9), "metadata \"k\": arrays more than 8 deep; expected at most 8"),
-                new Bad(deep(100_000), "metadata \"k\": arrays more than 8 deep; expected at most 8"),
-                new Bad(pairs(2).key("k", 0).raw(1).key("k", 8).text("x"), "metadata \"k\": stands twice"));
+                new Bad(pairs(1).key("k", 13).u64(0), "k: type 13; expected 0 to 12"),
+                new Bad(pairs(1).key("k", -1).u64(0), "k: type 4294967295; expected 0 to 12"),
+                new Bad(pairs(1).key("k", 4).raw(1, 2, 3), "k: 4 bytes at byte 37; expected at most 3"),
+                new Bad(pairs(1).key("k", 7).raw(2), "k: truth value 2; expected 0 or 1"),
+                new Bad(pairs(1).key("k", 8).u64(1), "k: 1 bytes at byte 45; expected at most 0"),
+                new Bad(pairs(1).key("k", 8).u64(-1), "k: 18446744073709551615 bytes"),
+                new Bad(pairs(1).key("k", 9).u32(77).u64(0), "k: type 77; expected 0 to 12"),
+                new Bad(pairs(1).key("k", 9).u32(4).u64(1L << 62), "k: 4611686018427387904 at byte"),
+                new Bad(pairs(1).key("k", 9).u32(4).u64(2).zeros(7), "k: 2 at byte 41; expected at most 1"),
+                new Bad(pairs(1).key("k", 9).u32(8).u64(1).u64(50), "k: 50 bytes at byte 57"),
+                new Bad(pairs(1).key("k", 9).u32(7).u64(2).raw(1, 3), "k: truth value 3"),
+                new Bad(pairs(1).key("k", 9).u32(9).u64(1).u32(9).u64(9), "k: 9 at byte"),
+                new Bad(deep(9), "k: arrays more than 8 deep; expected at most 8"),
+                new Bad(deep(100_000), "k: arrays more than 8 deep; expected at most 8"),
+                new Bad(pairs(2).key("k", 0).raw(1).key("k", 8).text("x"), "k: stands twice"));
     }
 
     static Stream<Bad> badAlignments() {
         String range = "expected a power of two from 8 to 1073741824";
         return Stream.of(
-                new Bad(pairs(1).alignment(0), "metadata \"general.alignment\": 0; " + range),
-                new Bad(pairs(1).alignment(1), "metadata \"general.alignment\": 1; " + range),
-                new Bad(pairs(1).alignment(24), "metadata \"general.alignment\": 24; " + range),
-                new Bad(pairs(1).alignment(-32), "metadata \"general.alignment\": 4294967264; " + range),
-                new Bad(pairs(1).alignment(1L << 31), "metadata \"general.alignment\": 2147483648; " + range),
-                new Bad(
-                        pairs(1).key("general.alignment", 5).u32(32),
-                        "metadata \"general.alignment\": type I32; expected U32"),
+                new Bad(pairs(1).alignment(0), "general.alignment: 0; " + range),
+                new Bad(pairs(1).alignment(1), "general.alignment: 1; " + range),
+                new Bad(pairs(1).alignment(24), "general.alignment: 24; " + range),
+                new Bad(pairs(1).alignment(-32), "general.alignment: 4294967264; " + range),
+                new Bad(pairs(1).alignment(1L << 31), "general.alignment: 2147483648; " + range),
+                new Bad(pairs(1).key("general.alignment", 5).u32(32), "general.alignment: type I32; expected U32"),
                 new Bad(pairs(1).key("general.alignment", 10).u64(32), "type U64; expected U32"),
                 new Bad(pairs(1).key("general.alignment", 8).text("32"), "type STRING; expected U32"));
     }

@@ -55,27 +55,27 @@ class GgufSplitTest {
         map(path(0, 2));
         mentions(
                 () -> map(path(1, 2)),
-                path(1, 2) + ": metadata \"split.no\": 1; expected the first of the files, m-00001-of-00002.gguf");
+                path(1, 2) + ": split.no: 1; expected the first of the files, m-00001-of-00002.gguf");
         write(1, 2, 2, "a");
         mentions(
                 () -> map(path(0, 2)), path(1, 2) + ": tensor \"a\": in an earlier file too; expected every name once");
         write(1, 2, 2, "b", "c");
-        mentions(() -> map(path(0, 2)), path(0, 2) + ": metadata \"split.tensors.count\": 2; expected 3");
+        mentions(() -> map(path(0, 2)), path(0, 2) + ": split.tensors.count: 2; expected 3");
         Files.copy(path(0, 2), folder.resolve("n-00001-of-00002.gguf"));
         Files.copy(path(0, 2), folder.resolve("n-00002-of-00002.gguf"));
         Path other = folder.resolve("n-00001-of-00002.gguf");
-        mentions(() -> map(other), "n-00002-of-00002.gguf: metadata \"split.no\": 0; expected 1");
+        mentions(() -> map(other), "n-00002-of-00002.gguf: split.no: 0; expected 1");
         Files.copy(path(0, 2), folder.resolve("renamed.gguf"));
         Files.copy(path(0, 2), folder.resolve("m-00001-of-00003.gguf"));
         for (String name : List.of("renamed.gguf", "m-00001-of-00003.gguf")) {
             mentions(
                     () -> map(folder.resolve(name)),
-                    name + ": metadata \"split.count\": 2; expected the number of files in a name such as");
+                    name + ": split.count: 2; expected the number of files in a name such as");
         }
         Files.write(path(1, 2), new byte[3]);
         mentions(() -> map(path(0, 2)), path(1, 2) + ": file: 3 bytes; expected at least the 24");
         Files.write(path(1, 2), GgufBytes.header(0, 0).toArray());
-        mentions(() -> map(path(0, 2)), path(1, 2) + ": metadata \"split.no\": not in the file; expected 1");
+        mentions(() -> map(path(0, 2)), path(1, 2) + ": split.no: not in the file; expected 1");
     }
 
     @Test
@@ -85,11 +85,11 @@ class GgufSplitTest {
             new GgufWriter()
                     .put("split.count", GgufValue.ofInteger(GgufType.I64, count))
                     .write(file);
-            mentions(() -> map(file), "metadata \"split.count\": " + count + "; expected the number of files");
+            mentions(() -> map(file), "split.count: " + count + "; expected the number of files");
         }
         Path text = folder.resolve("text.gguf");
         new GgufWriter().put("split.count", GgufValue.ofString("2")).write(text);
-        mentions(() -> map(text), text + ": metadata \"split.count\": STRING; expected an integer");
+        mentions(() -> map(text), text + ": split.count: STRING \"2\"; expected an integer");
     }
 
     private static void map(Path file) throws IOException {

@@ -156,23 +156,23 @@ class GgufTest {
                         .toArray());
         try (Arena arena = Arena.ofConfined()) {
             Gguf file = Gguf.map(path, arena);
-            String at = path + ": metadata ";
-            mentions(() -> file.string("no"), at + "\"no\": not in the file; expected a value");
-            mentions(() -> file.string("n"), at + "\"n\": U32; expected a string");
-            mentions(() -> file.integer("s"), at + "\"s\": STRING; expected an integer");
-            mentions(() -> file.real("n"), at + "\"n\": U32; expected an f32 or f64");
-            mentions(() -> file.bool("n"), at + "\"n\": U32; expected a bool");
-            mentions(() -> file.strings("s"), at + "\"s\": STRING; expected an array of strings");
-            mentions(() -> file.integers("n"), at + "\"n\": U32; expected an array of integers");
-            mentions(() -> file.floats("n"), at + "\"n\": U32; expected an array of f32");
-            mentions(() -> file.integer("u"), at + "\"u\": 18446744073709551615; expected at most 2^63 - 1");
+            String at = path + ": ";
+            mentions(() -> file.string("no"), at + "no: not in the file; expected a value");
+            mentions(() -> file.string("n"), at + "n: U32 7; expected a string");
+            mentions(() -> file.integer("s"), at + "s: STRING \"x\"; expected an integer");
+            mentions(() -> file.real("n"), at + "n: U32 7; expected an f32 or f64");
+            mentions(() -> file.bool("n"), at + "n: U32 7; expected a bool");
+            mentions(() -> file.strings("s"), at + "s: STRING \"x\"; expected an array of strings");
+            mentions(() -> file.integers("n"), at + "n: U32 7; expected an array of integers");
+            mentions(() -> file.floats("n"), at + "n: U32 7; expected an array of f32");
+            mentions(() -> file.integer("u"), at + "u: U64 18446744073709551615; expected at most 2^63 - 1");
             mentions(() -> file.tensor("t"), path + ": tensor \"t\": not in the file; expected one of []");
             assertEquals(Optional.empty(), file.findString("no"));
             assertEquals(OptionalLong.empty(), file.findInteger("no"));
             assertEquals(OptionalDouble.empty(), file.findReal("no"));
             assertEquals(Optional.empty(), file.findBool("no"));
             assertEquals(OptionalLong.of(7), file.findInteger("n"));
-            mentions(() -> file.findString("n"), at + "\"n\": U32; expected a string");
+            mentions(() -> file.findString("n"), at + "n: U32 7; expected a string");
         }
     }
 
@@ -249,8 +249,8 @@ class GgufTest {
                 .u64(3)
                 .raw(0xed, 0xa0, 0x80)
                 .parse();
-        mentions(() -> file.string("s"), "metadata \"s\": byte 192 at index 1 of text; expected UTF-8");
-        mentions(() -> file.strings("l"), "metadata \"l\": byte 237 at index 0 of text; expected UTF-8");
+        mentions(() -> file.string("s"), "s: byte 192 at index 1 of text; expected UTF-8");
+        mentions(() -> file.strings("l"), "l: byte 237 at index 0 of text; expected UTF-8");
     }
 
     /** A vocabulary of today's size: parsed and its texts found in less than 0.3 s, with garbage of a few bytes a token. */

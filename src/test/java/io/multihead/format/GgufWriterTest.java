@@ -204,21 +204,21 @@ class GgufWriterTest {
     @Test
     void whatCannotBeWrittenIsNamed() {
         GgufWriter writer = new GgufWriter().put("k", GgufValue.ofF32(1)).tensor("t", Tensor.of(new float[1]));
-        mentions(() -> writer.put("k", GgufValue.ofF32(1)), "metadata \"k\": added twice; expected every name once");
-        mentions(() -> writer.put("", GgufValue.ofF32(1)), "metadata \"\": 0 bytes; expected 1 to 65535");
+        mentions(() -> writer.put("k", GgufValue.ofF32(1)), "k: added twice; expected every name once");
+        mentions(() -> writer.put("", GgufValue.ofF32(1)), "key \"\": 0 bytes; expected 1 to 65535");
         mentions(() -> writer.put("\u00e9".repeat(32768), GgufValue.ofF32(1)), "65536 bytes; expected 1 to 65535");
         mentions(() -> writer.put("\ud800", GgufValue.ofF32(1)), "an unpaired surrogate");
         mentions(
                 () -> writer.put("general.alignment", GgufValue.ofInteger(GgufType.U32, 48)),
-                "metadata \"general.alignment\": 48; expected a power of two");
+                "general.alignment: 48; expected a power of two");
         mentions(
                 () -> writer.put("general.alignment", GgufValue.ofInteger(GgufType.U64, 32)),
-                "metadata \"general.alignment\": type U64; expected U32");
+                "general.alignment: type U64; expected U32");
         mentions(() -> GgufValue.ofString("\udc00"), "text: an unpaired surrogate");
         mentions(() -> GgufValue.ofStrings(List.of("a", "\udc00")), "texts[1]: an unpaired surrogate");
         mentions(
                 () -> GgufValue.ofValues(GgufType.F32, List.of(GgufValue.ofF32(1), GgufValue.ofF64(1))),
-                "values[1]: F64; expected F32");
+                "values[1]: F64 1.0; expected F32");
         Tensor one = Tensor.of(new float[1]);
         mentions(() -> writer.tensor("t", one), "tensor \"t\": added twice");
         mentions(() -> writer.tensor("n".repeat(64), one), "64 bytes; expected 1 to 63");

@@ -33,12 +33,15 @@ public final class Checks {
 
     private Checks() {}
 
-    /** Returns what is read; the place, such as the path of a file, begins the message about an argument that is wrong there. */
+    /** Returns what is read; the place, such as the path of a file, begins the message about an argument that is wrong there, once. */
     public static <T, E extends Exception> T in(Object place, Reading<T, E> reading) throws E {
         try {
             return reading.read();
         } catch (IllegalArgumentException wrong) {
-            throw new IllegalArgumentException(place + ": " + wrong.getMessage(), wrong);
+            String message = String.valueOf(wrong.getMessage());
+            throw message.startsWith(place + ": ")
+                    ? wrong
+                    : new IllegalArgumentException(place + ": " + message, wrong);
         }
     }
 

@@ -3,8 +3,10 @@ package io.multihead.internal.base;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.InterruptedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.FileChannel;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
@@ -32,14 +34,32 @@ public final class FileMemory {
      * those of archives, cannot be mapped and are read into native memory of the arena.
      */
     public static MemorySegment of(Path file, Arena arena) throws IOException {
-        Checks.notFolder(file);
-        if (file.getFileSystem() == FileSystems.getDefault()) {
-            try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
-                return channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size(), arena);
+        return named(file, () -> {
+            if (file.getFileSystem() == FileSystems.getDefault()) {
+                try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
+                    return channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size(), arena);
+                }
             }
-        }
-        try (InputStream in = Files.newInputStream(file)) {
-            return read(in, Files.size(file), MemorySegment.NULL, arena).asReadOnly();
+            try (InputStream in = Files.newInputStream(file)) {
+                return read(in, Files.size(file), MemorySegment.NULL, arena).asReadOnly();
+            }
+        });
+    }
+
+    /** Returns all bytes of a small file. */
+    public static byte[] bytes(Path file) throws IOException {
+        return named(file, () -> Files.readAllBytes(file));
+    }
+
+    /** Reads a file, with its name in errors that the system leaves without. */
+    private static <T> T named(Path file, Checks.Reading<T, IOException> reading) throws IOException {
+        Checks.notFolder(file);
+        try {
+            return reading.read();
+        } catch (ClosedByInterruptException interrupted) {
+            IOException named = new InterruptedIOException(file + ": the thread that reads it was interrupted");
+            named.initCause(interrupted);
+            throw named;
         }
     }
 

@@ -132,6 +132,23 @@ public final class JsonObject {
         return list;
     }
 
+    /** Returns an array of strings that must exist. */
+    public List<String> strings(String member) {
+        return elements(member, String.class, "an array of strings");
+    }
+
+    /** Returns an array of integers that must exist. */
+    public List<Long> integers(String member) {
+        return elements(member, Long.class, "an array of integers");
+    }
+
+    private <T> List<T> elements(String member, Class<T> type, String expected) {
+        if (!(members.get(member) instanceof List<?> list) || !list.stream().allMatch(type::isInstance)) {
+            throw fail(member, expected);
+        }
+        return list.stream().map(type::cast).toList();
+    }
+
     /** Fails unless a member is absent or has this value. */
     public void require(String member, @Nullable Object expected) {
         Object value = members.get(member);

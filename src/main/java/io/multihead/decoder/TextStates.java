@@ -1,0 +1,128 @@
+package io.multihead.decoder;
+
+import io.multihead.compute.Compute;
+import io.multihead.decoder.TextEmbedder.Pooling;
+import io.multihead.model.Buffers;
+import io.multihead.model.TokenBatch;
+import io.multihead.model.Transformer;
+import io.multihead.tensor.DType;
+import io.multihead.tensor.Shape;
+import io.multihead.tensor.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/** Computes the pooled states of texts, in batches. Thread-safe; one call computes at a time, with scratch memory that is kept. */
+final class TextStates {
+    /** Tokens of a batch, unless one text has more, whose scratch memory is not kept. */
+    private static final int BATCH_TOKENS = 512;
+
+    /** States that are normalised at a time. */
+    private static final int ROWS = 64;
+
+    /**
+     * A model with the frequencies of rotary positions for texts of any length, and the same weights with those for short texts, as LongRoPE
+     * has them; two names for one model in other families.
+     *
+     * @param shortTokens most tokens of a short text
+     */
+    record Models(Transformer any, Transformer brief, int shortTokens) {
+        Transformer of(int tokens) {
+            return tokens <= shortTokens ? brief : any;
+        }
+    }
+
+    /** Scratch memory of a batch. */
+    private record Room(TokenBatch batch, Buffers buffers) {
+        static Room of(Transformer model, int tokens) {
+            return new Room(TokenBatch.of(tokens), model.buffers(tokens));
+        }
+    }
+
+    private final Models models;
+    private final ReentrantLock turn = new ReentrantLock();
+    private @Nullable Room kept;
+    private float @Nullable [] normalised;
+
+    TextStates(Models models) {
+        this.models = models;
+    }
+
+    /** Returns the elements of a state. */
+    int dim() {
+        return models.any().dim();
+    }
+
+    /** Computes a vector of each text, which has a token at least. Sums are in double, in the order of tokens. */
+    double[][] embed(Compute cpu, List<int[]> texts, Pooling pooling) {
+        double[][] vectors = new double[texts.size()][dim()];
+        int longest = texts.stream().mapToInt(text -> text.length).max().orElse(1);
+        turn.lock();
+        try {
+            Room room = room(longest);
+            for (int first = 0; first < texts.size(); ) {
+                first = embed(cpu, texts, first, room, pooling, vectors);
+            }
+        } finally {
+            turn.unlock();
+        }
+        return vectors;
+    }
+
+    private Room room(int longest) {
+        if (longest > BATCH_TOKENS) {
+            return Room.of(models.any(), longest);
+        }
+        Room room = kept == null ? Room.of(models.any(), BATCH_TOKENS) : kept;
+        kept = room;
+        return room;
+    }
+
+    /** Computes as many texts of one model as a batch holds, from one on, and returns the next. */
+    private int embed(Compute cpu, List<int[]> texts, int first, Room room, Pooling pooling, double[][] vectors) {
+        TokenBatch batch = room.batch;
+        batch.clear();
+        int next = first;
+        Transformer model = models.of(texts.get(first).length);
+        while (next < texts.size()
+                && models.of(texts.get(next).length) == model
+                && batch.tokens() + texts.get(next).length <= batch.capacity()) {
+            batch.begin();
+            for (int id : texts.get(next)) {
+                batch.add(id);
+            }
+            next++;
+        }
+        model.forward(cpu, batch, room.buffers);
+        for (int text = first; text < next; text++) {
+            int start = batch.start(text - first);
+            int end = start + texts.get(text).length;
+            int from = pooling == Pooling.LAST ? end - 1 : start;
+            add(cpu, model, room, from, pooling == Pooling.CLS ? start + 1 : end, vectors[text]);
+        }
+        return next;
+    }
+
+    /** Writes the mean of some tokens' normalised states. */
+    private void add(Compute cpu, Transformer model, Room room, int from, int to, double[] mean) {
+        int dim = dim();
+        float[] states = normalised == null ? new float[ROWS * dim] : normalised;
+        normalised = states;
+        for (int row = from; row < to; row += ROWS) {
+            int count = Math.min(ROWS, to - row);
+            int[] rows = new int[count];
+            int begin = row;
+            Arrays.setAll(rows, i -> begin + i);
+            Tensor outputs = Tensor.view(MemorySegment.ofArray(states), DType.F32, Shape.of(count, dim));
+            model.outputs(cpu, rows, outputs, room.buffers);
+            for (int i = 0; i < count * dim; i++) {
+                mean[i % dim] += states[i];
+            }
+        }
+        for (int i = 0; i < dim; i++) {
+            mean[i] /= to - from;
+        }
+    }
+}
