@@ -1,6 +1,5 @@
 package io.multihead.decoder;
 
-import io.multihead.decoder.TextEmbedder.Pooling;
 import io.multihead.format.Gguf;
 import io.multihead.internal.base.Checks;
 import io.multihead.internal.base.FileMemory;

@@ -20,16 +20,6 @@ public final class TextEmbedder {
     private static final String QUERY = "query";
     private static final List<String> DOCUMENT = List.of("document", "passage", "corpus");
 
-    /** How the states of tokens become one vector. */
-    public enum Pooling {
-        /** The state of the last token, which alone has seen all others. */
-        LAST,
-        /** The mean of all states. */
-        MEAN,
-        /** The state of the first token. */
-        CLS
-    }
-
     private final Compute cpu;
     private final TextStates states;
     private final Tokenizer tokenizer;

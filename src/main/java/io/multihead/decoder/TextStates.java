@@ -1,7 +1,6 @@
 package io.multihead.decoder;
 
 import io.multihead.compute.Compute;
-import io.multihead.decoder.TextEmbedder.Pooling;
 import io.multihead.model.Buffers;
 import io.multihead.model.TokenBatch;
 import io.multihead.model.Transformer;

@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.multihead.compute.Compute;
 import io.multihead.decoder.FamilyFile.Kind;
-import io.multihead.decoder.TextEmbedder.Pooling;
 import io.multihead.reference.ReferenceTransformer;
 import java.io.IOException;
 import java.nio.file.Path;
