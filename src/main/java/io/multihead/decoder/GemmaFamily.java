@@ -57,7 +57,7 @@ final class GemmaFamily implements Family {
         double localTheta = settings.number("rope_local_base_freq", LOCAL_THETA);
         Rope local = settings.hasRope(Rules.SLIDING)
                 ? settings.rope(request.withTheta(localTheta).withLayers(Rules.SLIDING))
-                : Rope.of(Rope.Config.of(sizes.headDim()).withTheta(localTheta));
+                : Rope.of(Rope.Config.of(global.rotaryDims()).withTheta(localTheta));
         int window = settings.integer("sliding_window");
         List<String> types = Rules.layerTypes(settings, sizes);
         int pattern = Rules.size(settings, "sliding_window_pattern", PATTERN);

@@ -55,7 +55,7 @@ class FamilyFilesTest {
     }
 
     /** Byte-level pieces, of which each stands for one byte, and names for those that begin and end a text. */
-    private static String tokenizerJson() {
+    static String tokenizerJson() {
         StringBuilder json = new StringBuilder("{\"added_tokens\": [");
         List<String> names = List.of("<unk>", "<s>", "</s>", "<|im_start|>", "<|im_end|>");
         for (int i = 0; i < names.size(); i++) {

@@ -1,0 +1,177 @@
+package io.multihead.decoder;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.compute.Compute;
+import io.multihead.decoder.FamilyFile.Kind;
+import io.multihead.format.Gguf;
+import io.multihead.format.GgufType;
+import io.multihead.format.GgufValue;
+import io.multihead.format.GgufWriter;
+import io.multihead.internal.base.Json;
+import io.multihead.internal.base.JsonObject;
+import io.multihead.internal.base.JsonWriter;
+import io.multihead.internal.base.SlabArena;
+import io.multihead.tensor.Tensor;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Every setting of the table is obeyed, refused, or changes nothing, as the table says. */
+class SettingsTableTest {
+    private static final String TABLE = "/decoder/settings.txt";
+    private static final String ALL = "all";
+    private static final String STAR = "*";
+    private static final List<String> CONFIGS =
+            List.of("llama", "mistral", "qwen2", "qwen3", "smollm3", "phi3", "gemma3_text");
+    private static final List<String> GGUFS = List.of("llama", "qwen2", "qwen3", "smollm3", "phi3", "gemma3");
+    private static final String MODULES = """
+            [{"path": "", "type": "sentence_transformers.models.Transformer"},
+             {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+             {"path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}]
+            """;
+    private static final String ADAPTER = "adapter_config";
+
+    @TempDir
+    private Path folder;
+
+    /** A line of the table for one family. */
+    private record Line(String source, String family, String key, String outcome, String before, String changed) {}
+
+    static Stream<Line> lines() throws IOException {
+        byte[] table = SettingsTableTest.class.getResourceAsStream(TABLE).readAllBytes();
+        return new String(table, StandardCharsets.UTF_8)
+                .lines()
+                .filter(line -> !line.isBlank() && !line.startsWith("#"))
+                .flatMap(line -> {
+                    String[] cells = line.split("\\|", -1);
+                    for (int i = 0; i < cells.length; i++) {
+                        cells[i] = cells[i].strip();
+                    }
+                    List<String> families = !cells[1].equals(ALL)
+                            ? Arrays.asList(cells[1].split(", "))
+                            : cells[0].equals("config") ? CONFIGS : GGUFS;
+                    return families.stream()
+                            .map(family -> new Line(cells[0], family, cells[2], cells[3], cells[4], cells[5]));
+                });
+    }
+
+    @ParameterizedTest
+    @MethodSource("lines")
+    void aSettingIsAsTheTableSays(Line line) throws IOException {
+        String before = model(line, List.of(line.before));
+        List<String> changed = List.of(line.before, line.changed);
+        switch (line.outcome) {
+            case "obeyed" -> assertNotEquals(before, model(line, changed));
+            case "none", "tensors" -> assertEquals(before, model(line, changed));
+            default -> {
+                assertEquals("refused", line.outcome);
+                String message = assertThrows(IllegalArgumentException.class, () -> model(line, changed))
+                        .getMessage();
+                assertTrue(message.contains(line.key.replace(STAR, line.family)), message);
+            }
+        }
+    }
+
+    /** Returns all that settings make of a model, as text. */
+    private String model(Line line, List<String> fragments) throws IOException {
+        return switch (line.source) {
+            case "config" -> config(line, fragments);
+            case "gguf" -> gguf(line, fragments);
+            default -> folder(line, fragments);
+        };
+    }
+
+    private static Map<String, Object> merged(String base, List<String> fragments) {
+        Map<String, Object> all = new LinkedHashMap<>();
+        Stream.concat(Stream.of(base), fragments.stream())
+                .forEach(members -> Json.object("table", ("{" + members + "}").getBytes(StandardCharsets.UTF_8))
+                        .forEach((name, value) -> all.put(name, value)));
+        return all;
+    }
+
+    private static String config(Line line, List<String> fragments) {
+        boolean gemma = line.family.equals("gemma3_text");
+        String base = "\"model_type\": \"" + line.family + "\", \"hidden_size\": 64, \"num_hidden_layers\": 4,"
+                + " \"num_attention_heads\": 4, \"num_key_value_heads\": 2, \"head_dim\": 16,"
+                + " \"max_position_embeddings\": 8192, \"rms_norm_eps\": 1e-6"
+                + (gemma ? ", \"sliding_window\": 512, \"sliding_window_pattern\": 3" : "");
+        JsonSettings settings = new JsonSettings(new JsonObject("config", merged(base, fragments)), 40);
+        return ModelSettings.of(Families.of(settings).configure(settings), false);
+    }
+
+    private String gguf(Line line, List<String> fragments) throws IOException {
+        String base = "\"general.architecture\": \"" + line.family + "\", \"*.embedding_length\": 64,"
+                + " \"*.block_count\": 4, \"*.attention.head_count\": 4, \"*.attention.head_count_kv\": 2,"
+                + " \"*.attention.key_length\": 16, \"*.attention.value_length\": 16, \"*.context_length\": 128,"
+                + " \"*.attention.layer_norm_rms_epsilon\": 1e-6, \"*.rope.dimension_count\": 16,"
+                + " \"*.rope.freq_base\": 5e4" + (line.family.equals("gemma3") ? ", \"*.attention.sliding_window\": 4, \"*.attention.sliding_window_pattern\": 3" : "");
+        GgufWriter writer = new GgufWriter();
+        merged(base, fragments).forEach((key, value) -> writer.put(key.replace(STAR, line.family), value(value)));
+        for (int i = 0; i < 5; i++) {
+            writer.tensor("t" + i, Tensor.of(new float[1]));
+        }
+        Path file = folder.resolve("model.gguf");
+        writer.write(file);
+        try (Arena arena = Arena.ofConfined()) {
+            GgufSettings settings = new GgufSettings(Gguf.map(file, arena), file);
+            return ModelSettings.of(Families.of(settings).configure(settings), false)
+                    + EmbedderSettings.of(Gguf.map(file, arena), line.family);
+        }
+    }
+
+    private static GgufValue value(Object value) {
+        return switch (value) {
+            case Long number when number < 0 -> GgufValue.ofInteger(GgufType.I32, number);
+            case Long number -> GgufValue.ofInteger(GgufType.U32, number);
+            case Double real -> GgufValue.ofF32(real.floatValue());
+            case Boolean flag -> GgufValue.ofBool(flag);
+            case String text -> GgufValue.ofString(text);
+            case List<?> list when list.getFirst() instanceof String ->
+                GgufValue.ofStrings(list.stream().map(String.class::cast).toList());
+            case List<?> list ->
+                GgufValue.ofIntegers(GgufType.I32, list.stream().mapToLong(each -> (Long) each).toArray());
+            default -> throw new IllegalStateException(String.valueOf(value));
+        };
+    }
+
+    private String folder(Line line, List<String> fragments) throws IOException {
+        new FamilyFile(Kind.QWEN_3, 5).writeFolder(folder, FamilyFilesTest.tokenizerJson());
+        Files.createDirectories(folder.resolve("1_Pooling"));
+        List<String> files = List.of(
+                "generation_config",
+                "tokenizer_config",
+                "1_Pooling/config",
+                "sentence_bert_config",
+                "config_sentence_transformers",
+                ADAPTER);
+        for (String file : files) {
+            Map<String, Object> members = merged("", file.equals(line.source) ? fragments : List.of());
+            if (!file.equals(ADAPTER) || !members.isEmpty()) {
+                Files.writeString(folder.resolve(file + ".json"), JsonWriter.write(file, members));
+            }
+        }
+        boolean others = line.source.equals("modules") && fragments.size() > 1;
+        Files.writeString(folder.resolve("modules.json"), others ? fragments.getLast() : MODULES);
+        try (Compute cpu = Compute.serial();
+                SlabArena arena = new SlabArena()) {
+            LoadedDecoder model = FolderLoader.load(cpu, folder, arena, LoadOptions.DEFAULT, "a folder");
+            int[] tokens = model.tokenizer().withEnds(model.tokenizer().encode("a <s> b"));
+            return ModelSettings.of(model.config(), false) + model.embedder() + model.templates()
+                    + model.tokenizer().specialIds() + Arrays.toString(tokens);
+        }
+    }
+}
