@@ -33,6 +33,10 @@ import org.jspecify.annotations.Nullable;
  * @see <a href="https://huggingface.co/docs/safetensors">the format</a>
  */
 public final class Safetensors {
+    /** Files that are taken for safetensors, by how they begin. */
+    private static final Map<String, String> OTHERS =
+            Map.of("GGUF", "a GGUF file", "PK\u0003\u0004", "a zip archive, as PyTorch writes");
+
     private static final int LENGTH_BYTES = Long.BYTES;
     /** How many names of a file an error lists. */
     private static final int MOST_NAMES = 10;
@@ -83,6 +87,11 @@ public final class Safetensors {
                     file.asSlice(0, LENGTH_BYTES).toArray(ValueLayout.JAVA_BYTE), StandardCharsets.ISO_8859_1);
             if (start.chars().allMatch(c -> c >= ' ' && c < 0x7f || c == '\n' || c == '\r' || c == '\t')) {
                 throw Checks.fail("file", "begins with the text \"" + start.strip() + "\"", "expected safetensors");
+            }
+            for (Map.Entry<String, String> other : OTHERS.entrySet()) {
+                if (start.startsWith(other.getKey())) {
+                    throw Checks.fail("file", other.getValue(), "expected safetensors");
+                }
             }
             throw Checks.fail("header", Long.toUnsignedString(length) + " bytes", "expected at most " + most);
         }

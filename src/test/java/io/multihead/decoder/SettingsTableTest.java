@@ -118,7 +118,10 @@ class SettingsTableTest {
                 + " \"*.block_count\": 4, \"*.attention.head_count\": 4, \"*.attention.head_count_kv\": 2,"
                 + " \"*.attention.key_length\": 16, \"*.attention.value_length\": 16, \"*.context_length\": 128,"
                 + " \"*.attention.layer_norm_rms_epsilon\": 1e-6, \"*.rope.dimension_count\": 16,"
-                + " \"*.rope.freq_base\": 5e4" + (line.family.equals("gemma3") ? ", \"*.attention.sliding_window\": 4, \"*.attention.sliding_window_pattern\": 3" : "");
+                + " \"*.rope.freq_base\": 5e4"
+                + (line.family.equals("gemma3")
+                        ? ", \"*.attention.sliding_window\": 4, \"*.attention.sliding_window_pattern\": 3"
+                        : "");
         GgufWriter writer = new GgufWriter();
         merged(base, fragments).forEach((key, value) -> writer.put(key.replace(STAR, line.family), value(value)));
         for (int i = 0; i < 5; i++) {
@@ -140,10 +143,13 @@ class SettingsTableTest {
             case Double real -> GgufValue.ofF32(real.floatValue());
             case Boolean flag -> GgufValue.ofBool(flag);
             case String text -> GgufValue.ofString(text);
-            case List<?> list when list.getFirst() instanceof String ->
+            case List<?> list
+            when list.getFirst() instanceof String ->
                 GgufValue.ofStrings(list.stream().map(String.class::cast).toList());
             case List<?> list ->
-                GgufValue.ofIntegers(GgufType.I32, list.stream().mapToLong(each -> (Long) each).toArray());
+                GgufValue.ofIntegers(
+                        GgufType.I32,
+                        list.stream().mapToLong(each -> (Long) each).toArray());
             default -> throw new IllegalStateException(String.valueOf(value));
         };
     }
@@ -170,8 +176,11 @@ class SettingsTableTest {
                 SlabArena arena = new SlabArena()) {
             LoadedDecoder model = FolderLoader.load(cpu, folder, arena, LoadOptions.DEFAULT, "a folder");
             int[] tokens = model.tokenizer().withEnds(model.tokenizer().encode("a <s> b"));
-            return ModelSettings.of(model.config(), false) + model.embedder() + model.templates()
-                    + model.tokenizer().specialIds() + Arrays.toString(tokens);
+            return ModelSettings.of(model.config(), false)
+                    + model.embedder()
+                    + model.templates()
+                    + model.tokenizer().specialIds()
+                    + Arrays.toString(tokens);
         }
     }
 }

@@ -3,14 +3,23 @@ package io.multihead.decoder;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.sun.management.ThreadMXBean;
 import io.multihead.compute.Compute;
 import io.multihead.decoder.FamilyFile.Kind;
+import io.multihead.format.GgufWriter;
 import io.multihead.reference.ReferenceTransformer;
+import io.multihead.tensor.Tensor;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -126,6 +135,153 @@ class TextEmbedderTest {
                             IllegalArgumentException.class, () -> embedder.embed(List.of("a", "b".repeat(200))))
                     .getMessage();
             assertEquals("texts[1]: 204 tokens; expected 1 to the context of 128", message);
+        }
+    }
+
+    /** Writes a folder whose modules are those of sentence-transformers. */
+    private FamilyFile writeModules(String pooling, String more, String framework) throws IOException {
+        FamilyFile file = new FamilyFile(Kind.QWEN_3, 9);
+        file.writeFolder(folder, FamilyFilesTest.tokenizerJson());
+        String module = "{\"path\": \"%s\", \"type\": \"sentence_transformers.models.%s\"}";
+        Files.writeString(
+                folder.resolve("modules.json"),
+                "[" + String.format(module, "", "Transformer") + ", " + String.format(module, "1_Pooling", "Pooling")
+                        + more + "]");
+        Files.createDirectories(folder.resolve("1_Pooling"));
+        Files.writeString(folder.resolve("1_Pooling/config.json"), "{\"pooling_mode\": \"" + pooling + "\"}");
+        Files.writeString(folder.resolve("sentence_bert_config.json"), "{\"max_seq_length\": 60}");
+        Files.writeString(folder.resolve("config_sentence_transformers.json"), framework);
+        return file.withHalves();
+    }
+
+    /** Pooling, prompts, the longest text and whether vectors have length 1 are those of the folder. */
+    @Test
+    void aFolderSaysHowVectorsAreMade() throws IOException {
+        String framework = "{\"prompts\": {\"query\": \"find: \", \"passage\": \"text: \", \"d\": \"d: \"},"
+                + " \"default_prompt_name\": \"d\"}";
+        String text = TEXTS.get(0);
+        for (String pooling : List.of("mean", "cls", "lasttoken")) {
+            ReferenceTransformer reference =
+                    writeModules(pooling, "", framework).reference();
+            try (Compute cpu = Compute.threads(2);
+                    LanguageModel model = LanguageModel.load(cpu, folder)) {
+                TextEmbedder embedder = model.embedder();
+                assertEquals(60, embedder.maxTokens());
+                assertEquals(Set.of("query", "passage", "d"), embedder.prompts().keySet());
+                assertClose(pooled(model, reference, pooling, "d: " + text), embedder.embed(text));
+                assertClose(
+                        pooled(model, reference, pooling, "find: " + text),
+                        embedder.forQueries().embed(text));
+                assertClose(
+                        pooled(model, reference, pooling, "text: " + text),
+                        embedder.forDocuments().embed(text));
+                assertClose(
+                        pooled(model, reference, pooling, text),
+                        embedder.withPrompt("").embed(text));
+                String message = assertThrows(IllegalArgumentException.class, () -> embedder.embed("b".repeat(80)))
+                        .getMessage();
+                assertEquals("text: 83 tokens; expected 1 to the folder's max_seq_length of 60", message);
+            }
+        }
+        String normalize = ", {\"path\": \"2_Normalize\", \"type\": \"sentence_transformers.models.Normalize\"}";
+        ReferenceTransformer reference = writeModules("mean", normalize, "{}").reference();
+        try (Compute cpu = Compute.threads(2);
+                LanguageModel model = LanguageModel.load(cpu, folder)) {
+            assertClose(
+                    unit(pooled(model, reference, "mean", text)),
+                    model.embedder().embed(text));
+            assertClose(
+                    unit(pooled(model, reference, "mean", text)),
+                    model.embedder().forQueries().embed(text));
+        }
+    }
+
+    private static double[] pooled(LanguageModel model, ReferenceTransformer reference, String pooling, String text) {
+        int[] ids = model.tokenizer().withEnds(model.tokenizer().encode(text));
+        double[] states = reference.finalNorm().of(reference.states(ids));
+        return switch (pooling) {
+            case "mean" -> rows(states, 0, ids.length);
+            case "cls" -> rows(states, 0, 1);
+            default -> rows(states, ids.length - 1, ids.length);
+        };
+    }
+
+    /** A model whose embedding of one token is not finite, written as GGUF. */
+    private Path writePoisoned() throws IOException {
+        FamilyFile file = new FamilyFile(Kind.LLAMA, 9);
+        Tensor table = file.tensor("token_embd.weight");
+        float[] numbers = table.toArray();
+        int poisoned = 'z' + 3; // after <unk>, <s> and </s>
+        Arrays.fill(numbers, poisoned * 64, poisoned * 64 + 64, Float.NaN);
+        file.replace("token_embd.weight", Tensor.of(numbers, FamilyFile.VOCABULARY, 64));
+        Path path = folder.resolve("model.gguf");
+        file.write(path);
+        return path;
+    }
+
+    @Test
+    void aVectorThatIsNotFiniteIsNamedAndNoOtherIsChanged() throws IOException {
+        try (Compute cpu = Compute.threads(2);
+                LanguageModel model = LanguageModel.load(cpu, writePoisoned())) {
+            TextEmbedder embedder = model.embedder();
+            float[] alone = embedder.embed("a bird");
+            String message = assertThrows(
+                            ArithmeticException.class, () -> embedder.embed(List.of("a bird", "zebra", "x")))
+                    .getMessage();
+            assertTrue(message.startsWith("texts[1]: a vector that is not finite; expected finite numbers"), message);
+            message = assertThrows(ArithmeticException.class, () -> embedder.embed("a z"))
+                    .getMessage();
+            assertTrue(message.startsWith("text: a vector that is not finite"), message);
+            assertArrayEquals(alone, embedder.embed("a bird"));
+        }
+    }
+
+    @Test
+    void poolingTypesOfGgufAreObeyed() throws IOException {
+        FamilyFile file = new FamilyFile(Kind.QWEN_3, 9);
+        Path path = folder.resolve("model.gguf");
+        Map<Integer, Pooling> types = Map.of(1, Pooling.MEAN, 2, Pooling.CLS, 3, Pooling.LAST);
+        for (int type = 0; type <= 4; type++) {
+            GgufWriter writer = file.metadata().put("qwen3.pooling_type", FamilyFile.number(type));
+            Stream.concat(file.matrices().stream(), file.others().stream())
+                    .forEach(name -> writer.tensor(name, file.tensor(name)));
+            writer.write(path);
+            try (Compute cpu = Compute.serial()) {
+                if (type == 4) {
+                    assertThrows(IllegalArgumentException.class, () -> LanguageModel.load(cpu, path));
+                    return;
+                }
+                try (LanguageModel model = LanguageModel.load(cpu, path)) {
+                    if (type == 0) {
+                        assertThrows(IllegalStateException.class, model::embedder);
+                    } else {
+                        TextEmbedder embedder = model.embedder();
+                        assertArrayEquals(
+                                embedder.withPooling(types.get(type)).embed(TEXTS.get(1)),
+                                embedder.embed(TEXTS.get(1)));
+                    }
+                }
+            }
+        }
+    }
+
+    /** A warm call leaves the vector and what tokens take; the first one of a model allocates scratch memory for 512 tokens. */
+    @Test
+    void warmCallsKeepTheirScratchMemory() throws IOException {
+        Path path = folder.resolve("model.gguf");
+        new FamilyFile(Kind.QWEN_3, 9).write(path);
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        try (Compute cpu = Compute.serial();
+                LanguageModel model = LanguageModel.load(cpu, path)) {
+            long least = Long.MAX_VALUE;
+            for (int i = 0; i < 300; i++) {
+                long before = threads.getCurrentThreadAllocatedBytes();
+                model.embedder().embed("a bird");
+                least = Math.min(least, threads.getCurrentThreadAllocatedBytes() - before);
+            }
+            // scratch memory for 512 tokens of this model has 700 KB; vectors are objects until C2 has compiled their
+            // kernels
+            assertTrue(least < 200_000, least + " bytes");
         }
     }
 }

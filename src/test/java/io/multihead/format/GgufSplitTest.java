@@ -3,7 +3,9 @@ package io.multihead.format;
 import static io.multihead.faults.Named.mentions;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.multihead.support.ChildJvm;
 import io.multihead.tensor.BlockTensor;
 import io.multihead.tensor.BlockType;
 import io.multihead.tensor.Tensor;
@@ -13,8 +15,11 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Locale;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Models in several GGUF files. */
 class GgufSplitTest {
@@ -90,6 +95,30 @@ class GgufSplitTest {
         Path text = folder.resolve("text.gguf");
         new GgufWriter().put("split.count", GgufValue.ofString("2")).write(text);
         mentions(() -> map(text), text + ": split.count: STRING \"2\"; expected an integer");
+    }
+
+    /** Names of files have the digits 0 to 9 whatever the language of the machine is. */
+    @ParameterizedTest
+    @ValueSource(strings = {"ar-EG", "fa", "th-TH-u-nu-thai", "de"})
+    void filesAreFoundInAnyLanguage(String language) throws IOException, InterruptedException {
+        write(0, 3, 3, "a");
+        write(1, 3, 3, "b");
+        write(2, 3, 3, "c");
+        List<String> lines = ChildJvm.run(Maps.class, List.of(), path(0, 3).toString(), language);
+        assertTrue(lines.contains("tensors: [a, b, c]"), lines.toString());
+    }
+
+    /** Maps a file where numbers are written as in a language. */
+    public static final class Maps {
+        private Maps() {}
+
+        public static void main(String[] arguments) throws IOException {
+            Locale.setDefault(Locale.forLanguageTag(arguments[1]));
+            try (Arena arena = Arena.ofConfined()) {
+                System.out.println(
+                        "tensors: " + Gguf.map(Path.of(arguments[0]), arena).names());
+            }
+        }
     }
 
     private static void map(Path file) throws IOException {

@@ -1,0 +1,166 @@
+package io.multihead.decoder;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.sun.management.ThreadMXBean;
+import io.multihead.compute.Compute;
+import io.multihead.decoder.FamilyFile.Kind;
+import io.multihead.format.GgufType;
+import io.multihead.format.GgufValue;
+import io.multihead.format.GgufWriter;
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Every error of a model's file or folder names the file and what is wrong in it. */
+class LoadFaultsTest {
+    @TempDir
+    private Path folder;
+
+    private final Compute cpu = Compute.serial();
+
+    private Path config() {
+        return folder.resolve("config.json");
+    }
+
+    private String refused(Path path) {
+        return assertThrows(IllegalArgumentException.class, () -> LanguageModel.load(cpu, path))
+                .getMessage();
+    }
+
+    private void writeFolder() throws IOException {
+        new FamilyFile(Kind.QWEN_3, 5).writeFolder(folder, FamilyFilesTest.tokenizerJson());
+    }
+
+    private void replace(String before, String after) throws IOException {
+        writeFolder();
+        String json = Files.readString(config());
+        assertTrue(json.contains(before), json);
+        Files.writeString(config(), json.replace(before, after));
+    }
+
+    @Test
+    void errorsOfSettingsNameTheirFile() throws IOException {
+        replace("\"model_type\": \"qwen3\"", "\"model_type\": \"mamba\"");
+        String message = refused(folder);
+        assertTrue(message.startsWith(config() + ": config.model_type: mamba; expected one of llama"), message);
+        replace("\"model_type\": \"qwen3\", ", "");
+        message = refused(folder);
+        assertTrue(message.startsWith(config() + ": config.model_type: null; expected a string"), message);
+        replace("\"head_dim\"", "\"quantization_config\": {\"bits\": 4}, \"head_dim\"");
+        message = refused(folder);
+        assertTrue(message.startsWith(config() + ": config.quantization_config: {bits=4}; expected none"), message);
+        replace("\"hidden_size\": 64", "\"hidden_size\": \"x\"");
+        message = refused(folder);
+        assertTrue(message.startsWith(config() + ": config.hidden_size: x; expected an integer"), message);
+    }
+
+    /** Sizes that a small file states take no memory and no time. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "num_hidden_layers\": 3",
+                "hidden_size\": 64",
+                "num_attention_heads\": 4",
+                "num_key_value_heads\": 2",
+                "head_dim\": 32",
+                "max_position_embeddings\": 128"
+            })
+    void largeSizesTakeNoMemory(String size) throws IOException {
+        String key = size.substring(0, size.indexOf('"'));
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        for (String number : new String[] {"16777216", "9223372036854775807", "-1", "0", "null", "[3]", "3.5"}) {
+            replace("\"" + size, "\"" + key + "\": " + number);
+            long before = threads.getCurrentThreadAllocatedBytes();
+            try (LanguageModel model = LanguageModel.load(cpu, folder)) {
+                // a long context is no error, and takes memory with its tokens; null and 3.5 of the others are
+                assertTrue(
+                        key.equals("max_position_embeddings") && number.equals("16777216") || number.equals("null"),
+                        size + " " + number);
+                assertEquals(3, model.embedder().embed("abc").length / 64 + 2);
+            } catch (IllegalArgumentException named) {
+                assertTrue(named.getMessage().startsWith(folder.toString()), named.getMessage());
+            }
+            long bytes = threads.getCurrentThreadAllocatedBytes() - before;
+            assertTrue(bytes < 64 << 20, size + " as " + number + ": " + bytes + " bytes");
+        }
+    }
+
+    @Test
+    void anotherKindOfFileIsNamed() throws IOException {
+        writeFolder();
+        Path weights = folder.resolve("model.safetensors");
+        Files.delete(weights);
+        new FamilyFile(Kind.QWEN_3, 5).write(weights);
+        assertEquals(weights + ": file: a GGUF file; expected safetensors", refused(folder));
+        Files.writeString(weights, "PK\u0003\u0004" + "x".repeat(100));
+        assertEquals(weights + ": file: a zip archive, as PyTorch writes; expected safetensors", refused(folder));
+        writeFolder();
+        assertTrue(refused(weights).startsWith(weights + ": magic: 0x"), refused(weights));
+    }
+
+    @Test
+    void aFolderInPlaceOfAFileIsNamed() throws IOException {
+        for (String name : new String[] {"config.json", "tokenizer.json", "model.safetensors"}) {
+            writeFolder();
+            Path file = folder.resolve(name);
+            Files.delete(file);
+            Files.createDirectory(file);
+            assertEquals(file + ": a folder; expected a file", refused(folder));
+            Files.delete(file);
+        }
+    }
+
+    @Test
+    void aThreadThatIsInterruptedNamesTheFile() throws IOException {
+        writeFolder();
+        Path file = folder.resolve("model.gguf");
+        new FamilyFile(Kind.QWEN_3, 5).write(file);
+        for (Path path : new Path[] {folder, file}) {
+            Thread.currentThread().interrupt();
+            String message = assertThrows(InterruptedIOException.class, () -> LanguageModel.load(cpu, path))
+                    .getMessage();
+            assertTrue(Thread.interrupted());
+            assertTrue(message.startsWith(path.toString()), message);
+            assertTrue(message.endsWith(": the thread that reads it was interrupted"), message);
+        }
+    }
+
+    @Test
+    void aTemplateThatIsNullIsNamed() throws IOException {
+        Path file = folder.resolve("model.gguf");
+        new FamilyFile(Kind.QWEN_3, 5).write(file);
+        try (LanguageModel model = LanguageModel.load(cpu, file)) {
+            assertEquals(
+                    "chosen: null; expected a value",
+                    assertThrows(NullPointerException.class, () -> model.withChatTemplate(null))
+                            .getMessage());
+        }
+    }
+
+    @Test
+    void numbersOfTokensOfGgufAreNamed() throws IOException {
+        Path file = folder.resolve("model.gguf");
+        FamilyFile family = new FamilyFile(Kind.QWEN_3, 5);
+        for (String key : new String[] {"eot_token_id", "padding_token_id", "eom_token_id"}) {
+            for (long id : new long[] {99_999, 1L << 40, -7}) {
+                GgufWriter writer =
+                        family.metadata().put("tokenizer.ggml." + key, GgufValue.ofInteger(GgufType.I64, id));
+                Stream.concat(family.matrices().stream(), family.others().stream())
+                        .forEach(name -> writer.tensor(name, family.tensor(name)));
+                writer.write(file);
+                String message = refused(file);
+                assertTrue(message.startsWith(file + ": tokenizer.ggml." + key + ": " + id), message);
+            }
+        }
+    }
+}
