@@ -286,6 +286,18 @@ public final class KeyValueCache {
     }
 
     /**
+     * Returns by how much {@link #availableTokens} would grow if a sequence were truncated.
+     *
+     * @param sequence an open sequence
+     * @param length how many tokens would stay at most, from the very first
+     * @return a multiple of the page size: that of the pages behind these tokens which no other sequence shares
+     * @throws IllegalArgumentException if the sequence is not open, or the length is negative
+     */
+    public long freedTokens(int sequence, long length) {
+        return sequences.freed(sequence, Checks.atLeast(length, 0, "length")) * pool.pageTokens;
+    }
+
+    /**
      * Opens an empty sequence.
      *
      * @return its number, the smallest that is not in use

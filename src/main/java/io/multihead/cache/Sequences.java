@@ -149,6 +149,17 @@ final class Sequences {
         return needed;
     }
 
+    /** Returns how many pages behind the first tokens no other sequence shares. */
+    long freed(int number, long length) {
+        Sequence sequence = get(number);
+        long freed = 0;
+        long first = Math.max(sequence.dropped, Math.ceilDiv(length, (long) pool.pageTokens));
+        for (long page = first; page < sequence.dropped + sequence.pageCount; page++) {
+            freed += pool.isShared(sequence.page(page)) ? 0 : 1;
+        }
+        return freed;
+    }
+
     /** Returns how many pages must be copied; if all that share a page write to it, the last one keeps it. */
     private long copies(int layer, int[] to, long @Nullable [] offsets, long all) {
         long copies = 0;

@@ -11,5 +11,7 @@ public enum FinishReason {
     /** The session has as many tokens as its context holds, and the options do not let it slide. */
     CONTEXT_FULL,
     /** The listener asked for no more. */
-    CANCELLED
+    CANCELLED,
+    /** The call has taken as much time as the options allow. */
+    TIMEOUT
 }

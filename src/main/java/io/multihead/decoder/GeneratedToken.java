@@ -7,7 +7,7 @@ import io.multihead.internal.base.Checks;
  *
  * @param id the token
  * @param text what is certain of the text since the last token: whole code points, and nothing that may be the beginning of a stop text. Texts of
- *     all tokens together are the text, but of a cancelled one, which may end in what was held back
+ *     all tokens together are the text, but of one that was cancelled or timed out, which may end in what was held back
  * @param logProbability logarithm of the token's probability by the model alone, without temperature and penalties; NaN where the
  *     options do not ask for it
  */

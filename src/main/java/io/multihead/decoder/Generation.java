@@ -14,8 +14,10 @@ import org.jspecify.annotations.Nullable;
  * the last token and guesses of those after it; a guess counts if the sampler would have chosen it, so guesses change the time and
  * nothing else.
  */
-final class Generation {
-    private final SessionState session;
+final class Generation extends SessionTask {
+    /** Bytes of a code point but one: what can be left of the tokens before. */
+    private static final int LONGEST_REST = 3;
+
     private final Tokenizer tokenizer;
     private final GenerationOptions options;
     private final TokenListener listener;
@@ -25,69 +27,75 @@ final class Generation {
     private final StringBuilder text = new StringBuilder();
     private final int[] guesses;
     private final int promptTokens;
+    private final long start = System.nanoTime();
     private @Nullable FinishReason finish;
 
     Generation(SessionState session, Tokenizer tokenizer, GenerationOptions options, TokenListener listener) {
-        this.session = session;
+        super(session);
         this.tokenizer = tokenizer;
         this.options = Checks.notNull(options, "options");
         this.listener = Checks.notNull(listener, "listener");
-        session.requireOpen();
         if (session.tokens.size() == 0) {
             throw new IllegalStateException("session: no tokens; expected a prompt");
         }
-        stream = new TextStream(tokenizer);
+        stream = streamAfter(session, tokenizer);
         stops = new StopTexts(options.stops());
         guesses = new int[options.draftTokens()];
         promptTokens = session.tokens.size();
     }
 
-    boolean isFinished() {
-        return finish != null;
-    }
-
-    Step step() {
-        return session.step;
+    /** Returns a stream that has the bytes of the character which the session's tokens end within, if they do. */
+    private static TextStream streamAfter(SessionState session, Tokenizer tokenizer) {
+        TokenList tokens = session.tokens;
+        int from = tokens.size();
+        int bytes = 0;
+        while (from > session.textStart && bytes < LONGEST_REST) {
+            from--;
+            bytes += tokenizer.isControl(tokens.get(from)) ? 0 : tokenizer.pieceBytes(tokens.get(from)).length;
+        }
+        TextStream stream = new TextStream(tokenizer);
+        for (int i = from; i < tokens.size(); i++) {
+            stream.append(tokens.get(i));
+        }
+        return stream;
     }
 
     GeneratedText result() {
         return new GeneratedText(text.toString(), generated, Checks.notNull(finish, "finish"), promptTokens);
     }
 
-    /**
-     * Returns the next step, of at most {@code mostTokens}; null if there is no room for it, and the text has ended.
-     */
+    @Override
     @Nullable
     Step next(int mostTokens) {
-        TokenList tokens = session.tokens;
-        // a text that stops needs room for the token that is chosen; one that slides makes it afterwards
-        int least = options.whenFull() == WhenFull.STOP ? 1 : 0;
-        if (session.room() < least && !makeRoom()) {
+        if (finish == null) {
+            finish = reasonToEnd();
+        }
+        if (finish != null) {
             return null;
         }
-        if (session.computed == tokens.size()) {
-            // the logits of the last token are wanted once more
-            session.forget(tokens.size() - 1);
+        Step chunk = session.prefill(mostTokens);
+        if (chunk != null) {
+            return chunk;
         }
+        TokenList tokens = session.tokens;
         int waiting = tokens.size() - session.computed;
-        if (waiting > mostTokens) {
-            return session.step.set(tokens.array(), session.computed, mostTokens, 0);
-        }
         int guessed = waiting == 1 ? guess(mostTokens - 1) : 0;
         for (int i = 0; i < guessed; i++) {
             tokens.add(guesses[i]);
         }
         tokens.truncate(tokens.size() - guessed);
-        return session.step.set(tokens.array(), session.computed, waiting + guessed, 1 + guessed);
+        return session.step.set(tokens.array(), session.computed, waiting + guessed, 1 + guessed, 0);
     }
 
-    private boolean makeRoom() {
-        if (options.whenFull() == WhenFull.STOP) {
-            finish = FinishReason.CONTEXT_FULL;
-            return false;
+    /** Returns why no step follows; null if one does. */
+    private @Nullable FinishReason reasonToEnd() {
+        if (System.nanoTime() - start >= TextLimits.nanos(options.timeout())) {
+            text.append(stops.rest());
+            return stops.isFound() ? FinishReason.STOP_TEXT : FinishReason.TIMEOUT;
         }
-        session.slide();
-        return true;
+        // a text that stops needs room for the token that is chosen; one that slides makes it afterwards
+        boolean full = options.whenFull() == WhenFull.STOP && session.room() < 1;
+        return full ? FinishReason.CONTEXT_FULL : null;
     }
 
     private int guess(int mostTokens) {
@@ -96,30 +104,32 @@ final class Generation {
         return PromptLookup.guess(session.tokens, most, guesses);
     }
 
-    /** Takes the logits of the step that was computed. */
-    void accept(Compute cpu) {
+    @Override
+    void accept(Scratch scratch) {
         Step step = session.step;
-        if (step.rows == 0) {
-            session.computed += step.count;
-            return;
-        }
-        int known = step.count - step.rows + 1;
-        session.computed += known;
-        for (int row = 0; row < step.rows && finish == null; row++) {
-            int chosen = choose(cpu, step.logits.get(row));
-            boolean guessed = row < step.rows - 1 && finish == null && guesses[row] == chosen;
-            if (!guessed) {
+        int rows = step.rows;
+        int end = step.from + step.count;
+        session.computed = end - Math.max(0, rows - 1);
+        int use = step.uses;
+        for (int row = 0; row < rows && finish == null; row++) {
+            int chosen = choose(scratch, step.logits.get(row));
+            session.requireOpen();
+            if (step.uses != use) {
+                return; // the listener has computed logits, which drops the guesses
+            }
+            if (row == rows - 1 || finish != null || guesses[row] != chosen) {
                 break;
             }
             session.computed++;
         }
-        if (session.computed < step.from + step.count) {
+        if (session.computed < end) {
             session.forget(session.computed);
         }
     }
 
-    private int choose(Compute cpu, float[] logits) {
-        Sampler sampler = session.sampler;
+    private int choose(Scratch scratch, float[] logits) {
+        Compute cpu = scratch.cpu();
+        Sampler sampler = scratch.sampler();
         int id = sampler.choose(cpu, logits, session.seen, options.sampling(), session.tokens.size());
         double logProbability = Double.NaN;
         if (options.logProbabilities()) {
@@ -127,7 +137,8 @@ final class Generation {
             logProbability = sampler.logProbability(logits, id);
         }
         if (tokenizer.stops(id)) {
-            String rest = rest();
+            session.textStart = session.tokens.size();
+            String rest = stops.add(stream.end()) + stops.rest();
             finish = stops.isFound() ? FinishReason.STOP_TEXT : FinishReason.END_TOKEN;
             tell(new GeneratedToken(id, rest, logProbability));
             return id;
@@ -136,7 +147,7 @@ final class Generation {
         String certain = stops.add(stream.append(id));
         finish = reason();
         if (finish != null) {
-            certain += rest();
+            certain += stops.rest();
             // what was held back may have one that had to wait for another
             finish = stops.isFound() ? FinishReason.STOP_TEXT : finish;
         }
@@ -161,15 +172,7 @@ final class Generation {
         text.append(token.text());
         if (!listener.onToken(token) && finish == null) {
             finish = FinishReason.CANCELLED;
-            text.append(rest());
+            text.append(stops.rest());
         }
-    }
-
-    /** Returns what stream and stop texts still hold. */
-    private String rest() {
-        if (stops.isFound()) {
-            return "";
-        }
-        return stops.add(stream.end()) + stops.rest();
     }
 }

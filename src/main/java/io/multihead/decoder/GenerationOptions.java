@@ -1,32 +1,25 @@
 package io.multihead.decoder;
 
 import io.multihead.internal.base.Checks;
+import java.time.Duration;
 import java.util.List;
 
 /**
  * How a text is generated. Immutable.
  *
  * @param sampling how tokens are chosen
- * @param maxTokens most tokens of the text, at least 1
- * @param stops texts that end the text before the place where the first of them begins; none is empty. One that is complete waits while
- *     another that began before it may still become complete, so that the text does not depend on how tokens divide it; of those that begin
- *     at one place the shortest ends the text
+ * @param limits when the text ends, unless the model ends it
  * @param logProbabilities whether tokens have their logarithms of probability, which takes a pass over the logits
- * @param whenFull what happens when the session's context is full
- * @param draftTokens most tokens that are guessed from the text so far and verified in one step (prompt lookup, Saxena 2023); 0 for none.
- *     The text is the same
+ * @param draftTokens most tokens that are guessed from the text so far and verified in one step (prompt lookup, Saxena 2023), at most
+ *     {@link #MOST_DRAFT_TOKENS}; 0 for none. The text is the same
  */
-public record GenerationOptions(
-        Sampling sampling,
-        int maxTokens,
-        List<String> stops,
-        boolean logProbabilities,
-        WhenFull whenFull,
-        int draftTokens) {
+public record GenerationOptions(Sampling sampling, TextLimits limits, boolean logProbabilities, int draftTokens) {
+    /** Most draft tokens: those that a step has room for beside the token that comes before them. */
+    public static final int MOST_DRAFT_TOKENS = 255;
 
     /** Greedy, at most 256 tokens. */
     public static final GenerationOptions DEFAULT =
-            new GenerationOptions(Sampling.GREEDY, 256, List.of(), false, WhenFull.STOP, 0);
+            new GenerationOptions(Sampling.GREEDY, TextLimits.DEFAULT, false, 0);
 
     /** What happens when the context is full. */
     public enum WhenFull {
@@ -40,21 +33,42 @@ public record GenerationOptions(
     }
 
     /**
-     * Checks the numbers and texts.
+     * Checks the number.
      *
-     * @throws IllegalArgumentException if a number is outside of its range, or a stop text is empty
+     * @throws IllegalArgumentException if it is outside of its range
      */
     public GenerationOptions {
         Checks.notNull(sampling, "sampling");
-        Checks.atLeast(maxTokens, 1, "maxTokens");
-        stops = Checks.noNulls(stops, "stops");
-        for (int i = 0; i < stops.size(); i++) {
-            if (stops.get(i).isEmpty()) {
-                throw Checks.fail("stops[" + i + "]", "empty", "expected a text");
-            }
-        }
-        Checks.notNull(whenFull, "whenFull");
-        Checks.atLeast(draftTokens, 0, "draftTokens");
+        Checks.notNull(limits, "limits");
+        Checks.index(draftTokens, MOST_DRAFT_TOKENS + 1L, "draftTokens");
+    }
+
+    /**
+     * {@return most tokens of the text}
+     */
+    public int maxTokens() {
+        return limits.maxTokens();
+    }
+
+    /**
+     * {@return most time of the call; {@link TextLimits#NO_TIMEOUT} for no limit}
+     */
+    public Duration timeout() {
+        return limits.timeout();
+    }
+
+    /**
+     * {@return texts that end the text}
+     */
+    public List<String> stops() {
+        return limits.stops();
+    }
+
+    /**
+     * {@return what happens when the session's context is full}
+     */
+    public WhenFull whenFull() {
+        return limits.whenFull();
     }
 
     /**
@@ -63,7 +77,16 @@ public record GenerationOptions(
      * @param newSampling how tokens are chosen
      */
     public GenerationOptions withSampling(Sampling newSampling) {
-        return new GenerationOptions(newSampling, maxTokens, stops, logProbabilities, whenFull, draftTokens);
+        return new GenerationOptions(newSampling, limits, logProbabilities, draftTokens);
+    }
+
+    /**
+     * {@return these options with other limits}
+     *
+     * @param newLimits when the text ends
+     */
+    public GenerationOptions withLimits(TextLimits newLimits) {
+        return new GenerationOptions(sampling, newLimits, logProbabilities, draftTokens);
     }
 
     /**
@@ -72,7 +95,18 @@ public record GenerationOptions(
      * @param newMaxTokens most tokens of the text
      */
     public GenerationOptions withMaxTokens(int newMaxTokens) {
-        return new GenerationOptions(sampling, newMaxTokens, stops, logProbabilities, whenFull, draftTokens);
+        return withLimits(new TextLimits(newMaxTokens, timeout(), stops(), whenFull()));
+    }
+
+    /**
+     * Returns these options with a limit of time. A text that reaches it ends with {@link FinishReason#TIMEOUT}, and has what was generated
+     * until then.
+     *
+     * @param newTimeout most time of the call that generates, its prompt and the time that it waits for memory included, more than zero
+     * @return the options
+     */
+    public GenerationOptions withTimeout(Duration newTimeout) {
+        return withLimits(new TextLimits(maxTokens(), newTimeout, stops(), whenFull()));
     }
 
     /**
@@ -82,7 +116,7 @@ public record GenerationOptions(
      */
     public GenerationOptions withStops(String... newStops) {
         List<String> all = List.of(Checks.noNulls(newStops, "stops"));
-        return new GenerationOptions(sampling, maxTokens, all, logProbabilities, whenFull, draftTokens);
+        return withLimits(new TextLimits(maxTokens(), timeout(), all, whenFull()));
     }
 
     /**
@@ -91,7 +125,7 @@ public record GenerationOptions(
      * @param wanted whether tokens have them
      */
     public GenerationOptions withLogProbabilities(boolean wanted) {
-        return new GenerationOptions(sampling, maxTokens, stops, wanted, whenFull, draftTokens);
+        return new GenerationOptions(sampling, limits, wanted, draftTokens);
     }
 
     /**
@@ -100,7 +134,7 @@ public record GenerationOptions(
      * @param newWhenFull the way
      */
     public GenerationOptions withWhenFull(WhenFull newWhenFull) {
-        return new GenerationOptions(sampling, maxTokens, stops, logProbabilities, newWhenFull, draftTokens);
+        return withLimits(new TextLimits(maxTokens(), timeout(), stops(), newWhenFull));
     }
 
     /**
@@ -109,6 +143,6 @@ public record GenerationOptions(
      * @param newDraftTokens most tokens that are guessed at once; 0 for none
      */
     public GenerationOptions withDraftTokens(int newDraftTokens) {
-        return new GenerationOptions(sampling, maxTokens, stops, logProbabilities, whenFull, newDraftTokens);
+        return new GenerationOptions(sampling, limits, logProbabilities, newDraftTokens);
     }
 }

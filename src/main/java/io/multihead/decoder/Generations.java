@@ -3,88 +3,129 @@ package io.multihead.decoder;
 import io.multihead.cache.CacheFullException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CancellationException;
 import org.jspecify.annotations.Nullable;
 
-/** Runs the generations of one caller, all steps together. */
+/** Runs the tasks of one caller, all steps together. */
 final class Generations {
     /** Tokens of one session in a batch, so that a long prompt leaves room for others. */
-    static final int CHUNK_TOKENS = 256;
+    static final int CHUNK_TOKENS = GenerationOptions.MOST_DRAFT_TOKENS + 1;
 
-    private Generations() {}
+    private final SessionCache cache;
+    private final int chunkTokens;
+    private final List<SessionTask> running = new ArrayList<>();
+    /** Those whose sequence is to be ended, as this call began it. */
+    private final List<SessionTask> begun = new ArrayList<>();
+
+    private final List<Step> steps = new ArrayList<>();
+    private @Nullable Throwable failure;
+
+    private Generations(SessionCache cache, int chunkTokens) {
+        this.cache = cache;
+        this.chunkTokens = chunkTokens;
+    }
 
     /**
      * Runs until all are finished.
      *
      * @param chunkTokens most tokens of one step
      * @throws CacheFullException if there was no room for one, after the others have finished
+     * @throws CancellationException if this thread is interrupted
      */
-    static void run(SessionCache cache, List<Generation> all, int chunkTokens) {
-        List<Generation> running = new ArrayList<>(all);
-        List<Step> steps = new ArrayList<>();
-        Throwable failure = null;
-        while (!running.isEmpty()) {
-            steps.clear();
-            running.removeIf(generation -> !takeStep(generation, chunkTokens, steps));
-            cache.run(steps);
-            failure = accept(cache, running, failure);
+    static void run(SessionCache cache, List<? extends SessionTask> all, int chunkTokens) {
+        new Generations(cache, chunkTokens).run(all);
+    }
+
+    private void run(List<? extends SessionTask> all) {
+        Scratch scratch = cache.scratches.take();
+        try {
+            for (SessionTask task : all) {
+                running.add(task);
+                if (cache.begin(task.session.sequence)) {
+                    begun.add(task);
+                }
+            }
+            while (!running.isEmpty()) {
+                runSteps(scratch);
+            }
+        } finally {
+            List.copyOf(begun).forEach(this::end);
+            cache.scratches.giveBack(scratch);
         }
         if (failure != null) {
             throw failed(failure);
         }
     }
 
-    /** Computes all tokens of a session; its step has the logits of the last one then. */
-    static void compute(SessionState session, int chunkTokens) {
-        int last = session.tokens.size();
-        if (session.computed == last) {
-            session.forget(last - 1);
+    private void runSteps(Scratch scratch) {
+        int seen = cache.changes.count();
+        steps.clear();
+        for (SessionTask task : List.copyOf(running)) {
+            takeStep(task);
         }
-        while (session.computed < last) {
-            int count = Math.min(chunkTokens, last - session.computed);
-            int rows = session.computed + count == last ? 1 : 0;
-            Step step = session.step.set(session.tokens.array(), session.computed, count, rows);
-            session.cache.run(List.of(step));
-            if (step.failure != null) {
-                throw failed(step.failure);
+        if (!steps.isEmpty()) {
+            cache.run(steps);
+            boolean hasMoved = false;
+            for (SessionTask task : List.copyOf(running)) {
+                hasMoved |= settle(task, scratch);
             }
-            session.computed += count;
-        }
-    }
-
-    /** Adds the next step of a generation; returns false if it has ended. */
-    private static boolean takeStep(Generation generation, int chunkTokens, List<Step> steps) {
-        Step step = generation.isFinished() ? null : generation.next(chunkTokens);
-        if (step != null) {
-            steps.add(step);
-        }
-        return step != null;
-    }
-
-    /** Takes the logits of all steps, and ends those that failed; returns the first failure. */
-    private static @Nullable Throwable accept(SessionCache cache, List<Generation> running, @Nullable Throwable first) {
-        Throwable failure = first;
-        for (int i = running.size() - 1; i >= 0; i--) {
-            Throwable failed = running.get(i).step().failure;
-            failed = failed == null ? accept(cache, running.get(i)) : failed;
-            if (failed != null) {
-                failure = failure == null ? failed : failure;
-                running.remove(i);
+            if (!hasMoved) {
+                cache.changes.await(seen, cache.maxWait);
             }
         }
-        return failure;
     }
 
-    /** Takes the logits of one step, and returns what its listener or the logits themselves threw. */
-    private static @Nullable Throwable accept(SessionCache cache, Generation generation) {
+    /** Fails if this thread is interrupted, and leaves it so. */
+    static void requireNotInterrupted() {
+        if (Thread.currentThread().isInterrupted()) {
+            throw new CancellationException("session: its thread was interrupted; expected to go on");
+        }
+    }
+
+    /** Adds the next step of a task, or ends it. */
+    private void takeStep(SessionTask task) {
         try {
-            generation.accept(cache.cpu);
-            return null;
+            task.session.requireOpen();
+            requireNotInterrupted();
+            Step step = task.next(chunkTokens);
+            if (step == null) {
+                end(task);
+            } else {
+                steps.add(step);
+            }
         } catch (Throwable thrown) {
-            return new Thrown(thrown);
+            fail(task, new Thrown(thrown));
         }
     }
 
-    /** What the caller's own code or data caused, as opposed to a failure that several callers share: it reaches the caller as it is. */
+    /** Takes what became of a step; returns whether the caller may go on at once. */
+    private boolean settle(SessionTask task, Scratch scratch) {
+        Throwable failed = task.session.step.failure;
+        if (failed != null) {
+            fail(task, failed);
+            return true;
+        }
+        try {
+            return task.settle(scratch);
+        } catch (Throwable thrown) {
+            fail(task, new Thrown(thrown));
+            return true;
+        }
+    }
+
+    private void fail(SessionTask task, Throwable failed) {
+        failure = failure == null ? failed : failure;
+        end(task);
+    }
+
+    private void end(SessionTask task) {
+        running.remove(task);
+        if (begun.remove(task)) {
+            cache.end(task.session.sequence);
+        }
+    }
+
+    /** What the caller's own code, data or thread caused, as opposed to a failure that several callers share: it reaches the caller as it is. */
     private static final class Thrown extends Exception {
         private static final long serialVersionUID = 1L;
 

@@ -33,8 +33,6 @@ import java.util.Optional;
  * thread-safe. {@link #close} frees weights, after its sessions were closed; the {@link Compute} stays the caller's.
  */
 public final class LanguageModel implements AutoCloseable {
-    private static final int PAGE = 64;
-
     private static final String EXPECTED =
             "a GGUF file, or a folder with config.json, a tokenizer and model.safetensors";
     /** Pages that a session may hold beyond its context: a cache that slides frees four at a time. */
@@ -123,8 +121,9 @@ public final class LanguageModel implements AutoCloseable {
      *
      * @param options how much they may keep
      * @return the sessions
-     * @throws IllegalArgumentException if the model has fewer positions than a session would have tokens
-     * @throws IllegalStateException if the model is one for embeddings, whose files have no output head
+     * @throws IllegalArgumentException if the model has fewer positions than a session would have tokens, or there are more tokens in all
+     *     than a cache can count
+     * @throws IllegalStateException if the model is closed, or is one for embeddings, whose files have no output head
      */
     public Sessions sessions(SessionOptions options) {
         return sessions(options, Generations.CHUNK_TOKENS);
@@ -132,6 +131,9 @@ public final class LanguageModel implements AutoCloseable {
 
     Sessions sessions(SessionOptions options, int chunkTokens) {
         Checks.notNull(options, "options");
+        if (!loaded.arena().scope().isAlive()) {
+            throw new IllegalStateException("model: closed; expected an open one");
+        }
         if (!loaded.hasHead()) {
             throw new IllegalStateException(
                     "model: no output head in its files; expected one, as embeddings alone need none");
@@ -143,12 +145,16 @@ public final class LanguageModel implements AutoCloseable {
         }
         Transformer fitting = loaded.model(tokens);
         KeyValueCache.Config config = fitting.cacheConfig().withFormat(options.cacheFormat());
-        long pages = Math.ceilDiv(tokens, PAGE) + SPARE_PAGES;
         Arena arena = Arena.ofShared();
         try {
-            long bytes = config.bytesPerToken() * PAGE * pages * options.sessions();
-            KeyValueCache cache = KeyValueCache.paged(config, bytes, arena);
-            SessionCache shared = new SessionCache(cpu, fitting, cache, tokens, arena::close);
+            KeyValueCache cache = cache(config, tokens, options, arena);
+            SessionCache shared = new SessionCache(
+                    cpu,
+                    cache,
+                    new StepRunner(cpu, fitting, cache, SessionCache.BATCH_TOKENS),
+                    new ScratchPool(cpu, vocabularySize()),
+                    new SessionCache.Limits(tokens, options.maxWait()),
+                    new SessionCache.Lives(loaded.arena().scope()::isAlive, arena::close));
             Prompts prompts = new Prompts(tokenizer(), this::chatTemplate, vocabularySize());
             PrefixFile files =
                     new PrefixFile(identity, ContextRopes.name(loaded.config().layers(), tokens));
@@ -156,6 +162,19 @@ public final class LanguageModel implements AutoCloseable {
         } catch (Throwable failed) {
             arena.close();
             throw failed;
+        }
+    }
+
+    private static KeyValueCache cache(KeyValueCache.Config config, int tokens, SessionOptions options, Arena arena) {
+        long pages = Math.ceilDiv(tokens, SessionCache.PAGE) + SPARE_PAGES;
+        try {
+            long page = Math.multiplyExact(config.bytesPerToken(), SessionCache.PAGE);
+            long bytes = Math.multiplyExact(Math.multiplyExact(page, pages), options.sessions());
+            return KeyValueCache.paged(config, bytes, arena);
+        } catch (ArithmeticException | IllegalArgumentException tooLarge) {
+            String all = options.sessions() + " of " + tokens + " tokens";
+            throw new IllegalArgumentException(
+                    "sessions: " + all + "; expected fewer or shorter ones, whose pages a cache can count", tooLarge);
         }
     }
 
@@ -243,8 +262,10 @@ public final class LanguageModel implements AutoCloseable {
      */
     @Override
     public void close() {
-        if (loaded.arena().scope().isAlive()) {
-            loaded.arena().close();
+        synchronized (loaded) { // which models with other templates share
+            if (loaded.arena().scope().isAlive()) {
+                loaded.arena().close();
+            }
         }
     }
 }

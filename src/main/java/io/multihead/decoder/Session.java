@@ -5,13 +5,22 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.CancellationException;
 
 /**
- * One text that goes on: tokens that were given or generated, and their keys and values. For one thread at a time; other sessions may
- * generate at the same time, whose steps are then computed together. A session's tokens depend neither on them nor on how its own were
- * divided into calls.
+ * One text that goes on: tokens that were given or generated, and their keys and values. Other sessions may generate at the same time, whose
+ * steps are then computed together. A session's tokens depend neither on them nor on how its own were divided into calls.
  *
  * <p>{@link #append} stores tokens; they are computed when they are needed, in {@link #generate}.
+ *
+ * <p>For one thread at a time: a call while another thread is within one fails with an {@link IllegalStateException} and leaves the other
+ * as it is. {@link #close} alone is for any thread at any time: a call that runs ends with an {@link IllegalStateException}, at the latest
+ * after its running step. A listener may ask for {@link #nextLogits}, {@link #save}, {@link #fork} and close the session whose text it is
+ * told; calls that would change the session fail.
+ *
+ * <p>A call that computes ends within a step if its thread is interrupted: with a {@link CancellationException}, and the thread stays
+ * interrupted. Tokens that were generated until then are among the session's, which goes on from there with the next call. Where sessions have
+ * less memory than they need together, a call waits ({@link SessionOptions#maxWait}).
  */
 public final class Session implements AutoCloseable {
     final SessionState state;
@@ -33,7 +42,7 @@ public final class Session implements AutoCloseable {
      * @param text any text
      * @return this session
      * @throws IllegalArgumentException if the session's context has no room for all tokens of the text; none is appended then
-     * @throws IllegalStateException if the session is closed
+     * @throws IllegalStateException if the session is closed, in use by another thread, or generates and tells this listener
      */
     public Session append(String text) {
         return append("text", prompts.encode(text, length() == 0));
@@ -47,7 +56,7 @@ public final class Session implements AutoCloseable {
      * @return this session
      * @throws IllegalArgumentException if the model has no template that is offered, messages are not in turns, or the session's context
      *     has no room for all of their tokens; none is appended then
-     * @throws IllegalStateException if the session is closed
+     * @throws IllegalStateException if the session is closed, in use by another thread, or generates and tells this listener
      */
     public Session appendChat(List<ChatMessage> messages) {
         return append("messages", prompts.encodeChat(messages));
@@ -59,35 +68,42 @@ public final class Session implements AutoCloseable {
      * @param ids tokens of the model's vocabulary
      * @return this session
      * @throws IllegalArgumentException if an id is none, or the session's context has no room for all of them; none is appended then
-     * @throws IllegalStateException if the session is closed
+     * @throws IllegalStateException if the session is closed, in use by another thread, or generates and tells this listener
      */
     public Session append(int... ids) {
         return append("ids", Checks.notNull(ids, "ids"));
     }
 
     private Session append(String argument, int[] ids) {
-        state.requireOpen();
-        Checks.indices(ids, prompts.vocabulary(), argument);
-        if (ids.length > Math.max(0, state.room())) {
-            throw Checks.fail(
-                    argument,
-                    ids.length + " tokens after " + (length() - state.first),
-                    "expected a context of at most " + state.cache.contextTokens);
-        }
-        for (int id : ids) {
-            state.add(id);
+        boolean entered = state.enterAlone("append");
+        try {
+            Checks.indices(ids, prompts.vocabulary(), argument);
+            if (ids.length > Math.max(0, state.room())) {
+                throw Checks.fail(
+                        argument,
+                        ids.length + " tokens after " + (length() - state.first),
+                        "expected a context of at most " + state.cache.contextTokens);
+            }
+            for (int id : ids) {
+                state.add(id);
+            }
+        } finally {
+            state.leave(entered);
         }
         return this;
     }
 
     /**
-     * Generates text until an end token, a stop text or a limit.
+     * Generates text until an end token, a stop text or a limit. A character whose bytes are not all there when a limit ends the text comes
+     * with the text of the next call: texts of several calls together are the text of one.
      *
      * @param options how tokens are chosen, and when the text ends
      * @return the text
-     * @throws IllegalStateException if the session is closed or has no token yet
-     * @throws io.multihead.cache.CacheFullException if other sessions hold the room that this one needs; what was generated until
-     *     then is among its tokens
+     * @throws IllegalStateException if the session is closed, before or while it generates, is in use by another thread or by the caller
+     *     of this listener, or has no token yet
+     * @throws CancellationException if the thread is interrupted
+     * @throws io.multihead.cache.CacheFullException if other sessions hold the room that this one needs for longer than calls wait; what was
+     *     generated until then is among its tokens
      */
     public GeneratedText generate(GenerationOptions options) {
         return generate(options, TokenListener.NONE);
@@ -99,14 +115,21 @@ public final class Session implements AutoCloseable {
      * @param options how tokens are chosen, and when the text ends
      * @param listener is told of each token, and may end the text
      * @return the text
-     * @throws IllegalStateException if the session is closed or has no token yet
-     * @throws io.multihead.cache.CacheFullException if other sessions hold the room that this one needs; what was generated until
-     *     then is among its tokens
+     * @throws IllegalStateException if the session is closed, before or while it generates, is in use by another thread or by the caller
+     *     of this listener, or has no token yet
+     * @throws CancellationException if the thread is interrupted
+     * @throws io.multihead.cache.CacheFullException if other sessions hold the room that this one needs for longer than calls wait; what was
+     *     generated until then is among its tokens
      */
     public GeneratedText generate(GenerationOptions options, TokenListener listener) {
-        Generation generation = begin(options, listener);
-        Generations.run(state.cache, List.of(generation), chunkTokens);
-        return generation.result();
+        boolean entered = state.enterAlone("generate");
+        try {
+            Generation generation = begin(options, listener);
+            Generations.run(state.cache, List.of(generation), chunkTokens);
+            return generation.result();
+        } finally {
+            state.leave(entered);
+        }
     }
 
     Generation begin(GenerationOptions options, TokenListener listener) {
@@ -118,29 +141,40 @@ public final class Session implements AutoCloseable {
      * reranker those of {@code yes} and {@code no}.
      *
      * @return a new array with a logit for each token of the vocabulary
-     * @throws IllegalStateException if the session is closed or has no token yet
-     * @throws io.multihead.cache.CacheFullException if other sessions hold the room that this one needs
+     * @throws IllegalStateException if the session is closed, in use by another thread, or has no token yet
+     * @throws CancellationException if the thread is interrupted
+     * @throws io.multihead.cache.CacheFullException if other sessions hold the room that this one needs for longer than calls wait
      */
     public float[] nextLogits() {
-        state.requireOpen();
-        if (length() == 0) {
-            throw new IllegalStateException("session: no tokens; expected a prompt");
+        boolean entered = state.enter();
+        try {
+            if (length() == 0) {
+                throw new IllegalStateException("session: no tokens; expected a prompt");
+            }
+            compute();
+            return Arrays.copyOf(state.step.logits(0, prompts.vocabulary()), prompts.vocabulary());
+        } finally {
+            state.leave(entered);
         }
-        if (state.room() < 0) {
-            state.slide(); // the last token of a text that slides has no room yet
-        }
-        Generations.compute(state, chunkTokens);
-        return Arrays.copyOf(state.step.logits(0, prompts.vocabulary()), prompts.vocabulary());
+    }
+
+    private void compute() {
+        Generations.run(state.cache, List.of(new LogitsTask(state)), chunkTokens);
     }
 
     /**
      * Returns a new session with the same tokens, which shares what is in the cache.
      *
      * @return the session
-     * @throws IllegalStateException if the session is closed
+     * @throws IllegalStateException if the session is closed or in use by another thread
      */
     public Session fork() {
-        return new Session(state.fork(prompts.vocabulary()), files, prompts, chunkTokens);
+        boolean entered = state.enter();
+        try {
+            return new Session(state.fork(), files, prompts, chunkTokens);
+        } finally {
+            state.leave(entered);
+        }
     }
 
     /**
@@ -150,12 +184,21 @@ public final class Session implements AutoCloseable {
      *
      * @param file the file to write or to replace
      * @throws IOException if writing fails; the old file is then as it was
-     * @throws IllegalStateException if the session is closed, has no token yet, or has dropped tokens to slide
-     * @throws io.multihead.cache.CacheFullException if other sessions hold the room that this one needs
+     * @throws IllegalStateException if the session is closed, in use by another thread, has no token yet, or has dropped tokens to slide
+     * @throws CancellationException if the thread is interrupted
+     * @throws io.multihead.cache.CacheFullException if other sessions hold the room that this one needs for longer than calls wait
      */
     public void save(Path file) throws IOException {
         Checks.notNull(file, "file");
-        state.requireOpen();
+        boolean entered = state.enter();
+        try {
+            saveTo(file);
+        } finally {
+            state.leave(entered);
+        }
+    }
+
+    private void saveTo(Path file) throws IOException {
         if (length() == 0 || state.first > 0) {
             String actual = length() == 0 ? "no tokens" : "tokens from " + state.first + " on";
             throw new IllegalStateException("session: " + actual + "; expected tokens from the first one on");
@@ -164,10 +207,10 @@ public final class Session implements AutoCloseable {
             throw new IllegalStateException("session: " + length() + " tokens; expected at most its context, "
                     + state.cache.contextTokens + ", as it has before it slides");
         }
-        if (state.computed < length()) {
-            Generations.compute(state, chunkTokens);
+        while (state.computed < length()
+                || !state.cache.save(state.sequence, length(), file, files.write(state.tokens))) {
+            compute(); // also what had to make room for others
         }
-        state.cache.save(state.step.sequence, length(), file, files.write(state.tokens));
     }
 
     /**
@@ -176,10 +219,15 @@ public final class Session implements AutoCloseable {
      * @param length tokens to keep, 0 to {@link #length}
      * @return this session
      * @throws IllegalArgumentException if there are not as many, or older ones were dropped to slide
-     * @throws IllegalStateException if the session is closed
+     * @throws IllegalStateException if the session is closed, in use by another thread, or generates and tells this listener
      */
     public Session truncate(int length) {
-        state.truncate(length);
+        boolean entered = state.enterAlone("truncate");
+        try {
+            state.truncate(length);
+        } finally {
+            state.leave(entered);
+        }
         return this;
     }
 
@@ -191,21 +239,30 @@ public final class Session implements AutoCloseable {
     }
 
     /**
-     * {@return the bytes of the session's keys and values, those that it shares included}
+     * {@return the bytes of the session's keys and values, those that it shares and those whose room others have taken included}
      */
     public long cacheBytes() {
         return (state.computed - state.first) * state.cache.bytesPerToken();
     }
 
     /**
-     * {@return a new array of all tokens, given and generated, without end tokens}
+     * Returns all tokens, given and generated, without end tokens.
+     *
+     * @return a new array
+     * @throws IllegalStateException if the session is in use by another thread
      */
     public int[] tokens() {
-        return state.tokens.toArray(0);
+        boolean entered = state.enterOpenOrClosed();
+        try {
+            return state.tokens.toArray(0);
+        } finally {
+            state.leave(entered);
+        }
     }
 
     /**
-     * Frees what the session has in the cache, unless another one shares it.
+     * Frees what the session has in the cache, unless another one shares it. May be called by any thread; waits for the running step. A call
+     * of the session that another thread, or the caller of this listener, is within ends with an {@link IllegalStateException}.
      */
     @Override
     public void close() {

@@ -4,127 +4,204 @@ import io.multihead.cache.CacheFullException;
 import io.multihead.cache.CacheSession;
 import io.multihead.cache.KeyValueCache;
 import io.multihead.compute.Compute;
+import io.multihead.decoder.Step.Outcome;
 import io.multihead.internal.base.Checks;
-import io.multihead.model.Transformer;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.IntSupplier;
 
 /** The cache that sessions share, and the queue of their steps: what changes the cache waits until no step is computed. Thread-safe. */
 final class SessionCache {
+    /** Tokens of a page of a cache that grows. */
+    static final int PAGE = 64;
+
     /** Tokens of one batch: enough for the products to be bound by multiplications. */
-    private static final int BATCH_TOKENS = 512;
+    static final int BATCH_TOKENS = 512;
+
+    private static final Comparator<Step> OLDEST_FIRST = Comparator.comparingLong(step -> step.sequence.turn);
 
     final Compute cpu;
     final int contextTokens;
+    final Duration maxWait;
+    /** What may have made room. */
+    final Changes changes = new Changes();
+
+    final ScratchPool scratches;
+
     private final KeyValueCache cache;
+    private final Eviction eviction;
+    private final BooleanSupplier modelIsOpen;
+    private final Runnable free;
     private final StepQueue queue = new StepQueue(BATCH_TOKENS, this::compute);
     private final StepRunner runner;
-    private final Runnable free;
+    private final List<Step> fitting = new ArrayList<>();
+    private final AtomicLong turns = new AtomicLong();
     private volatile boolean closed;
+
+    /**
+     * How much calls may have.
+     *
+     * @param contextTokens most tokens of a session
+     * @param maxWait most time that a call waits for room
+     */
+    record Limits(int contextTokens, Duration maxWait) {}
+
+    /**
+     * The lives of what sessions use.
+     *
+     * @param modelIsOpen whether the weights are there
+     * @param freeCache frees the cache's memory
+     */
+    record Lives(BooleanSupplier modelIsOpen, Runnable freeCache) {}
 
     /**
      * Creates the queue of a cache.
      *
-     * @param contextTokens most tokens of a session
-     * @param free frees the cache's memory
+     * @param runner computes batches of at most {@link #BATCH_TOKENS} with the cache
      */
-    SessionCache(Compute cpu, Transformer model, KeyValueCache cache, int contextTokens, Runnable free) {
+    SessionCache(
+            Compute cpu, KeyValueCache cache, StepRunner runner, ScratchPool scratches, Limits limits, Lives lives) {
         this.cpu = cpu;
         this.cache = cache;
-        this.contextTokens = contextTokens;
-        this.free = free;
-        runner = new StepRunner(cpu, model, cache, BATCH_TOKENS);
+        this.runner = runner;
+        this.scratches = scratches;
+        contextTokens = limits.contextTokens();
+        maxWait = limits.maxWait();
+        modelIsOpen = lives.modelIsOpen();
+        free = lives.freeCache();
+        eviction = new Eviction(cache, PAGE);
     }
 
-    /** Computes steps of one caller, together with those of others that wait. */
+    /** Begins a call that uses a sequence, unless one does; returns whether this one is to {@link #end} it. */
+    boolean begin(CachedSequence sequence) {
+        if (sequence.isUsed) {
+            return false;
+        }
+        sequence.turn = turns.incrementAndGet();
+        sequence.isUsed = true;
+        return true;
+    }
+
+    void end(CachedSequence sequence) {
+        sequence.isUsed = false;
+        changes.add();
+    }
+
+    /** Runs steps of one caller, together with those of others that wait; what becomes of each is said in it. */
     void run(List<Step> steps) {
-        requireOpen();
         queue.run(steps);
     }
 
-    /** Computes a batch; a step for which the cache has no room fails alone. Runs while no other does. */
+    /** Computes a batch, all but the steps for which there is no room. Runs while no other does. */
     private void compute(List<Step> batch) {
         requireOpen();
-        List<Step> fitting = new ArrayList<>(batch.size());
-        List<Step> alone = new ArrayList<>();
-        long available = cache.availableTokens();
-        for (Step step : batch) {
-            forgetBeyond(step.sequence, step.from);
-            long needed = cache.neededTokens(step.sequence, step.count);
-            if (needed > available) {
-                alone.add(step);
-            } else {
-                available -= needed;
+        fitting.clear();
+        batch.sort(OLDEST_FIRST);
+        long taken = 0;
+        for (int i = 0; i < batch.size(); i++) {
+            Step step = batch.get(i);
+            if (!step.sequence.isOpen()) {
+                step.failure = CachedSequence.closedError();
+            } else if (isReady(step, taken)) {
+                taken += cache.neededTokens(step.sequence.number, step.count);
                 fitting.add(step);
             }
         }
-        runner.run(fitting);
-        // a page that two of them share is copied for the first one alone, so that there may be room now
-        alone.forEach(this::computeAlone);
+        try {
+            runner.run(fitting);
+        } catch (Throwable failed) {
+            Throwable failure = modelIsOpen.getAsBoolean() ? failed : modelClosed();
+            fitting.forEach(step -> step.failure = failure);
+        }
+        fitting.clear();
     }
 
-    private void computeAlone(Step step) {
-        long available = cache.availableTokens();
-        long needed = cache.neededTokens(step.sequence, step.count);
-        if (needed > available) {
-            step.failure = new CacheFullException("cache: room for " + available + " more tokens; expected " + needed);
-            return;
+    /** Returns whether a step can be computed, and says in it why not. */
+    private boolean isReady(Step step, long taken) {
+        step.cached = eviction.length(step.sequence);
+        if (step.cached < step.from) {
+            step.outcome = Outcome.EVICTED;
+            return false;
         }
-        try {
-            runner.run(List.of(step));
-        } catch (Throwable failed) {
-            step.failure = failed;
+        forgetBeyond(step.sequence, step.from);
+        long needed = cache.neededTokens(step.sequence.number, (long) step.count + step.behind);
+        if (!eviction.makeRoom(step.sequence.turn, taken + needed)) {
+            step.outcome = Outcome.NO_ROOM;
+            return false;
         }
+        return true;
+    }
+
+    /** Returns what a call fails with that has waited for room as long as it may. */
+    CacheFullException full(CachedSequence sequence) {
+        return new CacheFullException("sessions: no room for session " + sequence.number + " in " + maxWait
+                + "; expected other sessions to end, or options with more sessions");
     }
 
     /** Drops what a step that failed, or whose logits were not taken, has left in some layers. */
-    private void forgetBeyond(int sequence, int length) {
+    private void forgetBeyond(CachedSequence sequence, int length) {
         for (int layer = 0; layer < cache.config().layers(); layer++) {
-            if (cache.length(layer, sequence) > length) {
-                cache.truncate(sequence, length);
+            if (cache.length(layer, sequence.number) > length) {
+                cache.truncate(sequence.number, length);
                 return;
             }
         }
     }
 
-    int open() {
-        requireOpen();
-        int[] sequence = new int[1];
-        queue.exclusively(() -> sequence[0] = cache.open());
-        return sequence[0];
-    }
-
-    /** Returns a sequence with the first tokens of another one. */
-    int fork(int other, int length) {
-        requireOpen();
-        int[] sequence = new int[1];
-        queue.exclusively(() -> {
-            sequence[0] = cache.fork(other);
-            cache.truncate(sequence[0], length);
-        });
-        return sequence[0];
-    }
-
-    /** Saves the first tokens of a sequence, with notes. */
-    void save(int sequence, int length, Path file, Map<String, String> notes) throws IOException {
+    CachedSequence open() {
+        CachedSequence[] sequence = new CachedSequence[1];
         queue.exclusively(() -> {
             requireOpen();
-            forgetBeyond(sequence, length);
-            CacheSession.save(cpu, cache, file, notes, sequence);
+            sequence[0] = eviction.add(cache.open());
         });
+        return sequence[0];
+    }
+
+    /** Returns a sequence with the first tokens of another one, as many of them as are in the cache. */
+    CachedSequence fork(CachedSequence other, int length) {
+        CachedSequence[] sequence = new CachedSequence[1];
+        queue.exclusively(() -> {
+            requireOpen(other);
+            CachedSequence fork = eviction.add(cache.fork(other.number));
+            fork.turn = turns.incrementAndGet();
+            fork.hasSlid = other.hasSlid;
+            forgetBeyond(fork, length);
+            sequence[0] = fork;
+        });
+        return sequence[0];
+    }
+
+    /** Saves the first tokens of a sequence, with notes; returns false if not all of them are in the cache. */
+    boolean save(CachedSequence sequence, int length, Path file, Map<String, String> notes) throws IOException {
+        boolean[] saved = new boolean[1];
+        queue.exclusively(() -> {
+            requireOpen(sequence);
+            if (eviction.length(sequence) >= length) {
+                forgetBeyond(sequence, length);
+                CacheSession.save(cpu, cache, file, notes, sequence.number);
+                saved[0] = true;
+            }
+        });
+        return saved[0];
     }
 
     /** Opens the only sequence of a file whose notes are accepted; it must have so many tokens as {@code length} says afterwards. */
-    int load(Path file, Consumer<Map<String, String>> accept, IntSupplier length) throws IOException {
-        int[] sequence = new int[1];
+    CachedSequence load(Path file, Consumer<Map<String, String>> accept, IntSupplier length) throws IOException {
+        CachedSequence[] sequence = new CachedSequence[1];
         queue.exclusively(() -> {
             requireOpen();
-            int[] loaded = CacheSession.load(cpu, cache, file, accept);
+            int[] loaded = CacheSession.load(cpu, cache, file, notes -> {
+                accept.accept(notes);
+                eviction.makeRoom(Long.MAX_VALUE, length.getAsInt());
+            });
             if (loaded.length != 1 || !isWhole(loaded[0], length.getAsInt())) {
                 for (int other : loaded) {
                     cache.close(other);
@@ -134,7 +211,8 @@ final class SessionCache {
                         loaded.length + " of other lengths",
                         "expected one, of the " + length.getAsInt() + " tokens that are noted");
             }
-            sequence[0] = loaded[0];
+            sequence[0] = eviction.add(loaded[0]);
+            sequence[0].turn = turns.incrementAndGet();
         });
         return sequence[0];
     }
@@ -148,20 +226,48 @@ final class SessionCache {
         return cache.firstKey(sequence) == 0;
     }
 
-    void truncate(int sequence, int length) {
-        queue.exclusively(() -> cache.truncate(sequence, length));
-    }
-
-    void slide(int sequence, int firstToken) {
-        queue.exclusively(() -> cache.slide(sequence, firstToken));
-    }
-
-    void close(int sequence) {
+    /** Returns how many tokens are in the cache. */
+    int length(CachedSequence sequence) {
+        int[] length = new int[1];
         queue.exclusively(() -> {
-            if (!closed) {
-                cache.close(sequence);
+            requireOpen(sequence);
+            length[0] = eviction.length(sequence);
+        });
+        return length[0];
+    }
+
+    void truncate(CachedSequence sequence, int length) {
+        queue.exclusively(() -> {
+            requireOpen(sequence);
+            forgetBeyond(sequence, length);
+        });
+        changes.add();
+    }
+
+    /** Drops the tokens before one; returns false if those up to it are not all in the cache. */
+    boolean slide(CachedSequence sequence, int firstToken) {
+        boolean[] slid = new boolean[1];
+        queue.exclusively(() -> {
+            requireOpen(sequence);
+            if (eviction.length(sequence) >= firstToken) {
+                cache.slide(sequence.number, firstToken);
+                sequence.hasSlid = true;
+                slid[0] = true;
             }
         });
+        return slid[0];
+    }
+
+    void close(CachedSequence sequence) {
+        if (sequence.closed.compareAndSet(false, true)) {
+            queue.exclusively(() -> {
+                eviction.remove(sequence);
+                if (!closed) {
+                    cache.close(sequence.number);
+                }
+            });
+            changes.add();
+        }
     }
 
     long bytesPerToken() {
@@ -172,10 +278,22 @@ final class SessionCache {
         return cache.usedBytes();
     }
 
+    void requireOpen(CachedSequence sequence) {
+        sequence.requireOpen();
+        requireOpen();
+    }
+
     void requireOpen() {
         if (closed) {
             throw new IllegalStateException("sessions: closed; expected open ones");
         }
+        if (!modelIsOpen.getAsBoolean()) {
+            throw modelClosed();
+        }
+    }
+
+    private static IllegalStateException modelClosed() {
+        return new IllegalStateException("model: closed; expected an open one");
     }
 
     /** Frees the cache after the batch that is computed. */
@@ -186,5 +304,6 @@ final class SessionCache {
                 free.run();
             }
         });
+        changes.add();
     }
 }

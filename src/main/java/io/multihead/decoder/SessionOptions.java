@@ -3,18 +3,24 @@ package io.multihead.decoder;
 import io.multihead.cache.CacheFormat;
 import io.multihead.internal.base.Checks;
 import io.multihead.tensor.DType;
+import java.time.Duration;
 
 /**
  * How much sessions may keep. Immutable.
  *
  * @param contextTokens most tokens of one session, at least 1; 0 for as many as the model was trained for
- * @param sessions how many sessions of that length have room at the same time, at least 1. More may be open as long as they are shorter,
- *     or share what they began with
+ * @param sessions how many sessions of that length have room at the same time, at least 1. Any number may be open: where they need more
+ *     together, calls wait for each other, and sessions that no call uses are computed again when they go on
  * @param cacheFormat how keys and values are stored
+ * @param maxWait most time that a call waits for memory which calls of other sessions use, without a step of its own; zero lets it
+ *     fail at once
  */
-public record SessionOptions(int contextTokens, int sessions, CacheFormat cacheFormat) {
-    /** One session of the model's whole context, with keys and values in f16, as llama.cpp keeps them. */
-    public static final SessionOptions DEFAULT = new SessionOptions(0, 1, CacheFormat.F16);
+public record SessionOptions(int contextTokens, int sessions, CacheFormat cacheFormat, Duration maxWait) {
+    /**
+     * One session of the model's whole context, with keys and values in f16, as llama.cpp keeps them; calls for which there is no room wait
+     * five minutes.
+     */
+    public static final SessionOptions DEFAULT = new SessionOptions(0, 1, CacheFormat.F16, Duration.ofMinutes(5));
 
     /**
      * Checks the numbers.
@@ -25,6 +31,9 @@ public record SessionOptions(int contextTokens, int sessions, CacheFormat cacheF
         Checks.atLeast(contextTokens, 0, "contextTokens");
         Checks.atLeast(sessions, 1, "sessions");
         Checks.notNull(cacheFormat, "cacheFormat");
+        if (Checks.notNull(maxWait, "maxWait").isNegative()) {
+            throw Checks.fail("maxWait", maxWait.toString(), "expected at least zero");
+        }
     }
 
     /**
@@ -33,7 +42,7 @@ public record SessionOptions(int contextTokens, int sessions, CacheFormat cacheF
      * @param newContextTokens most tokens of one session
      */
     public SessionOptions withContextTokens(int newContextTokens) {
-        return new SessionOptions(newContextTokens, sessions, cacheFormat);
+        return new SessionOptions(newContextTokens, sessions, cacheFormat, maxWait);
     }
 
     /**
@@ -42,7 +51,7 @@ public record SessionOptions(int contextTokens, int sessions, CacheFormat cacheF
      * @param newSessions how many have room at the same time
      */
     public SessionOptions withSessions(int newSessions) {
-        return new SessionOptions(contextTokens, newSessions, cacheFormat);
+        return new SessionOptions(contextTokens, newSessions, cacheFormat, maxWait);
     }
 
     /**
@@ -72,6 +81,17 @@ public record SessionOptions(int contextTokens, int sessions, CacheFormat cacheF
      *     are far larger than others
      */
     public SessionOptions withCacheFormat(CacheFormat newCacheFormat) {
-        return new SessionOptions(contextTokens, sessions, newCacheFormat);
+        return new SessionOptions(contextTokens, sessions, newCacheFormat, maxWait);
+    }
+
+    /**
+     * Returns these options with another time to wait. A call that has waited so long fails with a
+     * {@link io.multihead.cache.CacheFullException}.
+     *
+     * @param newMaxWait most time that a call waits for memory, at least zero
+     * @return the options
+     */
+    public SessionOptions withMaxWait(Duration newMaxWait) {
+        return new SessionOptions(contextTokens, sessions, cacheFormat, newMaxWait);
     }
 }

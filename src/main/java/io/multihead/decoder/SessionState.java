@@ -2,8 +2,10 @@ package io.multihead.decoder;
 
 import io.multihead.internal.base.Checks;
 import java.util.BitSet;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 
-/** The tokens of one session, and how far they are computed. For one thread at a time. */
+/** The tokens of one session, and how far they are computed. For the thread that has entered. */
 final class SessionState {
     final SessionCache cache;
     final TokenList tokens = new TokenList();
@@ -11,30 +13,84 @@ final class SessionState {
     final BitSet seen = new BitSet();
 
     final Step step;
-    final Sampler sampler;
-    /** Tokens whose keys and values are in the cache. */
+    final CachedSequence sequence;
+    /** Tokens whose keys and values are in the cache, unless others have taken their room. */
     int computed;
     /** The first token that was not dropped to slide. */
     int first;
+    /** Where the last text ended with an end token: what follows is another text. */
+    int textStart;
 
-    private boolean closed;
+    private final AtomicReference<@Nullable Thread> user = new AtomicReference<>();
 
-    SessionState(SessionCache cache, int sequence, int vocabulary) {
+    SessionState(SessionCache cache, CachedSequence sequence) {
         this.cache = cache;
+        this.sequence = sequence;
         step = new Step(sequence);
-        sampler = new Sampler(vocabulary);
+    }
+
+    /**
+     * Begins a call of this thread; it is to {@link #leave} with what this returns.
+     *
+     * @return whether no call was running; false within a listener of this thread's own call
+     * @throws IllegalStateException if another thread uses the session, or it is closed
+     */
+    boolean enter() {
+        boolean entered = enterOpenOrClosed();
+        try {
+            requireOpen();
+        } catch (IllegalStateException closed) {
+            leave(entered);
+            throw closed;
+        }
+        return entered;
+    }
+
+    /** Begins a call as {@link #enter}, also if the session is closed. */
+    boolean enterOpenOrClosed() {
+        Thread current = Thread.currentThread();
+        boolean entered = user.compareAndSet(null, current);
+        if (!entered && user.get() != current) {
+            throw new IllegalStateException("session: in use by another thread; expected one thread at a time");
+        }
+        return entered;
+    }
+
+    /**
+     * Begins a call that changes the session; it is to {@link #leave}.
+     *
+     * @throws IllegalStateException as of {@link #enter}, or if this thread is within a listener of the session
+     */
+    boolean enterAlone(String call) {
+        if (!enter()) {
+            throw new IllegalStateException("session: " + call
+                    + " while it generates; expected nextLogits, save, fork or close from its listener");
+        }
+        return true;
+    }
+
+    void leave(boolean entered) {
+        if (entered) {
+            user.set(null);
+        }
     }
 
     /** Returns another session with the same tokens. */
-    SessionState fork(int vocabulary) {
-        requireOpen();
-        SessionState fork = new SessionState(cache, cache.fork(step.sequence, computed), vocabulary);
-        for (int i = 0; i < tokens.size(); i++) {
-            fork.add(tokens.get(i));
+    SessionState fork() {
+        CachedSequence other = cache.fork(sequence, computed);
+        try {
+            SessionState fork = new SessionState(cache, other);
+            for (int i = 0; i < tokens.size(); i++) {
+                fork.add(tokens.get(i));
+            }
+            fork.computed = computed;
+            fork.first = first;
+            fork.textStart = textStart;
+            return fork;
+        } catch (Throwable failed) {
+            cache.close(other);
+            throw failed;
         }
-        fork.computed = computed;
-        fork.first = first;
-        return fork;
     }
 
     /** Returns how many more tokens the context holds; below 0 if it has to slide. */
@@ -57,7 +113,6 @@ final class SessionState {
 
     /** Drops the newest tokens. */
     void truncate(int length) {
-        requireOpen();
         Checks.index(length, tokens.size() + 1L, "length");
         if (length < first) {
             throw Checks.fail("length", String.valueOf(length), "expected at least " + first + ", which slid away");
@@ -66,6 +121,7 @@ final class SessionState {
             forget(length);
         }
         tokens.truncate(length);
+        textStart = length < textStart ? 0 : textStart;
         seen.clear();
         for (int i = 0; i < length; i++) {
             seen.set(tokens.get(i));
@@ -74,27 +130,50 @@ final class SessionState {
 
     /** Drops the newest keys and values from the cache; tokens stay. */
     void forget(int length) {
-        cache.truncate(step.sequence, length);
+        cache.truncate(sequence, length);
         computed = length;
     }
 
-    /** Drops the oldest tokens, so that the context has room for those that are waiting. */
-    void slide() {
-        first = tokens.size() - cache.contextTokens;
-        cache.slide(step.sequence, Math.min(first, computed));
+    /**
+     * Returns the next step of tokens that wait, without logits; null if those that wait fit in one step, which is to have the logits of the
+     * last of them. The last token is computed once more where none waits.
+     *
+     * @param mostTokens most tokens of a step
+     */
+    @Nullable
+    Step prefill(int mostTokens) {
+        int end = tokens.size();
+        // tokens that others have taken the room of are computed again before the oldest are dropped: they depend on
+        // these
+        if (room() < 0 && !slide()) {
+            end--;
+        }
+        if (computed == tokens.size()) {
+            forget(computed - 1);
+        }
+        int waiting = end - computed;
+        int count = Math.min(waiting, mostTokens);
+        boolean isLast = count == waiting && end == tokens.size();
+        return isLast ? null : step.set(tokens.array(), computed, count, 0, waiting - count);
+    }
+
+    /** Drops the oldest tokens, so that the context has room for those that are waiting; returns false if not all are computed. */
+    private boolean slide() {
+        int newFirst = tokens.size() - cache.contextTokens;
+        boolean slid = cache.slide(sequence, Math.min(newFirst, computed));
+        if (slid) {
+            first = newFirst;
+        } else {
+            computed = cache.length(sequence);
+        }
+        return slid;
     }
 
     void close() {
-        if (!closed) {
-            closed = true;
-            cache.close(step.sequence);
-        }
+        cache.close(sequence);
     }
 
     void requireOpen() {
-        if (closed) {
-            throw new IllegalStateException("session: closed; expected an open one");
-        }
-        cache.requireOpen();
+        cache.requireOpen(sequence);
     }
 }

@@ -1,5 +1,6 @@
 package io.multihead.decoder;
 
+import io.multihead.cache.CacheFullException;
 import io.multihead.internal.base.Checks;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -10,6 +11,10 @@ import java.util.List;
  * The sessions of a model that share a cache. Steps that several threads ask for at the same time, and those of one call for several
  * sessions, go through the model as one batch. The tokens of a session do not depend on it: they are the same alone and in any batch, on
  * any number of threads, prefilled at once or token by token.
+ *
+ * <p>Calls for which there is no room wait: the call that began first always goes on, and takes the room of sessions that no call uses, least
+ * recently used first, and then of calls that began later. Whoever lost room computes its tokens again when it goes on, with the same bits.
+ * A session that has slid keeps its room, since it cannot be computed again. {@link SessionOptions#maxWait} bounds the wait.
  *
  * <p>Thread-safe; a {@link Session} is for one thread at a time. Memory is native, {@link #bytesPerToken} for each token, allocated as
  * sessions grow and freed by {@link #close}.
@@ -42,8 +47,13 @@ public final class Sessions implements AutoCloseable {
         return session(cache.open());
     }
 
-    private Session session(int sequence) {
-        return new Session(new SessionState(cache, sequence, prompts.vocabulary()), files, prompts, chunkTokens);
+    private Session session(CachedSequence sequence) {
+        try {
+            return new Session(new SessionState(cache, sequence), files, prompts, chunkTokens);
+        } catch (Throwable failed) {
+            cache.close(sequence);
+            throw failed;
+        }
     }
 
     /**
@@ -58,14 +68,32 @@ public final class Sessions implements AutoCloseable {
      * @throws IOException if the file cannot be read
      * @throws IllegalArgumentException if the file is malformed, or of another model, another {@link SessionOptions#cacheFormat} or a longer
      *     context than that of these sessions; the message names the file and both values, and no session was opened then
-     * @throws io.multihead.cache.CacheFullException if other sessions hold the room that this one needs
+     * @throws CacheFullException if other sessions hold the room that this one needs for longer than calls wait
+     * @throws java.util.concurrent.CancellationException if the thread is interrupted while it waits
      * @throws IllegalStateException if this is closed
      */
     public Session load(Path file) throws IOException {
         Checks.notNull(file, "file");
         cache.requireOpen();
+        Patience patience = new Patience(cache.maxWait);
+        while (true) {
+            int seen = cache.changes.count();
+            try {
+                return loadNow(file);
+            } catch (CacheFullException full) {
+                if (patience.isOver()) {
+                    throw full;
+                }
+                Generations.requireNotInterrupted();
+                cache.changes.await(seen, cache.maxWait);
+            }
+        }
+    }
+
+    private Session loadNow(Path file) throws IOException {
         TokenList tokens = new TokenList();
-        int sequence = cache.load(file, notes -> files.read(notes, cache.contextTokens, tokens), tokens::size);
+        CachedSequence sequence =
+                cache.load(file, notes -> files.read(notes, cache.contextTokens, tokens), tokens::size);
         Session session = session(sequence);
         session.state.restore(tokens);
         return session;
@@ -78,24 +106,34 @@ public final class Sessions implements AutoCloseable {
      * @param options how each text is generated
      * @return the texts, in the order of the sessions
      * @throws IllegalArgumentException if a session is of other sessions or is there twice, or there are more or fewer options
-     * @throws IllegalStateException if a session is closed or has no token yet
-     * @throws io.multihead.cache.CacheFullException if there is no room for a session; the texts of the others are generated then, too,
-     *     and are among their tokens
+     * @throws IllegalStateException if a session is closed, before or while it generates, is in use, or has no token yet; the texts of the
+     *     others are generated then, too, and are among their tokens
+     * @throws java.util.concurrent.CancellationException if the thread is interrupted
+     * @throws CacheFullException if there is no room for a session for longer than calls wait; the texts of the others are generated then,
+     *     too, and are among their tokens
      */
     public List<GeneratedText> generate(List<Session> sessions, List<GenerationOptions> options) {
         List<Session> each = Checks.noNulls(sessions, "sessions");
         Checks.length(Checks.noNulls(options, "options").size(), each.size(), "options", "one per session");
-        List<Generation> all = new ArrayList<>();
         for (int i = 0; i < each.size(); i++) {
-            Session session = each.get(i);
-            if (session.state.cache != cache || each.indexOf(session) != i) {
+            if (each.get(i).state.cache != cache || each.indexOf(each.get(i)) != i) {
                 throw Checks.fail(
                         "sessions[" + i + "]", "of others or there twice", "expected different ones of these sessions");
             }
-            all.add(session.begin(options.get(i), TokenListener.NONE));
         }
-        Generations.run(cache, all, chunkTokens);
-        return all.stream().map(Generation::result).toList();
+        List<SessionState> entered = new ArrayList<>();
+        try {
+            List<Generation> all = new ArrayList<>();
+            for (int i = 0; i < each.size(); i++) {
+                each.get(i).state.enterAlone("generate");
+                entered.add(each.get(i).state);
+                all.add(each.get(i).begin(options.get(i), TokenListener.NONE));
+            }
+            Generations.run(cache, all, chunkTokens);
+            return all.stream().map(Generation::result).toList();
+        } finally {
+            entered.forEach(state -> state.leave(true));
+        }
     }
 
     /**

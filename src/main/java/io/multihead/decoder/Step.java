@@ -6,7 +6,17 @@ import org.jspecify.annotations.Nullable;
 
 /** New tokens of one session that go through the model together with those of others, and the logits that come back. Reused. */
 final class Step {
-    final int sequence;
+    /** What became of a step that did not fail. */
+    enum Outcome {
+        /** Its keys and values are in the cache, and its logits are there. */
+        COMPUTED,
+        /** Tokens before it are no longer in the cache, of which there are {@link Step#cached}: those after them must be computed again. */
+        EVICTED,
+        /** There is no room for it now. */
+        NO_ROOM
+    }
+
+    final CachedSequence sequence;
     /** Logits by row, for the last rows of a step. */
     final List<float[]> logits = new ArrayList<>();
 
@@ -17,13 +27,20 @@ final class Step {
     int count;
     /** The last so many tokens have logits. */
     int rows;
+    /** Tokens that wait behind those of this step. A step begins only if there is room for these, too. */
+    int behind;
+
+    /** How often this was set. */
+    int uses;
 
     boolean isDone;
+    Outcome outcome = Outcome.COMPUTED;
+    int cached;
 
     @Nullable
     Throwable failure;
 
-    Step(int sequence) {
+    Step(CachedSequence sequence) {
         this.sequence = sequence;
     }
 
@@ -35,12 +52,15 @@ final class Step {
         return logits.get(row);
     }
 
-    Step set(int[] newTokens, int newFrom, int newCount, int newRows) {
+    Step set(int[] newTokens, int newFrom, int newCount, int newRows, int newBehind) {
         tokens = newTokens;
         from = newFrom;
         count = newCount;
         rows = newRows;
+        behind = newBehind;
+        uses++;
         isDone = false;
+        outcome = Outcome.COMPUTED;
         failure = null;
         return this;
     }

@@ -1,5 +1,6 @@
 package io.multihead.decoder;
 
+import io.multihead.internal.base.Checks;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -33,6 +34,9 @@ final class StepQueue {
 
     /** Runs the steps of one caller, with those of others where they wait, and returns when all of them are done. */
     void run(List<Step> steps) {
+        for (int i = 0; i < steps.size(); i++) {
+            Checks.index(steps.get(i).count, mostTokens + 1L, "tokens of a step"); // a longer one would wait for ever
+        }
         synchronized (waiting) {
             waiting.addAll(steps);
         }
@@ -49,7 +53,6 @@ final class StepQueue {
     }
 
     private void runBatch() {
-        batch.clear();
         synchronized (waiting) {
             int tokens = 0;
             while (!waiting.isEmpty() && tokens + waiting.getFirst().count <= mostTokens) {
@@ -62,8 +65,10 @@ final class StepQueue {
             compute.accept(batch);
         } catch (Throwable failed) {
             batch.forEach(step -> step.failure = step.failure == null ? failed : step.failure);
+        } finally {
+            batch.forEach(step -> step.isDone = true);
+            batch.clear();
         }
-        batch.forEach(step -> step.isDone = true);
     }
 
     /** What waits until no step is computed. */

@@ -56,7 +56,7 @@ final class StepRunner {
         batch.clear();
         for (int i = 0; i < steps.size(); i++) {
             Step step = steps.get(i);
-            batch.begin(step.sequence);
+            batch.begin(step.sequence.number);
             for (int token = step.from; token < step.from + step.count; token++) {
                 batch.add(step.tokens[token]);
             }

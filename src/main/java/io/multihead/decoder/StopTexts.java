@@ -34,8 +34,11 @@ final class StopTexts {
         return found;
     }
 
-    /** Ends the text; returns what was held back before a stop text, all of it if there is none. */
+    /** Ends the text; returns what was held back before a stop text, all of it if there is none, and nothing after one that was found. */
     String rest() {
+        if (found) {
+            return "";
+        }
         int at = first(true);
         found |= at < held.length();
         String rest = held.substring(0, at);

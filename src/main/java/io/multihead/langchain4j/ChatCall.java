@@ -67,7 +67,7 @@ final class ChatCall {
         return switch (text.finish()) {
             case END_TOKEN, STOP_TEXT -> FinishReason.STOP;
             case MAX_TOKENS, CONTEXT_FULL -> FinishReason.LENGTH;
-            case CANCELLED -> FinishReason.OTHER;
+            case CANCELLED, TIMEOUT -> FinishReason.OTHER;
         };
     }
 

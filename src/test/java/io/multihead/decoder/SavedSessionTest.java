@@ -21,6 +21,7 @@ import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -353,24 +354,43 @@ class SavedSessionTest {
     }
 
     @Test
-    void aLoadWithoutRoomFailsAndOthersGoOn() throws IOException {
+    void aLoadTakesTheRoomOfIdleSessionsWhichGoOn() throws IOException {
         int[] whole = ids(sessions.open().append(prompt(60)).generate(DRAWN.withMaxTokens(4)));
         sessions.open().append(prompt(60)).save(file());
         // six pages of 64 tokens
         try (Sessions small = model.sessions(SessionOptions.DEFAULT.withContextTokens(64))) {
-            Session[] all = new Session[6];
-            for (int i = 0; i < 6; i++) {
+            Session[] all = new Session[9];
+            for (int i = 0; i < all.length; i++) {
                 all[i] = small.load(file());
             }
-            assertThrows(CacheFullException.class, () -> small.load(file()));
             Consumer<Session> goesOn =
                     session -> assertArrayEquals(whole, ids(session.generate(DRAWN.withMaxTokens(4))));
             Arrays.stream(all).forEach(goesOn);
-            all[3].close();
-            goesOn.accept(small.load(file()));
+            assertEquals(6 * 64 * small.bytesPerToken(), small.usedBytes());
         }
         Sessions closed = model.sessions(SessionOptions.DEFAULT);
         closed.close();
         assertThrows(IllegalStateException.class, () -> closed.load(file()));
+    }
+
+    /** What slid cannot be computed again, and so keeps its room. */
+    @Test
+    void aLoadWithoutRoomFailsByName() throws IOException {
+        SessionOptions options = SessionOptions.DEFAULT.withContextTokens(100).withMaxWait(Duration.ZERO);
+        // seven pages of 64 tokens
+        try (LanguageModel endless = TinyDecoder.endless(cpu, 1);
+                Sessions small = endless.sessions(options)) {
+            Session saved = small.open().append(prompt(90));
+            saved.save(file());
+            saved.close();
+            Session slid = small.open().append(prompt(90));
+            slid.generate(DRAWN.withWhenFull(WhenFull.SLIDE).withMaxTokens(265));
+            assertEquals(6 * 64 * small.bytesPerToken(), small.usedBytes());
+            String message = assertThrows(CacheFullException.class, () -> small.load(file()))
+                    .getMessage();
+            assertTrue(message.contains("expected"), message);
+            slid.close();
+            assertEquals(90, small.load(file()).length());
+        }
     }
 }

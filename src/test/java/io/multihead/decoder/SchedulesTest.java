@@ -156,9 +156,6 @@ class SchedulesTest {
             List<Future<int[]>> results = all.stream()
                     .map(job -> threads.submit(() -> {
                         start.await();
-                        if (job.prompt.length % 3 == 0) {
-                            Thread.currentThread().interrupt();
-                        }
                         return generateAlone(sessions, job);
                     }))
                     .toList();

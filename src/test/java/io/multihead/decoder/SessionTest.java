@@ -6,13 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.multihead.cache.CacheFullException;
 import io.multihead.compute.Compute;
 import io.multihead.decoder.GenerationOptions.WhenFull;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
@@ -371,28 +369,6 @@ class SessionTest {
         int[] rest = ids(session.generate(DRAWN.withMaxTokens(20)));
         int[] whole = ids(sessions.open().append(prompt(70)).generate(DRAWN.withMaxTokens(25)));
         assertArrayEquals(Arrays.copyOfRange(whole, 5, 25), rest);
-    }
-
-    @Test
-    void aSessionWithoutRoomFailsAndOthersDoNot() {
-        // six pages of 64 tokens, one for each session
-        try (Sessions small = model.sessions(SessionOptions.DEFAULT.withContextTokens(64))) {
-            GenerationOptions options = DRAWN.withMaxTokens(3);
-            int[] whole = ids(sessions.open().append(prompt(60)).generate(options));
-            List<Session> all = new ArrayList<>();
-            for (int i = 0; i < 7; i++) {
-                all.add(small.open().append(prompt(60)));
-            }
-            List<GenerationOptions> same = Collections.nCopies(7, options);
-            assertThrows(CacheFullException.class, () -> small.generate(all, same));
-            Session last = all.getLast();
-            assertEquals(60, last.length());
-            for (Session session : all.subList(0, 6)) {
-                assertArrayEquals(whole, Arrays.copyOfRange(session.tokens(), 60, 63));
-            }
-            all.getFirst().close();
-            assertArrayEquals(whole, ids(last.generate(options)));
-        }
     }
 
     @Test

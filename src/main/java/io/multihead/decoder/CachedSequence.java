@@ -1,0 +1,42 @@
+package io.multihead.decoder;
+
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * A sequence of the cache and its claim to memory. Of two that are in use, the one whose call began first has the claim; one that is not
+ * in use has none. Its number is used under the lock of the {@link StepQueue} alone, and until it is closed.
+ */
+final class CachedSequence {
+    final int number;
+
+    /** Set once, by whoever closes it. Its number is free only when no step is computed. */
+    final AtomicBoolean closed = new AtomicBoolean();
+
+    /** The number of the last call that used it, of all calls of the same cache. */
+    volatile long turn;
+
+    /** Whether a call uses it. */
+    volatile boolean isUsed;
+
+    /** Whether its oldest tokens were dropped, so that those that are left cannot be computed again. Under the lock. */
+    boolean hasSlid;
+
+    CachedSequence(int number) {
+        this.number = number;
+    }
+
+    boolean isOpen() {
+        return !closed.get();
+    }
+
+    void requireOpen() {
+        if (closed.get()) {
+            throw closedError();
+        }
+    }
+
+    /** Returns what calls of a session that is closed fail with. */
+    static IllegalStateException closedError() {
+        return new IllegalStateException("session: closed; expected an open one");
+    }
+}

@@ -1,0 +1,87 @@
+package io.multihead.decoder;
+
+import io.multihead.cache.KeyValueCache;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Makes room in a cache for sequences with an older claim: the newest tokens of others are dropped, page by page, and computed again when
+ * they are needed. First go those of sequences that no call uses, of these the ones that were used least recently; then those of calls that
+ * began later, of these the latest. So the call that began first always goes on. Used under the lock of the {@link StepQueue}.
+ */
+final class Eviction {
+    private final KeyValueCache cache;
+    private final int pageTokens;
+    private final List<CachedSequence> open = new ArrayList<>();
+
+    Eviction(KeyValueCache cache, int pageTokens) {
+        this.cache = cache;
+        this.pageTokens = pageTokens;
+    }
+
+    /** Adds a sequence that was opened. */
+    CachedSequence add(int number) {
+        CachedSequence sequence = new CachedSequence(number);
+        open.add(sequence);
+        return sequence;
+    }
+
+    void remove(CachedSequence sequence) {
+        open.remove(sequence);
+    }
+
+    /** Returns how many tokens a sequence has in all layers. */
+    int length(CachedSequence sequence) {
+        long least = Long.MAX_VALUE;
+        for (int layer = 0; layer < cache.config().layers(); layer++) {
+            least = Math.min(least, cache.length(layer, sequence.number));
+        }
+        return (int) least;
+    }
+
+    /**
+     * Makes room for tokens of a call.
+     *
+     * @param turn the call's number
+     * @return whether there is as much now
+     */
+    boolean makeRoom(long turn, long tokens) {
+        while (cache.availableTokens() < tokens) {
+            CachedSequence victim = victim(turn);
+            if (victim == null) {
+                return false;
+            }
+            do {
+                int length = length(victim);
+                cache.truncate(victim.number, (length - 1) / pageTokens * pageTokens);
+            } while (cache.availableTokens() < tokens && length(victim) > 0);
+        }
+        return true;
+    }
+
+    private @Nullable CachedSequence victim(long turn) {
+        CachedSequence best = null;
+        for (int i = 0; i < open.size(); i++) {
+            CachedSequence other = open.get(i);
+            boolean mayGo = !other.hasSlid && (!other.isUsed || other.turn > turn) && length(other) > 0;
+            if (mayGo && (best == null || isBefore(other, best))) {
+                best = other;
+            }
+        }
+        return best;
+    }
+
+    /** Returns whether the tokens of one are dropped before those of another. */
+    private boolean isBefore(CachedSequence one, CachedSequence other) {
+        // to drop what others share frees nothing, unless all of them drop it
+        boolean frees = cache.freedTokens(one.number, 0) > 0;
+        if (frees != cache.freedTokens(other.number, 0) > 0) {
+            return frees;
+        }
+        if (one.isUsed != other.isUsed) {
+            return !one.isUsed;
+        }
+        return one.isUsed ? one.turn > other.turn : one.turn < other.turn;
+    }
+}

@@ -1,0 +1,27 @@
+package io.multihead.decoder;
+
+import java.time.Duration;
+
+/** Measures how long a call has waited for room without a step between. For one thread. */
+final class Patience {
+    private final long mostNanos;
+    private long since;
+    private boolean isWaiting;
+
+    Patience(Duration most) {
+        mostNanos = TextLimits.nanos(most);
+    }
+
+    /** Ends the wait. */
+    void renew() {
+        isWaiting = false;
+    }
+
+    /** Returns whether the wait, which may begin now, has been as long as it may be. */
+    boolean isOver() {
+        long now = System.nanoTime();
+        since = isWaiting ? since : now;
+        isWaiting = true;
+        return now - since >= mostNanos;
+    }
+}

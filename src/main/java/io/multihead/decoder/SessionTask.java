@@ -1,0 +1,44 @@
+package io.multihead.decoder;
+
+import org.jspecify.annotations.Nullable;
+
+/** What one call computes of one session, step by step. For one thread. */
+abstract class SessionTask {
+    final SessionState session;
+    private final Patience patience;
+
+    SessionTask(SessionState session) {
+        this.session = session;
+        patience = new Patience(session.cache.maxWait);
+    }
+
+    /** Returns the next step, of at most {@code mostTokens}; null if there is none, and the task has ended. */
+    abstract @Nullable Step next(int mostTokens);
+
+    /** Takes the logits of the step that was computed. */
+    abstract void accept(Scratch scratch);
+
+    /**
+     * Takes what became of the step.
+     *
+     * @return whether the task may go on at once; false if it is to wait for room
+     * @throws io.multihead.cache.CacheFullException if it has waited for room as long as it may
+     */
+    final boolean settle(Scratch scratch) {
+        Step step = session.step;
+        if (step.outcome == Step.Outcome.NO_ROOM) {
+            if (patience.isOver()) {
+                throw session.cache.full(session.sequence);
+            }
+            return false;
+        }
+        patience.renew();
+        if (step.outcome == Step.Outcome.EVICTED) {
+            session.computed = step.cached;
+        } else {
+            session.requireOpen();
+            accept(scratch);
+        }
+        return true;
+    }
+}

@@ -1,0 +1,192 @@
+package io.multihead.decoder;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.compute.Compute;
+import io.multihead.tensor.Tensor;
+import io.multihead.text.TextStream;
+import io.multihead.text.Tokenizer;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The texts of calls, however a text is divided into them, are the text of one call. */
+class TextDivisionTest {
+    private static final int[] CYCLE = {0xf0, 0x9f, 0x98, 0x80, '!', 0xc3, 0xa9};
+    private static final String TEXT = "\ud83d\ude00!\u00e9";
+
+    private final Compute cpu = Compute.serial();
+
+    @AfterEach
+    void close() {
+        cpu.close();
+    }
+
+    /** Returns a model that says the bytes of a text again and again: the state of a token is its embedding, which its follower's row has. */
+    private LanguageModel saying(int... cycle) {
+        Map<String, Tensor> weights = TinyDecoder.weights(TinyDecoder.config(), 1);
+        weights.replaceAll((name, tensor) -> {
+            boolean adds = name.endsWith("attn_output.weight") || name.endsWith("ffn_down.weight");
+            boolean table = name.equals("token_embd.weight") || name.equals("output.weight");
+            int rows = (int) tensor.dim(0);
+            return adds || table ? Tensor.of(new float[rows * (int) tensor.dim(1)], rows, tensor.dim(1)) : tensor;
+        });
+        for (int i = 0; i < cycle.length; i++) {
+            weights.get("token_embd.weight").set(1, cycle[i], i);
+            weights.get("output.weight").set(1, cycle[(i + 1) % cycle.length], i);
+        }
+        return TinyDecoder.model(cpu, weights);
+    }
+
+    @Test
+    void aCharacterComesWithTheCallThatCompletesIt() {
+        GenerationOptions one = GenerationOptions.DEFAULT.withMaxTokens(1);
+        try (LanguageModel model = saying(CYCLE);
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT)) {
+            Session whole = sessions.open().append(0xa9);
+            assertEquals(TEXT + TEXT, whole.generate(one.withMaxTokens(14)).text());
+            Session session = sessions.open().append(0xa9);
+            List<String> pieces = new ArrayList<>();
+            for (int i = 0; i < 7; i++) {
+                pieces.add(session.generate(one).text());
+            }
+            assertEquals(List.of("", "", "", "\ud83d\ude00", "!", "", "\u00e9"), pieces);
+            assertEquals("", session.generate(one.withMaxTokens(3)).text());
+            Session fork = session.fork();
+            assertEquals("\ud83d\ude00!", session.generate(one.withMaxTokens(2)).text());
+            assertEquals("\ud83d\ude00!", fork.generate(one.withMaxTokens(2)).text());
+            session.truncate(session.length() - 4);
+            assertEquals("\ud83d\ude00", session.generate(one.withMaxTokens(3)).text());
+            // a prompt may end within a character, too
+            assertEquals("\u00e9", sessions.open().append(0xc3).generate(one).text());
+        }
+    }
+
+    @Test
+    void aSessionThatIsLoadedGoesOnWithinItsCharacter(@TempDir Path folder) throws IOException {
+        GenerationOptions two = GenerationOptions.DEFAULT.withMaxTokens(2);
+        try (LanguageModel model = saying(CYCLE);
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT)) {
+            Session session = sessions.open().append('!', 0xc3, 0xa9);
+            session.generate(two);
+            session.save(folder.resolve("session"));
+            assertEquals(
+                    "\ud83d\ude00",
+                    sessions.load(folder.resolve("session")).generate(two).text());
+        }
+    }
+
+    /** Every way in which a call ends before the text does, within a character as anywhere. */
+    @Test
+    void everyEndKeepsTheBytesOfACharacter() {
+        GenerationOptions options = GenerationOptions.DEFAULT.withMaxTokens(28);
+        try (LanguageModel model = saying(CYCLE);
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT);
+                Sessions small = model.sessions(SessionOptions.DEFAULT.withContextTokens(4))) {
+            for (int end = 1; end < 20; end++) {
+                int last = end;
+                Session cancelled = sessions.open().append(0xa9);
+                int[] count = new int[1];
+                String first =
+                        cancelled.generate(options, token -> ++count[0] < last).text();
+                String rest =
+                        cancelled.generate(options.withMaxTokens(28 - end)).text();
+                assertEquals(TEXT.repeat(4), first + rest);
+                int[] bytes = new int[end];
+                for (int i = 0; i < end; i++) {
+                    bytes[i] = CYCLE[i % 7];
+                }
+                TextStream stream = new TextStream(model.tokenizer());
+                StringBuilder complete = new StringBuilder();
+                for (int id : bytes) {
+                    complete.append(stream.append(id));
+                }
+                assertEquals(complete.toString(), first);
+            }
+            Session full = small.open().append(0xa9);
+            GeneratedText text = full.generate(options);
+            assertEquals(FinishReason.CONTEXT_FULL, text.finish());
+            assertEquals("", text.text());
+            Session stopped = sessions.open().append(0xa9);
+            assertEquals(
+                    "\ud83d\ude00", stopped.generate(options.withStops("!")).text());
+            assertEquals(
+                    "\u00e9" + TEXT, stopped.generate(options.withMaxTokens(9)).text());
+        }
+    }
+
+    /** A text that the model itself ends within a character has its bytes as a replacement, and what follows is another text. */
+    @Test
+    void anEndTokenEndsACharacter() {
+        GenerationOptions options = GenerationOptions.DEFAULT.withMaxTokens(9);
+        try (LanguageModel model = saying('a', 0xf0, 0x9f, TinyDecoder.END);
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT)) {
+            Session session = sessions.open().append('a');
+            GeneratedText text = session.generate(options);
+            assertEquals(FinishReason.END_TOKEN, text.finish());
+            assertEquals("\ufffd", text.text());
+            assertEquals("", session.generate(options).text());
+            assertEquals(3, session.length());
+            assertEquals(
+                    "", session.truncate(2).generate(options.withMaxTokens(1)).text());
+        }
+    }
+
+    /** Random bytes, most of which are no text, in random divisions. */
+    @Test
+    void anyDivisionOfAnyBytesHasTheSameText() {
+        try (LanguageModel model = TinyDecoder.model(cpu, 1);
+                Sessions sessions = model.sessions(SessionOptions.DEFAULT)) {
+            Tokenizer tokenizer = model.tokenizer();
+            int inside = 0;
+            for (int seed = 0; seed < 150; seed++) {
+                SplittableRandom random = new SplittableRandom(seed);
+                int tokens = 5 + random.nextInt(30);
+                GenerationOptions options = GenerationOptions.DEFAULT
+                        .withSampling(Sampling.of(3, seed))
+                        .withDraftTokens(random.nextInt(3))
+                        .withMaxTokens(tokens);
+                try (Session whole = sessions.open().append("ab");
+                        Session divided = sessions.open().append("ab")) {
+                    GeneratedText text = whole.generate(options);
+                    StringBuilder pieces = new StringBuilder();
+                    StringBuilder streamed = new StringBuilder();
+                    FinishReason finish = null;
+                    while (finish != FinishReason.END_TOKEN && divided.length() < whole.length()
+                            || finish != text.finish()) {
+                        int left = Math.max(1, tokens - (divided.length() - 3));
+                        int most = 1 + random.nextInt(left);
+                        int until = random.nextBoolean() ? most : 1 + random.nextInt(most);
+                        int[] count = new int[1];
+                        GeneratedText piece = divided.generate(options.withMaxTokens(most), token -> {
+                            streamed.append(token.text());
+                            return ++count[0] < until;
+                        });
+                        pieces.append(piece.text());
+                        finish = piece.finish() == FinishReason.CANCELLED ? FinishReason.MAX_TOKENS : piece.finish();
+                    }
+                    assertArrayEquals(whole.tokens(), divided.tokens());
+                    assertEquals(text.text(), pieces.toString(), "seed " + seed);
+                    assertEquals(text.text(), streamed.toString(), "seed " + seed);
+                    int[] generated =
+                            text.tokens().stream().mapToInt(GeneratedToken::id).toArray();
+                    String all = tokenizer.decode(generated);
+                    assertTrue(all.startsWith(text.text())
+                            && all.length() <= text.text().length() + 1);
+                    inside += all.equals(text.text()) ? 0 : 1;
+                }
+            }
+            assertTrue(inside > 5, inside + " texts end within a character");
+            assertEquals(Set.of(TinyDecoder.END), tokenizer.specialIds().stops());
+        }
+    }
+}
