@@ -1,34 +1,40 @@
 package io.multihead.decoder;
 
 import java.time.Duration;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 
 /** Tells those that wait for room when there may be some. Thread-safe. */
 final class Changes {
     /** A page that sessions shared may become one's own without a word, so that whoever waits looks again now and then. */
     private static final long LONGEST_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
-    private int count;
+    private final AtomicInteger count = new AtomicInteger();
+    private final Queue<Thread> waiting = new ConcurrentLinkedQueue<>();
 
     /** Returns how many there were. */
-    synchronized int count() {
-        return count;
+    int count() {
+        return count.get();
     }
 
-    synchronized void add() {
-        count++;
-        notifyAll();
+    void add() {
+        count.incrementAndGet();
+        waiting.forEach(LockSupport::unpark);
     }
 
     /** Waits a while for another one than there were. An interrupt ends it, and is still there afterwards. */
-    synchronized void await(int seen, Duration most) {
-        long nanos = Math.min(TextLimits.nanos(most), LONGEST_NANOS);
+    void await(int seen, Duration most) {
+        Thread current = Thread.currentThread();
+        waiting.add(current);
         try {
-            if (count == seen && nanos > 0) {
-                TimeUnit.NANOSECONDS.timedWait(this, nanos);
+            if (count.get() == seen) {
+                LockSupport.parkNanos(this, Math.min(TextLimits.nanos(most), LONGEST_NANOS));
             }
-        } catch (InterruptedException interrupted) {
-            Thread.currentThread().interrupt();
+        } finally {
+            waiting.remove(current);
         }
     }
 }

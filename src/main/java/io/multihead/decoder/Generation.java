@@ -1,7 +1,6 @@
 package io.multihead.decoder;
 
 import io.multihead.compute.Compute;
-import io.multihead.decoder.GenerationOptions.WhenFull;
 import io.multihead.internal.base.Checks;
 import io.multihead.text.TextStream;
 import io.multihead.text.Tokenizer;

@@ -1,6 +1,5 @@
 package io.multihead.decoder;
 
-import io.multihead.decoder.GenerationOptions.WhenFull;
 import io.multihead.internal.base.Checks;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;

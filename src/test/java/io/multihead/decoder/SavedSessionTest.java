@@ -9,7 +9,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.multihead.cache.CacheFullException;
 import io.multihead.compute.Compute;
 import io.multihead.decoder.FamilyFile.Kind;
-import io.multihead.decoder.GenerationOptions.WhenFull;
 import io.multihead.format.Safetensors;
 import io.multihead.support.ChildJvm;
 import io.multihead.tensor.DType;

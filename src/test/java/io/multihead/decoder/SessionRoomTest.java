@@ -8,7 +8,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.cache.CacheFullException;
 import io.multihead.compute.Compute;
-import io.multihead.decoder.GenerationOptions.WhenFull;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;

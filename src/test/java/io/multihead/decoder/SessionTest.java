@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.multihead.compute.Compute;
-import io.multihead.decoder.GenerationOptions.WhenFull;
 import io.multihead.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.Arrays;
