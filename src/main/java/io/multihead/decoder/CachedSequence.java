@@ -1,7 +1,5 @@
 package io.multihead.decoder;
 
-import java.util.concurrent.atomic.AtomicBoolean;
-
 /**
  * A sequence of the cache and its claim to memory. Of two that are in use, the one whose call began first has the claim; one that is not
  * in use has none. Its number is used under the lock of the {@link StepQueue} alone, and until it is closed.
@@ -9,8 +7,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 final class CachedSequence {
     final int number;
 
-    /** Set once, by whoever closes it. Its number is free only when no step is computed. */
-    final AtomicBoolean closed = new AtomicBoolean();
+    /** Set by whoever closes it, before its number is free. */
+    volatile boolean isClosed;
 
     /** The number of the last call that used it, of all calls of the same cache. */
     volatile long turn;
@@ -25,12 +23,8 @@ final class CachedSequence {
         this.number = number;
     }
 
-    boolean isOpen() {
-        return !closed.get();
-    }
-
     void requireOpen() {
-        if (closed.get()) {
+        if (isClosed) {
             throw closedError();
         }
     }

@@ -27,8 +27,9 @@ final class Eviction {
         return sequence;
     }
 
-    void remove(CachedSequence sequence) {
-        open.remove(sequence);
+    /** Forgets a sequence; returns false if it was not there. */
+    boolean remove(CachedSequence sequence) {
+        return open.remove(sequence);
     }
 
     /** Returns how many tokens a sequence has in all layers. */

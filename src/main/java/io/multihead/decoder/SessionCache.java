@@ -108,7 +108,7 @@ final class SessionCache {
         long taken = 0;
         for (int i = 0; i < batch.size(); i++) {
             Step step = batch.get(i);
-            if (!step.sequence.isOpen()) {
+            if (step.sequence.isClosed) {
                 step.failure = CachedSequence.closedError();
             } else if (isReady(step, taken)) {
                 taken += cache.neededTokens(step.sequence.number, step.count);
@@ -258,16 +258,15 @@ final class SessionCache {
         return slid[0];
     }
 
+    /** Ends the calls that use a sequence, and frees it when no step is computed; so of two callers that close it, both find it freed. */
     void close(CachedSequence sequence) {
-        if (sequence.closed.compareAndSet(false, true)) {
-            queue.exclusively(() -> {
-                eviction.remove(sequence);
-                if (!closed) {
-                    cache.close(sequence.number);
-                }
-            });
-            changes.add();
-        }
+        sequence.isClosed = true;
+        queue.exclusively(() -> {
+            if (eviction.remove(sequence) && !closed) {
+                cache.close(sequence.number);
+            }
+        });
+        changes.add();
     }
 
     long bytesPerToken() {
