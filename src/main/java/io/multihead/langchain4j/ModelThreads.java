@@ -1,8 +1,6 @@
 package io.multihead.langchain4j;
 
 import io.multihead.compute.Compute;
-import io.multihead.internal.base.Checks;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The threads of a model.
@@ -16,27 +14,6 @@ record ModelThreads(Compute cpu, boolean areOwn) implements AutoCloseable {
     public void close() {
         if (areOwn) {
             cpu.close();
-        }
-    }
-
-    /** What a builder is told of threads; without a word, the calling thread alone. */
-    static final class Choice {
-        private @Nullable Compute compute;
-        private int threads = 1;
-
-        void own(int newThreads) {
-            threads = (int) Checks.atLeast(newThreads, 1, "threads");
-            compute = null;
-        }
-
-        void of(Compute newCompute) {
-            compute = Checks.notNull(newCompute, "compute");
-        }
-
-        ModelThreads open() {
-            return compute == null
-                    ? new ModelThreads(Compute.threads(threads), true)
-                    : new ModelThreads(compute, false);
         }
     }
 }

@@ -1,11 +1,12 @@
 package io.multihead.langchain4j;
 
 import dev.langchain4j.model.chat.ChatModel;
+import dev.langchain4j.model.chat.listener.ChatModelListener;
 import dev.langchain4j.model.chat.request.ChatRequest;
 import dev.langchain4j.model.chat.request.ChatRequestParameters;
 import dev.langchain4j.model.chat.response.ChatResponse;
-import io.multihead.compute.Compute;
 import io.multihead.decoder.ChatTemplate;
+import io.multihead.decoder.ChatTurns;
 import io.multihead.decoder.GenerationOptions;
 import io.multihead.decoder.LanguageModel;
 import io.multihead.decoder.SessionOptions;
@@ -15,6 +16,8 @@ import io.multihead.internal.base.Checks;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,6 +30,12 @@ import org.jspecify.annotations.Nullable;
  * for memories and gives to no model, are not read. Requests of several threads are computed together, and an answer is the
  * same alone and beside others.
  *
+ * <p>Messages may come in any order, as a memory leaves them that keeps the newest ones, or a call that failed: they are written as the
+ * model's template writes them, and where it refuses them, {@linkplain ChatTurns#append in turns}.
+ *
+ * <p>A wrong request, also one that is longer than the context, ends with an {@link dev.langchain4j.exception.InvalidRequestException}, and
+ * one for which there is no room with a {@link dev.langchain4j.exception.RateLimitException}.
+ *
  * <p>Works with langchain4j's core from version 1.0 on.
  *
  * <p>Thread-safe. {@link #close} ends the model's own threads and frees its weights; requests that are running end with an
@@ -37,14 +46,17 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
     private final Sessions sessions;
     private final GenerationOptions options;
     private final String name;
+    private final List<ChatModelListener> listeners;
     private final ModelThreads threads;
 
-    private MultiheadChatModel(
-            LanguageModel model, Sessions sessions, GenerationOptions options, String name, ModelThreads threads) {
+    private MultiheadChatModel(LanguageModel model, Sessions sessions, Builder builder, ModelThreads threads) {
         this.model = model;
         this.sessions = sessions;
-        this.options = options;
-        this.name = name;
+        options = builder.options;
+        name = builder.name == null
+                ? String.valueOf(Objects.requireNonNull(builder.path).getFileName())
+                : builder.name;
+        listeners = builder.listeners;
         this.threads = threads;
     }
 
@@ -61,6 +73,11 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
     @Override
     public ChatRequestParameters defaultRequestParameters() {
         return NoParameters.INSTANCE;
+    }
+
+    @Override
+    public List<ChatModelListener> listeners() {
+        return listeners;
     }
 
     @Override
@@ -91,15 +108,20 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
     }
 
     /** Collects the parts of a model. For one thread. */
-    public static final class Builder {
+    public static final class Builder extends ModelBuilder<MultiheadChatModel, Builder> {
         private @Nullable Path path;
         private @Nullable ChatTemplate template;
-        private final ModelThreads.Choice threads = new ModelThreads.Choice();
         private GenerationOptions options = GenerationOptions.DEFAULT;
         private SessionOptions sessions = SessionOptions.DEFAULT;
         private @Nullable String name;
+        private List<ChatModelListener> listeners = List.of();
 
         Builder() {}
+
+        @Override
+        Builder self() {
+            return this;
+        }
 
         /**
          * Takes the model from a file, as {@link LanguageModel#load} does.
@@ -124,7 +146,8 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         }
 
         /**
-         * Sets how answers are generated where a request does not say. Without it, greedily, and at most 256 tokens.
+         * Sets how answers are generated where a request does not say. Without it, greedily, and at most 256 tokens. With a temperature, of these
+         * options or of a request, seed 0 stands for none: each request draws one, which {@link MultiheadChatResponseMetadata#seed} has.
          *
          * @param newOptions the options
          * @return this
@@ -147,28 +170,6 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
         }
 
         /**
-         * Computes on the calling thread and on threads of the model's own. Without it, on the calling thread alone.
-         *
-         * @param newThreads how many threads work on one request, the caller included; at least 1
-         * @return this
-         */
-        public Builder threads(int newThreads) {
-            threads.own(newThreads);
-            return this;
-        }
-
-        /**
-         * Computes on the threads of a Compute that the caller owns.
-         *
-         * @param newCompute stays the caller's to close
-         * @return this
-         */
-        public Builder compute(Compute newCompute) {
-            threads.of(newCompute);
-            return this;
-        }
-
-        /**
          * Sets what responses call the model. Without it, the name of the file.
          *
          * @param newName a name
@@ -176,6 +177,17 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
          */
         public Builder modelName(String newName) {
             name = Checks.notNull(newName, "modelName");
+            return this;
+        }
+
+        /**
+         * Sets who is told of requests, answers and errors, of streams, too.
+         *
+         * @param newListeners the listeners, in the order in which they are told
+         * @return this
+         */
+        public Builder listeners(List<ChatModelListener> newListeners) {
+            listeners = Checks.noNulls(newListeners, "listeners");
             return this;
         }
 
@@ -189,36 +201,22 @@ public final class MultiheadChatModel implements ChatModel, AutoCloseable {
          * @throws IllegalStateException if the given Compute is closed
          */
         public MultiheadChatModel build() {
+            return open();
+        }
+
+        @Override
+        MultiheadChatModel load(ModelThreads open) throws IOException {
             if (path == null) {
                 throw Checks.fail("path", "absent", "expected a model's file");
             }
-            ModelThreads open = threads.open();
-            try {
-                return load(path, open);
-            } catch (Throwable failed) {
-                open.close();
-                throw failed;
-            }
-        }
-
-        private MultiheadChatModel load(Path from, ModelThreads open) {
-            LanguageModel loaded = read(from, open.cpu());
+            LanguageModel loaded = LanguageModel.load(open.cpu(), path);
             try {
                 LanguageModel model = template == null ? loaded : loaded.withChatTemplate(template);
                 model.chatTemplate(); // fails now rather than at the first request
-                String known = name == null ? String.valueOf(from.getFileName()) : name;
-                return new MultiheadChatModel(model, model.sessions(sessions), options, known, open);
+                return new MultiheadChatModel(model, model.sessions(sessions), this, open);
             } catch (Throwable failed) {
                 loaded.close();
                 throw failed;
-            }
-        }
-
-        private static LanguageModel read(Path from, Compute cpu) {
-            try {
-                return LanguageModel.load(cpu, from);
-            } catch (IOException e) {
-                throw new UncheckedIOException(e);
             }
         }
     }

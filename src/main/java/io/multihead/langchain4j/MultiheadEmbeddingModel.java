@@ -219,7 +219,7 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
     }
 
     /** Collects the parts of a model. For one thread. */
-    public static final class Builder {
+    public static final class Builder extends ModelBuilder<MultiheadEmbeddingModel, Builder> {
         private static final String CORE_FROM_1_0 = "dev.langchain4j.model.TokenCountEstimator";
 
         private @Nullable Path folder;
@@ -230,7 +230,6 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         private int maxTokens;
         private @Nullable String queryPrefix;
         private @Nullable String documentPrefix;
-        private final ModelThreads.Choice threads = new ModelThreads.Choice();
         private @Nullable String name;
 
         /** Names of resources, how tokens become one vector, and how many count; 0 for as many as the model has positions. */
@@ -243,6 +242,11 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         }
 
         Builder() {}
+
+        @Override
+        Builder self() {
+            return this;
+        }
 
         /**
          * Takes the model from a folder, as {@link SentenceEncoder#load} does.
@@ -346,28 +350,6 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
         }
 
         /**
-         * Computes on the calling thread and on threads of the model's own. Without it, on the calling thread alone.
-         *
-         * @param newThreads how many threads work on one request, the caller included; at least 1
-         * @return this
-         */
-        public Builder threads(int newThreads) {
-            threads.own(newThreads);
-            return this;
-        }
-
-        /**
-         * Computes on the threads of a Compute that the caller owns.
-         *
-         * @param newCompute stays the caller's to close
-         * @return this
-         */
-        public Builder compute(Compute newCompute) {
-            threads.of(newCompute);
-            return this;
-        }
-
-        /**
          * Sets what {@link EmbeddingModel#modelName} says. Without it, the name of the resource, folder or packed file.
          *
          * @param newName a name
@@ -388,17 +370,13 @@ public final class MultiheadEmbeddingModel implements EmbeddingModel, AutoClosea
          * @throws IllegalStateException if the given Compute is closed, or langchain4j's core is older than 1.0
          */
         public MultiheadEmbeddingModel build() {
+            return open();
+        }
+
+        @Override
+        MultiheadEmbeddingModel load(ModelThreads open) throws IOException {
             requireCore();
-            ModelThreads open = threads.open();
-            try {
-                return of(load(open.cpu()), open);
-            } catch (IOException e) {
-                open.close();
-                throw new UncheckedIOException(e);
-            } catch (Throwable failed) {
-                open.close();
-                throw failed;
-            }
+            return of(load(open.cpu()), open);
         }
 
         /** Fails if core is older than 1.0, before which an interface of this package was another one. */

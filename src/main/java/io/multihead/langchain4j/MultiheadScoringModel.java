@@ -63,13 +63,17 @@ public final class MultiheadScoringModel implements ScoringModel, AutoCloseable 
     }
 
     /** Collects the parts of a model. For one thread. */
-    public static final class Builder {
+    public static final class Builder extends ModelBuilder<MultiheadScoringModel, Builder> {
         private @Nullable Path folder;
         private @Nullable ScoreActivation activation;
         private int maxTokens;
-        private final ModelThreads.Choice threads = new ModelThreads.Choice();
 
         Builder() {}
+
+        @Override
+        Builder self() {
+            return this;
+        }
 
         /**
          * Takes the model from a folder, as {@link Reranker#load} does.
@@ -105,28 +109,6 @@ public final class MultiheadScoringModel implements ScoringModel, AutoCloseable 
         }
 
         /**
-         * Computes on the calling thread and on threads of the model's own. Without it, on the calling thread alone.
-         *
-         * @param newThreads how many threads work on one request, the caller included; at least 1
-         * @return this
-         */
-        public Builder threads(int newThreads) {
-            threads.own(newThreads);
-            return this;
-        }
-
-        /**
-         * Computes on the threads of a Compute that the caller owns.
-         *
-         * @param newCompute stays the caller's to close
-         * @return this
-         */
-        public Builder compute(Compute newCompute) {
-            threads.of(newCompute);
-            return this;
-        }
-
-        /**
          * Loads the model.
          *
          * @return the model
@@ -135,20 +117,15 @@ public final class MultiheadScoringModel implements ScoringModel, AutoCloseable 
          * @throws IllegalStateException if the given Compute is closed
          */
         public MultiheadScoringModel build() {
-            Path from = folder;
-            if (from == null) {
+            return open();
+        }
+
+        @Override
+        MultiheadScoringModel load(ModelThreads open) throws IOException {
+            if (folder == null) {
                 throw Checks.fail("model", "no directory", "expected one");
             }
-            ModelThreads open = threads.open();
-            try {
-                return new MultiheadScoringModel(load(open.cpu(), from), open);
-            } catch (IOException e) {
-                open.close();
-                throw new UncheckedIOException(e);
-            } catch (Throwable failed) {
-                open.close();
-                throw failed;
-            }
+            return new MultiheadScoringModel(load(open.cpu(), folder), open);
         }
 
         private Reranker load(Compute cpu, Path from) throws IOException {

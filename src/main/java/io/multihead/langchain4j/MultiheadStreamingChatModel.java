@@ -1,18 +1,25 @@
 package io.multihead.langchain4j;
 
+import dev.langchain4j.exception.RateLimitException;
 import dev.langchain4j.model.chat.StreamingChatModel;
+import dev.langchain4j.model.chat.listener.ChatModelListener;
 import dev.langchain4j.model.chat.request.ChatRequest;
 import dev.langchain4j.model.chat.request.ChatRequestParameters;
 import dev.langchain4j.model.chat.response.ChatResponse;
 import dev.langchain4j.model.chat.response.StreamingChatResponseHandler;
 import io.multihead.internal.base.Checks;
 import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 
 /**
- * langchain4j's streaming chat model, of the weights and sessions of a {@link MultiheadChatModel}. The answer is generated on the calling thread, which
- * calls the handler: a virtual thread for each request is one way to have it elsewhere. What {@code onPartialResponse} throws ends the
- * answer and reaches {@code onError}. After its handle was cancelled, a handler is not called again; versions of langchain4j's core
- * from 1.0 on that have no handles yet cannot cancel.
+ * langchain4j's streaming chat model, of the weights and sessions of a {@link MultiheadChatModel}. The answer is generated on the calling thread,
+ * which calls the handler, or on a thread of an executor, so that the call returns at once.
+ *
+ * <p>Each exception that a method of the handler throws goes to its {@code onError}; the answer goes on, and {@code onCompleteResponse} comes at
+ * its end. What {@code onError} throws is logged. After its handle was cancelled, a handler is not called again; versions of
+ * langchain4j's core from 1.0 on that have no handles yet cannot cancel.
  *
  * <p>Thread-safe. Needs no closing: it ends with the model that it was made of.
  */
@@ -22,18 +29,39 @@ public final class MultiheadStreamingChatModel implements StreamingChatModel {
             .anyMatch(method -> method.getName().equals("onPartialResponse") && method.getParameterCount() == 2);
 
     private final MultiheadChatModel model;
+    private final Executor executor;
 
-    private MultiheadStreamingChatModel(MultiheadChatModel model) {
+    private MultiheadStreamingChatModel(MultiheadChatModel model, Executor executor) {
         this.model = model;
+        this.executor = executor;
     }
 
     /**
-     * {@return a model that streams what another one answers}
+     * {@return a model that streams what another one answers, on the calling thread}
      *
      * @param model whose weights and sessions it uses; stays the caller's to close
      */
     public static MultiheadStreamingChatModel of(MultiheadChatModel model) {
-        return new MultiheadStreamingChatModel(Checks.notNull(model, "model"));
+        return of(model, Runnable::run);
+    }
+
+    /**
+     * {@return a model that streams what another one answers, on threads of an executor}
+     *
+     * @param model whose weights and sessions it uses; stays the caller's to close
+     * @param executor runs one task for each request, as {@link java.util.concurrent.Executors#newVirtualThreadPerTaskExecutor} does on a virtual
+     *     thread. What it rejects reaches {@code onError} as a {@link RateLimitException}. Stays the caller's to close
+     */
+    public static MultiheadStreamingChatModel of(MultiheadChatModel model, Executor executor) {
+        return new MultiheadStreamingChatModel(Checks.notNull(model, "model"), Checks.notNull(executor, "executor"));
+    }
+
+    /**
+     * {@return the listeners of the model that answers}
+     */
+    @Override
+    public List<ChatModelListener> listeners() {
+        return model.listeners();
     }
 
     @Override
@@ -44,20 +72,24 @@ public final class MultiheadStreamingChatModel implements StreamingChatModel {
     @Override
     public void doChat(ChatRequest request, StreamingChatResponseHandler handler) {
         ChatParts parts = HAS_HANDLES ? CancellableParts.of(handler) : new ChatParts(handler);
+        try {
+            executor.execute(() -> answer(request, parts));
+        } catch (RejectedExecutionException full) {
+            parts.fail(new RateLimitException("executor: " + full.getMessage(), full));
+        }
+    }
+
+    private void answer(ChatRequest request, ChatParts parts) {
         ChatResponse response;
         try {
             response = model.answer(request, parts);
         } catch (Throwable failed) {
-            if (!parts.isCancelled()) {
-                handler.onError(failed);
-            }
+            parts.fail(failed);
             if (failed instanceof Error error) {
                 throw error;
             }
             return;
         }
-        if (!parts.isCancelled()) {
-            handler.onCompleteResponse(response);
-        }
+        parts.complete(response);
     }
 }

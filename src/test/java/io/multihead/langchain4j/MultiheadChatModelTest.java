@@ -207,11 +207,6 @@ class MultiheadChatModelTest {
                 AiMessage.from("Hello", List.of(call)),
                 user);
         assertRefused(
-                "text of an AI message: none; expected a text",
-                user,
-                AiMessage.builder().build(),
-                user);
-        assertRefused(
                 "message: TOOL_EXECUTION_RESULT; expected SYSTEM, USER or AI",
                 user,
                 ToolExecutionResultMessage.from(call, "noon"));

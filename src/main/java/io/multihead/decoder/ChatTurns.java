@@ -1,0 +1,89 @@
+package io.multihead.decoder;
+
+import io.multihead.decoder.ChatMessage.Role;
+import io.multihead.internal.base.Checks;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.SequencedCollection;
+
+/**
+ * Chats whose messages come in any order, as a memory leaves them that keeps the newest messages, or a call that failed: many templates take
+ * questions and answers in turns alone.
+ */
+public final class ChatTurns {
+    private static final String BLANK_LINE = "\n\n";
+
+    private ChatTurns() {}
+
+    /**
+     * Appends a chat as it is, if the model's template takes it. If the template refuses it, the chat is appended {@linkplain #of in turns}, and
+     * if the template refuses that, with the message of the system as the begin of the first question.
+     *
+     * @param session where the chat is appended
+     * @param messages the chat, whole, as for {@link Session#appendChat(List)}
+     * @return the session
+     * @throws IllegalArgumentException as {@link Session#appendChat(List)} does for the last of these forms
+     * @throws IllegalStateException if the session is closed
+     */
+    public static Session append(Session session, List<ChatMessage> messages) {
+        Checks.notNull(session, "session");
+        List<ChatMessage> given = Checks.noNulls(messages, "messages");
+        List<ChatMessage> turns = of(given);
+        SequencedCollection<List<ChatMessage>> forms = new LinkedHashSet<>(List.of(given));
+        forms.add(turns);
+        forms.add(withoutSystem(turns));
+        List<ChatMessage> last = forms.removeLast();
+        for (List<ChatMessage> form : forms) {
+            try {
+                return session.appendChat(form);
+            } catch (IllegalArgumentException refused) {
+                // the next form may be taken
+            }
+        }
+        return session.appendChat(last);
+    }
+
+    /**
+     * Returns a chat in turns. Messages of the system become one, the first, with blank lines between them. Answers before the first question
+     * and answers without text are left out; of several questions or answers in a row one is made, with blank lines between them.
+     *
+     * @param messages the chat
+     * @return the chat in turns, which ends as the given one does
+     */
+    public static List<ChatMessage> of(List<ChatMessage> messages) {
+        List<ChatMessage> system = new ArrayList<>();
+        List<ChatMessage> turns = new ArrayList<>();
+        for (ChatMessage message : Checks.noNulls(messages, "messages")) {
+            if (message.role() == Role.SYSTEM) {
+                join(system, message);
+            } else if (message.role() == Role.USER || !message.content().isEmpty() && !turns.isEmpty()) {
+                join(turns, message);
+            }
+        }
+        system.addAll(turns);
+        return List.copyOf(system);
+    }
+
+    /** Appends a message, or its text to the last one if that has the same role. */
+    private static void join(List<ChatMessage> to, ChatMessage message) {
+        if (to.isEmpty() || to.getLast().role() != message.role()) {
+            to.add(message);
+        } else {
+            ChatMessage before = to.removeLast();
+            to.add(new ChatMessage(before.role(), before.content() + BLANK_LINE + message.content()));
+        }
+    }
+
+    /** Returns a chat in turns whose message of the system is a part of the first question. */
+    private static List<ChatMessage> withoutSystem(List<ChatMessage> turns) {
+        if (turns.size() < 2 || turns.getFirst().role() != Role.SYSTEM) {
+            return turns;
+        }
+        List<ChatMessage> all = new ArrayList<>();
+        all.add(ChatMessage.user(turns.getFirst().content()));
+        join(all, turns.get(1));
+        all.addAll(turns.subList(2, turns.size()));
+        return all;
+    }
+}

@@ -1,0 +1,111 @@
+package io.multihead.langchain4j;
+
+import dev.langchain4j.exception.InvalidRequestException;
+import dev.langchain4j.exception.UnsupportedFeatureException;
+import dev.langchain4j.model.chat.request.ChatRequestParameters;
+import dev.langchain4j.model.chat.request.DefaultChatRequestParameters;
+import dev.langchain4j.model.chat.request.ResponseFormatType;
+import io.multihead.decoder.GenerationOptions;
+import io.multihead.decoder.Penalties;
+import io.multihead.decoder.Sampling;
+import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
+import org.jspecify.annotations.Nullable;
+
+/** langchain4j's parameters of a request as options of a generated text. What cannot be done is refused, by name. */
+final class ChatParameters {
+    /** A constant of {@code ToolChoice} in later versions of core than 1.0: what this model does anyway. */
+    private static final String NO_TOOLS = "NONE";
+
+    private ChatParameters() {}
+
+    /**
+     * Returns the options of a request.
+     *
+     * @param defaults what holds where the request has no parameter
+     */
+    static GenerationOptions options(ChatRequestParameters parameters, GenerationOptions defaults, String modelName) {
+        if (parameters.getClass() != DefaultChatRequestParameters.class && parameters != NoParameters.INSTANCE) {
+            throw unsupported(
+                    "parameters",
+                    parameters.getClass().getName(),
+                    "expected langchain4j's own DefaultChatRequestParameters, as what a provider adds to them is not supported");
+        }
+        if (parameters.frequencyPenalty() != null && parameters.frequencyPenalty() != 0) {
+            refuse(parameters.frequencyPenalty(), "frequencyPenalty");
+        }
+        if (parameters.toolChoice() != null && !parameters.toolChoice().name().equals(NO_TOOLS)) {
+            refuse(parameters.toolChoice(), "toolChoice");
+        }
+        refuseSome(parameters.toolSpecifications(), "toolSpecifications");
+        if (parameters.responseFormat() != null && parameters.responseFormat().type() != ResponseFormatType.TEXT) {
+            refuse(parameters.responseFormat(), "responseFormat");
+        }
+        if (parameters.modelName() != null && !parameters.modelName().equals(modelName)) {
+            throw unsupported("modelName", parameters.modelName(), "expected " + modelName);
+        }
+        GenerationOptions options = defaults.withSampling(sampling(parameters, defaults.sampling()));
+        if (parameters.maxOutputTokens() != null) {
+            require(parameters.maxOutputTokens() >= 1, "maxOutputTokens", parameters.maxOutputTokens(), "at least 1");
+            options = options.withMaxTokens(parameters.maxOutputTokens());
+        }
+        List<String> stops = parameters.stopSequences();
+        if (stops == null || stops.isEmpty()) {
+            return options;
+        }
+        for (int i = 0; i < stops.size(); i++) {
+            require(!stops.get(i).isEmpty(), "stopSequences[" + i + "]", "empty", "a text");
+        }
+        return options.withStops(stops.toArray(String[]::new));
+    }
+
+    private static Sampling sampling(ChatRequestParameters parameters, Sampling defaults) {
+        Sampling sampling = defaults;
+        if (parameters.temperature() != null) {
+            sampling = sampling.withTemperature(parameters.temperature());
+        }
+        if (parameters.topK() != null) {
+            sampling = sampling.withTopK(parameters.topK());
+        }
+        if (parameters.topP() != null) {
+            sampling = sampling.withTopP(parameters.topP());
+        }
+        Double presence = parameters.presencePenalty();
+        if (presence != null) {
+            require(Double.isFinite(presence), "presencePenalty", presence, "a finite number");
+            sampling = sampling.withPenalties(new Penalties(sampling.penalties().repetition(), presence));
+        }
+        return sampling.temperature() > 0 && sampling.seed() == 0 ? sampling.withSeed(seed()) : sampling;
+    }
+
+    /** Returns a seed other than 0, which stands for none. */
+    private static long seed() {
+        long seed;
+        do {
+            seed = ThreadLocalRandom.current().nextLong();
+        } while (seed == 0);
+        return seed;
+    }
+
+    private static void require(boolean holds, String name, Object value, String expected) {
+        if (!holds) {
+            throw new InvalidRequestException(name + ": " + value + "; expected " + expected);
+        }
+    }
+
+    static void refuse(@Nullable Object value, String what) {
+        if (value != null) {
+            throw unsupported(what, value, "expected none, as it is not supported");
+        }
+    }
+
+    static void refuseSome(@Nullable List<?> values, String what) {
+        if (values != null && !values.isEmpty()) {
+            throw unsupported(what, values.size() + " of them", "expected none, as they are not supported");
+        }
+    }
+
+    static UnsupportedFeatureException unsupported(String what, Object value, String expected) {
+        return new UnsupportedFeatureException(what + ": " + value + "; " + expected);
+    }
+}

@@ -1,0 +1,64 @@
+package io.multihead.langchain4j;
+
+import io.multihead.compute.Compute;
+import io.multihead.internal.base.Checks;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the builders of all models have: threads, and a model that closes them. For one thread.
+ *
+ * @param <M> the model
+ * @param <B> the builder
+ */
+abstract class ModelBuilder<M, B extends ModelBuilder<M, B>> {
+    private @Nullable Compute compute;
+    private int threads = 1;
+
+    ModelBuilder() {}
+
+    /** Returns this. */
+    abstract B self();
+
+    /** Loads the model, which owns the threads from then on. */
+    abstract M load(ModelThreads open) throws IOException;
+
+    /**
+     * Computes on the calling thread and on threads of the model's own. Without it, on the calling thread alone.
+     *
+     * @param newThreads how many threads work on one request, the caller included; at least 1
+     * @return this
+     */
+    public B threads(int newThreads) {
+        threads = (int) Checks.atLeast(newThreads, 1, "threads");
+        compute = null;
+        return self();
+    }
+
+    /**
+     * Computes on the threads of a Compute that the caller owns.
+     *
+     * @param newCompute stays the caller's to close
+     * @return this
+     */
+    public B compute(Compute newCompute) {
+        compute = Checks.notNull(newCompute, "compute");
+        return self();
+    }
+
+    /** Loads the model, or ends its own threads. */
+    final M open() {
+        ModelThreads open =
+                compute == null ? new ModelThreads(Compute.threads(threads), true) : new ModelThreads(compute, false);
+        try {
+            return load(open);
+        } catch (IOException e) {
+            open.close();
+            throw new UncheckedIOException(e);
+        } catch (Throwable failed) {
+            open.close();
+            throw failed;
+        }
+    }
+}

@@ -1,0 +1,77 @@
+package io.multihead.langchain4j;
+
+import dev.langchain4j.model.chat.response.ChatResponseMetadata;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/** What is known of an answer: beside what langchain4j has for all models, the seed that repeats it. Immutable. */
+public final class MultiheadChatResponseMetadata extends ChatResponseMetadata {
+    private final @Nullable Long seed;
+
+    private MultiheadChatResponseMetadata(Builder builder) {
+        super(builder);
+        seed = builder.seed;
+    }
+
+    /**
+     * {@return the seed of the numbers that were drawn for the answer, with which the same request has the same answer; null if the answer was
+     * greedy}
+     */
+    public @Nullable Long seed() {
+        return seed;
+    }
+
+    /**
+     * {@return a builder without values}
+     */
+    public static Builder builder() {
+        return new Builder();
+    }
+
+    @Override
+    public Builder toBuilder() {
+        Builder builder = builder();
+        toBuilder(builder);
+        return builder.seed(seed);
+    }
+
+    @Override
+    public boolean equals(@Nullable Object other) {
+        return super.equals(other)
+                && other instanceof MultiheadChatResponseMetadata that
+                && Objects.equals(seed, that.seed);
+    }
+
+    @Override
+    public int hashCode() {
+        return 31 * super.hashCode() + Objects.hashCode(seed);
+    }
+
+    @Override
+    public String toString() {
+        return super.toString() + ", seed " + seed;
+    }
+
+    /** Collects the values. For one thread. */
+    public static final class Builder extends ChatResponseMetadata.Builder<Builder> {
+        private @Nullable Long seed;
+
+        Builder() {}
+
+        /**
+         * Sets the seed.
+         *
+         * @param newSeed of the numbers that were drawn; null for none
+         * @return this
+         */
+        public Builder seed(@Nullable Long newSeed) {
+            seed = newSeed;
+            return this;
+        }
+
+        @Override
+        public MultiheadChatResponseMetadata build() {
+            return new MultiheadChatResponseMetadata(this);
+        }
+    }
+}
