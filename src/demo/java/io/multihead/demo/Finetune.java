@@ -1,0 +1,181 @@
+package io.multihead.demo;
+
+import io.multihead.compute.Compute;
+import io.multihead.demo.train.PairModel;
+import io.multihead.demo.train.Trainer;
+import io.multihead.train.AdamW;
+import io.multihead.train.BertLayers;
+import io.multihead.train.Schedule;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.lang.foreign.Arena;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** Fine-tunes an embedding model on pairs of texts, and goes on where it was stopped. */
+@Command(
+        name = "finetune",
+        sortOptions = false,
+        description =
+                "Fine-tunes a BERT sentence encoder on pairs of texts, and says how many of those that it did not learn from "
+                        + "find each other before and after. Ctrl-C ends after the step that is running and saves; the same command then "
+                        + "goes on, bit by bit as if it had not been stopped.")
+public final class Finetune implements Callable<Integer> {
+    /** Lines of progress when the output is no terminal. */
+    private static final int LINES = 10;
+
+    @Spec
+    private CommandLine.Model.CommandSpec spec;
+
+    @Option(
+            names = "--model",
+            description = "folder of a BERT encoder with means of tokens (default: all-MiniLM-L6-v2, from the jar)")
+    private Path model;
+
+    @Option(
+            names = "--pairs",
+            description = "file of lines with an anchor, a tab, its positive, and perhaps more tabs and hard negatives "
+                    + "(default: sentences of fables of Aesop, each with the rest of its fable)")
+    private Path pairs;
+
+    @Option(
+            names = "--out",
+            description = "folder to write the model to (default: ${DEFAULT-VALUE})",
+            defaultValue = "target/finetuned")
+    private Path out;
+
+    @Option(names = "--steps", description = "steps in all (default: ${DEFAULT-VALUE})", defaultValue = "30")
+    private int steps;
+
+    @Option(names = "--batch", description = "pairs of a step (default: ${DEFAULT-VALUE})", defaultValue = "24")
+    private int batch;
+
+    @Option(names = "--rate", description = "highest learning rate (default: ${DEFAULT-VALUE})", defaultValue = "5e-5")
+    private double rate;
+
+    @Option(names = "--dropout", description = "0 to 1 (default: ${DEFAULT-VALUE})", defaultValue = "0.1")
+    private double dropout;
+
+    @Option(names = "--seed", description = "of pairs and dropout (default: ${DEFAULT-VALUE})", defaultValue = "42")
+    private long seed;
+
+    @Option(
+            names = "--checkpoint",
+            description = "safetensors file to save to every 20 steps and to go on from (default: none)")
+    private Path checkpoint;
+
+    @Option(
+            names = {"-h", "--help"},
+            usageHelp = true,
+            description = "show this help and exit")
+    private boolean help;
+
+    /** Started by the command line alone. */
+    private Finetune() {}
+
+    /**
+     * Trains and exits with 0, with 1 when it failed, or with 2 when the options were wrong.
+     *
+     * @param arguments see {@code --help}
+     */
+    public static void main(String[] arguments) {
+        System.exit(run(arguments));
+    }
+
+    /** Trains; returns the exit code. */
+    static int run(String... arguments) {
+        return Commands.of(new Finetune()).execute(arguments);
+    }
+
+    @Override
+    public Integer call() throws IOException {
+        require(steps >= 1, "--steps", steps, "at least 1");
+        require(batch >= 2, "--batch", batch, "at least 2, as others of a step are the negatives");
+        require(rate > 0 && rate < 1, "--rate", rate, "above 0 and below 1");
+        require(dropout >= 0 && dropout < 1, "--dropout", dropout, "0 to below 1");
+        Files.createDirectories(out);
+        OutputFolder.requireWritable(out);
+        PairData data = pairs == null ? PairData.fables() : PairData.read(pairs);
+        Path from = model == null ? MiniLmFolder.write(Files.createDirectories(out.resolve("base"))) : model;
+        CountDownLatch ended = new CountDownLatch(1);
+        PrintWriter to = spec.commandLine().getOut();
+        try (Arena arena = Arena.ofShared();
+                Compute cpu = Compute.threads(Runtime.getRuntime().availableProcessors())) {
+            BertLayers encoder = BertLayers.load(from, arena).withDropout(dropout);
+            to.printf(
+                    "%d pairs to learn from, %d held out; recall at 1 of those: %s before%n",
+                    data.trained().size(), data.heldOut().size(), percent(data.recall(cpu, encoder)));
+            to.flush();
+            train(new PairModel(encoder, cpu, data.trained(), batch), ended);
+            encoder.parametersChanged();
+            to.printf("recall at 1: %s after%n", percent(data.recall(cpu, encoder)));
+            encoder.save(out.resolve("model"));
+            to.printf("%s%n", out.resolve("model"));
+            to.flush();
+        } finally {
+            ended.countDown();
+        }
+        return 0;
+    }
+
+    private static String percent(double part) {
+        return HeadExhibits.format("%.1f %%", 100 * part);
+    }
+
+    private void train(PairModel learner, CountDownLatch ended) throws IOException {
+        AdamW.Options options =
+                AdamW.Options.DEFAULT.withDecay(0.01, name -> !name.endsWith("bias") && !name.contains("norm"));
+        Trainer trainer = new Trainer(
+                learner,
+                AdamW.of(learner.parameters(), options),
+                Schedule.linear(rate, Math.min(steps, steps / 10), steps),
+                seed);
+        if (checkpoint != null) {
+            trainer.savingTo(checkpoint, 20);
+        }
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> stop(trainer, ended), "finetune-stop"));
+        long part = Math.max(1, steps / LINES);
+        try (Progress progress = new Progress(
+                "finetune",
+                Math.max(1, steps - trainer.resume()),
+                Progress.isTerminal(),
+                spec.commandLine().getErr())) {
+            trainer.reporting((step, loss) -> {
+                String message = HeadExhibits.format("step %d of %d, loss %.4f", step, steps, loss);
+                if (step % part == 0 || step == steps) {
+                    progress.finish(message);
+                } else {
+                    progress.step(message);
+                }
+            });
+            List<Double> losses = trainer.train(steps);
+            if (losses.isEmpty()) {
+                progress.finish("no step left of " + steps);
+            }
+        }
+    }
+
+    /** Runs when the JVM is told to end: lets the step that is running finish and save. */
+    private static void stop(Trainer trainer, CountDownLatch ended) {
+        trainer.stop();
+        try {
+            ended.await();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void require(boolean holds, String option, Object value, String wanted) {
+        if (!holds) {
+            throw new ParameterException(spec.commandLine(), option + ": " + value + "; expected " + wanted);
+        }
+    }
+}

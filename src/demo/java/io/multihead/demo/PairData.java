@@ -1,0 +1,125 @@
+package io.multihead.demo;
+
+import io.multihead.compute.Compute;
+import io.multihead.demo.train.PairModel.Pair;
+import io.multihead.tensor.Tensor;
+import io.multihead.train.BertLayers;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Pairs of texts to learn from, and pairs of other groups that are held out.
+ *
+ * @param trained what is learnt from
+ * @param heldOut of groups that are not learnt from
+ */
+record PairData(List<Pair> trained, List<Pair> heldOut) {
+    /** One group of so many is held out. */
+    private static final int PART = 3;
+
+    /** The sentences of fables, each with the rest of its fable; every third fable is held out. */
+    static PairData fables() throws IOException {
+        Fables fables = Fables.read();
+        Map<String, List<String>> texts = new LinkedHashMap<>();
+        for (int i = 0; i < fables.sentences().size(); i++) {
+            texts.computeIfAbsent(fables.titles().get(i), _ -> new ArrayList<>())
+                    .add(fables.sentences().get(i));
+        }
+        List<Pair> pairs = new ArrayList<>();
+        texts.forEach((title, sentences) -> {
+            for (int i = 0; i < sentences.size(); i++) {
+                List<String> rest = new ArrayList<>(sentences);
+                String sentence = rest.remove(i);
+                pairs.add(new Pair(title, sentence, String.join(" ", rest), List.of()));
+            }
+        });
+        return divide(pairs);
+    }
+
+    /** Lines of an anchor, its positive and perhaps hard negatives, with tabs between them; those of one positive are one group. */
+    static PairData read(Path file) throws IOException {
+        List<Pair> pairs = new ArrayList<>();
+        List<String> lines = Files.readAllLines(file);
+        for (int i = 0; i < lines.size(); i++) {
+            String[] columns = lines.get(i).split("\t", -1);
+            if (columns.length < 2) {
+                throw new IllegalArgumentException(file + ": line " + (i + 1)
+                        + ": no tab; expected an anchor and its positive, with a tab between them");
+            }
+            pairs.add(new Pair(
+                    columns[1], columns[0], columns[1], List.of(columns).subList(2, columns.length)));
+        }
+        PairData data = divide(pairs);
+        if (data.trained.isEmpty() || data.heldOut.isEmpty()) {
+            throw new IllegalArgumentException(
+                    file + ": " + lines.size() + " lines; expected pairs of two positives or more");
+        }
+        return data;
+    }
+
+    private static PairData divide(List<Pair> pairs) {
+        List<String> groups = pairs.stream().map(Pair::group).distinct().toList();
+        List<Pair> trained = new ArrayList<>();
+        List<Pair> heldOut = new ArrayList<>();
+        for (Pair pair : pairs) {
+            (groups.indexOf(pair.group()) % PART == 0 ? heldOut : trained).add(pair);
+        }
+        return new PairData(List.copyOf(trained), List.copyOf(heldOut));
+    }
+
+    /**
+     * Returns the share of anchors that were held out whose own positive is nearer than a positive of every other group, those that are
+     * learnt from among them.
+     */
+    double recall(Compute cpu, BertLayers encoder) {
+        Map<String, String> positives = new LinkedHashMap<>();
+        for (Pair pair : heldOut) {
+            positives.putIfAbsent(pair.group(), pair.positive());
+        }
+        for (Pair pair : trained) {
+            positives.putIfAbsent(pair.group(), pair.positive());
+        }
+        List<String> groups = List.copyOf(positives.keySet());
+        float[][] of = units(encoder.embed(cpu, List.copyOf(positives.values())));
+        float[][] anchors =
+                units(encoder.embed(cpu, heldOut.stream().map(Pair::anchor).toList()));
+        float[][] own =
+                units(encoder.embed(cpu, heldOut.stream().map(Pair::positive).toList()));
+        int found = 0;
+        for (int i = 0; i < anchors.length; i++) {
+            double least = dot(anchors[i], own[i]);
+            boolean nearest = true;
+            for (int group = 0; group < of.length; group++) {
+                boolean other = !groups.get(group).equals(heldOut.get(i).group());
+                nearest &= !other || dot(anchors[i], of[group]) < least;
+            }
+            found += nearest ? 1 : 0;
+        }
+        return (double) found / anchors.length;
+    }
+
+    private static float[][] units(Tensor vectors) {
+        float[][] units = new float[(int) vectors.dim(0)][];
+        for (int i = 0; i < units.length; i++) {
+            units[i] = vectors.select(0, i).toArray();
+            double length = Math.sqrt(dot(units[i], units[i]));
+            for (int d = 0; d < units[i].length; d++) {
+                units[i][d] /= (float) length;
+            }
+        }
+        return units;
+    }
+
+    private static double dot(float[] a, float[] b) {
+        double sum = 0;
+        for (int i = 0; i < a.length; i++) {
+            sum += a[i] * b[i];
+        }
+        return sum;
+    }
+}

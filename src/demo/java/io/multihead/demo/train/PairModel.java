@@ -1,0 +1,107 @@
+package io.multihead.demo.train;
+
+import io.multihead.compute.Compute;
+import io.multihead.tensor.Tensor;
+import io.multihead.train.BertLayers;
+import io.multihead.train.BertPass;
+import io.multihead.train.EmbeddingLoss;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+
+/**
+ * An encoder that learns from pairs of texts: each anchor is to be nearer to its own positive than to those of the others in the batch, which are of
+ * other groups.
+ */
+public final class PairModel implements Trainable {
+    /** As sentence-transformers has it. */
+    private static final double SCALE = 20;
+
+    private final BertLayers encoder;
+    private final Compute cpu;
+    private final List<List<Pair>> groups;
+    private final int batch;
+
+    /**
+     * A text and one that it belongs to.
+     *
+     * @param group pairs of one group are not each other's negatives
+     * @param negatives texts that it does not belong to, though they look alike; may be none
+     */
+    public record Pair(String group, String anchor, String positive, List<String> negatives) {}
+
+    /** A model that takes a pair of each of {@code batch} groups in a step. */
+    public PairModel(BertLayers encoder, Compute cpu, List<Pair> pairs, int batch) {
+        this.encoder = encoder;
+        this.cpu = cpu;
+        groups = groups(pairs);
+        this.batch = Math.min(batch, groups.size());
+    }
+
+    private static List<List<Pair>> groups(List<Pair> pairs) {
+        Map<String, List<Pair>> groups = new LinkedHashMap<>();
+        pairs.forEach(pair ->
+                groups.computeIfAbsent(pair.group(), _ -> new ArrayList<>()).add(pair));
+        return List.copyOf(groups.values());
+    }
+
+    @Override
+    public String architecture() {
+        return "pairs of " + groups.size() + " groups, " + batch + " a step, vectors of " + encoder.dim();
+    }
+
+    @Override
+    public Compute cpu() {
+        return cpu;
+    }
+
+    @Override
+    public Map<String, Tensor> parameters() {
+        return encoder.parameters();
+    }
+
+    /** Embeddings stay as they are: few pairs have few of their rows. */
+    @Override
+    public Map<String, Tensor> gradients() {
+        return encoder.gradients(name -> !name.startsWith("embeddings."), Arena.ofAuto());
+    }
+
+    /** Returns the pairs of a step, each of another group. */
+    List<Pair> pairs(long seed, long step) {
+        SplittableRandom random = new SplittableRandom(seed * 0x9e3779b97f4a7c15L + step);
+        List<List<Pair>> left = new ArrayList<>(groups);
+        List<Pair> drawn = new ArrayList<>();
+        while (drawn.size() < batch) {
+            List<Pair> group = left.remove(random.nextInt(left.size()));
+            drawn.add(group.get(random.nextInt(group.size())));
+        }
+        return drawn;
+    }
+
+    @Override
+    public double learn(long seed, long step, Map<String, Tensor> gradients) {
+        List<Pair> pairs = pairs(seed, step);
+        List<String> candidates =
+                new ArrayList<>(pairs.stream().map(Pair::positive).toList());
+        pairs.forEach(pair -> candidates.addAll(pair.negatives()));
+        long drop = seed ^ step;
+        try (BertPass left =
+                        encoder.record(cpu, pairs.stream().map(Pair::anchor).toList(), 2 * drop);
+                BertPass right = encoder.record(cpu, candidates, 2 * drop + 1)) {
+            Tensor ofLeft = Tensors.room(left.vectors().shape().toArray());
+            Tensor ofRight = Tensors.room(right.vectors().shape().toArray());
+            double loss = EmbeddingLoss.of().multipleNegatives(SCALE, left.vectors(), right.vectors(), ofLeft, ofRight);
+            left.backward(ofLeft, gradients);
+            right.backward(ofRight, gradients);
+            return loss;
+        }
+    }
+
+    @Override
+    public void parametersChanged() {
+        encoder.parametersChanged();
+    }
+}

@@ -1,0 +1,26 @@
+package io.multihead.demo.train;
+
+import io.multihead.compute.Compute;
+import io.multihead.tensor.Tensor;
+import java.util.Map;
+
+/** A model with a task, as {@link Trainer} sees it: what a step learns from follows from the seed and the step. */
+public interface Trainable {
+    /** Returns a description that must be that of a checkpoint. */
+    String architecture();
+
+    /** Returns the threads that it computes with. */
+    Compute cpu();
+
+    /** Returns all parameters by name, trained in place. */
+    Map<String, Tensor> parameters();
+
+    /** Returns fresh gradients of zeros. */
+    Map<String, Tensor> gradients();
+
+    /** Adds the gradients of a step's loss, and returns the loss. */
+    double learn(long seed, long step, Map<String, Tensor> gradients);
+
+    /** Is told that parameters have been changed. */
+    void parametersChanged();
+}

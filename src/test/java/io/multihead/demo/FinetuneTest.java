@@ -1,0 +1,92 @@
+package io.multihead.demo;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.multihead.compute.Compute;
+import io.multihead.demo.train.PairModel;
+import io.multihead.demo.train.Trainer;
+import io.multihead.encoder.SentenceEncoder;
+import io.multihead.encoder.TinyModel;
+import io.multihead.train.AdamW;
+import io.multihead.train.BertLayers;
+import io.multihead.train.Schedule;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Fine-tuning from the command line, of a small model on pairs of a file. */
+class FinetuneTest {
+    @TempDir
+    private Path folder;
+
+    private Path model;
+    private Path pairs;
+
+    @BeforeEach
+    void write() throws IOException {
+        model = TinyModel.write(folder.resolve("tiny"));
+        pairs = folder.resolve("pairs.tsv");
+        Files.writeString(pairs, "a b\tb c\nd e\te f\tf d\ng h\th i\nj k\tk l\nm\tn o\np q\tq r\nz\tb c\n");
+    }
+
+    @Test
+    void theModelIsWrittenAndLoads() throws IOException {
+        assertEquals(0, run("--out", folder.resolve("out").toString(), "--steps", "4"));
+        try (Compute cpu = Compute.serial();
+                SentenceEncoder before = SentenceEncoder.load(cpu, model);
+                SentenceEncoder after = SentenceEncoder.load(cpu, folder.resolve("out/model"))) {
+            assertTrue(before.embed("a b")[0] != after.embed("a b")[0]);
+        }
+    }
+
+    /** Eight steps at once, and as many that are stopped after each number of them and go on in another model from the checkpoint. */
+    @Test
+    void resumedTrainingHasTheSameBits() throws IOException {
+        try (Arena arena = Arena.ofShared()) {
+            BertLayers straight = BertLayers.load(model, arena).withDropout(0.1);
+            trainer(straight, folder.resolve("straight")).train(8);
+            for (int stop = 1; stop < 8; stop++) {
+                Path checkpoint = folder.resolve("stopped" + stop);
+                trainer(BertLayers.load(model, arena).withDropout(0.1), checkpoint)
+                        .train(stop);
+                BertLayers resumed = BertLayers.load(model, arena).withDropout(0.1);
+                assertEquals(8 - stop, trainer(resumed, checkpoint).train(8).size());
+                straight.parameters()
+                        .forEach((name, tensor) -> assertArrayEquals(
+                                tensor.toArray(), resumed.parameters().get(name).toArray(), name));
+            }
+        }
+    }
+
+    private Trainer trainer(BertLayers encoder, Path checkpoint) throws IOException {
+        PairModel learner =
+                new PairModel(encoder, Compute.serial(), PairData.read(pairs).trained(), 3);
+        AdamW optimizer = AdamW.of(learner.parameters(), AdamW.Options.DEFAULT);
+        return new Trainer(learner, optimizer, Schedule.linear(1e-3, 1, 8), 5).savingTo(checkpoint, 100);
+    }
+
+    @Test
+    void wrongOptionsAndFilesEndWithTheirNames() throws IOException {
+        assertEquals(0, Finetune.run("--help"));
+        assertEquals(2, run("--steps", "0"));
+        assertEquals(2, run("--batch", "1"));
+        assertEquals(2, run("--dropout", "1"));
+        Files.writeString(pairs, "no tab\n");
+        assertEquals(1, run("--out", folder.resolve("out").toString()));
+        Files.writeString(pairs, "one\ttwo\n");
+        assertEquals(1, run("--out", folder.resolve("out").toString()));
+    }
+
+    private int run(String... more) {
+        String[] all = new String[more.length + 4];
+        System.arraycopy(new String[] {"--model", model.toString(), "--pairs", pairs.toString()}, 0, all, 0, 4);
+        System.arraycopy(more, 0, all, 4, more.length);
+        return Finetune.run(all);
+    }
+}
